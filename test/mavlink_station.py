@@ -67,7 +67,7 @@ class SimulatedPilot:
     def step(self, dt: float) -> None:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
-        flight.world.shown = state.params.current.mode
+        flight.situation.shown = state.params.current.mode
         flight.progressed(state.item_index) if self._running else None
         if self._running and state.finished:
             self._running = False
@@ -113,9 +113,9 @@ class Station:
                 flight = self.endpoint.vehicles[system].flight
                 pilot.step(dt)
                 flight.pose.take(self.now, pilot.follower.position, pilot.follower.euler)
-                flight.world.origin = ORIGIN
-                flight.world.ground = 0.0
-                flight.world.silence = 0.0
+                flight.situation.origin = ORIGIN
+                flight.situation.ground = 0.0
+                flight.situation.silence = 0.0
             self.endpoint.tick(self.now, self.now)
             self.listen()
 

@@ -17,7 +17,7 @@ from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_common.geodesy import GeoPoint
-    from rfly_missions.execution.preflight import Report
+    from rfly_missions.execution.preflight import PreflightReport
     from rfly_missions.mission.clearance import Boxes
     from rfly_missions.mission.files import Mission
     from rfly_terrain.height_map.height_map import HeightMap
@@ -372,12 +372,12 @@ def read(
 
 
 def _items_without_end(mission: "Mission") -> list[str]:
-    from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, TIMED_COMMANDS
+    from rfly_missions.mission.mavlink_items import is_carried_out
 
     return [
         f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when is_mode_done says so"
         for index, command in mission.custom
-        if command <= LAST_NAVIGATION and command not in TIMED_COMMANDS
+        if not is_carried_out(command)
     ]
 
 
@@ -496,7 +496,7 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
     )
 
 
-def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> None:
+def _print_report(report: "PreflightReport", mission: "Mission", origin: "GeoPoint") -> None:
     from rfly_common.geodesy import ned_to_geodetic
 
     for problem in report.problems:

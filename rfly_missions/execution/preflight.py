@@ -279,7 +279,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Report:
+class PreflightReport:
     """What a check has found."""
 
     problems: tuple[Problem, ...]
@@ -308,7 +308,7 @@ def preflight(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
-) -> Report:
+) -> PreflightReport:
     """Check a mission whose items and home (3,) lie in the map's NED. `numbers`: what its jumps
     call the items.
     """
@@ -343,7 +343,7 @@ def preflight(
         )
     energy = wanted.power_w * seconds / 3600.0
     height = _return_height(way, home, terrain, boxes, wanted.clearance)
-    return Report((*problems, *short), lowest, length, seconds, energy, height, way)
+    return PreflightReport((*problems, *short), lowest, length, seconds, energy, height, way)
 
 
 def repaired(
@@ -356,7 +356,7 @@ def repaired(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
-) -> tuple[tuple[MissionItem, ...], Report]:
+) -> tuple[tuple[MissionItem, ...], PreflightReport]:
     """The items, raised where the way comes too near to ground or objects, and the report of what
     is left.
 

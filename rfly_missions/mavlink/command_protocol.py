@@ -31,7 +31,7 @@ _IN_COMMAND_LONG = 0
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandRequest:
     """COMMAND_LONG or COMMAND_INT: params 1 to 7, NaN where none is given; latitudes in degrees."""
 
     number: int
@@ -40,7 +40,7 @@ class Command:
     sender: Sender
 
     @classmethod
-    def of_message(cls, message: Any) -> Command:
+    def of_message(cls, message: Any) -> CommandRequest:
         """Of either message."""
         sender = sender_of(message)
         first = message.param1, message.param2, message.param3, message.param4
@@ -73,7 +73,7 @@ class CommandProtocol:
         self._telemetry = telemetry
         self._send = send
         self._tell = tell
-        self._does: dict[int, Callable[[Command], None]] = {
+        self._does: dict[int, Callable[[CommandRequest], None]] = {
             d.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
             d.MAV_CMD_NAV_TAKEOFF: lambda c: flight.take_off(self._place(c)[2]),
             d.MAV_CMD_NAV_LAND: lambda c: flight.land(*self._place(c)[:2]),
@@ -100,7 +100,7 @@ class CommandProtocol:
 
     def handle(self, message: Any) -> None:
         """For this vehicle."""
-        command = Command.of_message(message)
+        command = CommandRequest.of_message(message)
         result = "MAV_RESULT_ACCEPTED"
         does = self._does.get(command.number)
         try:
@@ -121,7 +121,7 @@ class CommandProtocol:
 
     # --- flight
 
-    def _arm_disarm(self, command: Command) -> None:
+    def _arm_disarm(self, command: CommandRequest) -> None:
         if command.params[0] == 1.0:
             self._flight.arm()
         elif command.params[0] == 0.0:
@@ -131,30 +131,30 @@ class CommandProtocol:
                 f"Arm or disarm? {command.params[0]:g}, expected 1 or 0", "MAV_RESULT_DENIED"
             )
 
-    def _reposition(self, command: Command) -> None:
+    def _reposition(self, command: CommandRequest) -> None:
         place = self._place_or_here(command)
         speed = command.params[0]
         if math.isfinite(speed) and speed > 0.0:
             self._flight.set_speed(speed)
         self._flight.go_to(place, _angle(command.params[3]))
 
-    def _orbit(self, command: Command) -> None:
+    def _orbit(self, command: CommandRequest) -> None:
         angle = command.params[3]
         turns = abs(angle) / (2.0 * math.pi) if math.isfinite(angle) and angle != 0.0 else math.inf
         self._flight.orbit(self._place_or_here(command), command.params[0], turns)
 
-    def _place_or_here(self, command: Command) -> Vector:
+    def _place_or_here(self, command: CommandRequest) -> Vector:
         asked = self._place(command)
         here = self._flight.place
         north, east, down = (a if math.isfinite(a) else b for a, b in zip(asked, here, strict=True))
         return north, east, down
 
-    def _change_speed(self, command: Command) -> None:
+    def _change_speed(self, command: CommandRequest) -> None:
         if command.params[0] not in (0.0, 1.0):
             raise Denied("Only air and ground speed can be changed", "MAV_RESULT_UNSUPPORTED")
         self._flight.set_speed(command.params[1])
 
-    def _set_mode(self, command: Command) -> None:
+    def _set_mode(self, command: CommandRequest) -> None:
         mode = find_mode(command.params[1], command.params[2])
         if (
             mode is None
@@ -163,24 +163,24 @@ class CommandProtocol:
             raise Denied("No such mode here", "MAV_RESULT_UNSUPPORTED")
         self._flight.select(mode)
 
-    def _pause_continue(self, command: Command) -> None:
+    def _pause_continue(self, command: CommandRequest) -> None:
         if command.params[0] not in (0.0, 1.0):
             raise Denied("Pause or continue? Expected 0 or 1", "MAV_RESULT_DENIED")
         self._flight.select(FlightMode.MISSION if command.params[0] else FlightMode.HOLD)
 
-    def _start_mission(self, command: Command) -> None:
+    def _start_mission(self, command: CommandRequest) -> None:
         if not self._flight.armed:
             raise Denied("Mission denied: disarmed")
         if command.params[0] > 0.0 or not self._flight.holding:
             self._flight.set_current(_whole(command.params[0]))
         self._flight.select(FlightMode.MISSION)
 
-    def _place(self, command: Command) -> Vector:
+    def _place(self, command: CommandRequest) -> Vector:
         """NED about the map's origin; NaN for what is not given. 0, 0 is no place on land: not
         given.
         """
         x, y, z = command.params[4:]
-        origin = self._flight.world.origin
+        origin = self._flight.situation.origin
         home = self._flight.home_geodetic()
         if command.frame == LOCAL_NED:
             return x, y, z
@@ -211,13 +211,13 @@ class CommandProtocol:
             )
         self._send(message)
 
-    def _set_interval(self, command: Command) -> None:
+    def _set_interval(self, command: CommandRequest) -> None:
         name = self._telemetry.find(command.params[0])
         if name is None or not math.isfinite(command.params[1]) or name == "HEARTBEAT":
             raise Denied("", "MAV_RESULT_UNSUPPORTED" if name is None else "MAV_RESULT_DENIED")
         self._telemetry.set_interval(name, command.params[1])
 
-    def _get_interval(self, command: Command) -> None:
+    def _get_interval(self, command: CommandRequest) -> None:
         name = self._telemetry.find(command.params[0])
         if name is None:
             raise Denied("", "MAV_RESULT_UNSUPPORTED")

@@ -9,12 +9,13 @@ from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_missions.mavlink.command_protocol import CommandProtocol
-from rfly_missions.mavlink.flight import Denied, FlightLogic, Pilot, Setpoint
+from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.log_protocol import LogFolder, LogProtocol
 from rfly_missions.mavlink.mission_protocol import MissionProtocol
 from rfly_missions.mavlink.mission_rows import Refused, Vector
+from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_missions.mavlink.telemetry import Battery, Telemetry
 from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
@@ -55,7 +56,7 @@ class MavlinkVehicle:
         self,
         system_id: int,
         uav_type: str,
-        pilot: Pilot,
+        pilot: RemotePilot,
         send: Callable[[Any], None],
         values: Tunables | None = None,
         logs: LogFolder | None = None,
@@ -107,8 +108,10 @@ class MavlinkVehicle:
         self.gimbal.tick(time)
         self._missions.tick(wall)
         self._logs.tick()
-        while self.flight.reached:
-            self._send(self._d.MAVLink_mission_item_reached_message(self.flight.reached.pop(0)))
+        while self.flight.mission.reached:
+            self._send(
+                self._d.MAVLink_mission_item_reached_message(self.flight.mission.reached.pop(0))
+            )
         for name in self._telemetry.due(wall):
             message = self._telemetry.message(name)
             if message is not None:
@@ -158,7 +161,7 @@ class MavlinkVehicle:
         )
         wanted = place or velocity
         if wanted is not None and all(map(math.isfinite, wanted)) and not math.isinf(yaw):
-            self.flight.take_setpoint(Setpoint(place, velocity, yaw))
+            self.flight.take_setpoint(FlightSetpoint(place, velocity, yaw))
 
     def _take_attitude(self, message: Any) -> None:
         """An attitude with a thrust: turn rates, alone or beside them, are not flown."""
@@ -170,7 +173,9 @@ class MavlinkVehicle:
         if message.type_mask & ignored or not abs(math.hypot(w, x, y, z) - 1.0) < 0.01:
             return
         if 0.0 <= message.thrust <= 1.0:
-            self.flight.take_setpoint(Setpoint(None, attitude=(x, y, z, w), thrust=message.thrust))
+            self.flight.take_setpoint(
+                FlightSetpoint(None, attitude=(x, y, z, w), thrust=message.thrust)
+            )
 
     def _setpoint_velocity(self, message: Any) -> Vector | None:
         """NED m/s; of a frame that turns with the vehicle by its heading."""
@@ -199,7 +204,7 @@ class MavlinkVehicle:
         frame = message.coordinate_frame
         if message.get_type() == "SET_POSITION_TARGET_LOCAL_NED":
             return (message.x, message.y, message.z) if frame == LOCAL_NED else None
-        origin = self.flight.world.origin
+        origin = self.flight.situation.origin
         home = self.flight.home_geodetic()
         if origin is None or home is None or frame not in GLOBAL_FRAMES - TERRAIN_FRAMES:
             return None
@@ -254,7 +259,7 @@ class MavlinkEndpoint:
         return list(self._heard)
 
     def add(
-        self, system_id: int, uav_type: str, pilot: Pilot, values: Tunables | None = None
+        self, system_id: int, uav_type: str, pilot: RemotePilot, values: Tunables | None = None
     ) -> MavlinkVehicle:
         """One more vehicle."""
         writer = Writer(system_id, self._key, link_id=system_id)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rfly_common.frames import euler_to_quat, quat_multiply
-from rfly_missions.mavlink.flight import SILENCE_S, Denied, FlightLogic, Pilot
+from rfly_missions.mavlink.flight import SILENCE_S, Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
 
 PITCHYAW = 1000
@@ -32,7 +32,7 @@ class GimbalManager:
 
     HANDLED = frozenset({"GIMBAL_MANAGER_SET_ATTITUDE", "GIMBAL_MANAGER_SET_PITCHYAW"})
 
-    def __init__(self, flight: FlightLogic, pilot: Pilot) -> None:
+    def __init__(self, flight: FlightLogic, pilot: RemotePilot) -> None:
         d = self._d = load_dialect()
         self._flight = flight
         self._pilot = pilot
@@ -170,7 +170,7 @@ class GimbalManager:
             pitch is None
             or math.isnan(pitch)
             or not flight.pose.known
-            or flight.world.silence > SILENCE_S
+            or flight.situation.silence > SILENCE_S
         ):
             return None
         roll, tilt, yaw = flight.pose.euler.tolist()

@@ -75,8 +75,10 @@ class MissionProtocol:
         elif kind == "MISSION_CLEAR_ALL":
             self._begin(sender, 0, now)
         elif kind == "MISSION_REQUEST_LIST":
-            self._send(self._d.MAVLink_mission_count_message(*sender, len(self._flight.rows), 0))
-        elif message.seq < len(self._flight.rows):
+            self._send(
+                self._d.MAVLink_mission_count_message(*sender, len(self._flight.mission.rows), 0)
+            )
+        elif message.seq < len(self._flight.mission.rows):
             self._send(self._item_message(sender, message.seq))
         else:
             self._ack(sender, "MAV_MISSION_INVALID_SEQUENCE")
@@ -151,7 +153,7 @@ class MissionProtocol:
         )
 
     def _item_message(self, sender: Sender, seq: int) -> Any:
-        row = self._flight.rows[seq]
+        row = self._flight.mission.rows[seq]
         return self._d.MAVLink_mission_item_int_message(
             *sender,
             seq,

@@ -126,11 +126,7 @@ def plan_of(
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
     for item, seq in zip(plan.items, plan.seqs, strict=True):
         command = mavlink.mavlink_command(item)
-        if (
-            command is not None
-            and command <= mavlink.LAST_NAVIGATION
-            and command not in mavlink.TIMED_COMMANDS
-        ):
+        if command is not None and not mavlink.is_carried_out(command):
             raise Refused(
                 "MAV_MISSION_UNSUPPORTED",
                 f"mission item {seq}: command {command} cannot be carried out",

@@ -283,10 +283,10 @@ class Telemetry:
     # --- motion
 
     def _known(self) -> bool:
-        return self._flight.pose.known and self._flight.world.silence < SILENCE_S
+        return self._flight.pose.known and self._flight.situation.silence < SILENCE_S
 
     def _geodetic(self) -> tuple[float, float, float] | None:
-        origin = self._flight.world.origin
+        origin = self._flight.situation.origin
         if origin is None or not self._known():
             return None
         latitude, longitude, altitude = ned_to_geodetic(self._flight.pose.position, origin).tolist()
@@ -350,7 +350,7 @@ class Telemetry:
         if not self._known():
             return None
         north, east, down = _singles(pose.velocity)
-        origin = self._flight.world.origin
+        origin = self._flight.situation.origin
         height = (origin[2] if origin is not None else 0.0) - float(pose.position[2])
         heading = round(math.degrees(float(pose.euler[2]))) % 360
         throttle = 50 if self._flight.in_air else 0
@@ -372,7 +372,7 @@ class Telemetry:
         )
 
     def _gps_global_origin(self, ms: int) -> Any:
-        origin = self._flight.world.origin
+        origin = self._flight.situation.origin
         if origin is None:
             return None
         return self._d.MAVLink_gps_global_origin_message(
@@ -384,16 +384,18 @@ class Telemetry:
         d = self._d
         flight = self._flight
         state = d.MISSION_STATE_NOT_STARTED
-        if not flight.rows:
+        if not flight.mission.rows:
             state = d.MISSION_STATE_NO_MISSION
-        elif flight.finished:
+        elif flight.mission.finished:
             state = d.MISSION_STATE_COMPLETE
         elif flight.holding:
             state = d.MISSION_STATE_PAUSED
         elif flight.flying and flight.mode is FlightMode.MISSION:
             state = d.MISSION_STATE_ACTIVE
         in_mission = 1 if flight.shown_mode is FlightMode.MISSION else 2
-        return d.MAVLink_mission_current_message(flight.seq, len(flight.rows), state, in_mission)
+        return d.MAVLink_mission_current_message(
+            flight.mission.seq, len(flight.mission.rows), state, in_mission
+        )
 
 
 def _singles(values: Any) -> list[float]:

@@ -472,6 +472,15 @@ def mavlink_command(item: MissionItem) -> int | None:
     return int(number)
 
 
+def is_carried_out(command: int) -> bool:
+    """Return whether MissionRunner carries out a command as a CUSTOM item.
+
+    It ends the others of the navigation commands only when an external report says that they are
+    done.
+    """
+    return command > LAST_NAVIGATION or command in TIMED_COMMANDS
+
+
 def yaw_from_deg(yaw_deg: float) -> float:
     """Radians wrapped to (-π, π]; NaN stays NaN."""
     return float(wrap_angle(math.radians(yaw_deg)))

@@ -1,4 +1,4 @@
-"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle,
+"""One vehicle of mavlink_node: mission_node's interfaces as the `RemotePilot` of a MavlinkVehicle,
 feedback, gains.
 """
 
@@ -29,8 +29,8 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_missions.mavlink.endpoint import MavlinkEndpoint
-from rfly_missions.mavlink.flight import Quaternion
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
+from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
@@ -107,7 +107,7 @@ BATTERY_PERIOD_S = 1.0
 
 class MavlinkVehicleTopics:
     """Flies by the action `<name>/execute_mission` and the topic `<name>/mission_command`; a
-    `Pilot`.
+    `RemotePilot`.
     """
 
     def __init__(
@@ -156,9 +156,9 @@ class MavlinkVehicleTopics:
     def take_terrain(self, terrain: HeightMap, origin: GeoPoint) -> None:
         """The ground, and where it lies."""
         self._terrain = terrain
-        world = self.vehicle.flight.world
-        world.origin = origin
-        world.altitude = terrain_altitude(terrain, origin)
+        situation = self.vehicle.flight.situation
+        situation.origin = origin
+        situation.altitude = terrain_altitude(terrain, origin)
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds
@@ -179,14 +179,14 @@ class MavlinkVehicleTopics:
         flight = self.vehicle.flight
         flight.pose.take(stamp_ns * 1e-9, *found)
         if self._terrain is not None:
-            flight.world.ground = float(self._terrain.altitude_ned(*found[0][:2]))
+            flight.situation.ground = float(self._terrain.altitude_ned(*found[0][:2]))
 
     def _on_mission_params(self, message: MissionParams) -> None:
         if message.current.mode <= max(MissionMode):
-            self.vehicle.flight.world.shown = MissionMode(message.current.mode)
+            self.vehicle.flight.situation.shown = MissionMode(message.current.mode)
 
     def _on_mode(self, message: String) -> None:
-        self.vehicle.flight.world.mode = message.data.strip().upper()
+        self.vehicle.flight.situation.mode = message.data.strip().upper()
 
     @property
     def silence_s(self) -> float:
@@ -195,7 +195,7 @@ class MavlinkVehicleTopics:
 
     def update(self, wall: float) -> None:
         """Before a tick: what changes by itself."""
-        self.vehicle.flight.world.silence = self.silence_s
+        self.vehicle.flight.situation.silence = self.silence_s
         if self._gains is not None:
             self._gains.update(wall)
         if wall - self._told_battery_at >= BATTERY_PERIOD_S:
@@ -222,7 +222,7 @@ class MavlinkVehicleTopics:
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._battery.publish(message)
 
-    # --- a Pilot
+    # --- a RemotePilot
 
     def problem(self) -> str:
         """Whether mission_node is there."""

@@ -23,8 +23,7 @@ from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.mission.files import Mission, read_mission
 from rfly_missions.mission.items import MissionItem
 from rfly_missions.mission.mavlink_items import (
-    LAST_NAVIGATION,
-    TIMED_COMMANDS,
+    is_carried_out,
     mavlink_command,
     terrain_altitude,
 )
@@ -304,7 +303,7 @@ class MissionAction:
         self._vehicle.load(mission, home, goal)
         for index, item in enumerate(mission.items):
             command = mavlink_command(item)
-            if command is not None and command <= LAST_NAVIGATION and command not in TIMED_COMMANDS:
+            if command is not None and not is_carried_out(command):
                 self._log.warning(
                     f"{self._vehicle.settings.name}: mission item {index}: command {command} is not carried out here; "
                     f"it ends when {self._vehicle.done_topic} says so"

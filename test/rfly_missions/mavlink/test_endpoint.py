@@ -113,18 +113,18 @@ def test_who_is_armed_and_stays_down_is_disarmed(station):
 
 def test_a_vehicle_that_tells_its_mode_is_armed_where_its_controller_is(station):
     flight = station.vehicle.flight
-    flight.world.mode = "DISARMED"
+    flight.situation.mode = "DISARMED"
     station.command(ARM, 1.0)
     station.run(2.5)
     assert station.pilot.asked == ["arm"] * 3  # the first may have been lost
-    flight.world.mode = "DRIVE"
+    flight.situation.mode = "DRIVE"
     station.run(20.0)
     assert flight.armed  # it drives: nobody disarms it because it stays down
     assert len(station.pilot.asked) == 3
-    flight.world.mode = "DISARMED"  # by somebody else
+    flight.situation.mode = "DISARMED"  # by somebody else
     station.run(0.1)
     assert not flight.armed
-    flight.world.mode = "DRIVE"
+    flight.situation.mode = "DRIVE"
     station.run(2.1)
     assert flight.armed
     assert station.command(ARM, 0.0) == "ACCEPTED"
@@ -136,7 +136,7 @@ def test_without_a_position_or_a_pilot_nothing_is_armed(station):
     assert station.command(ARM, 1.0) == "TEMPORARILY_REJECTED"
     assert station.texts[-1] == "Preflight Fail: mission_node does not answer"
     station.pilot.why_not = ""
-    station.vehicle.flight.world.silence = 5.0
+    station.vehicle.flight.situation.silence = 5.0
     assert station.command(ARM, 1.0) == "TEMPORARILY_REJECTED"
     assert station.texts[-1] == "Preflight Fail: no position"
 
@@ -491,7 +491,7 @@ def test_armed_too_nothing_dies_of_odd_commands(station):
         assert of_type("COMMAND_ACK", station.tell(message))
         station.run(0.05)
     assert all(map(math.isfinite, station.pilot.follower.position))
-    assert station.vehicle.flight.world.origin == ORIGIN
+    assert station.vehicle.flight.situation.origin == ORIGIN
 
 
 @pytest.mark.parametrize(

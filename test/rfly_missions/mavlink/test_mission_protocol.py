@@ -224,7 +224,7 @@ def test_a_speed_that_is_changed_while_it_is_paused_is_flown_at_afterwards(stati
     assert station.command(193, 1.0) == "ACCEPTED"
     station.run(3.0)
     assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
-    assert station.vehicle.flight.seq == 1
+    assert station.vehicle.flight.mission.seq == 1
     station.command(193, 0.0)
     count_before = len(station.pilot.asked)
     station.command(193, 1.0)
@@ -238,10 +238,10 @@ def test_another_speed_in_the_middle_keeps_rows_and_jumps(station):
     station.command(ARM, 1.0)
     station.command(MISSION_START, 0.0, 0.0)
     station.run(12.0)
-    seq = station.vehicle.flight.seq
+    seq = station.vehicle.flight.mission.seq
     assert station.command(178, 1.0, 3.0, -1.0) == "ACCEPTED"
     station.run(2.0)
-    assert station.vehicle.flight.seq == seq
+    assert station.vehicle.flight.mission.seq == seq
     station.run(3.0)
     fastest = max(
         np.hypot(*(np.array([m.vx, m.vy]) / 100))
