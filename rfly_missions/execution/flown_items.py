@@ -1,4 +1,4 @@
-"""Geometry of the items as they are flown: above the ground, and CUSTOM items as ways or circles."""
+"""Items as they are flown: above the ground, CUSTOM items as ways or circles."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Situation(NamedTuple):
     vehicle_mode: str | None
     """Mode of a land-air vehicle, None for any other."""
     lag: float | None
-    """Height above a guide that flies ahead over assumed level ground, m; None in any other case."""
+    """Height above the guide over assumed level ground, m; None in any other case."""
 
 
 @dataclass

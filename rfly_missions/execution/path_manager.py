@@ -177,9 +177,9 @@ class PathManager:
         )
         for number, item in enumerate(items):
             if item.mode in (MissionMode.ARMED, MissionMode.HOLD):
+                mode = f"{item.mode.value} ({item.mode.name})"
                 raise ValueError(
-                    f"mission item {number}: mode {item.mode.value} ({item.mode.name}) is the manager's own, "
-                    "expected 1 to 6"
+                    f"mission item {number}: mode {mode} is the manager's own, expected 1 to 6"
                 )
         return items
 

@@ -11,7 +11,7 @@ from rfly_missions.followers.land_air import LandAir
 from rfly_missions.followers.multirotor import Follower, Multirotor, Vector
 
 UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
-"""Kinds of vehicles. The path manager knows the first two, and holds the others like a multirotor."""
+"""Kinds of vehicles; the path manager holds all but fixed wings like a multirotor."""
 UAV_TYPES: tuple[str, ...] = get_args(UavType)
 """Names of the kinds."""
 
