@@ -1,11 +1,12 @@
-"""PathManager: state machine over mission items that hands guidance the current and the previous
-one.
+"""State machine over mission items that hands guidance the current item and the previous one.
 
-No clock and no dynamics: somebody else says when the current item is done. Follows the Path Manager
-block and the `uavPathManager` System object of UAV Toolbox (reference pages pathmanager and
-uavpathmanager-system-object). Where those pages are silent: an interruption is resumed at the
-interrupted item; a hold keeps the position at which it began; home is read at every step; an equal
-mission sent again is no change.
+It has no clock and no dynamics: the caller reports when the current item is done. The phases and
+events of a mission are those of `mission_phase`.
+
+It follows the Path Manager block and the `uavPathManager` System object of UAV Toolbox (reference
+pages pathmanager and uavpathmanager-system-object). Where those pages are silent: an interruption
+is resumed at the interrupted item; a hold keeps the position at which it began; home is read at
+every step; an equal mission sent again is no change.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ from rfly_missions.mission.items import (
 )
 
 NO_PARAMS = (-1.0, -1.0, -1.0, -1.0)
+"""Parameters of an item that the manager makes."""
 LINE_RADIUS = 25.0
-"""m, the transition radius that is written into a previous item without one"""
+"""Transition radius that is written into a previous item without one, m."""
 
 _STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
 
@@ -80,7 +82,7 @@ class MissionState:
 
 
 class PathManager:
-    """State machine over mission items, for one vehicle; `state` holds what it remembers.
+    """State machine over mission items, for one vehicle; `state` is its memory.
 
     `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in
     `hold_turn_direction` (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError
@@ -121,14 +123,12 @@ class PathManager:
 
     @property
     def index(self) -> int:
-        """The item to fly now or to resume; the last one when the mission is finished."""
+        """Index of the item to fly now or to resume; the last one when the mission is finished."""
         return self.state.index
 
     @property
     def finished(self) -> bool:
-        """The last item has been reported done (and REPEAT has not begun again); true for an empty
-        mission.
-        """
+        """True once the last item is done, until REPEAT begins again; true for an empty mission."""
         return self.state.phase.is_finished
 
     def step(
@@ -139,13 +139,13 @@ class PathManager:
         command: MissionCommand | int = MissionCommand.DEFAULT,
         home: ArrayLike = (0.0, 0.0, 0.0),
     ) -> MissionParams:
-        """What to fly now.
+        """Return the item to fly now, and the one that was current before.
 
-        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be
-        empty; also as an array of `UAVPathManagerBus`, in single or double, or structures with its
-        fields. All is computed in double. `is_mode_done`: the item returned by the previous step
-        has been carried out. `home`: launch position, NED m. ValueError names the input that is
-        wrong; such a step changes nothing.
+        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole mission, every step; it
+        may be empty, or an array of `UAVPathManagerBus`, in single or double, or structures with
+        its fields. All is computed in double. `is_mode_done`: the item returned by the previous
+        step has been carried out. `home`: launch position (NED, m). ValueError names the input that
+        is wrong; such a step changes nothing.
         """
         position = finite_numbers(pose, 4, "pose")[:3]
         items = self._checked(mission)
@@ -226,10 +226,11 @@ class PathManager:
 
 
 def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:
-    """`previous` as a follower of straight lines needs it.
+    """Return the previous item as a follower of straight lines needs it.
 
-    Before a WAYPOINT, params 1 and 2 of anything but another WAYPOINT become the course from it to
-    the current position (rad, 0 for a vertical line) and LINE_RADIUS.
+    If the current item is a WAYPOINT and the previous one is not, the first two params of the
+    previous one become the course from it to the current position (rad, 0 for a vertical line) and
+    LINE_RADIUS.
     """
     if current.mode is not MissionMode.WAYPOINT or previous.mode is MissionMode.WAYPOINT:
         return previous

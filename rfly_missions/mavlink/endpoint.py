@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
+from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.command_protocol import CommandProtocol
 from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
@@ -17,7 +18,7 @@ from rfly_missions.mavlink.mission_protocol import MissionProtocol
 from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
-from rfly_missions.mavlink.telemetry import Battery, Telemetry
+from rfly_missions.mavlink.telemetry import Telemetry
 from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.parameter_protocol import Tunables
-from rfly_missions.mavlink.telemetry import Battery
 
 
 def test_voltage_falls_with_current_and_charge():
