@@ -26,7 +26,7 @@ TOUCHDOWN_HEIGHT = 0.3
 YAW_TOLERANCE = math.radians(5.0)
 """Difference, rad, at which a yaw is reached."""
 ANGLE_ROUNDING = 1e-9
-"""Angle, rad, by which a full turn may fall short."""
+"""Angle that a full turn may lack, rad."""
 
 Pose = Sequence[float]
 CustomDone = Callable[[Pose, MissionItem], bool]
@@ -227,7 +227,7 @@ class ItemProgress:
         `item`: repetition and index, which identify the item; `distance` (m) to the target of the
         flown item; `turned` (rad) along an orbit. An orbit counts by its turns. A CUSTOM item and
         an endless orbit stay at 0. Anything else counts by its distance as a share of the longest
-        so far.
+        yet.
         """
         if item != self._item:
             self._item = item

@@ -52,7 +52,7 @@ class Situation(NamedTuple):
 
 @dataclass
 class ItemStart:
-    """What has to be remembered of the current item."""
+    """The begin of the current item, and the vehicle's progress since."""
 
     time: float
     """Time at which it became current, s."""

@@ -172,6 +172,7 @@ class PathManager:
     ) -> tuple[MissionItem, ...]:
         if mission is self.state.items:  # only a tuple can be, and those were checked
             return self.state.items
+
         items = tuple(
             item_of(value, f"mission item {number}") for number, value in enumerate(mission)
         )
@@ -198,6 +199,7 @@ class PathManager:
                 state.index += 1
             else:
                 state.transition(MissionEvent.LAST_ITEM_DONE)
+
         state.items = items
 
     def _switch(self, items: tuple[MissionItem, ...], position: Floats) -> None:

@@ -94,6 +94,8 @@ class _Walk:
         self._items = items
         self._loiter_radius = loiter_radius
         self._home = np.array(home, float)
+
+        # the walk
         self._position = self._home
         self._height_of = -1
         self._index_of = {number: index for index, number in enumerate(numbers)}
@@ -240,6 +242,7 @@ class _Walk:
             if is_return
             else self._position[2]
         )
+
         if down < self._position[2]:
             self._add(index, np.array([*self._position[:2], down]), flown=False)
         self._add(index, np.array([*place[:2], down]))
@@ -253,9 +256,9 @@ def distinct(legs: Sequence[Leg]) -> Iterator[Leg]:
 
 
 ROUNDING = 1e-6
-"""Height, m, by which a clearance may fall short."""
+"""Height that a clearance may lack, m."""
 REPAIR_MARGIN = 0.05
-"""Height, m, by which a repair exceeds what is needed."""
+"""Height of a repair beyond what is needed, m."""
 RADIO_STEP = 2.0
 """Distance, m, between the places that have to see home."""
 RETURN_STEP = 10.0
@@ -305,7 +308,7 @@ class Problem:
     text: str
     """What is wrong there."""
     lacks: float = 0.0
-    """Height, m, by which the way lies too low; `repaired` raises it by that."""
+    """Height that the way lacks, m; `repaired` raises it by that."""
     raises: tuple[int, ...] = ()
     """Indices of the items to be raised by it."""
 
@@ -341,7 +344,7 @@ def preflight(
 ) -> PreflightReport:
     """Return the report on a mission whose items and home (3,) lie in the map's NED, m.
 
-    `numbers`: numbers by which its jumps name the items.
+    `numbers`: the items' numbers in its jumps.
     """
     required = demands or Demands()
     names = tuple(numbers) or tuple(range(1, len(items) + 1))

@@ -104,7 +104,7 @@ class LoadedMission:
     home: Vector = (0.0, 0.0, 0.0)
     """NED, m."""
     numbers: tuple[int, ...] = ()
-    """Numbers by which jumps name the items."""
+    """Numbers of the items in jumps."""
     rally: tuple[Vector, ...] = ()
     """Further places to return to, NED, m."""
     hold_at_waypoints: bool = False
@@ -256,8 +256,8 @@ class MissionRunner:
     ) -> None:
         """Replace the mission; the next step begins it at `start_index`.
 
-        The command becomes DEFAULT (or REPEAT). `numbers`: the numbers by which jumps name the
-        items; 1, 2, … if empty. `hold_at_waypoints`: p3 of a way-point is a time to stay there (s),
+        The command becomes DEFAULT (or REPEAT). `numbers`: the items' numbers in jumps;
+        1, 2, … if empty. `hold_at_waypoints`: p3 of a way-point is a time to stay there (s),
         as it is in missions from files. `rally`: places (NED, m) besides home to return to; the
         nearest to the vehicle when the return begins is taken. Raises ConfigError or ValueError
         that names the item which can't be flown or leaves the fence; such a mission changes
@@ -362,6 +362,7 @@ class MissionRunner:
             self._progress.update(
                 (mission.repetition, mission.index), flown, distance, self._completion.turned
             )
+
         repeats = self._command is MissionCommand.REPEAT and bool(self.items)
         returns = mission.shown is Shown.RETURN
         return RunnerState(

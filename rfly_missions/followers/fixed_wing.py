@@ -41,7 +41,7 @@ APPROACH_HEIGHT = 20.0
 ENTRY_HEIGHT_ERROR = 4.0
 """Difference of height, m, with which the final approach may begin."""
 TOUCHDOWN_OFFSET = 0.7
-"""Distance beside the approach line, m, with which it may touch down."""
+"""Largest distance from the approach line at touchdown, m."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class FixedWing(SteeredVehicle):
 
     @property
     def lead(self) -> float:
-        """Distance, m, by which it may be ahead of a vehicle that follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return 1.5 * self.limits.speed
 
     def turn_radius(self, speed: float) -> float:
@@ -172,6 +172,7 @@ class FixedWing(SteeredVehicle):
         """
         if kind not in (0, 1, 2, 3) or not (value > 0.0 or value in (-1.0, -2.0)):
             return False
+
         limits = self.limits
         if value != -1.0:
             restores = value == -2.0

@@ -84,7 +84,7 @@ class GroundVehicle(SteeredVehicle):
 
     @property
     def lead(self) -> float:
-        """Distance, m, by which it may be ahead of a vehicle that follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return 1.5 * self.limits.speed
 
     @property

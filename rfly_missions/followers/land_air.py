@@ -83,7 +83,7 @@ class LandAir:
 
     @property
     def lead(self) -> float:
-        """Distance, m, by which it may be ahead of a vehicle that follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return self._active.lead
 
     @property

@@ -50,7 +50,7 @@ class Follower(Protocol):
 
     @property
     def lead(self) -> float:
-        """Distance, m, by which it may be ahead of a vehicle that follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Begin another item; `driven`: on the road, for a vehicle that can do both."""
@@ -222,7 +222,7 @@ class Multirotor:
 
     @property
     def lead(self) -> float:
-        """Distance, m, by which it may be ahead of a vehicle that follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return 1.5 * self.limits.speed
 
     def flown(self, item: MissionItem) -> MissionItem:
@@ -240,6 +240,7 @@ class Multirotor:
             limits = self.limits
             default = (limits.speed, limits.speed, limits.climb, limits.descent)[kind]
             setpoint = default if value == -2.0 else min(value, limits.max_speed)
+
             if kind < 2:
                 self._speed = setpoint
             elif kind == 2:
@@ -337,7 +338,7 @@ class Multirotor:
         )
 
     def _along(self, start: Vector, end: Vector) -> Vector:
-        """Return the velocity along a line, height included, and back to it from beside it."""
+        """Return the velocity along a line, height included, or back to the line."""
         north = end[0] - start[0]
         east = end[1] - start[1]
         length = math.hypot(north, east)

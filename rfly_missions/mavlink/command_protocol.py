@@ -66,16 +66,17 @@ class CommandProtocol:
         flight: FlightLogic,
         telemetry: Telemetry,
         send: Callable[[Any], None],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
-        """Start; `tell` receives the reasons of refusals."""
+        """Start; `report` receives the reasons of refusals."""
         d = load_dialect()
         gimbal = telemetry.gimbal
         self._d = d
         self._flight = flight
         self._telemetry = telemetry
         self._send = send
-        self._tell = tell
+        self._report = report
+
         self._actions: dict[int, Callable[[CommandRequest], None]] = {
             d.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
             d.MAV_CMD_NAV_TAKEOFF: lambda c: flight.take_off(self._place(c)[2]),
@@ -113,10 +114,10 @@ class CommandProtocol:
             action(command)
         except Denied as denial:
             result = denial.result
-            self._tell(str(denial))
+            self._report(str(denial))
         except Refused as refusal:
             result = "MAV_RESULT_DENIED"
-            self._tell(str(refusal))
+            self._report(str(refusal))
 
         self._send(
             self._d.MAVLink_command_ack_message(

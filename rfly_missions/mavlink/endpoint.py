@@ -73,7 +73,9 @@ class MavlinkVehicle:
         self.values = values or Tunables()
         self.gains = ControllerGains()
         self.battery = Battery(self.values)
-        self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
+        self.flight = FlightLogic(uav_type, pilot, self.values, self.report)
+
+        # protocols
         self.gimbal = GimbalManager(self.flight, pilot)
         self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.gimbal)
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
@@ -110,6 +112,7 @@ class MavlinkVehicle:
             self.flight.tick(time)
         except Denied as denial:
             self.warn(str(denial))
+
         self._use_battery(time)
         self.gimbal.tick(time)
         self._missions.tick(wall)
@@ -118,12 +121,13 @@ class MavlinkVehicle:
             self._send(
                 self._d.MAVLink_mission_item_reached_message(self.flight.mission.reached.pop(0))
             )
+
         for name in self._telemetry.due(wall):
             message = self._telemetry.message(name)
             if message is not None:
                 self._send(message)
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Send a STATUSTEXT about something that has happened."""
         self._send_text(self._d.MAV_SEVERITY_INFO, text)
 

@@ -109,7 +109,7 @@ class Situation:
     mode: str = ""
     """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none."""
     shown: MissionMode = MissionMode.ARMED
-    """Mode of the item that it flies, whoever requested it."""
+    """Mode of the item that it flies, for any client."""
     silence: float = math.inf
     """Wall time since the last pose, s."""
 
@@ -149,20 +149,24 @@ class ModeRequest(NamedTuple):
 class FlightLogic:
     """One vehicle: raises Denied for requests that cannot be carried out, which change nothing.
 
-    `tell` receives sentences about what happens.
+    `report` receives sentences about what happens.
     """
 
     def __init__(
-        self, uav_type: str, pilot: RemotePilot, values: Tunables, tell: Callable[[str], None]
+        self, uav_type: str, pilot: RemotePilot, values: Tunables, report: Callable[[str], None]
     ) -> None:
         self._uav_type = uav_type
         self._pilot = pilot
         self._values = values
-        self._tell = tell
+        self._report = report
+
+        # what is known
         self.pose = PoseTracker()
         self.situation = Situation()
         self.mission = UploadedMission()
         self.home: Vector | None = None
+
+        # what is requested
         self.mode = FlightMode.HOLD
         self._state = FlightState.DISARMED
         self._plan = FlightPlan((), ())
@@ -259,7 +263,7 @@ class FlightLogic:
             self.home = self.place
         self._transition(FlightEvent.ARM)
         self._auto_disarm.reset()
-        self._tell("Armed")
+        self._report("Armed")
         self._request_mode("arm")
 
         if self.mode in (FlightMode.TAKEOFF, FlightMode.MISSION):
@@ -284,7 +288,7 @@ class FlightLogic:
         self.mode = FlightMode.HOLD
         self._speed.value = None
         self._request_mode("disarm")
-        self._tell(why)
+        self._report(why)
 
     def _request_mode(self, word: str) -> None:
         """Request a mode of a vehicle that reports its mode; repeated until it follows."""
@@ -296,6 +300,7 @@ class FlightLogic:
         """Keep the state of a vehicle that reports its mode: it is armed if its controller is."""
         if not self.situation.mode:
             return
+
         rests = self.situation.mode == DISARMED
         if self._request is not None:
             word, since = self._request
@@ -508,7 +513,7 @@ class FlightLogic:
 
     def _follow_setpoint(self) -> None:
         if not self._has_setpoint():
-            self._tell("No set-points: OFFBOARD ends, holding")
+            self._report("No set-points: OFFBOARD ends, holding")
             self._stop()
             self.mode = FlightMode.HOLD
             self._transition(FlightEvent.END)
@@ -576,11 +581,11 @@ class FlightLogic:
     def ended(self, done: bool, why: str) -> None:
         """Take the end of what was requested last: it is carried out, or given up."""
         if not done:
-            self._tell(f"{self.mode.name} ended: {why}")
+            self._report(f"{self.mode.name} ended: {why}")
         elif self.mode is FlightMode.MISSION:
             self.mission.reached.append(self.mission.seq)
             self.mission.finished = True
-            self._tell("Mission finished")
+            self._report("Mission finished")
 
         self._transition(FlightEvent.END)
         if self.mode in (FlightMode.TAKEOFF, FlightMode.MISSION, FlightMode.OFFBOARD) or not done:

@@ -84,13 +84,13 @@ class LogProtocol:
     HANDLED = frozenset({"LOG_REQUEST_LIST", "LOG_REQUEST_DATA", "LOG_REQUEST_END", "LOG_ERASE"})
 
     def __init__(
-        self, folder: LogFolder, send: Callable[[Any], None], tell: Callable[[str], None]
+        self, folder: LogFolder, send: Callable[[Any], None], report: Callable[[str], None]
     ) -> None:
-        """Start with no list; `tell` receives the reasons of refusals."""
+        """Start with no list; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._folder = folder
         self._send = send
-        self._tell = tell
+        self._report = report
         self._logs: list[Log] = []
         self._requested: list[_Range] = []
 
@@ -105,7 +105,7 @@ class LogProtocol:
             self._requested.clear()
         elif armed or not self._folder.may_erase:
             reason = "it is armed" if armed else "parameter erase_logs is false"
-            self._tell(f"Logs are kept: {reason}")
+            self._report(f"Logs are kept: {reason}")
         else:
             self._erase()
 
@@ -159,7 +159,7 @@ class LogProtocol:
                 file.seek(start)
                 return file.read(length)
         except OSError as error:
-            self._tell(f"{path.name}: {error.strerror or error}")
+            self._report(f"{path.name}: {error.strerror or error}")
             return b""
 
     def _send_data(self, log_id: int, start: int, data: bytes) -> None:
@@ -178,7 +178,7 @@ class LogProtocol:
                 log.path.unlink()
                 erased += 1
             except OSError as error:
-                self._tell(f"{log.path.name}: {error.strerror or error}")
+                self._report(f"{log.path.name}: {error.strerror or error}")
 
         self._logs = []
-        self._tell(f"{erased} logs erased")
+        self._report(f"{erased} logs erased")

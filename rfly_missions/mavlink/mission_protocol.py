@@ -51,13 +51,13 @@ class MissionProtocol:
     )
 
     def __init__(
-        self, flight: FlightLogic, send: Callable[[Any], None], tell: Callable[[str], None]
+        self, flight: FlightLogic, send: Callable[[Any], None], report: Callable[[str], None]
     ) -> None:
-        """Start without an upload; `tell` receives the reasons of refusals."""
+        """Start without an upload; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._flight = flight
         self._send = send
-        self._tell = tell
+        self._report = report
         self._upload: _Upload | None = None
 
     def handle(self, message: Any, now: float) -> None:
@@ -95,7 +95,7 @@ class MissionProtocol:
         if upload.tries >= TRIES:
             self._upload = None
             self._ack(upload.sender, "MAV_MISSION_OPERATION_CANCELLED")
-            self._tell(f"Mission upload given up: no item {len(upload.rows)}")
+            self._report(f"Mission upload given up: no item {len(upload.rows)}")
             return
 
         upload.tries += 1
@@ -106,8 +106,9 @@ class MissionProtocol:
         problem = self._flight.mission_error()
         if is_busy:
             problem = "Mission refused: another one is being uploaded"
+
         if problem:
-            self._tell(problem)
+            self._report(problem)
             self._ack(sender, "MAV_MISSION_DENIED")
         elif count > MOST_ROWS:
             self._ack(sender, "MAV_MISSION_NO_SPACE")
@@ -146,7 +147,7 @@ class MissionProtocol:
         try:
             self._flight.take_mission(rows)
         except Refused as refusal:
-            self._tell(f"Mission refused: {refusal}")
+            self._report(f"Mission refused: {refusal}")
             self._ack(sender, refusal.result)
             return
         self._ack(sender, "MAV_MISSION_ACCEPTED")

@@ -39,7 +39,7 @@ class Tunables:
         "RFLY_CRUISE_SPD", 0.0, "over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
     )
     disarm_after_landing: float = tunable(
-        "COM_DISARM_LAND", 2.0, "disarms so long after landing", 0.1, 60.0, "s"
+        "COM_DISARM_LAND", 2.0, "disarms this long after landing", 0.1, 60.0, "s"
     )
     disarm_before_flight: float = tunable(
         "COM_DISARM_PRFLT", 10.0, "disarms where it stays down", 1.0, 3600.0, "s"
@@ -123,14 +123,14 @@ class ParameterProtocol:
         values: Tunables,
         gains: ControllerGains,
         send: Callable[[Any], None],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
-        """Start; `tell` receives the reasons of refusals."""
+        """Start; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._values = values
         self._gains = gains
         self._send = send
-        self._tell = tell
+        self._report = report
 
     @property
     def _names(self) -> list[str]:
@@ -165,7 +165,7 @@ class ParameterProtocol:
 
     def _on_answer(self, name: str, message: Any, why: str) -> None:
         if why:
-            self._tell(f"{name} refused: {why}")
+            self._report(f"{name} refused: {why}")
             self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
         if name in self._gains.values:
             self._send_value(name)
@@ -177,7 +177,7 @@ class ParameterProtocol:
         of_type = message.param_type == self._d.MAV_PARAM_TYPE_REAL32
 
         if not (of_type and math.isfinite(value) and low <= value <= high):
-            self._tell(f"{name} refused: expected {low:g} to {high:g} as REAL32")
+            self._report(f"{name} refused: expected {low:g} to {high:g} as REAL32")
             return False
         return True
 

@@ -236,6 +236,7 @@ class Telemetry:
         )
         if self._flight.takes_attitudes:
             capabilities |= d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
+
         nothing = [0] * 8
         return d.MAVLink_autopilot_version_message(
             capabilities, 0, 0, 0, 0, nothing, nothing, nothing, 0, 0, self._system_id

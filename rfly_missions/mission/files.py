@@ -66,7 +66,7 @@ class Mission:
     home: GeoPoint
     """Latitude, deg, longitude, deg, altitude above sea, m."""
     numbers: tuple[int, ...] = ()
-    """Numbers by which jumps name the items; 1, 2, … if not given."""
+    """Numbers of the items in jumps; 1, 2, … if not given."""
     fence: Geofence = field(default_factory=Geofence)
     lost: tuple[str, ...] = ()
     """Content of the file that the items can't hold, one line each."""

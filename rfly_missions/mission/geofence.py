@@ -77,7 +77,7 @@ class FenceCircle:
 
 @dataclass(frozen=True)
 class Geofence:
-    """All areas of a mission; north and east in metres. Without areas every place is within."""
+    """The areas of a mission; north and east in metres. Without areas every place is within."""
 
     areas: tuple[FencePolygon | FenceCircle, ...] = ()
     breach_return: tuple[float, float, float] | None = None

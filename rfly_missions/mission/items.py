@@ -21,7 +21,7 @@ from rfly_common.config.checks import check_choice, finite_array
 
 
 class MissionMode(IntEnum):
-    """What an item asks for; ARMED and HOLD are the manager's, and may not stand in a mission."""
+    """The kind of an item; ARMED and HOLD are the manager's, and may not stand in a mission."""
 
     ARMED = 0
     TAKEOFF = 1
@@ -156,6 +156,7 @@ def item_of(value: Any, name: str) -> MissionItem:
     """
     if isinstance(value, MissionItem):
         return value
+
     try:
         mode, position, params = (
             np.asarray(value[field]) for field in ("mode", "position", "params")
@@ -165,6 +166,7 @@ def item_of(value: Any, name: str) -> MissionItem:
         pass
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
     raise ValueError(
         f"{name}: {value!r}, expected a MissionItem, or a structure of mode, position and params"
     )

@@ -109,7 +109,7 @@ class MavlinkItem:
     frame: int
     params: tuple[float, float, float, float, float, float, float]
     number: int = 0
-    """Number by which a jump names it: `doJumpId`, or the index of the row."""
+    """Number of the row in jumps: `doJumpId`, or its index."""
     where: str = "item"
     """Name of the row in errors."""
 
@@ -265,6 +265,7 @@ def _local_position(row: MavlinkItem, last: tuple[float, ...]) -> tuple[float, f
         second = 0.0
         if kind is not MissionMode.TAKEOFF:
             first, second = (last[0], last[1]) if is_ned else (last[1], last[0])
+
     if math.isnan(third):
         third = last[2] if is_ned else -last[2]
     local = np.array([first, second, third])
@@ -386,7 +387,7 @@ def to_mavlink_items(
     """Return the items as rows 1, 2, …, with altitudes relative to home.
 
     The second value has a line for each value that the rows can't hold. The table is that of the
-    import, backwards. `numbers` are the numbers by which jumps name the items; the rows' jumps name
+    import, backwards. `numbers` are the items' numbers in their jumps; the rows' jumps name
     the rows. An orbit of `loiter_radius` (m) whose direction is the follower's choice is written
     without a radius. Raises MissionFileError for a CUSTOM that is no MAVLink command or none that
     is read, and for a jump to no item.
@@ -453,6 +454,7 @@ def _command_and_params(
         return RETURN_TO_LAUNCH, (0.0, 0.0, 0.0, 0.0)
     if item.mode is MissionMode.ORBIT:
         return _orbit_command(item, loiter_radius)
+
     if item.mode is MissionMode.CUSTOM:
         command = mavlink_command(item)
         if command is None:

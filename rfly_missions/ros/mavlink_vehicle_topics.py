@@ -234,6 +234,7 @@ class MavlinkVehicleTopics:
             present=True,
             cell_voltage=[battery.voltage / cells] * cells,
         )
+
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._battery.publish(message)
 

@@ -298,6 +298,7 @@ class MissionAction:
             path = resolve_below(name, self._shared.file_folders, "file_folders")
         except ConfigError as error:
             return error
+
         altitude = None
         if terrain is not None and origin is not None:
             altitude = terrain_altitude(terrain, origin)
