@@ -12,6 +12,7 @@ every step; an equal mission sent again is no change.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -176,6 +177,8 @@ class PathManager:
         items = tuple(
             item_of(value, f"mission item {number}") for number, value in enumerate(mission)
         )
+        if isinstance(mission, tuple) and all(map(operator.is_, items, mission)):
+            items = mission  # known at the next step by its identity
         for number, item in enumerate(items):
             if item.mode in (MissionMode.ARMED, MissionMode.HOLD):
                 mode = f"{item.mode.value} ({item.mode.name})"

@@ -21,6 +21,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -109,6 +110,25 @@ class LoadedMission:
     """Further places to return to, NED, m."""
     hold_at_waypoints: bool = False
     """True if p3 of a way-point is a time to stay there, s."""
+
+    @cached_property
+    def index_of_number(self) -> dict[int, int]:
+        """Index of the item that carries each number."""
+        return {number: index for index, number in enumerate(self.numbers)}
+
+    @cached_property
+    def index_of_tag(self) -> dict[float, int]:
+        """Index of the item that carries each tag."""
+        return tags_of(self.items)
+
+    def jump_target(self, item: MissionItem) -> int | None:
+        """Return the index to which a jump leads; None for an item that is no jump."""
+        command = mavlink.mavlink_command(item)
+        if command == mavlink.DO_JUMP:
+            return self.index_of_number[int(item.params[1])]
+        if command == mavlink.DO_JUMP_TAG:
+            return self.index_of_tag[int(item.params[1])]
+        return None
 
 
 @dataclass
@@ -202,7 +222,7 @@ class MissionRunner:
         self._last: RunnerState | None = None
         self._begin_mission(LoadedMission(), Geofence(), start_index=0)
 
-    # --- what is set from outside
+    # --- settings
 
     @property
     def ground(self) -> Ground:
@@ -298,8 +318,6 @@ class MissionRunner:
 
     def _begin_mission(self, mission: LoadedMission, fence: Geofence, start_index: int) -> None:
         self._mission = mission
-        self._index_of = {number: index for index, number in enumerate(mission.numbers)}
-        self._index_of_tag = tags_of(mission.items)
         self._fence.replace(fence)
         self._passes = Passes()
         self._return_to = mission.home
@@ -422,10 +440,9 @@ class MissionRunner:
             return False
 
         item = self._last.params.current
-        command = mavlink.mavlink_command(item)
-        if command in (mavlink.DO_JUMP, mavlink.DO_JUMP_TAG):
-            targets = self._index_of if command == mavlink.DO_JUMP else self._index_of_tag
-            return self._jump(mission.index, item, targets[int(item.params[1])])
+        target = self._mission.jump_target(item)
+        if target is not None:
+            return self._jump(mission.index, item, target)
 
         lag = None
         if self.guide is not None and self._terrain.is_assumed:
