@@ -1,5 +1,4 @@
-"""A process that turns a gimbal by MAVSDK's plugin alone, and prints what it saw as one line of
-JSON.
+"""A process that turns a gimbal by MAVSDK's plugin, and prints what it saw as JSON.
 
 python mavsdk_gimbal_client.py PORT SYSTEM_ID
 """

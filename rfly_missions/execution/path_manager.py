@@ -67,9 +67,7 @@ class MissionState:
     repetition: int = 0
     """Number of times that the mission has begun."""
     switches: int = 0
-    """Number of times that `current` has become another item, or the same one of another
-    repetition.
-    """
+    """Number of times that `current` has changed, to the same item of another repetition too."""
 
     def transition(self, event: MissionEvent) -> None:
         """Go to the phase that an event leads to; KeyError for one that cannot happen now."""

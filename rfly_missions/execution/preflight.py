@@ -71,8 +71,9 @@ def planned_way(
     *,
     loiter_radius: float = 0.0,
 ) -> Way:
-    """Return the way of a mission from home (NED, m); jumps are followed as often as they say, −1
-    once.
+    """Return the way of a mission from home (NED, m).
+
+    Jumps are followed as often as they say, −1 once.
 
     The way is that of the file, before any vehicle raises it over the ground or rounds its corners.
     `loiter_radius` (m): radius with which a fixed wing circles where a multirotor waits; 0 for a
@@ -210,9 +211,7 @@ class _Walk:
     def _circle(
         self, index: int, center: Floats, radius: float, turns: float, seconds: float
     ) -> None:
-        """Fly in along the line to the centre, and once round; further turns lengthen the last
-        chord.
-        """
+        """Fly in along the line to the centre and round; more turns lengthen the last chord."""
         towards = self._position[:2] - center[:2]
         bearing = math.atan2(towards[1], towards[0]) if towards.any() else 0.0
         steps = math.ceil(math.pi / math.acos(max(0.0, 1.0 - SAGITTA / radius)))
@@ -397,8 +396,7 @@ def repaired(
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
 ) -> tuple[tuple[MissionItem, ...], PreflightReport]:
-    """Return the items, raised where the way is too low, and the report on the problems that are
-    left.
+    """Return the items, raised where the way is too low, and the report on what is left.
 
     Both ends of a leg are raised by the missing height; nothing is lowered, moved or added.
     """

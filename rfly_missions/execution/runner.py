@@ -80,8 +80,9 @@ class RunnerState(NamedTuple):
     items_done: int
     """Number of items carried out since the mission was loaded, further passes included."""
     finished: bool
-    """True once LAND or RTL, if last, is done, else once the end hold begins; never while it
-    repeats.
+    """True once LAND or RTL, if last, is done, or else once the end hold begins.
+
+    Never true while the mission repeats.
     """
     distance: float
     """Distance to the flown target, or to the circle of an orbit, m."""

@@ -67,8 +67,7 @@ class FixedWingLimits:
 
 
 class FixedWing(SteeredVehicle):
-    """An aircraft with a band of speeds and a limited bank, which circles where a multirotor would
-    hover.
+    """An aircraft with a band of speeds and a limited bank, which circles instead of hovering.
 
     It takes off from a roll along its heading, flies through points and along lines, lands on a
     straight approach whose direction it chooses by the ground, and goes around when it misses.
@@ -371,8 +370,7 @@ class FixedWing(SteeredVehicle):
             )
 
     def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
-        """Return course, length and first z of a final approach that can be reached over the
-        ground.
+        """Return course, length and first z of a final approach that can be reached.
 
         It is the free one whose direction is nearest to the present one, and the shortest. If none
         is free, it is the one with the least ground in its way. After failed approaches it is the

@@ -83,8 +83,7 @@ class Ground:
         return min(down, self.down(north, east) - self.min_height)
 
     def envelope_down(self, north: float, east: float, slope: float) -> float:
-        """Return the lowest z from which a vehicle that climbs with `slope` (m/m) can fly on in any
-        direction.
+        """Return the lowest z from which a vehicle that climbs with `slope` (m/m) can fly on.
 
         A vehicle above this surface keeps the minimum height in every direction: the surface lies
         above the ground, and rises nowhere more steeply than the vehicle climbs. Infinite without a

@@ -47,8 +47,7 @@ class GroundVehicleLimits:
 
 
 class GroundVehicle(SteeredVehicle):
-    """A car that drives along the lines between way-points, around circles and home, and stops to
-    hold.
+    """A car that drives along lines between way-points, around circles and home, and stops to hold.
 
     It stands still for take-offs and landings.
     """

@@ -59,8 +59,7 @@ class Follower(Protocol):
         """Return the item as this vehicle can carry it out."""
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """Change a speed as MAVLink's DO_CHANGE_SPEED does; return False for one that is not
-        understood.
+        """Change a speed as DO_CHANGE_SPEED does; return False for one that is not understood.
 
         Kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s.
         """
@@ -118,8 +117,7 @@ class SteeredVehicle:
         return -1.0 if turn < 0.0 else 1.0
 
     def _course_to_point(self, target: Vector, radius: float, margin: float = 0.0) -> float:
-        """Return the course to a place, or straight on if it lies within the turning circle of
-        either side.
+        """Return the course to a place, or straight on if it lies within a turning circle.
 
         `margin`: depth within the circle, m, that still counts as outside.
         """
@@ -141,8 +139,9 @@ class SteeredVehicle:
         return course - math.atan((math.cos(course) * east - math.sin(course) * north) / reach)
 
     def _course_around(self, center: Vector, radius: float) -> tuple[float, float]:
-        """Return the course onto a circle and around it, and the curvature that holds it there,
-        1/m.
+        """Return the course onto a circle and around it, and the curvature that holds it there.
+
+        The curvature, 1/m, is 0 far from the circle.
 
         The curvature is 0 far from the circle.
         """

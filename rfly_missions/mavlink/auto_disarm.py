@@ -30,9 +30,7 @@ class AutoDisarm:
         self._countdown = None
 
     def is_due(self, now: float, in_air: bool, may_disarm: bool) -> bool:
-        """Return whether the vehicle has stayed down long enough; `may_disarm` starts the
-        countdown.
-        """
+        """Return whether the vehicle has stayed down long enough while `may_disarm` was true."""
         if in_air:
             self._has_flown = True
         if in_air or not may_disarm:

@@ -1,5 +1,4 @@
-"""MAVLink's gimbal protocol, the vehicle's side: the autopilot manages one gimbal that only
-pitches.
+"""MAVLink's gimbal protocol, the vehicle's side: one gimbal, which only pitches.
 
 https://mavlink.io/en/services/gimbal_v2.html It is fixed to the body: its pitch follows the
 vehicle, even if a lock to the horizon is requested. Pitch is up positive here, rad.

@@ -1,5 +1,4 @@
-"""MAVLink's log protocol, the vehicle's side: the logs are the MCAP files of a folder, byte by
-byte.
+"""MAVLink's log protocol, the vehicle's side: the logs are the MCAP files of a folder.
 
 https://mavlink.io/en/messages/common.html, LOG_REQUEST_LIST and what follows; ids count from 0, as
 PX4's do.

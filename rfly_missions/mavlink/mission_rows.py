@@ -88,8 +88,7 @@ class FlightPlan(NamedTuple):
         return next((index for index, row in enumerate(self.seqs) if row >= seq), 0)
 
     def with_item(self, index: int, item: MissionItem) -> FlightPlan:
-        """Return the plan with one more item at an index, for the same row as the item that stands
-        there.
+        """Return the plan with one more item at an index, for the row of the item there.
 
         Jumps lead to the same items as before.
         """

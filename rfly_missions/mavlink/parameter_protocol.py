@@ -75,9 +75,7 @@ def _no_controller(_name: str, _value: float, done: Callable[[str], None]) -> No
 
 @dataclasses.dataclass
 class ControllerGains:
-    """Gains last reported by the vehicle's controller, by parameter name; empty before the first
-    report.
-    """
+    """Gains last reported by the vehicle's controller, by parameter name; empty before that."""
 
     values: dict[str, float] = dataclasses.field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)

@@ -110,8 +110,7 @@ def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[
 
 
 def near_boxes(boxes: Boxes, starts: Floats, ends: Floats, clearance: float) -> Near:
-    """Return the lines from starts to ends (m, 3) and the boxes that come nearer than `clearance`
-    (m).
+    """Return the lines from starts to ends (m, 3) and the boxes nearer than `clearance` (m).
 
     The distance to a convex body is convex along a line: a search by thirds finds its least.
     """

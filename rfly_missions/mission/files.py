@@ -141,8 +141,9 @@ def read_mission(
 def write_mission(
     path: StrPath, mission: Mission, *, uav_type: str = "multirotor", loiter_radius: float = 25.0
 ) -> tuple[str, ...]:
-    """Write a .plan or .waypoints file, by the path's extension; return what it can't hold, one
-    line each.
+    """Write a .plan or .waypoints file, by the path's extension.
+
+    Returns what the file can't hold, one line each.
 
     Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't
     express; ValueError for an unknown `uav_type`.
@@ -278,8 +279,9 @@ def _read_home(
 def _read_rally_points(
     rally: dict[str, Any], home: GeoPoint
 ) -> tuple[tuple[float, float, float], ...]:
-    """Return NED places about home; altitudes are relative to home (QGroundControl developer
-    guide).
+    """Return NED places about home.
+
+    Altitudes are relative to home (QGroundControl developer guide).
     """
     values = as_list(rally.get("points") or [], "rallyPoints.points")
     if len(values) > MAX_RALLY_POINTS:
@@ -376,11 +378,14 @@ def _read_complex_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mav
 
 def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
     """Return the fence of a .plan, about home."""
-    areas = [*_read_polygons(fence, home), *_read_circles(fence, home)]
+    areas: tuple[FencePolygon | FenceCircle, ...] = (
+        *_read_polygons(fence, home),
+        *_read_circles(fence, home),
+    )
     breach_return = fence.get("breachReturn")
     if not breach_return:
-        return Geofence(tuple(areas))
-    return Geofence(tuple(areas), _relative_place(breach_return, home, "geoFence.breachReturn"))
+        return Geofence(areas)
+    return Geofence(areas, _relative_place(breach_return, home, "geoFence.breachReturn"))
 
 
 def _read_polygons(fence: dict[str, Any], home: GeoPoint) -> list[FencePolygon]:
@@ -551,8 +556,7 @@ def _notes_of_home(row: mavlink.MavlinkItem) -> tuple[str, ...]:
 
 
 def _area_file(lines: list[list[str]]) -> str:
-    """Return the kind of a file of ArduPilot's ground stations that holds no mission, "" for none
-    of them.
+    """Return the kind of a ground station's file that holds no mission, "" for any other.
 
     A .ral has lines of RALLY, latitude, longitude …, a .fen a latitude and a longitude on each
     line.

@@ -94,8 +94,9 @@ class Geofence:
         return ""
 
     def breach_of_line(self, start: ArrayLike, end: ArrayLike) -> str:
-        """Return the area that the straight line between two points (north, east) breaches, "" for
-        none.
+        """Return the area that the straight line between two points breaches, "" for none.
+
+        Points: north, east, m.
         """
         first = np.asarray(start, dtype=float)[:2]
         last = np.asarray(end, dtype=float)[:2]

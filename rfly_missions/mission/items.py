@@ -92,9 +92,7 @@ class MissionItem:
         turns: float = 1.0,
         p4: float = 0.0,
     ) -> MissionItem:
-        """Return an item of `turns` circles of `radius` (m) around `center`; infinite turns never
-        end.
-        """
+        """Return `turns` circles of `radius` (m) around `center`; infinite turns never end."""
         return cls(MissionMode.ORBIT, center, (radius, turn_direction, turns, p4))  # type: ignore[arg-type]
 
     @classmethod
@@ -149,8 +147,7 @@ UAVPathManagerBus = bus_type()
 
 
 def item_of(value: Any, name: str) -> MissionItem:
-    """Return a MissionItem as it is, or the one in an element of a bus or a structure of its
-    fields.
+    """Return a MissionItem as it is, or the one that a bus's element or a structure holds.
 
     ValueError that begins with `name` for anything else.
     """

@@ -488,9 +488,7 @@ def _orbit_command(
 
 
 def mavlink_command(item: MissionItem) -> int | None:
-    """Return the MAVLink command that a CUSTOM item carries in its first parameter; None for other
-    items.
-    """
+    """Return the MAVLink command of a CUSTOM item, its first parameter; None for other items."""
     number = float(item.params[0])
     is_command = number.is_integer() and 1 <= number <= MAX_COMMAND
     return int(number) if item.mode is MissionMode.CUSTOM and is_command else None

@@ -255,9 +255,7 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
 
 
 def _flight_polygon(polygon: list[Any], distance: float, where: str) -> list[list[float]]:
-    """Return latitude and longitude of corners around a polygon, its edges moved outwards, distance
-    in m.
-    """
+    """Return latitude and longitude of corners around a polygon, a distance (m) outside."""
     if not 3 <= len(polygon) <= MAX_CORNERS:
         raise MissionFileError(
             f"{where}: polygon: {len(polygon)} corners, expected 3 to {MAX_CORNERS}"
@@ -274,9 +272,7 @@ def _flight_polygon(polygon: list[Any], distance: float, where: str) -> list[lis
 
 
 def moved_outwards(points: Floats, distance: float, where: str = "polygon") -> Floats:
-    """Return the corners (n, 2) of a polygon (n, 2) whose edges are moved outwards by a distance,
-    in order.
-    """
+    """Return the corners (n, 2) of a polygon (n, 2), its edges moved outwards by a distance."""
     edges = np.roll(points, -1, axis=0) - points
     lengths = np.linalg.norm(edges, axis=1, keepdims=True)
     following = np.roll(points, -1, axis=0)

@@ -246,9 +246,7 @@ class MissionVehicle:
             self._runner.command = MissionCommand.HOLD
 
     def load(self, mission: Mission, home: Any, goal: Any) -> None:
-        """Begin a goal's mission with a home, NED; raise ConfigError if the vehicle breaches the
-        fence.
-        """
+        """Begin a goal's mission with a home (NED); raise ConfigError if the fence is breached."""
         assert self._runner is not None
         if mission.fence and self.pose is not None:
             breach = mission.fence.breach(self.pose[0], self.pose[1])
@@ -271,9 +269,7 @@ class MissionVehicle:
             self._place_guide(self._runner, self.pose)
 
     def _place_guide(self, runner: MissionRunner, pose: Pose) -> None:
-        """Let a guide that flies ahead of the vehicle begin at the vehicle, unless it is near
-        already.
-        """
+        """Let a guide ahead of the vehicle begin at the vehicle, unless it is near already."""
         position = pose[:3]
         if (
             runner.guide is not None

@@ -100,8 +100,9 @@ def test_a_turn_back_does_not_count_twice():
 
 
 def test_counting_begins_on_the_circle():
-    """The circle is reached within 10 % of the radius, height included; then drifting away ends
-    nothing.
+    """The circle is reached within 10 % of the radius, height included.
+
+    Drifting away later ends nothing.
     """
     watch = monitor()
     item = orbit(1, 1)

@@ -1,6 +1,4 @@
-"""The mission state machine: worked scenarios, bad input, and random runs compared with plain
-rules.
-"""
+"""The mission state machine: worked scenarios, bad input, random runs beside plain rules."""
 
 from __future__ import annotations
 

@@ -249,8 +249,9 @@ def test_the_ridge_hides_home_and_sets_the_height_of_a_return():
 
 
 def test_time_and_energy_by_hand():
-    """60 m up at 4 m/s, 300 m at 8 m/s, 60 m down at 2 m/s: 15 + 37.5 + 30 s, which take 4.58 Wh at
-    200 W.
+    """60 m up at 4 m/s, 300 m at 8 m/s, 60 m down at 2 m/s: 15 + 37.5 + 30 s.
+
+    They take 4.58 Wh at 200 W.
     """
     full = Demands(clearance=0.0, battery_wh=10.0, power_w=200.0)
     report = preflight(over_the_ridge(-60.0), HOME, RIDGE, demands=full)

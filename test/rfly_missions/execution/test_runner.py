@@ -1,6 +1,4 @@
-"""Whole missions flown without ROS: order of items, limits of the vehicles, the ground, fence,
-jumps, conditions.
-"""
+"""Whole missions flown without ROS: items, limits, the ground, fence, jumps, conditions."""
 
 import json
 import math
@@ -201,9 +199,7 @@ def test_the_surface_above_which_a_climb_suffices():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_rough_ground_never_below_the_minimum(kind):
-    """Hills with bumps of 5 m from cell to cell, way-points deep inside of them; the landing is on
-    the ground.
-    """
+    """Hills have bumps of 5 m from cell to cell, and way-points lie deep inside of them."""
     random = np.random.default_rng(1)
     heights = np.cumsum(np.cumsum(random.normal(0, 1, (81, 81)), 0), 1)
     heights = 100 * (heights - heights.min()) / np.ptp(heights) + random.uniform(0, 5, (81, 81))
@@ -333,9 +329,7 @@ def test_a_jump_to_a_tag():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_camera_looks_at_does_not_bend_the_way(kind):
-    """The way to the next way-point leads past a camera's target, far to the side and beyond the
-    fence.
-    """
+    """The way leads past a camera's target, far to the side and beyond the fence."""
     aside = MissionItem.custom((400, 300, 0), (201, 0, 0, 0))
     fence = Geofence((FenceCircle((0.0, 0.0), 300.0),))
     flight = Flight(kind, [T, A, aside, B], fence=fence).to_end()
@@ -517,8 +511,9 @@ def test_progress_within_items_and_what_interrupts_them():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_out_of_the_fence_it_holds_and_then_returns(kind):
-    """The straight ways lie inside. A vehicle moved outside goes home, until a command is given
-    inside.
+    """The straight ways lie inside.
+
+    A vehicle moved outside goes home, until a command is given inside.
     """
     fence = Geofence((FenceCircle((0.0, 0.0), 250.0),))
     flight = Flight(kind, [T, A, B, C], fence=fence)
@@ -604,9 +599,7 @@ def test_a_new_mission_starts_at_its_first_item_with_the_old_item_before_it():
 
 
 def test_conditions_and_waiting():
-    """Each condition takes its time: delay 5 s, climb to 60 m, 40 m from the next, yaw, loiter 4 s,
-    hold 3 s.
-    """
+    """Delay 5 s, climb to 60 m, 40 m from the next item, yaw, loiter 4 s, hold 3 s."""
     stay = MissionItem.waypoint((150, 150, -30), NAN, 3.0, p3=3.0)
     items = [
         T,
@@ -774,8 +767,9 @@ def test_places_to_return_to_lie_within_the_fence():
 
 
 def test_a_landing_in_a_pit_is_given_up():
-    """Walls of 150 m stand 40 m around the touchdown point: no approach is free, and the aircraft
-    holds.
+    """Walls of 150 m stand 40 m around the touchdown point.
+
+    No approach is free, and the aircraft holds.
     """
     axis = np.arange(-400.0, 401.0, 5.0)
     heights = np.clip((np.hypot(*np.meshgrid(axis, axis)) - 40.0) * 3.0, 0.0, 150.0)

@@ -9,8 +9,9 @@ from rfly_missions.mavlink.parameter_protocol import Tunables
 
 
 def test_voltage_falls_with_current_and_charge():
-    """16.8 V, 0.1 Ω and 200 W give 0.1 I² - 16.8 I + 200 = 0, so I = (16.8 - √202.24)/0.2 = 12.894
-    A.
+    """16.8 V, 0.1 Ω and 200 W give 0.1 I² - 16.8 I + 200 = 0.
+
+    I is (16.8 - √202.24)/0.2 = 12.894 A.
     """
     battery = Battery(Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1))
     assert battery.voltage == pytest.approx(16.8)

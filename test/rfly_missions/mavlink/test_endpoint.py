@@ -34,9 +34,7 @@ def station():
 
 
 def test_what_a_vehicle_reports():
-    """A metre to the north at 47° is 1/111170.9 of a degree, one to the east 1/76056.1 (WGS 84's
-    radii there).
-    """
+    """A metre north at 47° is 1/111170.9 of a degree, one east 1/76056.1 (WGS 84's radii)."""
     station = Station(at=(100.0, 200.0, -3.5), yaw=math.pi / 2)
     station.run(2.0)
 
@@ -206,9 +204,7 @@ def test_set_points_in_offboard_and_without_them(station):
 
 
 def test_velocities_in_offboard(station):
-    """3 m/s east and 1 m/s down for 8 s, then 2 m/s to the right of its heading; without any it
-    holds.
-    """
+    """3 m/s east and 1 m/s down for 8 s, then 2 m/s to the right of its heading, then none."""
 
     def setpoint(vx, vy, vz, frame=1):
         fields = (0, 1, 1, frame, 0xDC7, 0, 0, 0, vx, vy, vz, 0, 0, 0, 0.0, 0.0)
@@ -436,9 +432,7 @@ def test_a_station_that_speaks_gets_messages_until_it_is_silent(station):
 
 
 def test_whatever_comes_nothing_dies_and_nothing_flies_without_arming(station):
-    """Messages of every kind with any content and a right check, whole or not, and garbage; all but
-    arming.
-    """
+    """Messages of every kind but arming with any content and a right check, and garbage."""
     from pymavlink.generator import mavcrc as crc
 
     rng = random.Random(5)

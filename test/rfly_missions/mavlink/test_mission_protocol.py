@@ -273,9 +273,7 @@ def test_without_a_take_off_it_rises_first(station):
 
 
 def test_items_by_hand():
-    """A stay of 2 s becomes a delay (93) after the way-point; the jump to row 1 leads to its
-    number, 2.
-    """
+    """A stay of 2 s becomes a delay (93); the jump to row 1 leads to its number, 2."""
     rows = [Row(*row) for row in MISSION]
     plan = plan_of(rows, (*ORIGIN[:2], 510.0), ORIGIN, ImportSettings(), "multirotor")
     assert plan.seqs == (0, 1, 1, 2, 3, 4)

@@ -667,9 +667,7 @@ def test_a_landing_pattern_of_version_1(read):
 
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
-    """A square of 40 m is scanned from 10 m away: the way's corners lie 10 m outside in north and
-    in east.
-    """
+    """A square of 40 m is scanned from 10 m away: the way's corners lie 10 m outside."""
     # north, east: clockwise from above
     corners = [(0.0, 0.0), (40.0, 0.0), (40.0, 40.0), (0.0, 40.0)]
     if not clockwise:
@@ -969,8 +967,9 @@ def test_changes_on_writing_are_listed(tmp_path):
 
 
 def test_tags_and_a_survey_there_and_back(read, tmp_path):
-    """A tag is an item's own number, and is written as it is. A survey's simple items stay, its
-    settings don't.
+    """A tag is written as it is.
+
+    A survey's simple items stay, its settings don't.
     """
     tag = simple(600, 2, [7] + [0] * 6, doJumpId=6)
     jump = simple(601, 2, [7, 3] + [0] * 5, doJumpId=7)

@@ -1,6 +1,4 @@
-"""mavlink_node with mission_node behind it, and ground stations: of pymavlink, and in processes of
-their own.
-"""
+"""mavlink_node with mission_node behind it, and ground stations of pymavlink and MAVSDK."""
 
 from __future__ import annotations
 

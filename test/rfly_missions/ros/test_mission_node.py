@@ -1,6 +1,4 @@
-"""mission_node as other nodes see it: a running process, real DDS, goals, commands, several
-vehicles.
-"""
+"""mission_node as other nodes see it: a running process, real DDS, goals, commands."""
 
 from __future__ import annotations
 
@@ -178,9 +176,7 @@ ABORTED = 6
 
 
 def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
-    """Take-off, way-point, land in `map`: every item in order, shown to the bridge, never below the
-    ground.
-    """
+    """Take-off, way-point, land in `map`: every item in order, shown, never below the ground."""
     from geometry_msgs.msg import PoseStamped
     from rfly_suite.msg import VehicleStateArray
     from visualization_msgs.msg import MarkerArray
@@ -428,8 +424,9 @@ def test_several_vehicles_at_once(start_fast, peer):
 
 
 def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path):
-    """The file's home is 30 m north of the map's origin and 10 m higher; a way-point is 20 m east
-    of it.
+    """The file's home is 30 m north of the map's origin and 10 m higher.
+
+    A way-point is 20 m east of it.
     """
     home = ned_to_geodetic((30.0, 0.0, -10.0), ORIGIN).tolist()
     over = ned_to_geodetic((30.0, 20.0, 0.0), ORIGIN).tolist()
@@ -497,9 +494,7 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
 
 
 def test_an_external_vehicle(start, peer, tmp_path):
-    """The pose comes from a topic, in either frame; is_mode_done decides as long as it is
-    published.
-    """
+    """The pose comes from a topic, in either frame; is_mode_done decides while published."""
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Bool
 
