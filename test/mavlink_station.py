@@ -1,5 +1,6 @@
-"""A ground station of pymavlink alone, and a pilot that flies MissionRunner's multirotor: an
-endpoint without ROS.
+"""A ground station of pymavlink alone, and a pilot that flies MissionRunner's multirotor.
+
+Together they drive an endpoint without ROS.
 """
 
 from __future__ import annotations
@@ -22,60 +23,61 @@ NAN = math.nan
 
 
 class SimulatedPilot:
-    """What mission_node does with goals and commands; `asked` keeps them."""
+    """A stand-in for mission_node, which carries out goals and commands; `requests` keeps them."""
 
     def __init__(self, position: Vector, yaw: float) -> None:
         self.follower = Multirotor(position, yaw)
         self.runner = MissionRunner(follower=self.follower)
         self.runner.load((), (0.0, 0.0, 0.0))
-        self.asked: list[Any] = []
-        self.why_not = ""
+        self.requests: list[Any] = []
+        self.refusal = ""
         self.turns = False
         self.gimbal: float | None = None
-        """pitch of its joint; None: it has no gimbal"""
+        """Pitch of its joint, rad; None: it has no gimbal."""
         self.vehicle: Any = None
         self._running = False
 
     def problem(self) -> str:
-        return self.why_not
+        return self.refusal
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
-        self.asked.append(plan)
+        self.requests.append(plan)
         self.runner.load(plan.items, home, start_index=start_index)
         self._running = True
 
     def command(self, command: MissionCommand) -> None:
-        self.asked.append(command)
+        self.requests.append(command)
         self.runner.command = command
 
     def request_mode(self, word: str) -> None:
-        self.asked.append(word)
+        self.requests.append(word)
 
     def takes_attitudes(self) -> bool:
         return self.turns
 
     def turn(self, attitude: tuple[float, float, float, float], thrust: float) -> None:
-        self.asked.append((attitude, thrust))
+        self.requests.append((attitude, thrust))
 
     def gimbal_pitch(self) -> float | None:
         return self.gimbal
 
     def point_gimbal(self, pitch: float) -> None:
-        self.asked.append(pitch)
+        self.requests.append(pitch)
         self.gimbal = pitch
 
     def step(self, dt: float) -> None:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
-        flight.world.shown = state.params.current.mode
-        flight.progressed(state.item_index) if self._running else None
+        flight.situation.shown = state.params.current.mode
+        if self._running:
+            flight.progressed(state.item_index)
         if self._running and state.finished:
             self._running = False
             flight.ended(True, "")
 
 
 class Station:
-    """One endpoint with one vehicle on level ground at z = 0, and what it says to who listens."""
+    """One endpoint with one vehicle on level ground at z = 0, and a station that talks to it."""
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class Station:
         from pymavlink.dialects.v20 import common
 
         self.d = common
+
         self.endpoint = MavlinkEndpoint([STATION], key, logs)
         self.pilots = {}
         for system in systems:
@@ -95,27 +98,29 @@ class Station:
             pilot.vehicle = self.endpoint.add(system, "multirotor", pilot)
         self.pilot = self.pilots[systems[0]]
         self.vehicle = self.endpoint.vehicles[systems[0]]
+
         self.packer = common.MAVLink(None, 245, 190)
         self.parser = common.MAVLink(None)
         if key:
             for end in (self.packer, self.parser):
                 end.signing.secret_key = key
                 end.signing.sign_outgoing = True
+
         self.now = 100.0
         self.heard: list[Any] = []
         self.run(0.1)
 
     def run(self, seconds: float, dt: float = 0.05) -> None:
-        """Time goes on; wall time and simulated time are the same."""
+        """Let time pass; wall time and simulated time are the same."""
         for _ in range(round(seconds / dt)):
             self.now += dt
             for system, pilot in self.pilots.items():
                 flight = self.endpoint.vehicles[system].flight
                 pilot.step(dt)
                 flight.pose.take(self.now, pilot.follower.position, pilot.follower.euler)
-                flight.world.origin = ORIGIN
-                flight.world.ground = 0.0
-                flight.world.silence = 0.0
+                flight.situation.origin = ORIGIN
+                flight.situation.ground = 0.0
+                flight.situation.silence = 0.0
             self.endpoint.tick(self.now, self.now)
             self.listen()
 
@@ -124,20 +129,21 @@ class Station:
             if address == STATION:
                 self.heard += self.parser.parse_buffer(data) or []
 
-    def tell(self, message: Any) -> list[Any]:
-        """The answers to a message."""
+    def send(self, message: Any) -> list[Any]:
+        """Send a message; return the answers."""
         before = len(self.heard)
         self.endpoint.receive(bytes(message.pack(self.packer)), STATION, self.now)
         self.listen()
         return self.heard[before:]
 
     def command(self, number: int, *params: float, system: int = 1) -> str:
-        """The result of COMMAND_LONG."""
+        """Send COMMAND_LONG; return the name of its result."""
         filled = [*params, *[NAN] * (7 - len(params))]
         acks = of_type(
             "COMMAND_ACK",
-            self.tell(self.d.MAVLink_command_long_message(system, 1, number, 0, *filled)),
+            self.send(self.d.MAVLink_command_long_message(system, 1, number, 0, *filled)),
         )
+
         (ack,) = [ack for ack in acks if ack.get_srcSystem() == system]
         assert ack.command == number
         name: str = self.d.enums["MAV_RESULT"][ack.result].name
@@ -148,7 +154,7 @@ class Station:
 
     @property
     def texts(self) -> list[str]:
-        """Of STATUSTEXT; those in pieces put together."""
+        """Texts of STATUSTEXT, put together from their pieces."""
         texts: list[str] = []
         for message in of_type("STATUSTEXT", self.heard):
             texts += [message.text] if message.chunk_seq == 0 else [texts.pop() + message.text]
@@ -181,7 +187,7 @@ class StationSocket:
         self._socket.close()
 
     def last(self, kind: str) -> Any:
-        """The newest message of a kind, None before the first."""
+        """Return the newest message of a kind, None before the first."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 data, self._node = self._socket.recvfrom(4096)
@@ -190,9 +196,11 @@ class StationSocket:
         return self._newest.get(kind)
 
     def command(self, number: int, *params: float) -> int:
-        """The result of COMMAND_LONG."""
-        self.last("COMMAND_ACK")  # what waits is read first: a full buffer would drop the answer
+        """Send COMMAND_LONG; return its result."""
+        # messages that wait are read first: a full buffer would drop the answer
+        self.last("COMMAND_ACK")
         self._newest.pop("COMMAND_ACK", None)
+
         filled = [*params, *[NAN] * (7 - len(params))]
         message = self._mav.command_long_encode(1, 1, number, 0, *filled)
         self._socket.sendto(message.pack(self._mav), self._node)

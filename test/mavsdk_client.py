@@ -1,5 +1,4 @@
-"""A process of its own that flies a vehicle by MAVSDK alone, and prints what it saw as one line of
-JSON.
+"""A process that flies a vehicle by MAVSDK alone, and prints what it saw as one line of JSON.
 
 python mavsdk_client.py PORT SYSTEM_ID LOG
 
@@ -16,13 +15,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 STEP_S = 30.0
-"""of wall time, for each thing that is waited for"""
+"""Wall time to wait for each event, s."""
 WAYPOINTS = ((47.0003, 8.0, 12.0), (47.0003, 8.0004, 14.0))
-"""latitude, longitude, metres above home"""
+"""Latitude, longitude, metres above home."""
 
 
 async def first(stream: Any, wanted: Any) -> Any:
-    """The first of a stream that is wanted; its generator is closed."""
+    """Return the first value of a stream that is wanted; close its generator."""
 
     async def take() -> Any:
         async for value in stream:
@@ -37,7 +36,7 @@ async def first(stream: Any, wanted: Any) -> Any:
 
 
 def raw_items() -> list[Any]:
-    """Take-off, two way-points, a speed between them, and home again."""
+    """Return a mission: take-off, two way-points, a speed between them, and home again."""
     from mavsdk.plugins.mission_raw import MissionItem
 
     def item(seq, command, place, *params):
@@ -57,7 +56,7 @@ def raw_items() -> list[Any]:
 
 
 def plain(items: Any) -> list[list[Any]]:
-    """Raw items as text, which makes NaN equal to NaN."""
+    """Return raw items as text, which makes NaN equal to NaN."""
     fields = (
         "seq",
         "frame",
@@ -72,7 +71,7 @@ def plain(items: Any) -> list[list[Any]]:
 
 
 async def download(system: Any, path: str) -> list[int]:
-    """Number of logs, size of the newest, percent of the download."""
+    """Return the number of logs, the size of the newest, and the percent of its download."""
     from mavsdk.asyncio.plugins.log_files import LogFilesAsync
 
     logs = LogFilesAsync(system)
@@ -101,6 +100,7 @@ async def turn(system: Any) -> None:
 
 
 async def fly(system: Any, log: str) -> dict[str, Any]:
+    """Fly a take-off, a way and a mission; return what came of it."""
     from mavsdk.asyncio.plugins.action import ActionAsync, ActionError
     from mavsdk.asyncio.plugins.mission_raw import MissionRawAsync
     from mavsdk.asyncio.plugins.param import ParamAsync
@@ -110,23 +110,28 @@ async def fly(system: Any, log: str) -> dict[str, Any]:
     mission = MissionRawAsync(system)
     param = ParamAsync(system)
     telemetry = TelemetryAsync(system)
+
     seen: dict[str, Any] = {"log": await download(system, log)}
     health = await first(
         telemetry.subscribe_health(), lambda h: h.is_global_position_ok and h.is_home_position_ok
     )
     seen["armable"] = health.is_armable
+
     home = await first(telemetry.subscribe_home(), lambda _: True)
     seen["home"] = [home.latitude_deg, home.longitude_deg, home.absolute_altitude_m]
     seen["battery"] = (await first(telemetry.subscribe_battery(), lambda _: True)).remaining_percent
+
     try:
         await action.return_to_launch()
     except ActionError as error:
         seen["return_disarmed"] = str(error)
+
     await param.set_param_float("MIS_TAKEOFF_ALT", 6.0)
     seen["takeoff_altitude"] = await action.get_takeoff_altitude()
     items = raw_items()
     await mission.upload_mission(items)
     seen["equal"] = plain(await mission.download_mission()) == plain(items)
+
     await action.arm()
     await action.takeoff()
     up = await first(telemetry.subscribe_position(), lambda p: p.relative_altitude_m > 5.5)
@@ -139,23 +144,26 @@ async def fly(system: Any, log: str) -> dict[str, Any]:
         telemetry.subscribe_position(),
         lambda p: abs(p.latitude_deg - 47.0001) < 2e-5 and abs(p.longitude_deg - 8.0001) < 3e-5,
     )
+
     await turn(system)
     await mission.start_mission()
     progress = []
     stream = mission.subscribe_mission_progress()
     await first(stream, lambda p: progress.append([p.current, p.total]) or p.current >= 4)
     seen["progress"] = progress
+
     await first(telemetry.subscribe_in_air(), lambda in_air: not in_air)
     await first(telemetry.subscribe_armed(), lambda armed: not armed)
     landed = await first(telemetry.subscribe_position(), lambda _: True)
     seen["landed"] = [landed.latitude_deg, landed.longitude_deg, landed.relative_altitude_m]
     seen["charge"] = (await first(telemetry.subscribe_battery(), lambda _: True)).remaining_percent
+
     return seen
 
 
 @contextlib.asynccontextmanager
 async def connect(port: int, system_id: int) -> AsyncIterator[Any]:
-    """The system of a vehicle that sends to a port; it is there as long as its Mavsdk is."""
+    """The system of a vehicle that sends to a port; it lives as long as its Mavsdk."""
     from mavsdk.asyncio import ComponentType, Configuration, Mavsdk
 
     mavsdk = Mavsdk(Configuration.create_with_component_type(ComponentType.GROUND_STATION))

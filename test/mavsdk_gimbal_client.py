@@ -1,5 +1,4 @@
-"""A process of its own that turns a gimbal by MAVSDK's plugin alone, and prints what it saw as one
-line of JSON.
+"""A process that turns a gimbal by MAVSDK's plugin, and prints what it saw as JSON.
 
 python mavsdk_gimbal_client.py PORT SYSTEM_ID
 """
@@ -15,6 +14,7 @@ from mavsdk_client import connect, first
 
 
 async def turn(system: Any) -> dict[str, Any]:
+    """Turn the gimbal in each way, and return what came of it."""
     from mavsdk.asyncio.plugins.gimbal import GimbalAsync
     from mavsdk.plugins.gimbal import ControlMode, GimbalError, GimbalMode, SendMode
 
@@ -22,41 +22,49 @@ async def turn(system: Any) -> dict[str, Any]:
     follow = GimbalMode.YAW_FOLLOW
 
     async def pitch(wanted: float) -> float:
-        """Of the attitude that is told, once it is there."""
+        """Return the reported pitch once it is near to the wanted one."""
 
-        def is_there(told: Any) -> bool:
-            return abs(told.euler_angle_forward.pitch_deg - wanted) < 0.5
+        def is_near(status: Any) -> bool:
+            return abs(status.euler_angle_forward.pitch_deg - wanted) < 0.5
 
         return float(
-            (await first(gimbal.subscribe_attitude(), is_there)).euler_angle_forward.pitch_deg
+            (await first(gimbal.subscribe_attitude(), is_near)).euler_angle_forward.pitch_deg
         )
 
-    found = (await first(gimbal.subscribe_gimbal_list(), lambda told: told.gimbals)).gimbals
-    number = found[0].gimbal_id
+    listed = await first(gimbal.subscribe_gimbal_list(), lambda status: status.gimbals)
+    gimbals = listed.gimbals
+    number = gimbals[0].gimbal_id
     seen: dict[str, Any] = {
         "gimbals": [
             [each.gimbal_device_id, each.gimbal_manager_component_id, each.model_name]
-            for each in found
+            for each in gimbals
         ]
     }
+
     await gimbal.take_control(number, ControlMode.PRIMARY)
-    taken = await first(gimbal.subscribe_control_status(), lambda told: told.sysid_primary_control)
+    taken = await first(
+        gimbal.subscribe_control_status(), lambda status: status.sysid_primary_control
+    )
     seen["control"] = ControlMode(taken.control_mode).name
+
     await gimbal.set_angles(number, 0.0, -45.0, 0.0, follow, SendMode.ONCE)
     seen["once"] = await pitch(-45.0)
     await gimbal.set_angles(number, 0.0, 20.0, 0.0, follow, SendMode.STREAM)
     seen["streamed"] = await pitch(20.0)
     await gimbal.set_angular_rates(number, 0.0, -200.0, 0.0, follow, SendMode.ONCE)
     seen["lowest"] = await pitch(-60.0)
+
     try:
         await gimbal.set_angles(number, 0.0, -45.0, 30.0, follow, SendMode.ONCE)
     except GimbalError as error:
         seen["yaw"] = str(error)
+
     await gimbal.release_control(number)
     released = await first(
-        gimbal.subscribe_control_status(), lambda told: not told.sysid_primary_control
+        gimbal.subscribe_control_status(), lambda status: not status.sysid_primary_control
     )
     seen["released"] = ControlMode(released.control_mode).name
+
     return seen
 
 

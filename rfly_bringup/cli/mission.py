@@ -17,7 +17,7 @@ from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_common.geodesy import GeoPoint
-    from rfly_missions.execution.preflight import Report
+    from rfly_missions.execution.preflight import PreflightReport
     from rfly_missions.mission.clearance import Boxes
     from rfly_missions.mission.files import Mission
     from rfly_terrain.height_map.height_map import HeightMap
@@ -296,8 +296,8 @@ def _fly(
     """Fly a mission until it ends, fails or has taken `limit` seconds."""
     from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
     from rfly_missions.execution.runner import MissionRunner
-    from rfly_missions.execution.vehicles import make_follower
     from rfly_missions.followers.ground import Ground
+    from rfly_missions.followers.vehicle_kinds import make_follower
     from rfly_missions.mission.items import MissionMode
 
     # home and start, NED
@@ -407,13 +407,13 @@ def read(
 
 def _items_without_end(mission: "Mission") -> list[str]:
     """Return a line for each item that ends only when is_mode_done reports it."""
-    from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, TIMED_COMMANDS
+    from rfly_missions.mission.mavlink_items import is_carried_out
 
     return [
         f"item {mission.numbers[index]} (command {command}) is not carried out; it ends when "
         "is_mode_done says so"
         for index, command in mission.custom
-        if command <= LAST_NAVIGATION and command not in TIMED_COMMANDS
+        if not is_carried_out(command)
     ]
 
 
@@ -544,7 +544,7 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
     )
 
 
-def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> None:
+def _print_report(report: "PreflightReport", mission: "Mission", origin: "GeoPoint") -> None:
     """Print the problems with their places, then the figures of the way."""
     from rfly_common.geodesy import ned_to_geodetic
 

@@ -1,1 +1,1 @@
-"""Carries missions out: path manager, completion, the runner, and the check before the flight."""
+"""Execution of missions: path manager, completion, the runner, and the check before the flight."""

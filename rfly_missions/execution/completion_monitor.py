@@ -1,5 +1,4 @@
-"""Completion monitor: progress and `is_mode_done` of the current mission item from the vehicle's
-pose.
+"""Progress and completion of the current mission item, from the vehicle's pose.
 
 Distances are taken to the item as it is flown; NED metres, radians, seconds.
 """
@@ -19,29 +18,32 @@ from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.items import MissionItem, MissionMode, check_uav_type, finite_numbers
 
 TOLERANCE = 1.0
-"""m: arrived at a point, and the least tolerance of a circle"""
+"""Distance, m, at which the vehicle is at a point; also the least tolerance of a circle."""
 ORBIT_SHARE = 0.1
-"""of the radius: on the circle"""
+"""Tolerance of a circle, as a share of its radius."""
 TOUCHDOWN_HEIGHT = 0.3
-"""m above the touchdown point: landed"""
+"""Height above the touchdown point, m, at which the vehicle has landed."""
 YAW_TOLERANCE = math.radians(5.0)
+"""Difference, rad, at which a yaw is reached."""
+ANGLE_ROUNDING = 1e-9
+"""Angle that a full turn may lack, rad."""
 
 Pose = Sequence[float]
 CustomDone = Callable[[Pose, MissionItem], bool]
-"""(pose x, y, z, course; the CUSTOM item) -> whether it has been carried out"""
+"""Decides from x, y, z, course and the CUSTOM item whether it has been carried out."""
 
 _logger = logging.getLogger(__name__)
 
 
 class CompletionMonitor:
-    """Watches one vehicle. It starts afresh when the current item changes, and at `reset`.
+    """Watch over one vehicle, which starts afresh when the current item changes, and at `reset`.
 
-    `uav_type`: a "fixed-wing" counts as at a waypoint when it passes the plane through it, normal
-    to the line from the previous item (`pass_plane` sets that for either type), and as returned
-    within `loiter_radius` of home. `custom` decides about CUSTOM items. Without it those imported
-    from MAVLink's conditions 112 to 115 are done when their condition holds, other commands that
-    are no navigation at once, with one log line each, and nothing else ever. `clock`: seconds.
-    ValueError for a tolerance that is not positive.
+    `uav_type`: a "fixed-wing" aircraft is at a way-point when it passes the plane through it,
+    normal to the line from the previous item (`pass_plane` sets that for either type), and has
+    returned within `loiter_radius` of home. `custom` decides about CUSTOM items. Without it,
+    MAVLink's conditions 112 to 115 are done when they hold, other commands that are no navigation
+    at once, with one log line each, and nothing else ever. `clock` returns seconds. ValueError for
+    a tolerance that is not positive.
     """
 
     def __init__(
@@ -63,10 +65,13 @@ class CompletionMonitor:
             "waypoint_tolerance": waypoint_tolerance,
             "loiter_radius": loiter_radius,
         }
+
         if orbit_tolerance is not None:
             numbers["orbit_tolerance"] = orbit_tolerance
+
         for name, value in numbers.items():
             finite_number(name, value, "m", above=0.0, error=ValueError)
+
         fixed_wing = uav_type == "fixed-wing"
         self._takeoff_tolerance = takeoff_tolerance
         self._waypoint_tolerance = waypoint_tolerance
@@ -80,12 +85,12 @@ class CompletionMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Start afresh: the same item is to be flown once more (a new repetition of the mission)."""
+        """Start afresh: the same item is flown once more, in a new repetition of the mission."""
         self._item: MissionItem | None = None
 
     @property
     def turned(self) -> float:
-        """rad of the present orbit, in the sense that has come farther; 0 for anything else."""
+        """Angle of the present orbit in its farther sense, rad; 0 for anything else."""
         orbits = self._item is not None and self._item.mode is MissionMode.ORBIT
         return max(self._turned) if orbits else 0.0
 
@@ -98,27 +103,28 @@ class CompletionMonitor:
         previous: MissionItem | None = None,
         next_position: ArrayLike | None = None,
     ) -> bool:
-        """Whether `current` has been carried out.
+        """Return whether `current` has been carried out.
 
-        `pose`: x, y, z, course. `previous`: the item before, at which the line to a waypoint begins
-        (else where the item was first seen). `next_position`: of the item after (for
-        CONDITION_DISTANCE). To be called at least eight times per turn of an orbit. ValueError
+        `pose`: x, y, z, course. `previous`: the item before, at which the line to a way-point
+        begins (else where the item was first seen). `next_position`: position of the item after
+        (for CONDITION_DISTANCE). Call it at least eight times per turn of an orbit. ValueError
         names an input that is not finite.
         """
         x, y, z, course = finite_numbers(pose, 4, "pose").tolist()
         home_x, home_y, _ = finite_numbers(home, 3, "home").tolist()
         if current is not self._item and current != self._item:
             self._begin(current, (x, y, z), previous)
+
         mode = current.mode
-        tx, ty, tz = current.position.tolist()
+        north, east, down = current.position.tolist()
         if mode is MissionMode.TAKEOFF:
-            return math.dist((x, y, z), (tx, ty, tz)) <= self._takeoff_tolerance
+            return math.dist((x, y, z), (north, east, down)) <= self._takeoff_tolerance
         if mode is MissionMode.WAYPOINT:
             return self._at_waypoint((x, y, z), current)
         if mode is MissionMode.ORBIT:
             return self._orbited((x, y, z), current)
         if mode is MissionMode.LAND:
-            return tz - z <= TOUCHDOWN_HEIGHT and math.hypot(x - tx, y - ty) <= TOLERANCE
+            return down - z <= TOUCHDOWN_HEIGHT and math.hypot(x - north, y - east) <= TOLERANCE
         if mode is MissionMode.RTL:
             return math.hypot(x - home_x, y - home_y) <= self._home_tolerance
         if mode is MissionMode.CUSTOM:
@@ -142,16 +148,22 @@ class CompletionMonitor:
         reach = max(radius if math.isfinite(radius) else 0.0, self._waypoint_tolerance, TOLERANCE)
         if math.dist(position, target) <= reach:
             return True
-        if not self._pass_plane or (self._line[0] == 0.0 and self._line[1] == 0.0):
+
+        # the plane through the way-point, normal to the line
+        has_direction = self._line[0] != 0.0 or self._line[1] != 0.0
+        if not self._pass_plane or not has_direction:
             return False
         return sum((p - t) * d for p, t, d in zip(position, target, self._line, strict=True)) >= 0.0
 
     def _orbited(self, position: tuple[float, float, float], item: MissionItem) -> bool:
-        """The angle turned in each sense since the circle was reached; going back takes off, but
+        """Return whether the turns of an orbit are flown.
+
+        The angle in each sense counts from the arrival at the circle; going back reduces it, but
         never below zero.
         """
         radius, direction, turns = item.params[:3].tolist()
         north, east, down = (p - c for p, c in zip(position, item.position.tolist(), strict=True))
+
         bearing = math.atan2(east, north)
         if self._bearing is None:
             tolerance = self._orbit_tolerance or max(TOLERANCE, ORBIT_SHARE * radius)
@@ -161,8 +173,11 @@ class CompletionMonitor:
             step = math.remainder(bearing - self._bearing, 2 * math.pi)
             self._turned = [max(0.0, self._turned[0] + step), max(0.0, self._turned[1] - step)]
         self._bearing = bearing
-        counted = max(self._turned) if direction == 0 else self._turned[0 if direction > 0 else 1]
-        return counted >= 2 * math.pi * turns - 1e-9
+
+        counted = max(self._turned)
+        if direction != 0:
+            counted = self._turned[0 if direction > 0 else 1]
+        return counted >= 2 * math.pi * turns - ANGLE_ROUNDING
 
     def _custom_done(
         self,
@@ -175,6 +190,8 @@ class CompletionMonitor:
         command = mavlink.mavlink_command(item)
         if command is None or command <= mavlink.LAST_NAVIGATION:
             return False
+
+        # MAVLink's conditions
         value = float(item.params[1])
         if command == mavlink.CONDITION_DELAY:
             return self._clock() - self._begun >= value
@@ -185,16 +202,17 @@ class CompletionMonitor:
             return math.hypot(pose[0] - north, pose[1] - east) <= value
         if command == mavlink.CONDITION_YAW and not self._fixed_wing and math.isfinite(value):
             return abs(math.remainder(pose[3] - math.radians(value), 2 * math.pi)) <= YAW_TOLERANCE
+
+        # any other command
         if not self._logged:
             self._logged = True
-            self._log(
-                f"command {command} {item.params[1:].tolist()} is not carried out here: done at once"
-            )
+            values = item.params[1:].tolist()
+            self._log(f"command {command} {values} is not carried out here: done at once")
         return True
 
 
 class ItemProgress:
-    """A share, 0 … 1, that never goes back while the item stays the same, whatever interrupts it."""
+    """Share of an item that is carried out, 0 … 1; it never falls, whatever interrupts the item."""
 
     def __init__(self) -> None:
         self.share = 0.0
@@ -204,16 +222,18 @@ class ItemProgress:
     def update(
         self, item: tuple[int, int], flown: MissionItem, distance: float, turned: float
     ) -> float:
-        """The share after a step.
+        """Return the share after a step.
 
-        `item`: repetition and index, which tell items apart; `distance` (m) to the target of what
-        is flown; `turned` (rad) along an orbit. An orbit counts by its turns, a CUSTOM and an
-        endless orbit not at all, the rest by the distance that is left of the longest there was.
+        `item`: repetition and index, which identify the item; `distance` (m) to the target of the
+        flown item; `turned` (rad) along an orbit. An orbit counts by its turns. A CUSTOM item and
+        an endless orbit stay at 0. Anything else counts by its distance as a share of the longest
+        yet.
         """
         if item != self._item:
             self._item = item
             self.share = 0.0
             self._longest = 0.0
+
         if flown.mode is MissionMode.ORBIT:
             turns = float(flown.params[2])
             share = turned / (2 * math.pi * turns) if turns > 0.0 else 0.0
@@ -222,5 +242,6 @@ class ItemProgress:
         else:
             self._longest = max(self._longest, distance)
             share = 1.0 - distance / self._longest if self._longest else 0.0
+
         self.share = min(1.0, max(self.share, share))
         return self.share

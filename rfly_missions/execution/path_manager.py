@@ -1,16 +1,18 @@
-"""PathManager: state machine over mission items that hands guidance the current and the previous
-one.
+"""State machine over mission items that hands guidance the current item and the previous one.
 
-No clock and no dynamics: somebody else says when the current item is done. Follows the Path Manager
-block and the `uavPathManager` System object of UAV Toolbox (reference pages pathmanager and
-uavpathmanager-system-object). Where those pages are silent: an interruption is resumed at the
-interrupted item; a hold keeps the position at which it began; home is read at every step; an equal
-mission sent again is no change.
+It has no clock and no dynamics: the caller reports when the current item is done. The phases and
+events of a mission are those of `mission_phase`.
+
+It follows the Path Manager block and the `uavPathManager` System object of UAV Toolbox (reference
+pages pathmanager and uavpathmanager-system-object). Where those pages are silent: an interruption
+is resumed at the interrupted item; a hold keeps the position at which it began; home is read at
+every step; an equal mission sent again is no change.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,6 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
+from rfly_missions.execution.mission_phase import (
+    COMMAND_EVENTS,
+    SHOWN,
+    TRANSITIONS,
+    MissionEvent,
+    MissionPhase,
+    Shown,
+)
 from rfly_missions.mission.items import (
     MissionCommand,
     MissionItem,
@@ -32,40 +42,46 @@ from rfly_missions.mission.items import (
 )
 
 NO_PARAMS = (-1.0, -1.0, -1.0, -1.0)
+"""Parameters of an item that the manager makes."""
 LINE_RADIUS = 25.0
-"""m, the transition radius that is written into a previous item without one"""
+"""Transition radius that is written into a previous item without one, m."""
 
 _STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
 
 
 @dataclass
 class MissionState:
-    """Where one vehicle's mission stands: the one place of its current item. PathManager writes it,
-    others read it.
-    """
+    """The state of one vehicle's mission; PathManager writes it, others read it."""
 
+    phase: MissionPhase = MissionPhase.IDLE
     items: tuple[MissionItem, ...] | None = None
-    """the mission of the last step; None: the next step begins it"""
+    """The mission of the last step; None: the next step begins it."""
     index: int = 0
-    """the item to fly now or to resume; the last one when the mission is finished"""
-    finished: bool = False
-    """the last item has been reported done (and REPEAT has not begun again); true for an empty
-    mission
-    """
+    """Index of the item to fly now or to resume; the last one when the mission is finished."""
+    shown: Shown = Shown.NOTHING
+    """The kind of `current`."""
     current: MissionItem | None = None
-    """the item to fly now: of the mission, a hold or a return; None before the first step"""
+    """The item to fly now: of the mission, a hold or a return; None before the first step."""
     previous: MissionItem | None = None
-    """the item that was current before the last switch"""
-    kind: Literal["", "item", "hold", "return"] = ""
-    """what `current` is: an item of the mission, a hold or a commanded return"""
+    """The item that was current before the last switch."""
     repetition: int = 0
-    """how often the mission has begun"""
+    """Number of times that the mission has begun."""
     switches: int = 0
-    """how often `current` has become something else, or the same item of another repetition"""
+    """Number of times that `current` has changed, to the same item of another repetition too."""
+
+    def transition(self, event: MissionEvent) -> None:
+        """Go to the phase that an event leads to; KeyError for one that cannot happen now."""
+        self.phase = TRANSITIONS[self.phase][event]
+
+    def begin(self, index: int, event: MissionEvent = MissionEvent.BEGIN) -> None:
+        """Begin the mission, once more or for the first time, at an item."""
+        self.transition(event)
+        self.index = index
+        self.repetition += 1
 
 
 class PathManager:
-    """State machine over mission items, for one vehicle; `state` holds what it remembers.
+    """State machine over mission items, for one vehicle; `state` is its memory.
 
     `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in
     `hold_turn_direction` (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError
@@ -89,27 +105,30 @@ class PathManager:
         self.reset()
 
     def reset(self) -> None:
-        """As new: the next step is a first step."""
+        """Forget everything: the next step is a first step."""
         self.state = MissionState()
         self._start_index = 0
-        self._current_key: tuple[str, int, int] | None = None
+        self._current_key: tuple[Shown, int, int] | None = None
 
     def start_at(self, index: int) -> None:
-        """Begin the mission of the next step at an item, even where the mission is the same."""
+        """Begin the mission of the next step at an item, even if the mission is the same."""
         self.state.items = None
         self._start_index = index
 
     @property
+    def is_fresh(self) -> bool:
+        """True until the first step of a mission, or of a start at an item."""
+        return self.state.items is None
+
+    @property
     def index(self) -> int:
-        """The item to fly now or to resume; the last one when the mission is finished."""
+        """Index of the item to fly now or to resume; the last one when the mission is finished."""
         return self.state.index
 
     @property
     def finished(self) -> bool:
-        """The last item has been reported done (and REPEAT has not begun again); true for an empty
-        mission.
-        """
-        return self.state.finished
+        """True once the last item is done, until REPEAT begins again; true for an empty mission."""
+        return self.state.phase.is_finished
 
     def step(
         self,
@@ -119,13 +138,13 @@ class PathManager:
         command: MissionCommand | int = MissionCommand.DEFAULT,
         home: ArrayLike = (0.0, 0.0, 0.0),
     ) -> MissionParams:
-        """What to fly now.
+        """Return the item to fly now, and the one that was current before.
 
-        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole of it, every step; may be
-        empty; also as an array of `UAVPathManagerBus`, in single or double, or structures with its
-        fields. All is computed in double. `is_mode_done`: the item returned by the previous step
-        has been carried out. `home`: launch position, NED m. ValueError names the input that is
-        wrong; such a step changes nothing.
+        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole mission, every step; it
+        may be empty, or an array of `UAVPathManagerBus`, in single or double, or structures with
+        its fields. All is computed in double. `is_mode_done`: the item returned by the previous
+        step has been carried out. `home`: launch position (NED, m). ValueError names the input that
+        is wrong; such a step changes nothing.
         """
         position = finite_numbers(pose, 4, "pose")[:3]
         items = self._checked(mission)
@@ -134,8 +153,12 @@ class PathManager:
         if is_mode_done not in (0, 1):
             raise ValueError(f"is_mode_done: {is_mode_done!r}, expected true or false")
 
-        self._advance(items, bool(is_mode_done), requested)
-        self._switch(requested, position)
+        self._advance(items, bool(is_mode_done))
+        if requested is MissionCommand.REPEAT and self.finished and items:
+            self.state.begin(0)
+        self.state.transition(COMMAND_EVENTS[requested])
+        self._switch(items, position)
+
         state = self.state
         assert state.current is not None
         assert state.previous is not None
@@ -148,69 +171,69 @@ class PathManager:
     ) -> tuple[MissionItem, ...]:
         if mission is self.state.items:  # only a tuple can be, and those were checked
             return self.state.items
+
         items = tuple(
             item_of(value, f"mission item {number}") for number, value in enumerate(mission)
         )
+        if isinstance(mission, tuple) and all(map(operator.is_, items, mission)):
+            items = mission  # known at the next step by its identity
         for number, item in enumerate(items):
             if item.mode in (MissionMode.ARMED, MissionMode.HOLD):
+                mode = f"{item.mode.value} ({item.mode.name})"
                 raise ValueError(
-                    f"mission item {number}: mode {item.mode.value} ({item.mode.name}) is the manager's own, "
-                    "expected 1 to 6"
+                    f"mission item {number}: mode {mode} is the manager's own, expected 1 to 6"
                 )
         return items
 
-    def _advance(self, items: tuple[MissionItem, ...], done: bool, command: MissionCommand) -> None:
+    def _advance(self, items: tuple[MissionItem, ...], done: bool) -> None:
+        """Begin a changed mission; otherwise go on to the next item if the current one is done."""
         state = self.state
         if state.items is not items and state.items != items:
-            self._begin(
-                self._start_index if self._start_index < len(items) else 0, finished=not items
+            state.begin(
+                self._start_index if self._start_index < len(items) else 0,
+                MissionEvent.BEGIN if items else MissionEvent.BEGIN_EMPTY,
             )
             self._start_index = 0
-        elif done and state.kind == "item" and not state.finished:
+        elif done and MissionEvent.ITEM_DONE in TRANSITIONS[state.phase]:
             if state.index + 1 < len(items):
+                state.transition(MissionEvent.ITEM_DONE)
                 state.index += 1
             else:
-                state.finished = True
+                state.transition(MissionEvent.LAST_ITEM_DONE)
+
         state.items = items
-        if state.finished and items and command is MissionCommand.REPEAT:
-            self._begin(0)
 
-    def _begin(self, index: int, finished: bool = False) -> None:
-        self.state.index = index
-        self.state.finished = finished
-        self.state.repetition += 1
-
-    def _switch(self, command: MissionCommand, position: Floats) -> None:
-        """Make current what the command and the mission ask for."""
+    def _switch(self, items: tuple[MissionItem, ...], position: Floats) -> None:
+        """Make another item current if the phase asks for it; a hold begins at `position`."""
         state = self.state
-        items = self.state.items or ()
-        kind: Literal["item", "hold", "return"] = "item"
-        if command is MissionCommand.RTL:
-            kind = "return"
-        elif command is MissionCommand.HOLD or (
-            state.finished and not (items and items[-1].mode in _STAYS_CURRENT)
-        ):
-            kind = "hold"
-        key = (kind, state.index, state.repetition) if kind == "item" else (kind, 0, 0)
+        stays_current = bool(items) and items[-1].mode in _STAYS_CURRENT
+        shown = SHOWN[state.phase]
+        if state.phase is MissionPhase.FINISHED and stays_current:
+            shown = Shown.ITEM
+
+        index, repetition = (state.index, state.repetition) if shown is Shown.ITEM else (0, 0)
+        key = shown, index, repetition
         if key == self._current_key:
             return
         self._current_key = key
+
         state.previous = state.current or MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
-        if kind == "hold":
+        if shown is Shown.HOLD:
             state.current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
-        elif kind == "return":
+        elif shown is Shown.RETURN:
             state.current = MissionItem.return_to_launch(NO_PARAMS)
         else:
             state.current = items[state.index]
-        state.kind = kind
+        state.shown = shown
         state.switches += 1
 
 
 def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:
-    """`previous` as a follower of straight lines needs it.
+    """Return the previous item as a follower of straight lines needs it.
 
-    Before a WAYPOINT, params 1 and 2 of anything but another WAYPOINT become the course from it to
-    the current position (rad, 0 for a vertical line) and LINE_RADIUS.
+    If the current item is a WAYPOINT and the previous one is not, the first two params of the
+    previous one become the course from it to the current position (rad, 0 for a vertical line) and
+    LINE_RADIUS.
     """
     if current.mode is not MissionMode.WAYPOINT or previous.mode is MissionMode.WAYPOINT:
         return previous

@@ -1,6 +1,6 @@
 """Preflight check of a mission: ground and objects on its path, radio, battery, the way home.
 
-All is computed on the way as the items describe it, over the bilinear ground. NED metres.
+The check follows the way that the items describe, over the bilinear ground. NED metres.
 """
 
 from __future__ import annotations
@@ -24,39 +24,44 @@ from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_terrain.height_map.height_map import HeightMap
 
 SAGITTA = 0.01
-"""m that the chords of a circle lie inside it"""
+"""Distance, m, of the chords of a circle from it."""
 MAX_VISITS = 200_000
-"""items on the way, those of jumps each time"""
+"""Limit of the items on the way, those of jumps counted each time."""
+CRUISE_SPEED = 8.0
+"""Speed, m/s, of further turns if the mission sets none."""
+LEAST_CHORDS = 8
+"""Least number of chords of a circle."""
 
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """One straight line of the way."""
+    """A straight line of the way."""
 
     item: int
-    """index of the item that it leads to"""
+    """Index of the item that it leads to."""
     start: Floats
+    """(3,), NED, m."""
     end: Floats
-    """(3,) NED m"""
+    """(3,), NED, m."""
     flown: bool = True
-    """False: straight up or down at a take-off or a landing, where nothing has to be cleared"""
+    """False for straight up or down at a take-off or a landing, where nothing has to be cleared."""
     before: int = -1
-    """index of the item whose altitude its start has, -1: home's"""
+    """Index of the item whose altitude its start has; -1: home's."""
     repeated: bool = False
-    """flown before: part of a jump's further passes"""
+    """True if it was flown before: part of a jump's further passes."""
     seconds: float = 0.0
-    """s that are waited at its end"""
+    """Time waited at its end, s."""
     speed: float = 0.0
-    """m/s that the mission asks for, 0 for the vehicle's own"""
+    """Speed that the mission asks for, m/s; 0: the vehicle's own."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """All of it."""
+    """The whole way of a mission."""
 
     legs: tuple[Leg, ...]
     endless: str = ""
-    """why it has no end, "" where it has one"""
+    """The reason why it has no end; "" if it has one."""
 
 
 def planned_way(
@@ -66,17 +71,20 @@ def planned_way(
     *,
     loiter_radius: float = 0.0,
 ) -> Way:
-    """The way of a mission from home (NED m); jumps are followed as often as they say, −1 once.
+    """Return the way of a mission from home (NED, m).
 
-    As the file describes it, before any vehicle raises it over the ground or rounds its corners.
+    Jumps are followed as often as they say, −1 once.
 
-    `loiter_radius` (m): what a fixed wing circles with where a multirotor waits; 0 for a
+    The way is that of the file, before any vehicle raises it over the ground or rounds its corners.
+    `loiter_radius` (m): radius with which a fixed wing circles where a multirotor waits; 0 for a
     multirotor.
     """
     return _Walk(items, numbers, home, loiter_radius).way()
 
 
 class _Walk:
+    """A walk through the items, jumps included, that collects the legs."""
+
     def __init__(
         self,
         items: Sequence[MissionItem],
@@ -87,32 +95,37 @@ class _Walk:
         self._items = items
         self._loiter_radius = loiter_radius
         self._home = np.array(home, float)
-        self._at = self._home
+
+        # the walk
+        self._position = self._home
         self._height_of = -1
         self._index_of = {number: index for index, number in enumerate(numbers)}
         self._tags = tags_of(items)
         self._speed = 0.0
         self._legs: list[Leg] = []
         self._seen: set[tuple[int, int]] = set()
-        self._last = -1
+        self._last_index = -1
         self._endless = ""
 
     def way(self) -> Way:
-        left: dict[int, float] = {}
+        jumps_left: dict[int, float] = {}
         index = visits = 0
         while index < len(self._items) and not self._endless:
             visits += 1
             if visits > MAX_VISITS:
                 self._endless = f"more than {MAX_VISITS:,} items are flown"
                 break
+
             item = self._items[index]
             target = self._jump_target(item)
             if target is None:
                 self._fly(index, item)
                 index += 1
                 continue
-            times = left.setdefault(index, float(item.params[2]))
-            if times == -1.0:
+
+            # a jump
+            jumps = jumps_left.setdefault(index, float(item.params[2]))
+            if jumps == -1.0:
                 self._endless = f"item {index} jumps to item {target} for ever"
                 first = next(
                     (i for i in range(target, len(self._items)) if self._leads(self._items[i])),
@@ -120,8 +133,8 @@ class _Walk:
                 )
                 if first is not None:  # the way that leads back
                     self._fly(first, self._items[first])
-            elif times > 0.0:
-                left[index] = times - 1.0
+            elif jumps > 0.0:
+                jumps_left[index] = jumps - 1.0
                 index = target
             else:
                 index += 1
@@ -146,111 +159,131 @@ class _Walk:
         ):
             self._speed = max(0.0, float(item.params[2]))
         elif command == mavlink.DELAY:
-            self._add(index, self._at, seconds=max(0.0, float(item.params[1])))
+            self._add(index, self._position, seconds=max(0.0, float(item.params[1])))
         elif command == mavlink.CONDITION_CHANGE_ALT:
-            self._add(index, np.array([*self._at[:2], item.position[2]]), flown=False)
+            self._add(index, np.array([*self._position[:2], item.position[2]]), flown=False)
             self._height_of = index
         elif item.mode in (MissionMode.LAND, MissionMode.RTL):
             self._come_down(index, item)
         elif self._leads(item):
             self._go_to(index, item, command)
-        self._last = index
+        self._last_index = index
 
     def _add(self, index: int, end: Floats, *, flown: bool = True, seconds: float = 0.0) -> None:
-        repeated = (self._last, index) in self._seen
+        repeated = (self._last_index, index) in self._seen
         self._legs.append(
-            Leg(index, self._at, end, flown, self._height_of, repeated, seconds, self._speed)
+            Leg(index, self._position, end, flown, self._height_of, repeated, seconds, self._speed)
         )
-        self._at = end
+        self._position = end
 
     def _go_to(self, index: int, item: MissionItem, command: int | None) -> None:
         position = np.array(item.position)
         if item.mode is MissionMode.TAKEOFF or not self._legs:
-            self._add(index, np.array([*self._at[:2], position[2]]), flown=False)
+            self._add(index, np.array([*self._position[:2], position[2]]), flown=False)
         radius = 0.0
         turns = 0.0
+
+        # circles and times
         seconds = 0.0
         if item.mode is MissionMode.ORBIT:
             radius = float(item.params[0])
             turns = float(item.params[2])
         elif command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
-            given = float(item.params[3 if command == mavlink.LOITER_TIME else 2])
+            radius_given = float(item.params[3 if command == mavlink.LOITER_TIME else 2])
             seconds = max(0.0, float(item.params[1])) if command == mavlink.LOITER_TIME else 0.0
             if self._loiter_radius > 0.0:
-                radius = abs(given) if math.isfinite(given) and given else self._loiter_radius
+                radius = (
+                    abs(radius_given)
+                    if math.isfinite(radius_given) and radius_given
+                    else self._loiter_radius
+                )
                 turns = 1.0
         elif item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0:
             seconds = float(item.params[2])
+
         if radius > 0.0:
             self._circle(index, position, radius, turns, seconds)
         else:
             self._add(index, position, seconds=seconds)
-        self._seen.add((self._last, index))
+        self._seen.add((self._last_index, index))
         self._height_of = index
 
     def _circle(
         self, index: int, center: Floats, radius: float, turns: float, seconds: float
     ) -> None:
-        """In along the line to the centre, and once round; further turns take their time on the
-        last chord.
-        """
-        towards = self._at[:2] - center[:2]
+        """Fly in along the line to the centre and round; more turns lengthen the last chord."""
+        towards = self._position[:2] - center[:2]
         bearing = math.atan2(towards[1], towards[0]) if towards.any() else 0.0
-        steps = max(8, math.ceil(math.pi / math.acos(max(0.0, 1.0 - SAGITTA / radius))))
+        steps = math.ceil(math.pi / math.acos(max(0.0, 1.0 - SAGITTA / radius)))
+        steps = max(LEAST_CHORDS, steps)
         angles = (bearing + np.linspace(0.0, 2.0 * math.pi, steps + 1)).tolist()
         if math.isinf(turns):
             self._endless = f"item {index} circles for ever"
-        more = max(0.0, turns - 1.0) * 2.0 * math.pi * radius if math.isfinite(turns) else 0.0
+
+        # further turns
+        more = 0.0
+        if math.isfinite(turns):
+            more = max(0.0, turns - 1.0) * 2.0 * math.pi * radius
+        waits = seconds + more / max(self._speed or CRUISE_SPEED, 0.1)
+
         for number, angle in enumerate(angles):
             point = center + np.array([radius * math.cos(angle), radius * math.sin(angle), 0.0])
-            extra = seconds + more / max(self._speed or 8.0, 0.1) if number == steps else 0.0
+            extra = waits if number == steps else 0.0
             self._add(index, point, seconds=extra)
             self._height_of = index
 
     def _come_down(self, index: int, item: MissionItem) -> None:
-        """Level at the height of now (a return: 15 m above home at least), then straight down."""
+        """Fly level (a return: 15 m above home at least), then straight down."""
         is_return = item.mode is MissionMode.RTL
         place = self._home if is_return else np.array(item.position)
-        down = min(self._at[2], self._home[2] - RETURN_HEIGHT) if is_return else self._at[2]
-        if down < self._at[2]:
-            self._add(index, np.array([*self._at[:2], down]), flown=False)
+        down = (
+            min(self._position[2], self._home[2] - RETURN_HEIGHT)
+            if is_return
+            else self._position[2]
+        )
+
+        if down < self._position[2]:
+            self._add(index, np.array([*self._position[:2], down]), flown=False)
         self._add(index, np.array([*place[:2], down]))
         self._add(index, place, flown=False)
-        self._seen.add((self._last, index))
+        self._seen.add((self._last_index, index))
 
 
 def distinct(legs: Sequence[Leg]) -> Iterator[Leg]:
-    """The legs over which something has to be cleared, each once."""
+    """Return the legs over which the ground has to be cleared, each once."""
     return (leg for leg in legs if leg.flown and not leg.repeated)
 
 
 ROUNDING = 1e-6
-"""m"""
+"""Height that a clearance may lack, m."""
 REPAIR_MARGIN = 0.05
-"""m above what is needed"""
+"""Height of a repair beyond what is needed, m."""
 RADIO_STEP = 2.0
-"""m between the places that have to see home"""
+"""Distance, m, between the places that have to see home."""
 RETURN_STEP = 10.0
+"""Distance, m, between the places from which a return is checked."""
 MAX_RETURNS = 2000
-"""m between the places from which a return is looked at, and the most of them"""
+"""Limit of those places."""
 MAX_PLACES = 200_000
+"""Limit of the places that have to see home."""
 MAX_PASSES = 20
+"""Limit of the passes of a repair."""
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What a mission has to keep to."""
+    """Demands on a mission."""
 
     clearance: float = 10.0
-    """m over the ground, and from objects"""
+    """Clearance over the ground, and from objects, m."""
     antenna_height: float = 2.0
-    """m of home's antenna above the ground"""
+    """Height of home's antenna above the ground, m."""
     battery_wh: float = 0.0
-    """Wh of the full battery, 0: not checked"""
+    """Energy of the full battery, Wh; 0: not checked."""
     power_w: float = 0.0
-    """W that the flight takes on average"""
+    """Average power of the flight, W."""
     reserve: float = 0.2
-    """share of the battery that is to be left on the ground"""
+    """Share of the battery that has to be left on the ground."""
 
     def __post_init__(self) -> None:
         for name in ("clearance", "antenna_height", "battery_wh", "power_w", "reserve"):
@@ -263,38 +296,37 @@ class Demands:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, and where."""
+    """A violated demand, and its place."""
 
     kind: str
-    """ground, object, radio, battery or end"""
+    """ground, object, radio, battery or end."""
     item: int
-    """index of the item to which the leg leads"""
+    """Index of the item to which the leg leads."""
     place: tuple[float, float, float]
-    """NED m"""
+    """NED, m."""
     text: str
+    """What is wrong there."""
     lacks: float = 0.0
-    """m by which the way lies too low: what `repaired` raises"""
+    """Height that the way lacks, m; `repaired` raises it by that."""
     raises: tuple[int, ...] = ()
-    """indices of the items to be raised by it"""
+    """Indices of the items to be raised by it."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a check has found."""
+class PreflightReport:
+    """The result of a check."""
 
     problems: tuple[Problem, ...]
     lowest: float
-    """m, the least height over the ground of what is to be cleared; infinite for nothing"""
+    """Least height over the ground of what has to be cleared, m; infinite if there is nothing."""
     length: float
-    """m"""
+    """Length of the way, m."""
     seconds: float
-    """s, without what accelerating takes"""
+    """Duration, s, without the time for accelerating."""
     energy_wh: float
-    """Wh, 0 without a power"""
+    """Energy, Wh; 0 without a power."""
     return_height: float
-    """m above home from which a straight return clears ground and objects from everywhere on the
-    way
-    """
+    """Height above home, m, from which every straight return clears ground and objects."""
     way: Way = field(repr=False, default=Way(()))
 
 
@@ -308,42 +340,49 @@ def preflight(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
-) -> Report:
-    """Check a mission whose items and home (3,) lie in the map's NED. `numbers`: what its jumps
-    call the items.
+) -> PreflightReport:
+    """Return the report on a mission whose items and home (3,) lie in the map's NED, m.
+
+    `numbers`: the items' numbers in its jumps.
     """
-    wanted = demands or Demands()
+    required = demands or Demands()
     names = tuple(numbers) or tuple(range(1, len(items) + 1))
     way = planned_way(items, names, home, loiter_radius=loiter_radius if fixed_wing else 0.0)
+
+    # clearance
     problems: list[Problem] = []
     lowest = math.inf
     legs = list(distinct(way.legs))
     for leg in legs:
         height, share = height_over_ground(terrain, leg.start, leg.end)
         lowest = min(lowest, height)
-        if height < wanted.clearance - ROUNDING:
+        if height < required.clearance - ROUNDING:
             problems.append(
                 _on_leg(
                     leg,
                     "ground",
                     share,
                     f"{height:.1f} m over the ground",
-                    wanted.clearance - height,
+                    required.clearance - height,
                 )
             )
-    problems += _near_objects(legs, boxes, wanted.clearance)
+    problems += _near_objects(legs, boxes, required.clearance)
     problems = _worst_of_each(problems, items)
-    problems += _out_of_sight(way, home, terrain, wanted.antenna_height)
+
+    # radio and battery
+    problems += _out_of_sight(way, home, terrain, required.antenna_height)
     limits = FixedWingLimits() if fixed_wing else MultirotorLimits()
-    seconds, length, short = _battery(way, home, limits, wanted)
+    seconds, length, short = _battery(way, home, limits, required)
+
+    # an end
     if way.endless:
-        at = way.legs[-1].end.tolist() if way.legs else list(home)
-        problems.append(
-            Problem("end", way.legs[-1].item if way.legs else 0, tuple(at), way.endless)
-        )
-    energy = wanted.power_w * seconds / 3600.0
-    height = _return_height(way, home, terrain, boxes, wanted.clearance)
-    return Report((*problems, *short), lowest, length, seconds, energy, height, way)
+        last_item = way.legs[-1].item if way.legs else 0
+        last_place = way.legs[-1].end.tolist() if way.legs else list(home)
+        problems.append(Problem("end", last_item, tuple(last_place), way.endless))
+
+    energy = required.power_w * seconds / 3600.0
+    height = _return_height(way, home, terrain, boxes, required.clearance)
+    return PreflightReport((*problems, *short), lowest, length, seconds, energy, height, way)
 
 
 def repaired(
@@ -356,11 +395,10 @@ def repaired(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
-) -> tuple[tuple[MissionItem, ...], Report]:
-    """The items, raised where the way comes too near to ground or objects, and the report of what
-    is left.
+) -> tuple[tuple[MissionItem, ...], PreflightReport]:
+    """Return the items, raised where the way is too low, and the report on what is left.
 
-    Both ends of a leg are raised by what it lacks; nothing is lowered, moved or added.
+    Both ends of a leg are raised by the missing height; nothing is lowered, moved or added.
     """
     raised = list(items)
     for _ in range(MAX_PASSES):
@@ -374,16 +412,19 @@ def repaired(
             fixed_wing=fixed_wing,
             loiter_radius=loiter_radius,
         )
+
         lacking: dict[int, float] = {}
         for problem in report.problems:
             for index in problem.raises:
                 lacking[index] = max(lacking.get(index, 0.0), problem.lacks + REPAIR_MARGIN)
         if not lacking:
             break
+
         for index, metres in lacking.items():
             raised[index] = replace(
                 raised[index], position=raised[index].position - (0.0, 0.0, metres)
             )
+
     return tuple(raised), report
 
 
@@ -398,30 +439,21 @@ def _near_objects(legs: Sequence[Leg], boxes: Boxes | None, clearance: float) ->
     near = near_boxes(
         boxes, np.array([leg.start for leg in legs]), np.array([leg.end for leg in legs]), clearance
     )
-    found = []
+
+    problems = []
     for line, box, distance, share in zip(*(values.tolist() for values in near), strict=True):
         leg = legs[line]
+        # the whole leg above the top: more than enough
         low = max(float(leg.start[2]), float(leg.end[2]))
-        lacks = low - (
-            float(boxes.top[box]) - clearance
-        )  # the whole leg above the top: more than enough
+        lacks = max(low - (float(boxes.top[box]) - clearance), 0.0)
         if distance < clearance - ROUNDING:
-            found.append(
-                _on_leg(
-                    leg,
-                    "object",
-                    share,
-                    f"{distance:.1f} m from {boxes.name(box)}",
-                    max(lacks, 0.0),
-                )
-            )
-    return found
+            text = f"{distance:.1f} m from {boxes.name(box)}"
+            problems.append(_on_leg(leg, "object", share, text, lacks))
+    return problems
 
 
 def _worst_of_each(problems: list[Problem], items: Sequence[MissionItem]) -> list[Problem]:
-    """Of the legs to one item only the worst of each kind; what it raises are items that have an
-    altitude.
-    """
+    """Return the worst problem of each kind and item; it raises items that have an altitude."""
     worst: dict[tuple[str, int], Problem] = {}
     for problem in problems:
         before, item = problem.raises
@@ -436,7 +468,7 @@ def _worst_of_each(problems: list[Problem], items: Sequence[MissionItem]) -> lis
 def _places(
     legs: Sequence[Leg], step: float, most: int = MAX_PLACES
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """((n, 3) places along legs at most `step` apart, (n,) the items that the legs lead to)."""
+    """Return places (n, 3) along legs, at most `step` apart, and the items (n,) they lead to."""
     lengths = [float(np.linalg.norm(leg.end - leg.start)) for leg in legs]
     step = max(step, sum(lengths) / most)
     counts = [max(1, math.ceil(length / step)) + 1 for length in lengths]
@@ -451,10 +483,11 @@ def _places(
 def _out_of_sight(
     way: Way, home: Sequence[float], terrain: HeightMap, antenna_height: float
 ) -> list[Problem]:
-    """The first place of each item's way from which the ground hides home's antenna."""
+    """Return the first place of each item's way from which the ground hides home's antenna."""
     places, items = _places([leg for leg in way.legs if not leg.repeated], RADIO_STEP)
     if not len(places):
         return []
+
     ground = min(float(terrain.altitude_ned(home[0], home[1])), float(home[2]))
     antenna = np.array([home[0], home[1], ground - antenna_height])
     above = places.copy()
@@ -462,38 +495,42 @@ def _out_of_sight(
         places[:, 2], np.asarray(terrain.altitude_ned(places[:, 0], places[:, 1]))
     )
     seen = np.asarray(terrain.line_of_sight(ned_to_enu(above), ned_to_enu(antenna)))
-    found = []
+
+    problems = []
     for item in np.unique(items[~seen]).tolist():
         hidden = np.flatnonzero((items == item) & ~seen)
         north, east, down = places[hidden[0]].tolist()
         share = 100.0 * len(hidden) / np.count_nonzero(items == item)
         text = f"the ground hides home's antenna over {share:.0f} % of the way there"
-        found.append(Problem("radio", item, (north, east, down), text))
-    return found
+        problems.append(Problem("radio", item, (north, east, down), text))
+    return problems
 
 
 def _battery(
     way: Way, home: Sequence[float], limits: MultirotorLimits | FixedWingLimits, demands: Demands
 ) -> tuple[float, float, list[Problem]]:
-    """(s, m, the first item after which the battery does not suffice for the way home)."""
+    """Return duration (s), length (m), and the first item after which the way home is too far."""
     times = [_time(leg, limits) for leg in way.legs]
     length = sum(float(np.linalg.norm(leg.end - leg.start)) for leg in way.legs)
     if not demands.power_w:
         return sum(times), length, []
+
+    # the first leg whose end is too far from home
     usable = demands.battery_wh * (1.0 - demands.reserve) * 3600.0 / demands.power_w
     used = 0.0
     for leg, time in zip(way.legs, times, strict=True):
         used += time
         north, east, down = leg.end.tolist()
         away = math.hypot(north - home[0], east - home[1])
-        back = (
-            0.0
-            if leg is way.legs[-1]
-            else away / limits.speed + max(0.0, home[2] - down) / limits.descent
-        )
+        back = away / limits.speed + max(0.0, home[2] - down) / limits.descent
+        if leg is way.legs[-1]:
+            back = 0.0
         if used + back > usable:
             percent = 100.0 * (used + back) / usable * (1.0 - demands.reserve)
-            text = f"{percent:.0f} % of the battery with the way home, {100.0 * demands.reserve:.0f} % are to be left"
+            reserve = 100.0 * demands.reserve
+            text = (
+                f"{percent:.0f} % of the battery with the way home, {reserve:.0f} % are to be left"
+            )
             return sum(times), length, [Problem("battery", leg.item, (north, east, down), text)]
     return sum(times), length, []
 
@@ -510,19 +547,23 @@ def _time(leg: Leg, limits: MultirotorLimits | FixedWingLimits) -> float:
 def _return_height(
     way: Way, home: Sequence[float], terrain: HeightMap, boxes: Boxes | None, clearance: float
 ) -> float:
-    """m above home of a level return that clears all between any place of the way and home."""
+    """Return the height above home, m, of a level return that clears everything on its way."""
     places, _ = _places(list(distinct(way.legs)), RETURN_STEP, MAX_RETURNS)
     needed = RETURN_HEIGHT
     center = np.array([home[0], home[1], 0.0])
+
+    # the ground
     starts = np.unique(np.round(places[:, :2], 1), axis=0)
     starts = np.column_stack((starts, np.zeros(len(starts))))
     for start in starts:
-        needed = max(
-            needed, clearance - height_over_ground(terrain, start, center)[0] + float(home[2])
-        )
+        height, _ = height_over_ground(terrain, start, center)
+        needed = max(needed, clearance - height + float(home[2]))
+
+    # objects, by their distance as seen from above
     if boxes is not None and len(boxes) and len(starts):
-        beside = replace(boxes, top=np.zeros(len(boxes)))
-        near = near_boxes(beside, starts, np.tile(center, (len(starts), 1)), clearance)
+        flat = replace(boxes, top=np.zeros(len(boxes)))
+        near = near_boxes(flat, starts, np.tile(center, (len(starts), 1)), clearance)
         tops = boxes.top[near.box]
         needed = max(needed, clearance + float(home[2]) - float(tops.min(initial=math.inf)))
+
     return needed

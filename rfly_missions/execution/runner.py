@@ -1,7 +1,18 @@
-"""MissionRunner: a mission from first to last item with path manager, completion monitor, jumps,
-fence and vehicle.
+"""Missions of one vehicle from the first item to the last.
 
-Without ROS and without a clock: each step moves everything by dt. NED metres, radians, seconds.
+Theory of operation: MissionRunner carries out mission items, for `mission_node`, for MAVLink's
+ground stations behind it, and for programs without ROS. It has no clock; each step moves everything
+by dt:
+
+1. `ItemCompletion` decides whether the item shown last is done; a jump starts the mission
+   elsewhere.
+2. `FenceWatch` replaces the user's command after a breach.
+3. `PathManager` makes the next item, a hold or a return current (its phases: `mission_phase`).
+4. `flown_items` raises the current item above the ground and gives CUSTOM items a geometry.
+5. The follower, or the guide ahead of an external vehicle, moves. If it cannot go on, the command
+   becomes HOLD, and `RunnerState.problem` says why until the next command.
+
+NED metres, radians, seconds.
 """
 
 from __future__ import annotations
@@ -9,23 +20,31 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
-from rfly_missions.execution.completion_monitor import (
-    TOLERANCE,
-    CompletionMonitor,
-    CustomDone,
-    ItemProgress,
+from rfly_missions.execution.completion_monitor import CustomDone, ItemProgress
+from rfly_missions.execution.fence_watch import FenceWatch
+from rfly_missions.execution.flown_items import (
+    above_ground,
+    custom_as_flown,
+    distance_to,
+    is_instantaneous,
+    line_start,
+    next_position,
 )
-from rfly_missions.execution.path_manager import NO_PARAMS, PathManager
+from rfly_missions.execution.item_completion import ItemCompletion, Situation
+from rfly_missions.execution.mission_phase import Shown
+from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.multirotor import Follower
+from rfly_missions.followers.multirotor import Follower, Vector
+from rfly_missions.followers.vehicle_kinds import GROUND_MODES, UAV_TYPES, UavType
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import (
     below_home,
@@ -44,67 +63,127 @@ from rfly_missions.mission.items import (
     finite_numbers,
 )
 
-BREACH_HOLD = 2.0
-"""s of HOLD after leaving the fence, then RTL"""
-STANDS_S = 3.0
-STANDS_M = 0.2
-BELOW_M = 1.0
-"""a landing vehicle that comes down by no more in this time, while what leads it is so far below,
-has landed
-"""
-
-UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
-"""what flies or drives a mission; the path manager knows the first two, and holds the others like a
-multirotor
-"""
-UAV_TYPES: tuple[str, ...] = get_args(UavType)
-
-_CONDITIONS = range(112, 116)
-GROUND_MODES = ("DISARMED", "DRIVE", "SPOOL_DOWN")
-"""modes of a land-air vehicle on the ground"""
-_WITH_POSITION = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
 _logger = logging.getLogger(__name__)
 
 
 class RunnerState(NamedTuple):
-    """What is going on after a step."""
+    """The state after a step."""
 
     params: MissionParams
-    """what the manager shows"""
+    """Current and previous item, as the path manager shows them."""
     flown: MissionItem
-    """the current item as it is flown: above the ground, in the vehicle's limits"""
+    """The current item as it is flown: above the ground, within the vehicle's limits."""
     item_index: int
-    """the item to fly now or to resume, in the whole mission"""
+    """Index of the item to fly now or to resume, in the whole mission."""
     item_count: int
+    """Number of items of the mission."""
     items_done: int
-    """items carried out since the mission was loaded, those of further passes too"""
+    """Number of items carried out since the mission was loaded, further passes included."""
     finished: bool
-    """the mission is finished: LAND or RTL last, once done; else when the end hold began. Never
-    while it repeats
+    """True once LAND or RTL, if last, is done, or else once the end hold begins.
+
+    Never true while the mission repeats.
     """
     distance: float
-    """m to the flown target, or to the circle of an orbit"""
+    """Distance to the flown target, or to the circle of an orbit, m."""
     breach: str
-    """the area of the fence that was left, "" for none"""
+    """The area of the fence that was breached; "" for none."""
     driven: bool = False
-    """the current item is driven: its z is the terrain's"""
+    """True if the current item is driven: its z is the terrain's."""
     item_share: float = 0.0
-    """how much of the current item is carried out, 0 … 1"""
+    """Share of the current item that is carried out, 0 … 1."""
     returned: bool = False
-    """a commanded return has come home, by the same measure as an item of that kind"""
+    """True once a commanded return has come home, by the same measure as an RTL item."""
     problem: str = ""
-    """why the mission is not carried on and the vehicle holds, "" where it is; until a command is
-    given
-    """
+    """The reason why the vehicle holds instead of going on, until the next command; "" for none."""
+
+
+@dataclass(frozen=True)
+class LoadedMission:
+    """A mission that has been checked, and its surroundings."""
+
+    items: tuple[MissionItem, ...] = ()
+    home: Vector = (0.0, 0.0, 0.0)
+    """NED, m."""
+    numbers: tuple[int, ...] = ()
+    """Numbers of the items in jumps."""
+    rally: tuple[Vector, ...] = ()
+    """Further places to return to, NED, m."""
+    hold_at_waypoints: bool = False
+    """True if p3 of a way-point is a time to stay there, s."""
+
+    @cached_property
+    def index_of_number(self) -> dict[int, int]:
+        """Index of the item that carries each number."""
+        return {number: index for index, number in enumerate(self.numbers)}
+
+    @cached_property
+    def index_of_tag(self) -> dict[float, int]:
+        """Index of the item that carries each tag."""
+        return tags_of(self.items)
+
+    def jump_target(self, item: MissionItem) -> int | None:
+        """Return the index to which a jump leads; None for an item that is no jump."""
+        command = mavlink.mavlink_command(item)
+        if command == mavlink.DO_JUMP:
+            return self.index_of_number[int(item.params[1])]
+        if command == mavlink.DO_JUMP_TAG:
+            return self.index_of_tag[int(item.params[1])]
+        return None
+
+
+@dataclass
+class Passes:
+    """Counters of the loaded mission."""
+
+    items_done: int = 0
+    """Number of items carried out, further passes included."""
+    jumps_left: dict[int, float] = field(default_factory=dict)
+    """Number of jumps left in this pass, by index of the jump item; -1: any number."""
+
+
+@dataclass
+class Guidance:
+    """The last order to the follower or the guide."""
+
+    line_start: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    """Start of the line to the current item, NED, m."""
+    given: tuple[MissionItem, MissionItem] | None = None
+    """The flown and the previous item; an instantaneous item leaves them as they are."""
+    begun: tuple[int, bool] | None = None
+    """Count of switches, and driven or flown, when the order began."""
+
+
+class AssumedGround:
+    """The ground, or level ground at the lowest height seen where no terrain is known."""
+
+    def __init__(self, ground: Ground, may_assume: bool) -> None:
+        self._may_assume = may_assume
+        self.replace(ground)
+
+    def replace(self, ground: Ground) -> None:
+        """Take another ground; forget what was assumed."""
+        self.ground = ground
+        self.is_assumed = self._may_assume and ground.terrain is None
+        self._level: float | None = None
+
+    def is_below(self, down: float) -> bool:
+        """Return whether the assumed level lies higher than `down` (NED z, m), or has to be set."""
+        return self.is_assumed and (self._level is None or down > self._level)
+
+    def assume_level(self, down: float) -> None:
+        """Assume level ground at `down` (NED z, m)."""
+        self._level = down
+        self.ground = Ground.level(down, self.ground.min_height)
 
 
 class MissionRunner:
-    """One vehicle's missions. `load` gives it one, `command` interrupts it, `step` carries it on.
+    """Missions of one vehicle: `load` one, interrupt it by `command`, carry it on by `step`.
 
-    With a `follower` the vehicle is simulated; without one its pose goes into `step` and guidance
-    reads `RunnerState.params`, or goes to where `guide` is: a vehicle that flies ahead, and waits
-    where it gets too far. `custom` decides about the user's CUSTOM items (see CompletionMonitor).
-    ValueError for an unknown `uav_type`.
+    With a `follower` the vehicle is simulated. Without one, `step` takes the vehicle's pose, and
+    its guidance reads `RunnerState.params`, or follows `guide`: a vehicle that flies ahead, and
+    waits if it gets too far. `custom` decides about the user's CUSTOM items (see
+    CompletionMonitor). ValueError for an unknown `uav_type`.
     """
 
     def __init__(
@@ -119,60 +198,70 @@ class MissionRunner:
         log: Callable[[str], None] = _logger.info,
     ) -> None:
         check_choice("uav_type", uav_type, UAV_TYPES, error=ValueError)
+        self._uav_type = uav_type
+        self._fixed_wing = uav_type == "fixed-wing"
+        self._loiter_radius = loiter_radius
+        self._log = log
+
         flies_as: Literal["multirotor", "fixed-wing"] = (
-            "fixed-wing" if uav_type == "fixed-wing" else "multirotor"
+            "fixed-wing" if self._fixed_wing else "multirotor"
         )
         self.manager = PathManager(flies_as, loiter_radius, hold_turn_direction)
         self.follower = follower
         self.guide: Follower | None = None
-        self._uav_type = uav_type
-        self._mode: str | None = None
-        self._ground = ground or (follower.ground if follower is not None else Ground())
-        self._ground_is_level = self._ground.terrain is None and uav_type != "ground"
-        self._level = -math.inf
-        self._fixed_wing = uav_type == "fixed-wing"
-        self._loiter_radius = loiter_radius
-        self._now = 0.0
-        self._log = log
-        self._progress = ItemProgress()
-        self._monitor = CompletionMonitor(
-            flies_as, loiter_radius=loiter_radius, custom=custom, clock=lambda: self._now, log=log
+        self._terrain = AssumedGround(
+            ground or (follower.ground if follower is not None else Ground()),
+            may_assume=uav_type != "ground",
         )
+
+        self._completion = ItemCompletion(self._fixed_wing, loiter_radius, custom, log)
+        self._progress = ItemProgress()
+        self._guidance = Guidance()
+        self._fence = FenceWatch(log)
+        self._vehicle_mode: str | None = None
         self._command = MissionCommand.DEFAULT
-        self._begun = 0.0
-        self._begun_at = (0.0, 0.0, 0.0)
-        self._arrived: float | None = None
-        self._stood = (0.0, 0.0)
-        self._rally: tuple[tuple[float, float, float], ...] = ()
-        self._line_start = np.zeros(3)
         self._last: RunnerState | None = None
-        self._last_given: tuple[MissionItem, MissionItem] | None = None
-        self._last_begun = (0, False)
-        self._last_position: tuple[float, float] | None = None
-        self._load((), (0.0, 0.0, 0.0), Geofence(), (), False)
+        self._begin_mission(LoadedMission(), Geofence(), start_index=0)
+
+    # --- settings
 
     @property
     def ground(self) -> Ground:
-        """What is flown over; set it when a terrain is known. Until then level ground at home's
-        height is assumed, or at the vehicle's where that is lower.
+        """The ground; set it when a terrain is known.
+
+        Until then level ground at home's height is assumed, or at the vehicle's where that is
+        lower.
         """
-        return self._ground
+        return self._terrain.ground
 
     @ground.setter
     def ground(self, ground: Ground) -> None:
-        self._ground = ground
-        self._level = -math.inf
-        self._ground_is_level = ground.terrain is None and self._uav_type != "ground"
+        self._terrain.replace(ground)
 
-    def _level_ground(self, down: float) -> None:
-        """No terrain is known: level ground at this z, for the vehicle and what flies ahead of it
-        too.
+    @property
+    def home(self) -> Vector:
+        """Home of the loaded mission, NED, m."""
+        return self._mission.home
+
+    @property
+    def items(self) -> tuple[MissionItem, ...]:
+        """The items of the whole mission."""
+        return self._mission.items
+
+    @property
+    def command(self) -> MissionCommand:
+        """The command that was given last, or HOLD after a problem."""
+        return self._command
+
+    @command.setter
+    def command(self, value: int) -> None:
+        """Give a command; after a breach it counts once the vehicle is within the fence again.
+
+        ValueError for an unknown command.
         """
-        self._level = down
-        self._ground = Ground.level(down, self._ground.min_height)
-        for mover in (self.follower, self.guide):
-            if mover is not None:
-                mover.ground = self._ground
+        self._command = command_of(value)
+        self._problem = ""
+        self._fence.forgive()
 
     def load(
         self,
@@ -186,26 +275,31 @@ class MissionRunner:
         hold_at_waypoints: bool = False,
         rally: Sequence[ArrayLike] = (),
     ) -> None:
-        """Replace the mission; it begins at `start_index` with the next step, and the command is
-        DEFAULT (or REPEAT).
+        """Replace the mission; the next step begins it at `start_index`.
 
-        `numbers`: what jumps call the items; 1, 2, … where empty. `hold_at_waypoints`: p3 of a
-        waypoint is a time (s) to stay there, as it is in missions from files. `rally`: places (NED
-        m) beside home to return to; the nearest to the vehicle when the return begins is taken.
-        Raises ConfigError or ValueError that names the item which can't be flown or leaves the
-        fence; such a mission changes nothing.
+        The command becomes DEFAULT (or REPEAT). `numbers`: the items' numbers in jumps;
+        1, 2, … if empty. `hold_at_waypoints`: p3 of a way-point is a time to stay there (s),
+        as it is in missions from files. `rally`: places (NED, m) besides home to return to; the
+        nearest to the vehicle when the return begins is taken. Raises ConfigError or ValueError
+        that names the item which can't be flown or leaves the fence; such a mission changes
+        nothing.
         """
         mission = tuple(items)
-        launch = tuple(finite_numbers(home, 3, "home").tolist())
-        if abs(launch[2]) > mavlink.MAX_HEIGHT:
+        north, east, down = finite_numbers(home, 3, "home").tolist()
+        if abs(down) > mavlink.MAX_HEIGHT:
             raise ConfigError(
-                f"home: z {launch[2]:g}, expected at most {mavlink.MAX_HEIGHT:,.0f} m up or down"
+                f"home: z {down:g}, expected at most {mavlink.MAX_HEIGHT:,.0f} m up or down"
             )
+        launch = north, east, down
+
+        # items
         PathManager().step((0, 0, 0, 0), mission)
         if not 0 <= start_index < max(1, len(mission)):
             raise ConfigError(f"start_index: {start_index}, the mission has {len(mission)} items")
         names = tuple(numbers) or tuple(range(1, len(mission) + 1))
         check_items(mission, names, self._uav_type == "ground")
+
+        # fence and places to return to
         area = fence or Geofence()
         check_fence(mission[start_index:], area, launch)
         points = tuple(
@@ -213,72 +307,25 @@ class MissionRunner:
             for n, e, d in (finite_numbers(p, 3, "rally") for p in rally)
         )
         check_returns(points, area)
-        self._load(mission, launch, area, names, hold_at_waypoints, start_index)
-        self._rally = points
-        if self._ground_is_level:
-            self._level_ground(launch[2])
-            note = below_home(mission, launch[2])
+
+        loaded = LoadedMission(mission, launch, names, points, hold_at_waypoints)
+        self._begin_mission(loaded, area, start_index)
+        self._command = MissionCommand.REPEAT if repeat else MissionCommand.DEFAULT
+        if self._terrain.is_assumed:
+            self._assume_level(down)
+            note = below_home(mission, down)
             if note:
                 self._log(note)
-        self._command = MissionCommand.REPEAT if repeat else MissionCommand.DEFAULT
 
-    def _load(
-        self,
-        mission: tuple[MissionItem, ...],
-        home: tuple[float, ...],
-        fence: Geofence,
-        numbers: tuple[int, ...],
-        hold_at_waypoints: bool,
-        start_index: int = 0,
-    ) -> None:
-        self._items = mission
-        self._home = home
-        self._fence = fence
-        self._rally = ()
-        self._return_to = home[0], home[1], home[2]
-        self._index_of = {number: index for index, number in enumerate(numbers)}
-        self._index_of_tag = tags_of(mission)
-        self._hold_at_waypoints = hold_at_waypoints
-        self._jumps: dict[int, float] = {}
-        self._items_done = 0
-        self._breach = ""
-        self._breached = 0.0
+    def _begin_mission(self, mission: LoadedMission, fence: Geofence, start_index: int) -> None:
+        self._mission = mission
+        self._fence.replace(fence)
+        self._passes = Passes()
+        self._return_to = mission.home
         self._problem = ""
-        self._start_at(start_index)
+        self.manager.start_at(start_index)
 
-    def _start_at(self, index: int) -> None:
-        self._fresh = True  # what is done with the next step belongs to nobody
-        self.manager.start_at(index)
-
-    @property
-    def command(self) -> MissionCommand:
-        """What is asked for."""
-        return self._command
-
-    @command.setter
-    def command(self, value: int) -> None:
-        """ValueError for no command. After a breach a command counts once the vehicle is within the
-        fence again.
-        """
-        self._command = command_of(value)
-        self._problem = ""
-        if (
-            self._breach
-            and self._last_position is not None
-            and not self._fence.breach(*self._last_position)
-        ):
-            self._breach = ""
-
-    @property
-    def home(self) -> tuple[float, float, float]:
-        """NED m, of the mission that is loaded."""
-        north, east, down = self._home
-        return north, east, down
-
-    @property
-    def items(self) -> tuple[MissionItem, ...]:
-        """The whole mission."""
-        return self._items
+    # --- a step
 
     def step(
         self,
@@ -287,338 +334,243 @@ class MissionRunner:
         is_mode_done: bool | None = None,
         mode: str | None = None,
     ) -> RunnerState:
-        """Carry on for dt seconds; the state after it.
+        """Carry on for dt seconds; return the state after it.
 
-        `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: what somebody
-        else says about the item shown last; None: the completion monitor decides. `mode`: that of a
-        land-air vehicle which tells it (DRIVE, FLIGHT …): TAKEOFF is then done at FLIGHT and LAND
-        at DRIVE, wherever it is, and waypoints before TAKEOFF and after LAND are driven. ValueError
-        where a pose is missing or not finite.
+        `pose`: x, y, z, course of a vehicle that is not simulated. `is_mode_done`: an external
+        report about the item shown last; None: the completion monitor decides. `mode`: mode of a
+        land-air vehicle that reports it (DRIVE, FLIGHT …): TAKEOFF is then done at FLIGHT and LAND
+        at DRIVE, wherever it is, and way-points before TAKEOFF and after LAND are driven.
+        ValueError where a pose is missing or not finite.
         """
         finite_number("dt", dt, "s", above=0.0, error=ValueError)
         if self.follower is not None:
             pose = self.follower.pose if pose is None else pose
             mode = self.follower.mode if mode is None else mode
-        self._mode = mode
         if pose is None:
             raise ValueError(
                 "pose: missing, expected x, y, z and course of a vehicle without a follower"
             )
-        at = tuple(finite_numbers(pose, 4, "pose").tolist())
-        self._now += dt
-        if self._ground_is_level and self._level < at[2] <= mavlink.MAX_HEIGHT and self._items:
-            self._level_ground(at[2])
-        self._last_position = at[0], at[1]
-        done = self._done(at, is_mode_done)
-        command = self._watch_fence(at)
-        mission = self.manager.state
+        self._vehicle_mode = mode
+        here = tuple(finite_numbers(pose, 4, "pose").tolist())
+        self._completion.advance(dt)
+        if self.items and here[2] <= mavlink.MAX_HEIGHT and self._terrain.is_below(here[2]):
+            self._assume_level(here[2])
+
+        # the current item
+        done = self._is_item_done(here, is_mode_done)
+        command = self._fence.command(self._command, here[:2], self._completion.now)
         switches = self.manager.state.switches
-        params = self._manage(at, done, command)
-        if mission.switches != switches:
-            self._begin(params, at)
+        params = self._manage(here, done, command)
+        if self.manager.state.switches != switches:
+            self._begin_item(params, here)
+
+        # the way
         driven = self._is_driven()
-        flown = self._flown(params.current, at, driven)
-        self._guide(params, flown, at, driven, dt)
-        finished = mission.finished and not (self._command is MissionCommand.REPEAT and self._items)
-        distance = _distance(flown, (*at[:2], float(flown.position[2])) if driven else at)
-        if mission.kind == "item":
-            self._progress.update(
-                (mission.repetition, mission.index), flown, distance, self._monitor.turned
-            )
-        self._last = RunnerState(
-            params,
-            flown,
-            mission.index,
-            len(self._items),
-            self._items_done,
-            finished,
-            distance,
-            self._breach,
-            driven,
-            self._progress.share,
-            mission.kind == "return" and self._monitor.update(at, flown, self._return_to),
-            self._problem,
-        )
+        flown = self._flown(params.current, here, driven)
+        self._guide(params, flown, here, driven, dt)
+
+        self._last = self._new_state(params, flown, here, driven)
         return self._last
 
+    def _new_state(
+        self, params: MissionParams, flown: MissionItem, here: tuple[float, ...], driven: bool
+    ) -> RunnerState:
+        mission = self.manager.state
+        distance = distance_to(flown, (*here[:2], float(flown.position[2])) if driven else here)
+        if mission.shown is Shown.ITEM:
+            self._progress.update(
+                (mission.repetition, mission.index), flown, distance, self._completion.turned
+            )
+
+        repeats = self._command is MissionCommand.REPEAT and bool(self.items)
+        returns = mission.shown is Shown.RETURN
+        return RunnerState(
+            params=params,
+            flown=flown,
+            item_index=mission.index,
+            item_count=len(self.items),
+            items_done=self._passes.items_done,
+            finished=self.manager.finished and not repeats,
+            distance=distance,
+            breach=self._fence.area,
+            driven=driven,
+            item_share=self._progress.share,
+            returned=returns and self._completion.has_returned(here, flown, self._return_to),
+            problem=self._problem,
+        )
+
+    def _assume_level(self, down: float) -> None:
+        """Assume level ground at a z, for the vehicle and for the guide ahead of it."""
+        self._terrain.assume_level(down)
+        for mover in (self.follower, self.guide):
+            if mover is not None:
+                mover.ground = self.ground
+
     def _is_driven(self) -> bool:
-        """Whether the way to the item of now leads over the ground.
+        """Return whether the way to the current item leads over the ground.
 
         A land-air vehicle drives before its TAKEOFF and after its LAND; without either it goes on
         as it does now.
         """
         if self._uav_type == "ground":
             return True
-        if self._mode is None:
+        if self._vehicle_mode is None:
             return False
-        on_ground = self._mode in GROUND_MODES
-        if self.manager.state.kind != "item" or not self._items:
+        on_ground = self._vehicle_mode in GROUND_MODES
+        if self.manager.state.shown is not Shown.ITEM or not self.items:
             return on_ground
+
+        # the last change before the item, or else the first one after it
         index = self.manager.index
-        switches = (MissionMode.TAKEOFF, MissionMode.LAND)
-        if self._items[index].mode in switches:
+        changes = (MissionMode.TAKEOFF, MissionMode.LAND)
+        if self.items[index].mode in changes:
             return False
-        before = [item.mode for item in self._items[:index] if item.mode in switches]
-        after = [item.mode for item in self._items[index:] if item.mode in switches]
+        before = [item.mode for item in self.items[:index] if item.mode in changes]
+        after = [item.mode for item in self.items[index:] if item.mode in changes]
         if before:
             return before[-1] is MissionMode.LAND
         return after[0] is MissionMode.TAKEOFF if after else on_ground
 
-    def _done(self, at: tuple[float, ...], reported: bool | None) -> bool:
-        """Whether the item that was shown last has been carried out; jumps are carried out here."""
-        mission = self.manager.state
-        if self._last is None or self._fresh or mission.kind != "item" or mission.finished:
-            return False
-        item = self._last.params.current
-        previous = replace(self._last.params.previous, position=self._line_start)
-        command = mavlink.mavlink_command(item)
-        if command in (mavlink.DO_JUMP, mavlink.DO_JUMP_TAG):
-            targets = self._index_of if command == mavlink.DO_JUMP else self._index_of_tag
-            return self._jump(mission.index, item, targets[int(item.params[1])])
-        if command == mavlink.DO_CHANGE_SPEED:
-            return True
-        if reported is not None:
-            return reported
-        if self._mode is not None and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
-            return self._mode == ("FLIGHT" if item.mode is MissionMode.TAKEOFF else "DRIVE")
-        if self._last.driven:  # as seen from above
-            at = (*at[:2], float(self._last.flown.position[2]), at[3])
-        if command in mavlink.TIMED_COMMANDS:
-            return self._timed_done(item, int(command or 0), at)
-        watched = self._last.flown
-        if item.mode is MissionMode.CUSTOM:
-            watched = (
-                replace(item, position=watched.position)
-                if command == mavlink.CONDITION_CHANGE_ALT
-                else item
-            )
-        if item.mode is MissionMode.LAND and self._stands_on_unknown_ground(at):
-            return True
-        ahead = self._next_position()
-        if not self._monitor.update(
-            at, watched, self._return_to, previous=previous, next_position=ahead
-        ):
-            return False
-        holds = self._hold_at_waypoints and not self._fixed_wing
-        if holds and item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0:
-            self._arrived = self._now if self._arrived is None else self._arrived
-            return self._now - self._arrived >= float(item.params[2])
-        return True
+    # --- completion and switches
 
-    def _stands_on_unknown_ground(self, at: tuple[float, ...]) -> bool:
-        """Whether a vehicle of somebody else no longer follows down: it has landed above the ground
-        assumed here.
-        """
-        low = self.guide is not None and self.guide.position[2] - at[2] >= BELOW_M
-        if not (low and self._ground_is_level) or abs(at[2] - self._stood[1]) > STANDS_M:
-            self._stood = self._now, at[2]
-        return self._now - self._stood[0] >= STANDS_S
+    def _is_item_done(self, here: tuple[float, ...], reported: bool | None) -> bool:
+        """Return whether the item shown last has been carried out; make its jump if it is one."""
+        mission = self.manager.state
+        flies_item = mission.shown is Shown.ITEM and not self.manager.finished
+        if self._last is None or self.manager.is_fresh or not flies_item:
+            return False
+
+        item = self._last.params.current
+        target = self._mission.jump_target(item)
+        if target is not None:
+            return self._jump(mission.index, item, target)
+
+        lag = None
+        if self.guide is not None and self._terrain.is_assumed:
+            lag = self.guide.position[2] - here[2]
+        situation = Situation(
+            pose=here,
+            item=item,
+            flown=self._last.flown,
+            previous=replace(self._last.params.previous, position=self._guidance.line_start),
+            next_position=self._next_position(),
+            return_to=self._return_to,
+            driven=self._last.driven,
+            vehicle_mode=self._vehicle_mode,
+            lag=lag,
+        )
+        return self._completion.is_done(situation, reported, self._mission.hold_at_waypoints)
 
     def _jump(self, index: int, item: MissionItem, target: int) -> bool:
-        """Whether the jump is used up; else it is made."""
-        left = self._jumps.get(index, float(item.params[2]))
-        if not (left > 0.0 or left == -1.0):
+        """Return whether a jump is used up; otherwise make it."""
+        left = self._passes.jumps_left.get(index, float(item.params[2]))
+        is_endless = left == -1.0
+        if not (left > 0.0 or is_endless):
             return True
-        self._jumps[index] = left if left == -1.0 else left - 1.0
-        self._items_done += 1
-        self._start_at(target)
+        self._passes.jumps_left[index] = left if is_endless else left - 1.0
+        self._passes.items_done += 1
+        self.manager.start_at(target)
         return False
 
-    def _timed_done(self, item: MissionItem, command: int, at: tuple[float, ...]) -> bool:
-        if command == mavlink.DELAY:
-            return self._now - self._begun >= float(item.params[1])
-        assert self._last is not None
-        flown = self._last.flown
-        reach = (
-            max(TOLERANCE, 0.1 * float(flown.params[0]))
-            if flown.mode is MissionMode.ORBIT
-            else TOLERANCE
-        )
-        if _distance(flown, at) > reach and self._arrived is None:
-            return False
-        if command == mavlink.LOITER_TO_ALTITUDE:
-            return abs(at[2] - float(flown.position[2])) <= TOLERANCE
-        self._arrived = self._now if self._arrived is None else self._arrived
-        return self._now - self._arrived >= float(item.params[1])
-
-    def _watch_fence(self, at: tuple[float, ...]) -> MissionCommand:
-        """The command that counts: out of the fence HOLD, then RTL, until a command is given within
-        it.
-        """
-        if self._fence and not self._breach:
-            self._breach = self._fence.breach(at[0], at[1])
-            self._breached = self._now
-            if self._breach:
-                self._log(f"{self._breach} is breached: holding, then returning")
-        if not self._breach:
-            return self._command
-        return (
-            MissionCommand.HOLD if self._now - self._breached < BREACH_HOLD else MissionCommand.RTL
-        )
-
-    def _manage(self, at: tuple[float, ...], done: bool, command: MissionCommand) -> MissionParams:
+    def _manage(
+        self, here: tuple[float, ...], done: bool, command: MissionCommand
+    ) -> MissionParams:
         if done:
-            self._items_done += 1
-        fresh = self._fresh
-        repetition = self.manager.state.repetition
-        self._fresh = False
+            self._passes.items_done += 1
         if self._last is None or self._last.params.current.mode is not MissionMode.RTL:
-            self._return_to = self._nearest_return(at)
-        params = self.manager.step(at, self._items, done, command, self._return_to)
+            self._return_to = self._nearest_return(here)
+
+        fresh = self.manager.is_fresh
+        repetition = self.manager.state.repetition
+        params = self.manager.step(here, self.items, done, command, self._return_to)
         if not fresh and self.manager.state.repetition != repetition:
-            self._jumps.clear()
+            self._passes.jumps_left.clear()
         return params
 
-    def _nearest_return(self, at: tuple[float, ...]) -> tuple[float, float, float]:
-        """Where a return that begins now leads: home or the nearest rally point, on the ground
-        where that is known.
-        """
-        if self._breach and self._fence.breach_return is not None:
-            point = self._fence.breach_return
-        else:
-            point = min((self.home, *self._rally), key=lambda place: math.dist(place[:2], at[:2]))
-        if point == self.home:
-            return point
-        ground = self.ground.down(*point[:2])
-        return (*point[:2], ground if math.isfinite(ground) else self._home[2])
+    def _nearest_return(self, here: tuple[float, ...]) -> Vector:
+        """Return where a return that begins now leads.
 
-    def _begin(self, params: MissionParams, at: tuple[float, ...]) -> None:
-        """Another item has become the current one."""
-        self._monitor.reset()
-        self._begun = self._now
-        self._arrived = None
-        self._stood = self._now, at[2]
-        self._begun_at = at[0], at[1], at[2]
-        before = (
-            self._last.params.current if self._last is not None else params.previous
-        )  # with its own params
-        if not _is_instantaneous(before):
-            self._line_start = self._previous_flown(params.previous)
+        The target is home or the nearest rally point, on the ground where that is known; after a
+        breach the fence's own place to return to, if it has one.
+        """
+        point = self._fence.fence.breach_return if self._fence.breach is not None else None
+        if point is None:
+            places = (self.home, *self._mission.rally)
+            point = min(places, key=lambda place: math.dist(place[:2], here[:2]))
+        if point == self.home:
+            return self.home
+        ground = self.ground.down(*point[:2])
+        return (*point[:2], ground if math.isfinite(ground) else self.home[2])
+
+    def _begin_item(self, params: MissionParams, here: tuple[float, ...]) -> None:
+        """Prepare for another item, which has become the current one."""
+        self._completion.begin((here[0], here[1], here[2]))
+
+        # the line, from the last item that led somewhere, with its own params
+        before = self._last.params.current if self._last is not None else params.previous
+        if not is_instantaneous(before):
+            self._guidance.line_start = line_start(params.previous, self.ground, self._return_to)
+
         item = params.current
-        if (
-            mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED
-            and self.manager.state.kind == "item"
-        ):
-            kind, speed = item.params[1:3].tolist()
-            mover = self.follower or self.guide
-            if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
-                self._log(
-                    f"speed change {item.params[1:].tolist()} is not carried out here: done at once"
-                )
+        is_item = self.manager.state.shown is Shown.ITEM
+        if is_item and mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED:
+            self._change_speed(item)
+
+    def _change_speed(self, item: MissionItem) -> None:
+        kind, speed = item.params[1:3].tolist()
+        mover = self.follower or self.guide
+        if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
+            self._log(
+                f"speed change {item.params[1:].tolist()} is not carried out here: done at once"
+            )
+
+    # --- guidance
 
     def _next_position(self) -> np.ndarray | None:
-        """Where the next item leads that leads somewhere."""
-        for item in self._items[self.manager.index + 1 :]:
-            if item.mode in _WITH_POSITION:
-                return item.position
-            if item.mode is MissionMode.RTL:
-                return np.array(self._return_to)
-        return None
+        return next_position(self.items, self.manager.index, self._return_to)
 
-    def _flown(self, item: MissionItem, at: tuple[float, ...], driven: bool) -> MissionItem:
-        """The item above the ground and within the vehicle's limits; a CUSTOM as what is flown for
-        it.
-
-        What is driven lies on the ground, or where nobody knows that, as high as the vehicle is.
-        """
+    def _flown(self, item: MissionItem, here: tuple[float, ...], driven: bool) -> MissionItem:
+        """Return an item above the ground and within the vehicle's limits."""
         if item.mode is MissionMode.CUSTOM:
-            item = self._for_custom(item)
-        north, east, down = (
-            item.position.tolist() if item.mode is not MissionMode.RTL else self._return_to
-        )
-        if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
-            ground = self.ground.down(north, east)
-            down = ground if math.isfinite(ground) else at[2]
-        elif item.mode in (MissionMode.TAKEOFF, MissionMode.WAYPOINT):
-            down = self.ground.clear(north, east, down)
-        elif item.mode is MissionMode.LAND:
-            ground = self.ground.down(north, east)
-            down = ground if math.isfinite(ground) else down
-        elif item.mode is MissionMode.RTL:
-            ground = self.ground.down(north, east)
-            down = min(down, ground)
-        elif item.mode is MissionMode.ORBIT:
-            down = self.ground.clear_circle(north, east, float(item.params[0]), down)
-        if item.position.tolist() != [north, east, down]:
-            item = replace(item, position=np.array([north, east, down]))
+            radius = self._loiter_radius if self._fixed_wing else None
+            item = custom_as_flown(item, self._completion.begun_at, self._next_position(), radius)
+        item = above_ground(item, self.ground, self._return_to, here[2], driven)
         return item if self.follower is None else self.follower.flown(item)
-
-    def _for_custom(self, item: MissionItem) -> MissionItem:
-        command = mavlink.mavlink_command(item) or 0
-        if command == mavlink.CONDITION_DISTANCE and (ahead := self._next_position()) is not None:
-            return MissionItem.waypoint(ahead, math.nan)
-        if command == mavlink.CONDITION_YAW and not self._fixed_wing:
-            return MissionItem.waypoint(self._begun_at, math.radians(float(item.params[1])))
-        aside = command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT
-        if aside or command == mavlink.DELAY:
-            params = (self._loiter_radius, 0.0, -1.0, -1.0) if self._fixed_wing else NO_PARAMS
-            return MissionItem(MissionMode.HOLD, np.array(self._begun_at), np.array(params))
-        if not self._fixed_wing:  # stands, where a fixed wing circles
-            return MissionItem.waypoint(item.position, math.nan)
-        radius_at = {mavlink.LOITER_TIME: 3, mavlink.LOITER_TO_ALTITUDE: 2}.get(command)
-        radius = 0.0 if radius_at is None else float(item.params[radius_at])
-        radius = radius if math.isfinite(radius) else 0.0
-        return MissionItem.orbit(
-            item.position, abs(radius) or self._loiter_radius, float(np.sign(radius)), math.inf
-        )
 
     def _guide(
         self,
         params: MissionParams,
         flown: MissionItem,
-        at: tuple[float, ...],
+        here: tuple[float, ...],
         driven: bool,
         dt: float,
     ) -> None:
-        """Move the vehicle, or the guide ahead of it; during an instantaneous item it goes on as
-        before.
-        """
+        """Move the vehicle, or the guide ahead of it."""
         mover = self.follower or self.guide
         if mover is None:
             return
-        before = self._last_given
-        if (
-            before is not None
-            and _is_instantaneous(params.current)
-            and before[0].mode is not MissionMode.LAND
-        ):
-            flown, previous = before
+
+        # an instantaneous item leaves the last order as it is
+        given = self._guidance.given
+        is_landing = given is not None and given[0].mode is MissionMode.LAND
+        if given is not None and is_instantaneous(params.current) and not is_landing:
+            flown, previous = given
         else:
-            previous = replace(params.previous, position=self._line_start)
-            switches = self.manager.state.switches
-            if self._last_begun != (switches, driven):
-                self._last_begun = switches, driven
+            previous = replace(params.previous, position=self._guidance.line_start)
+            order = self.manager.state.switches, driven
+            if self._guidance.begun != order:
+                self._guidance.begun = order
                 mover.begin(flown, previous, driven)
-        self._last_given = flown, previous
+        self._guidance.given = flown, previous
+
+        # a guide that is too far ahead waits
+        if mover is self.guide and math.dist(mover.position, here[:3]) > mover.lead:
+            return
         position = flown.position if flown.mode is MissionMode.RTL else self._return_to
         north, east, down = (float(value) for value in position)
-        if mover is self.guide and math.dist(mover.position, at[:3]) > mover.lead:
-            return
         mover.step(flown, previous, (north, east, down), dt)
+
         if mover.problem:
             self._log(f"{mover.problem}: holding")
             self._command = MissionCommand.HOLD
             self._problem = mover.problem
-
-    def _previous_flown(self, item: MissionItem) -> np.ndarray:
-        north, east, down = item.position.tolist()
-        if item.mode in (MissionMode.WAYPOINT, MissionMode.TAKEOFF, MissionMode.CUSTOM):
-            down = self.ground.clear(north, east, down)
-        if not math.isfinite(north):  # a RTL that was never shown
-            north, east, down = self._return_to
-        return np.array([north, east, down])
-
-
-def _is_instantaneous(item: MissionItem) -> bool:
-    """Done at once, and nothing is flown for it: a camera, a speed, a jump, a place to look at."""
-    command = mavlink.mavlink_command(item)
-    return command is not None and command > mavlink.LAST_NAVIGATION and command not in _CONDITIONS
-
-
-def _distance(item: MissionItem, at: Sequence[float]) -> float:
-    if item.mode in (MissionMode.HOLD, MissionMode.ARMED):
-        return 0.0
-    north, east, down = (p - float(c) for p, c in zip(at[:3], item.position, strict=True))
-    if item.mode is MissionMode.ORBIT:
-        return math.hypot(math.hypot(north, east) - float(item.params[0]), down)
-    return math.sqrt(north * north + east * east + down * down)

@@ -1,3 +1,1 @@
-"""Vehicles that follow the set-points of a mission: multirotor, fixed wing, ground vehicle,
-land-air vehicle.
-"""
+"""Kinematic vehicles that carry out one item at a time: multirotor, fixed wing, car, land-air."""

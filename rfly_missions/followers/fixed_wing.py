@@ -19,45 +19,55 @@ from rfly_missions.followers.multirotor import (
 from rfly_missions.mission.items import MissionItem, MissionMode
 
 TURN_MARGIN = 1.15
-"""a target nearer to the tightest turn than this share of it can't be hit, and is flown away from
-first
-"""
+"""Share of the tightest turn within which a target can't be hit: it is flown away from first."""
 CLIMB_OUT = 10.0
-"""m straight ahead after lift-off"""
+"""Height above lift-off, m, up to which it flies straight ahead."""
 CLIMB_SHARE = 0.75
-"""of the climb, what the way over the ground counts on"""
+"""Share of the climb that the way over the ground counts on."""
 CLEARANCE = 1.0
-"""m above the lowest height allowed, for the time that a climb takes to begin"""
+"""Height above the lowest height allowed, m, for the time in which a climb begins."""
 GLIDE = 0.12
+"""Slope of the final approach."""
 MAX_GLIDE = 0.27
-"""slope of the final approach, and of that after some that had too much ground in the way"""
+"""Slope of the final approach after approaches that had too much ground in the way."""
 LOOK_AHEAD = (0.25, 0.5, 0.75, 1.0, 1.25)
-"""s ahead at which the height over the ground is looked at"""
+"""Times ahead, s, at which the height over the ground is checked."""
 MAX_APPROACHES = 6
-"""failed approaches after which a landing is given up"""
+"""Number of failed approaches after which a landing is given up."""
 APPROACH_TIME = 120.0
-"""s that an approach may take beside twice the straight way to where it begins"""
+"""Time, s, that an approach may take besides twice the straight way to its begin."""
 APPROACH_HEIGHT = 20.0
-"""m above the touchdown point where the final approach begins, at least"""
+"""Least height above the touchdown point, m, at which the final approach begins."""
+ENTRY_HEIGHT_ERROR = 4.0
+"""Difference of height, m, with which the final approach may begin."""
+TOUCHDOWN_OFFSET = 0.7
+"""Largest distance from the approach line at touchdown, m."""
 
 
 @dataclass(frozen=True)
 class FixedWingLimits:
-    """What a fixed wing can do; m/s, m/s², rad."""
+    """Limits of a fixed-wing aircraft."""
 
     speed: float = 14.0
+    """Cruise speed, m/s."""
     min_speed: float = 10.0
+    """Lowest speed in the air, m/s."""
     max_speed: float = 22.0
+    """Highest speed, m/s."""
     climb: float = 3.0
+    """Climb, m/s."""
     descent: float = 3.0
+    """Descent, m/s."""
     acceleration: float = 3.0
+    """Acceleration along the way, m/s²."""
     vertical_acceleration: float = 4.0
+    """Vertical acceleration, m/s²."""
     bank: float = math.radians(45.0)
+    """Steepest bank, rad."""
 
 
 class FixedWing(SteeredVehicle):
-    """An aircraft within a band of speeds, with a limited bank: it circles where a multirotor would
-    hover.
+    """An aircraft with a band of speeds and a limited bank, which circles instead of hovering.
 
     It takes off from a roll along its heading, flies through points and along lines, lands on a
     straight approach whose direction it chooses by the ground, and goes around when it misses.
@@ -81,6 +91,7 @@ class FixedWing(SteeredVehicle):
             )
         if self.limits.bank >= math.pi / 2:
             raise ValueError(f"bank: {self.limits.bank!r} rad, expected less than a right angle")
+
         super().__init__(position, yaw, self.limits.speed if airborne else 0.0, ground)
         self.loiter_radius = loiter_radius
         self.airborne = airborne
@@ -88,45 +99,50 @@ class FixedWing(SteeredVehicle):
         self._cruise = self.limits.speed
         self._climb = self.limits.climb
         self._descent = self.limits.descent
+
+        # climb-out and return
         self._lift_off: float | None = None
         self._cruise_down = position[2]
         self._final = False
         self._arrived = False
         self._spiral = False
+
+        # landing
         self._approach: tuple[float, float, float] | None = None
         self._go_arounds = 0
         self._approach_left = 0.0
+
+        # the last orbit over the ground
         self._circle_key: tuple[object, ...] = ()
         self._circle_down = 0.0
 
     @property
     def euler(self) -> Vector:
-        """Bank from the turn rate, pitch from the flight path, yaw = course."""
+        """Bank from the turn rate, pitch from the flight path, yaw = course; rad."""
         bank = math.atan(self._speed * self._rate / GRAVITY)
-        return (
-            bank,
-            math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0,
-            self._course,
-        )
+        pitch = math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0
+        return bank, pitch, self._course
 
     @property
     def lead(self) -> float:
-        """See Follower."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return 1.5 * self.limits.speed
 
     def turn_radius(self, speed: float) -> float:
-        """m, the tightest turn at a speed."""
+        """Return the radius of the tightest turn at a speed, m."""
         return speed * speed / (GRAVITY * math.tan(self.limits.bank))
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """An orbit no tighter than the slowest turn, and all that has a height of its own where it
-        can fly on from.
+        """Return the item with an orbit no tighter than the slowest turn.
+
+        Items with a height of their own are raised to where the aircraft can fly on.
         """
         if item.mode not in (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT):
             return item
         min_radius = TURN_MARGIN * self.turn_radius(self.limits.min_speed)
         params = item.params
         north, east, down = item.position.tolist()
+
         if item.mode is MissionMode.ORBIT:
             if item.params[0] < min_radius:
                 params = np.array([min_radius, *item.params[1:]])
@@ -138,38 +154,40 @@ class FixedWing(SteeredVehicle):
             down = min(down, self._circle_down)
         else:
             down = min(down, self.ground.envelope_down(north, east, self._slope) - CLEARANCE)
+
         if down == item.position[2] and params is item.params:
             return item
         return replace(item, position=np.array([north, east, down]), params=params)
 
     @property
     def _slope(self) -> float:
-        """m/m, of the climb that it counts on over the ground."""
+        """Slope of the climb that it counts on over the ground, m/m."""
         return CLIMB_SHARE * self._climb / self._cruise
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """See Follower; kept within the band of speeds. -1 changes nothing, -2 goes back to the
-        default.
+        """Change a speed (see Follower), within the band of speeds.
+
+        -1 changes nothing, -2 restores the default.
         """
         if kind not in (0, 1, 2, 3) or not (value > 0.0 or value in (-1.0, -2.0)):
             return False
+
         limits = self.limits
         if value != -1.0:
+            restores = value == -2.0
             if kind < 2:
-                self._cruise = (
-                    limits.speed
-                    if value == -2.0
-                    else clip(value, limits.min_speed, limits.max_speed)
-                )
+                within = clip(value, limits.min_speed, limits.max_speed)
+                self._cruise = limits.speed if restores else within
             elif kind == 2:
-                self._climb = limits.climb if value == -2.0 else value
+                self._climb = limits.climb if restores else value
             else:
-                self._descent = limits.descent if value == -2.0 else value
+                self._descent = limits.descent if restores else value
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
-        """Forget what belonged to the item before; choose the turn direction of a circle that
-        leaves it free.
+        """Begin another item: forget what belonged to the one before.
+
+        The direction of a circle that leaves it free is chosen now.
         """
         self._final = False
         self._arrived = False
@@ -178,21 +196,28 @@ class FixedWing(SteeredVehicle):
         self._go_arounds = 0
         self.problem = ""
         self._cruise_down = self.position[2]
+
+        # direction of a circle
         free = 1.0 if item.mode is MissionMode.RTL else self._free_turn(item.position)
-        given = float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
-        self._turn = given if given in (-1.0, 1.0) else free
+        direction = (
+            float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
+        )
+        self._turn = direction if direction in (-1.0, 1.0) else free
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
-        """See Follower."""
+        """Move for dt seconds."""
         mode = item.mode
         if not self.airborne:
             self._roll(mode not in (MissionMode.LAND, MissionMode.HOLD, MissionMode.ARMED), dt)
             return
+
+        # climb-out
         if self._lift_off is not None:
             if self._lift_off - self.position[2] < CLIMB_OUT:
                 self._fly(0.0, -self._climb, self._cruise, dt)
                 return
             self._lift_off = None
+
         target: Vector = tuple(item.position.tolist())
         if mode is MissionMode.LAND:
             self._land(target, dt)
@@ -207,23 +232,25 @@ class FixedWing(SteeredVehicle):
             self._fly_to(target, dt)
 
     def _roll(self, go: bool, dt: float) -> None:
-        """On the ground: faster until lift-off, or to a stop."""
+        """Accelerate on the ground until lift-off, or brake to a stop."""
         setpoint = self.limits.min_speed if go else 0.0
         old = self._speed
         self._speed += clip(
             setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt
         )
+
         self._rate = self._sink = 0.0
         self._advance(0.5 * (old + self._speed) * dt, self._course)
         floor = self.ground.down(self.position[0], self.position[1])
         if math.isfinite(floor):
             self.position = (self.position[0], self.position[1], floor)
+
         if go and self._speed >= self.limits.min_speed:
             self.airborne = True
             self._lift_off = self.position[2]
 
     def _fly_to(self, target: Vector, dt: float) -> None:
-        """Fly to a point and on; again and again until something else is asked for."""
+        """Fly to a point and on, again and again until another item begins."""
         course = self._course_to_point(target, TURN_MARGIN * self.turn_radius(self._speed))
         self._steer(course, target[2], self._cruise, dt)
 
@@ -234,12 +261,15 @@ class FixedWing(SteeredVehicle):
         along = (
             (self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east
         ) / max(length, 1e-9)
+
         if length < 1.0 or along > length:
             self._fly_to(end, dt)
             return
+
         down = start[2] + (end[2] - start[2]) * clip(along / length, 0.0, 1.0)
         if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
             down = end[2]
+
         course = self._course_on_line(start, math.atan2(east, north), self._line_reach)
         self._steer(course, down, self._cruise, dt)
 
@@ -268,12 +298,16 @@ class FixedWing(SteeredVehicle):
 
     def _land(self, touchdown: Vector, dt: float) -> None:
         radius = self.turn_radius(self._cruise)
+
+        # choose an approach
         if self._approach is None:
             self._approach = self._choose_approach(touchdown)
             self._approach_left = 0.0
         course, length, down = self._approach
         back = length + 3.0 * radius
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+
+        # limit its time
         if self._approach_left == 0.0:
             way = back + math.hypot(entry[0] - self.position[0], entry[1] - self.position[1])
             vertical = abs(self.position[2] - down) / min(self._climb, self._descent)
@@ -282,26 +316,34 @@ class FixedWing(SteeredVehicle):
         if self._approach_left <= 0.0:
             self._go_around(touchdown)
             return
+
+        # the way to it
         north = touchdown[0] - self.position[0]
         east = touchdown[1] - self.position[1]
         left = north * math.cos(course) + east * math.sin(course)
         cross_track = math.cos(course) * east - math.sin(course) * north
+
         if not self._final:
-            near = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1]) <= radius
-            ahead = abs(math.remainder(self._course - course, 2 * math.pi)) < math.pi / 2
-            self._final = near and ahead and abs(self.position[2] - down) < 4.0
+            is_near = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1]) <= radius
+            is_ahead = abs(math.remainder(self._course - course, 2 * math.pi)) < math.pi / 2
+            is_at_height = abs(self.position[2] - down) < ENTRY_HEIGHT_ERROR
+            self._final = is_near and is_ahead and is_at_height
             self._fly_to((*entry, down), dt)
             return
+
+        # touchdown, or a miss
         slope = (touchdown[2] - down) / length
         glide = max(touchdown[2] - slope * max(left, 0.0), down)
         if left < 0.5 * self._speed * dt:
-            if abs(cross_track) <= 0.7 and touchdown[2] - self.position[2] <= 0.5:
+            if abs(cross_track) <= TOUCHDOWN_OFFSET and touchdown[2] - self.position[2] <= 0.5:
                 self.airborne = False
                 self._sink = 0.0
                 floor = self.ground.down(*self.position[:2])
                 self.position = (self.position[0], self.position[1], min(touchdown[2], floor))
                 return
             self._go_around(touchdown)
+
+        # along the glide path
         on_line = self._course_on_line(touchdown, course, self._line_reach)
         share = clip(left / length, 0.0, 0.99)
         sink = slope * self._speed if left < length else 0.0
@@ -316,22 +358,23 @@ class FixedWing(SteeredVehicle):
         )
 
     def _go_around(self, touchdown: Vector) -> None:
-        """Another approach; after many the landing is a problem."""
+        """Try another approach; after many the landing is a problem."""
         self._final = False
         self._approach = None
         self._go_arounds += 1
         if self._go_arounds >= MAX_APPROACHES:
+            place = f"{touchdown[0]:.0f}, {touchdown[1]:.0f}"
             self.problem = (
-                f"no way to land at {touchdown[0]:.0f}, {touchdown[1]:.0f} (north, east m): "
-                f"{self._go_arounds} approaches came to nothing, as the ground is in the way of each"
+                f"no way to land at {place} (north, east m): {self._go_arounds} approaches came to "
+                "nothing, as the ground is in the way of each"
             )
 
     def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
-        """Course, length and first z of a final approach over free ground that can be reached over
-        the ground.
+        """Return course, length and first z of a final approach that can be reached.
 
-        The direction nearest to that of now in which there is one, and the shortest; where there is
-        none, that with the least in its way. After approaches that failed it is the next best.
+        It is the free one whose direction is nearest to the present one, and the shortest. If none
+        is free, it is the one with the least ground in its way. After failed approaches it is the
+        next best.
         """
         high = max(APPROACH_HEIGHT, self.ground.min_height + 10.0)
         setpoint = math.atan2(touchdown[1] - self.position[1], touchdown[0] - self.position[0])
@@ -344,23 +387,27 @@ class FixedWing(SteeredVehicle):
                 ranked.append((max(obstruction, 0.5), rank, stretch, (course, length, down)))
                 if obstruction <= 0.5 or self.ground.terrain is None:
                     break
+
         return sorted(ranked)[self._go_arounds % len(ranked)][3]
 
     def _approach_obstruction(
         self, touchdown: Vector, course: float, length: float, high: float
     ) -> tuple[float, float]:
-        """How far (m) the ground, or the height at which the approach begins, is in its way; and
-        that height's z.
+        """Return how far the ground, or the height of its begin, is in the way of an approach, m.
+
+        The second value is the z of that height.
         """
         back = length + 3.0 * self.turn_radius(self._cruise)
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
         down = min(touchdown[2] - high, self.ground.envelope_down(*entry, self._slope) - CLEARANCE)
+
         distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, back)
         surface = allowed + self.ground.min_height
         path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
         into_ground = float(
             np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface)
         )
+
         too_steep = (touchdown[2] - down) - MAX_GLIDE * length
         return max(into_ground, too_steep), down
 
@@ -376,26 +423,29 @@ class FixedWing(SteeredVehicle):
         sink: float = 0.0,
         clearance: float = 1.0,
     ) -> None:
-        """Toward a course and a height.
+        """Steer toward a course and a height.
 
-        Over the ground it stays above what it can climb from (see Ground.envelope_down), in a
-        spiral as long as it is lower; `clearance` < 1: on the final approach, over the ground of
-        the next `look_ahead` m with that share of the minimum height.
+        Over the ground it stays above the height from which it can climb (see
+        Ground.envelope_down), in a spiral while it is lower; `clearance` < 1: on the final
+        approach, over the ground of the next `look_ahead` m with that share of the minimum height.
         """
         max_sink = math.inf
+
+        # the ground
         if self.ground.terrain is not None and clearance < 1.0:
             self._spiral = False
             distance, allowed = self.ground.profile(
                 self.position[0], self.position[1], self._course, look_ahead
             )
             allowed = allowed + (1.0 - clearance) * self.ground.min_height
-            down = min(
-                down, float(np.min(allowed + 0.8 * self._climb / max(self._speed, 1.0) * distance))
-            )
+            slope = 0.8 * self._climb / max(self._speed, 1.0)
+            down = min(down, float(np.min(allowed + slope * distance)))
         elif self.ground.terrain is not None:
             here, max_sink = self._over_ground()
             margin = -CLEARANCE if self._spiral else 3.0
             self._spiral = self.position[2] > here + margin
+
+        # climb and turn
         climb = clip(
             min(sink + 0.8 * (down - self.position[2]), max_sink), -self._climb, self._descent
         )
@@ -403,17 +453,20 @@ class FixedWing(SteeredVehicle):
         turn = clip(
             rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -max_rate, max_rate
         )
+
         if self._spiral:
             turn = self._turn * max_rate
             climb = -self._climb
         self._fly(turn, climb, speed, dt)
 
     def _over_ground(self) -> tuple[float, float]:
-        """z of the envelope here, and the fastest sink that keeps it on the way of the next
-        moments.
+        """Return the z of the envelope here, and the fastest sink that keeps above it.
+
+        The way of the next moments counts.
         """
         north, east, down = self.position
         here = self.ground.envelope_down(north, east, self._slope)
+
         sink = (here - CLEARANCE - down) / LOOK_AHEAD[1]
         for time in LOOK_AHEAD:
             course = self._course + 0.5 * self._rate * time
@@ -432,12 +485,16 @@ class FixedWing(SteeredVehicle):
         change = limits.vertical_acceleration * dt
         self._sink += clip(sink - old_sink, -change, change)
         self._rate = rate
+
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
         self._advance(0.5 * (old_speed + self._speed) * dt, self._course)
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
+
+        # the ground
         down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
         floor = self.ground.down(self.position[0], self.position[1])
         if down > floor:
             down = floor
             self._sink = min(0.0, self._sink)
+
         self.position = (self.position[0], self.position[1], down)

@@ -1,4 +1,4 @@
-"""Terrain below a mission, in NED: altitude floor at a point and along a path."""
+"""Terrain below a mission, in NED: lowest flight height at a point and along a path."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 SAMPLES = 48
-"""points of the ground that one look ahead takes"""
+"""Number of points of the ground that a look ahead takes."""
 SLOPE_STEP = 0.02
-"""m/m: surfaces are made for multiples of it, so that vehicles of many speeds share a few"""
+"""Step of the slopes, m/m, for which surfaces are made: vehicles of many speeds share a few."""
 CHAMFER = 1.0824
-"""the steepest gradient of a surface that rises by no more than 1 along the axes and the diagonals
-of a grid
-"""
+"""Steepest gradient of a surface that rises by no more than 1 along a grid's axes and diagonals."""
 
 
 def cone_envelope(
     heights: NDArray[np.floating], step_x: float, step_y: float, slope: float
 ) -> Floats:
-    """The lowest surface above heights (rows, columns) that rises by no more than `slope` from
-    sample to sample.
+    """Return the lowest surface above heights (rows, columns) that rises by no more than `slope`.
 
     Dilation with a cone, in two passes over the rows (Rosenfeld and Pfaltz, Sequential Operations
     in Digital Picture Processing, 1966); distances are those along rows, columns and diagonals.
@@ -40,7 +37,7 @@ def cone_envelope(
     across = slope * math.hypot(step_x, step_y)
 
     def spread(row: Floats) -> None:
-        """Along the row, both ways."""
+        """Raise a row to the cones of its own samples, both ways."""
         np.maximum(row, np.maximum.accumulate(row + along) - along, out=row)
         back = row[::-1]
         np.maximum(back, np.maximum.accumulate(back + along) - along, out=back)
@@ -52,12 +49,14 @@ def cone_envelope(
             np.maximum(row[1:], before[:-1] - across, out=row[1:])
             np.maximum(row[:-1], before[1:] - across, out=row[:-1])
             spread(row)
+
     return surface
 
 
 class Ground:
-    """z (down, m) of a terrain and of the minimum height above it; without a terrain nothing is
-    ever in the way.
+    """Terrain, and the minimum height above it, as NED z, m.
+
+    A vehicle without a terrain meets no obstacle.
     """
 
     def __init__(self, terrain: HeightMap | None = None, min_height: float = 2.0) -> None:
@@ -69,25 +68,24 @@ class Ground:
 
     @classmethod
     def level(cls, down: float, min_height: float = 2.0) -> Ground:
-        """Level ground at a z, everywhere: what is assumed where nobody knows the terrain."""
+        """Return level ground at a z everywhere, to be assumed while the terrain is unknown."""
         from rfly_terrain.height_map.height_map import HeightMap
 
         flat = HeightMap(np.full((2, 2), -down), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
         return cls(flat, min_height)
 
     def down(self, north: float, east: float) -> float:
-        """z of the ground; infinite without a terrain."""
+        """Return the z of the ground; infinite without a terrain."""
         return math.inf if self.terrain is None else float(self.terrain.altitude_ned(north, east))
 
     def clear(self, north: float, east: float, down: float) -> float:
-        """`down`, raised to the minimum height above the ground of a place."""
+        """Return `down`, raised to the minimum height above the ground of a place."""
         return min(down, self.down(north, east) - self.min_height)
 
     def envelope_down(self, north: float, east: float, slope: float) -> float:
-        """The lowest z from which a vehicle that climbs with `slope` (m/m) can fly on in any
-        direction.
+        """Return the lowest z from which a vehicle that climbs with `slope` (m/m) can fly on.
 
-        Whoever stays above this surface keeps the minimum height whatever it turns to: it lies
+        A vehicle above this surface keeps the minimum height in every direction: the surface lies
         above the ground, and rises nowhere more steeply than the vehicle climbs. Infinite without a
         terrain.
         """
@@ -100,7 +98,7 @@ class Ground:
         return float(envelope.altitude_ned(north, east)) - self.min_height
 
     def envelope_around(self, north: float, east: float, radius: float, slope: float) -> float:
-        """The highest of it (as the least z) on a circle."""
+        """Return the highest point (the least z) of that surface on a circle."""
         angles = np.linspace(0.0, 2 * math.pi, SAMPLES).tolist()
         return min(
             self.envelope_down(north + radius * math.cos(a), east + radius * math.sin(a), slope)
@@ -122,7 +120,7 @@ class Ground:
     def profile(
         self, north: float, east: float, course: float, length: float
     ) -> tuple[Floats, Floats]:
-        """Distances (k,) along a course up to a length, and the lowest z allowed there."""
+        """Return distances (k,) along a course up to a length, and the lowest z allowed there."""
         distance = np.linspace(0.0, max(length, 1e-3), SAMPLES)
         if self.terrain is None:
             return distance, np.full(SAMPLES, np.inf)
@@ -131,13 +129,13 @@ class Ground:
         return distance, np.asarray(self.terrain.altitude_ned(n, e), dtype=float) - self.min_height
 
     def clear_ahead(self, north: float, east: float, course: float, length: float) -> float:
-        """The lowest z allowed here for a vehicle that keeps its height along a course."""
+        """Return the lowest z allowed here for a vehicle that keeps its height along a course."""
         if self.terrain is None:
             return math.inf
         return float(self.profile(north, east, course, length)[1].min())
 
     def clear_circle(self, north: float, east: float, radius: float, down: float) -> float:
-        """`down`, raised to the minimum height above the ground of a whole circle."""
+        """Return `down`, raised to the minimum height above the ground of a whole circle."""
         if self.terrain is None:
             return down
         angle = np.linspace(0.0, 2 * math.pi, 2 * SAMPLES)

@@ -19,30 +19,37 @@ from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_trajectory.motion.attitude import wheel_contact
 
 TURN_MARGIN = 1.1
-"""a target nearer to the tightest turn than this share of it is driven away from first"""
+"""Share of the tightest turn within which a target is driven away from first."""
 PASS_SPEED = 1.0
-"""m/s at a waypoint: slow enough to stop there, or to turn"""
+"""Speed, m/s, at a way-point: slow enough to stop there, or to turn."""
 ARRIVED = 0.4
-"""m from home: the vehicle stops"""
+"""Distance from home, m, at which the vehicle stops."""
 
 
 @dataclass(frozen=True)
 class GroundVehicleLimits:
-    """What a ground vehicle can do; m/s, m/s², m."""
+    """Limits of a ground vehicle."""
 
     speed: float = 6.0
+    """Cruise speed, m/s."""
     max_speed: float = 20.0
+    """Highest speed that a mission may set, m/s."""
     acceleration: float = 2.0
+    """Acceleration and braking, m/s²."""
     lateral_acceleration: float = 3.0
+    """Acceleration towards the centre of a turn, m/s²."""
     turn_radius: float = 5.0
+    """Radius of the tightest turn, m."""
     wheelbase: float = 2.6
+    """Distance between the axles, m."""
     track: float = 1.6
+    """Distance between the wheels of an axle, m."""
 
 
 class GroundVehicle(SteeredVehicle):
-    """A car: it drives along the lines between waypoints, around circles, home, and stops to hold.
+    """A car that drives along lines between way-points, around circles and home, and stops to hold.
 
-    Take-offs and landings are not its own; it stands still for them.
+    It stands still for take-offs and landings.
     """
 
     def __init__(
@@ -62,7 +69,7 @@ class GroundVehicle(SteeredVehicle):
         self._fit_to_ground(0.0)
 
     def set_pose(self, position: Vector, yaw: float) -> None:
-        """Stand still there."""
+        """Stand still at a position (NED, m) and a yaw (rad)."""
         self.position = position
         self._course = yaw
         self._speed = 0.0
@@ -71,30 +78,31 @@ class GroundVehicle(SteeredVehicle):
 
     @property
     def speed(self) -> float:
-        """m/s, that of now."""
+        """Present speed, m/s."""
         return self._speed
 
     @property
     def lead(self) -> float:
-        """m that it may be ahead of a vehicle which follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return 1.5 * self.limits.speed
 
     @property
     def euler(self) -> Vector:
-        """Roll, pitch, yaw (FRD in NED): as the ground rises, the nose goes up, or the left side."""
+        """Roll, pitch, yaw (FRD in NED), rad: rising ground raises the nose, or the left side."""
         ahead, left = self._slope
         return math.atan2(left, math.hypot(1.0, ahead)), math.atan(ahead), self._course
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """A circle no tighter than the turning circle."""
+        """Return the item with a circle no tighter than the turning circle."""
         min_radius = TURN_MARGIN * self.limits.turn_radius
         if item.mode is MissionMode.ORBIT and item.params[0] < min_radius:
             return replace(item, params=np.array([min_radius, *item.params[1:]]))
         return item
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """See Follower; within max_speed. -1 changes nothing, -2 goes back to the default; there is
-        no climb.
+        """Change the speed (see Follower), within max_speed; there is no climb.
+
+        -1 changes nothing, -2 restores the default.
         """
         if kind not in (0, 1) or not (value > 0.0 or value in (-1.0, -2.0)):
             return False
@@ -103,14 +111,12 @@ class GroundVehicle(SteeredVehicle):
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = True) -> None:
-        """Choose the turn direction of a circle that leaves it free: the one that needs less
-        turning.
-        """
+        """Choose the direction of a circle that leaves it free: the one that needs less turning."""
         free = self._free_turn(item.position)
         self._turn = (float(item.params[1]) or free) if item.mode is MissionMode.ORBIT else free
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
-        """See Follower."""
+        """Move for dt seconds."""
         target: Vector = tuple(item.position.tolist())
         if item.mode is MissionMode.ORBIT:
             self._around(target, float(item.params[0]), dt)
@@ -129,7 +135,7 @@ class GroundVehicle(SteeredVehicle):
             self._drive(self._course, 0.0, dt)
 
     def _speed_before(self, target: Vector, passed_at: float) -> float:
-        """What lets it brake until a place, at 70 % of what it can."""
+        """Return the speed from which it can brake until a place, at 70 % of its braking."""
         distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
         return min(
             self._cruise,
@@ -144,8 +150,9 @@ class GroundVehicle(SteeredVehicle):
         return self._course_to_point(target, radius, math.inf if is_near else ARRIVED)
 
     def _line_course(self, start: Vector, end: Vector) -> float:
-        """Back to the line at an angle that falls with the distance from it; at its end to the end
-        itself.
+        """Return the course back to the line, or near its end the course to the end.
+
+        The angle to the line falls with the distance from it.
         """
         north = end[0] - start[0]
         east = end[1] - start[1]
@@ -164,17 +171,23 @@ class GroundVehicle(SteeredVehicle):
         self._drive(course, speed, dt, curvature)
 
     def _drive(self, course: float, speed: float, dt: float, curvature: float = 0.0) -> None:
-        """Steer toward a course and change speed, both within limits; slower where much is to be
-        turned.
+        """Steer toward a course and change speed, both within limits.
+
+        The vehicle slows down before a large turn.
         """
         limits = self.limits
         old = self._speed
         error = math.remainder(course - self._course, 2 * math.pi)
         tightest = min(1.0 / limits.turn_radius, limits.lateral_acceleration / max(old * old, 1e-6))
+
+        # steering
         self._curvature = clip(curvature + 2.0 * error / limits.turn_radius, -tightest, tightest)
+
         if abs(error) > 0.3:
             speed = min(speed, math.sqrt(0.7 * limits.lateral_acceleration * limits.turn_radius))
+
         self._speed += clip(speed - old, -limits.acceleration * dt, limits.acceleration * dt)
+
         distance = 0.5 * (old + self._speed) * dt
         turn = self._curvature * distance
         self._advance(distance, self._course + 0.5 * turn)
@@ -182,7 +195,7 @@ class GroundVehicle(SteeredVehicle):
         self._fit_to_ground(self._curvature)
 
     def _fit_to_ground(self, curvature: float) -> None:
-        """On all wheels that reach the ground, none below it."""
+        """Place the vehicle on the wheels that reach the ground, with no wheel below it."""
         terrain = self.ground.terrain
         if terrain is None:
             return
@@ -190,8 +203,10 @@ class GroundVehicle(SteeredVehicle):
         north = np.array([self.position[0]])
         ahead_east = math.sin(self._course)
         ahead_north = math.cos(self._course)
+
         # a positive curvature turns clockwise, that of a path in ENU counter-clockwise
         point = np.array([[east[0], north[0], ahead_east, ahead_north, -curvature, 0.0]])
+
         contact = wheel_contact(
             terrain,
             np.array([self.limits.wheelbase]),
@@ -202,6 +217,7 @@ class GroundVehicle(SteeredVehicle):
             np.asarray(terrain.altitude(east, north), dtype=float),
             terrain.gradient(east, north),
         )
+
         self._slope = float(contact.slope[0, 0]), float(contact.slope[0, 1])
         self._sink = float(up_to_down(contact.climb_rate[0]))
         self.position = (self.position[0], self.position[1], float(up_to_down(contact.altitude[0])))

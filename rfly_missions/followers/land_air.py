@@ -1,5 +1,6 @@
-"""Kinematic land-air vehicle: a car on the ground, a multirotor in the air. NED metres, radians,
-seconds.
+"""Kinematic land-air vehicle: a car on the ground, a multirotor in the air.
+
+NED metres, radians, seconds.
 """
 
 from __future__ import annotations
@@ -12,36 +13,37 @@ from rfly_missions.followers.multirotor import Multirotor, MultirotorLimits, Vec
 from rfly_missions.mission.items import MissionItem, MissionMode
 
 MAX_TAKEOFF_SPEED = 0.3
-"""m/s, slow enough to take off"""
+"""Speed, m/s, that is slow enough to take off."""
 TOUCHDOWN_HEIGHT = 0.02
-"""m above the ground"""
+"""Height above ground, m, at which the vehicle has landed."""
 TAKEOFF_TOLERANCE = 1.0
-"""m from the take-off's target: FLIGHT"""
+"""Distance from the take-off's target, m, at which FLIGHT begins."""
 LANDING_RADIUS = 1.0
-"""m from the touchdown point, seen from above, within which a landing may begin"""
+"""Horizontal distance from the touchdown point, m, within which a landing may begin."""
 
 
 def mode_request(item: MissionItem, mode: str, position: Vector, driven: bool) -> str:
-    """What to ask a land-air vehicle for: arm, takeoff, land, or "" for nothing.
+    """Return the request to a land-air vehicle: arm, takeoff, land, or "" for none.
 
-    `item` as it is flown; the vehicle is at `position` [NED, m] in `mode`; `driven`: it shall go
-    there on wheels.
+    `item`: as it is flown; `mode` and `position` (NED, m): the vehicle's; `driven`: the vehicle is
+    to go there on wheels.
     """
     if item.mode in (MissionMode.HOLD, MissionMode.ARMED):
         return ""
     if item.mode is MissionMode.LAND or (item.mode is MissionMode.RTL and not driven):
         distance = float(np.hypot(*(np.array(position[:2]) - item.position[:2])))
         return "land" if mode in ("TAKEOFF", "FLIGHT") and distance <= LANDING_RADIUS else ""
+
     if mode == "DISARMED":
         return "arm"
     return "takeoff" if mode == "DRIVE" and not driven else ""
 
 
 class LandAir:
-    """Drives until a TAKEOFF, flies until it has landed. `mode` is DRIVE, TAKEOFF, FLIGHT or LAND.
+    """A vehicle that drives until a TAKEOFF and flies until it has landed.
 
-    What is to be driven and begins in the air is landed first; what is to be flown and begins on
-    the ground lifts off.
+    `mode` is DRIVE, TAKEOFF, FLIGHT or LAND. If an item is to be driven and begins in the air, the
+    vehicle lands first; if an item is to be flown and begins on the ground, it takes off first.
     """
 
     problem = ""
@@ -67,7 +69,7 @@ class LandAir:
 
     @property
     def ground(self) -> Ground:
-        """What it drives and flies over."""
+        """The ground below."""
         return self._multirotor.ground
 
     @ground.setter
@@ -81,17 +83,17 @@ class LandAir:
 
     @property
     def lead(self) -> float:
-        """m that it may be ahead of a vehicle which follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return self._active.lead
 
     @property
     def velocity(self) -> Vector:
-        """NED m/s."""
+        """NED, m/s."""
         return self._active.velocity
 
     @property
     def euler(self) -> Vector:
-        """Roll, pitch, yaw of the body (FRD) in NED."""
+        """Roll, pitch, yaw of the body (FRD in NED), rad."""
         return self._active.euler
 
     @property
@@ -100,20 +102,20 @@ class LandAir:
         return self._active.pose
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """As the car or the multirotor can."""
+        """Return the item as the car or the multirotor can carry it out."""
         return (self._car if self._driven else self._multirotor).flown(item)
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """See Follower; a ground speed counts for the vehicle as it is now."""
+        """Change a speed (see Follower); a ground speed counts for the active vehicle alone."""
         return self._active.change_speed(kind, value)
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
-        """`driven`: on the road, where the item leaves a choice."""
+        """Begin another item; `driven` decides where the item leaves a choice."""
         self._driven = driven
         self._active.begin(item, previous, driven)
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
-        """See Follower."""
+        """Move for dt seconds."""
         if self.mode == "DRIVE":
             self._step_on_ground(item, previous, home, dt)
         else:
@@ -129,11 +131,15 @@ class LandAir:
         if not wants_up:
             self._car.step(item, previous, home, dt)
             return
+
+        # stop first
         if self._car.speed > MAX_TAKEOFF_SPEED:
             self._car.step(
                 MissionItem(MissionMode.HOLD, np.array(self.position)), previous, home, dt
             )
             return
+
+        # leave the ground
         self._multirotor.position = self._car.position
         self._multirotor.velocity = (0.0, 0.0, 0.0)
         self._multirotor.euler = self._car.euler
@@ -144,31 +150,23 @@ class LandAir:
     def _step_in_air(
         self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
     ) -> None:
-        flown = item
         lands = item.mode in (MissionMode.LAND, MissionMode.RTL)
-        if self._driven and item.mode in (
-            MissionMode.WAYPOINT,
-            MissionMode.ORBIT,
-            MissionMode.CUSTOM,
-        ):
-            below = self.ground.down(*self.position[:2])
-            here = np.array(
-                [
-                    *self.position[:2],
-                    below if np.isfinite(below) else max(home[2], self.position[2]),
-                ]
-            )
-            flown = MissionItem(MissionMode.LAND, here)
+
+        # land first, right here
+        flown = item
+        ways = (MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.CUSTOM)
+        if self._driven and item.mode in ways:
+            down = self.ground.down(*self.position[:2])
+            if not np.isfinite(down):
+                down = max(home[2], self.position[2])
+            flown = MissionItem(MissionMode.LAND, np.array([*self.position[:2], down]))
             lands = True
+
         self._multirotor.step(flown, previous, home, dt)
+
         if lands:
             self.mode = "LAND" if flown.mode is MissionMode.LAND else "FLIGHT"
-            touchdown_down = home[2] if flown.mode is MissionMode.RTL else float(flown.position[2])
-            floor = min(self.ground.down(*self.position[:2]), touchdown_down)
-            if (
-                abs(self._multirotor.velocity[2]) < 0.1
-                and self.position[2] >= floor - TOUCHDOWN_HEIGHT
-            ):
+            if self._has_touched_down(flown, home):
                 self._car.set_pose(self._multirotor.position, self._multirotor.euler[2])
                 self._car.begin(item, previous)
                 self.mode = "DRIVE"
@@ -177,3 +175,9 @@ class LandAir:
             or float(np.linalg.norm(np.array(self.position) - item.position)) <= TAKEOFF_TOLERANCE
         ):
             self.mode = "FLIGHT"
+
+    def _has_touched_down(self, flown: MissionItem, home: Vector) -> bool:
+        down = home[2] if flown.mode is MissionMode.RTL else float(flown.position[2])
+        floor = min(self.ground.down(*self.position[:2]), down)
+        rests = abs(self._multirotor.velocity[2]) < 0.1
+        return rests and self.position[2] >= floor - TOUCHDOWN_HEIGHT

@@ -1,5 +1,6 @@
-"""Kinematic multirotor on a mission, and the base of all kinematic vehicles. NED metres, radians,
-seconds.
+"""Kinematic multirotor on a mission, and the base of all kinematic vehicles.
+
+NED metres, radians, seconds.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from rfly_missions.mission.items import MissionItem, MissionMode
 Vector = tuple[float, float, float]
 
 CLEARANCE = 0.3
-"""m above the lowest height allowed, for the time that a climb takes to begin"""
+"""Height above the lowest height allowed, m, for the time in which a climb begins."""
 RETURN_HEIGHT = 15.0
-"""m above home: the least height of a return that has some way to go"""
+"""Least height of a return that has some way to go, m above home."""
 
 
 class Follower(Protocol):
-    """A vehicle that flies one item at a time."""
+    """A vehicle that carries out one item at a time."""
 
     ground: Ground
     mode: str | None
-    """DRIVE, TAKEOFF, FLIGHT or LAND of a land-air vehicle, None of any other"""
+    """DRIVE, TAKEOFF, FLIGHT or LAND of a land-air vehicle, None of any other."""
     problem: str
-    """why the item of now can't be carried out, "" where it can"""
+    """The reason why the current item can't be carried out; "" if it can."""
 
     @property
     def position(self) -> Vector:
@@ -37,29 +38,30 @@ class Follower(Protocol):
 
     @property
     def velocity(self) -> Vector:
-        """NED m/s."""
+        """NED, m/s."""
 
     @property
     def euler(self) -> Vector:
-        """Roll, pitch, yaw of the body (FRD) in NED."""
+        """Roll, pitch, yaw of the body (FRD in NED), rad."""
 
     @property
     def pose(self) -> tuple[float, float, float, float]:
-        """x, y, z and course angle, as the path manager wants them."""
+        """x, y, z and course angle, as the path manager takes them."""
 
     @property
     def lead(self) -> float:
-        """m that it may be ahead of a vehicle which follows it."""
+        """Largest distance ahead of a vehicle that follows it, m."""
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
-        """Another item is to be flown from now on; `driven`: on the road, for what can do both."""
+        """Begin another item; `driven`: on the road, for a vehicle that can do both."""
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """The item as this vehicle can fly it."""
+        """Return the item as this vehicle can carry it out."""
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """MAVLink's DO_CHANGE_SPEED: kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s. False:
-        not understood.
+        """Change a speed as DO_CHANGE_SPEED does; return False for one that is not understood.
+
+        Kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s.
         """
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
@@ -67,18 +69,20 @@ class Follower(Protocol):
 
 
 def check_limits(limits: object) -> None:
-    """ValueError that names the first limit that is not positive and finite."""
+    """Raise ValueError for the first limit that is not positive and finite."""
     for field in fields(limits):  # type: ignore[arg-type]
         finite_number(field.name, getattr(limits, field.name), above=0.0, error=ValueError)
 
 
 def clip(value: float, low: float, high: float) -> float:
-    """`value` within its limits."""
-    return low if value < low else high if value > high else value
+    """Return `value` within its limits."""
+    if value < low:
+        return low
+    return min(value, high)
 
 
 class SteeredVehicle:
-    """What moves along its course and turns by steering: the common part of aircraft and cars."""
+    """The common part of aircraft and cars: they move along their course and turn by steering."""
 
     mode: str | None = None
     problem = ""
@@ -93,7 +97,7 @@ class SteeredVehicle:
 
     @property
     def velocity(self) -> Vector:
-        """NED m/s."""
+        """NED, m/s."""
         return (
             self._speed * math.cos(self._course),
             self._speed * math.sin(self._course),
@@ -106,14 +110,16 @@ class SteeredVehicle:
         return (*self.position, self._course)
 
     def _free_turn(self, center: Floats) -> float:
-        """The direction of a circle around a place that needs less turning: 1 clockwise."""
+        """Return the direction of a circle around a place that needs less turning: 1 clockwise."""
         north = self.position[0] - float(center[0])
         east = self.position[1] - float(center[1])
-        return -1.0 if north * math.sin(self._course) - east * math.cos(self._course) < 0.0 else 1.0
+        turn = north * math.sin(self._course) - east * math.cos(self._course)
+        return -1.0 if turn < 0.0 else 1.0
 
     def _course_to_point(self, target: Vector, radius: float, margin: float = 0.0) -> float:
-        """Toward a place, or straight on where it lies so far (m) within the turning circle of
-        either side.
+        """Return the course to a place, or straight on if it lies within a turning circle.
+
+        `margin`: depth within the circle, m, that still counts as outside.
         """
         north = target[0] - self.position[0]
         east = target[1] - self.position[1]
@@ -124,13 +130,21 @@ class SteeredVehicle:
         return math.atan2(east, north)
 
     def _course_on_line(self, start: Vector, course: float, reach: float) -> float:
-        """Back to the line at an angle that falls with the distance from it, 45° at `reach` metres."""
+        """Return the course back to a line.
+
+        Its angle to the line falls with the distance from it, and is 45° at `reach` metres.
+        """
         north = self.position[0] - start[0]
         east = self.position[1] - start[1]
         return course - math.atan((math.cos(course) * east - math.sin(course) * north) / reach)
 
     def _course_around(self, center: Vector, radius: float) -> tuple[float, float]:
-        """Onto a circle and around it; and the curvature, 1/m, that holds it there, 0 far from it."""
+        """Return the course onto a circle and around it, and the curvature that holds it there.
+
+        The curvature, 1/m, is 0 far from the circle.
+
+        The curvature is 0 far from the circle.
+        """
         north = self.position[0] - center[0]
         east = self.position[1] - center[1]
         distance = math.hypot(north, east)
@@ -138,8 +152,8 @@ class SteeredVehicle:
         course = bearing + self._turn * (
             math.pi / 2 + math.atan(3.0 * (distance - radius) / radius)
         )
-        near = abs(distance - radius) < 0.3 * radius
-        return course, self._turn / max(distance, radius) if near else 0.0
+        is_near = abs(distance - radius) < 0.3 * radius
+        return course, self._turn / max(distance, radius) if is_near else 0.0
 
     def _advance(self, distance: float, course: float) -> None:
         north, east, down = self.position
@@ -152,21 +166,28 @@ class SteeredVehicle:
 
 @dataclass(frozen=True)
 class MultirotorLimits:
-    """What a multirotor can do; m/s, m/s², rad/s."""
+    """Limits of a multirotor."""
 
     speed: float = 8.0
+    """Cruise speed, m/s."""
     max_speed: float = 25.0
+    """Highest speed that a mission may set, m/s."""
     climb: float = 4.0
+    """Climb, m/s."""
     descent: float = 2.0
+    """Descent, m/s."""
     acceleration: float = 4.0
+    """Horizontal acceleration, m/s²."""
     vertical_acceleration: float = 3.0
+    """Vertical acceleration, m/s²."""
     yaw_rate: float = 1.5
+    """Yaw rate, rad/s."""
 
 
 class Multirotor:
-    """A multirotor that accelerates, climbs and turns within limits, and lands where it is told.
+    """A multirotor that accelerates, climbs and turns within limits, and lands at a given place.
 
-    It follows the straight line between waypoints; before rising ground it slows down and climbs
+    It follows the straight line between way-points; before rising ground it slows down and climbs
     first.
     """
 
@@ -200,21 +221,25 @@ class Multirotor:
 
     @property
     def lead(self) -> float:
-        """See Follower."""
+        """Largest distance ahead of a vehicle that follows it, m."""
         return 1.5 * self.limits.speed
 
     def flown(self, item: MissionItem) -> MissionItem:
-        """Any item can be flown as it is."""
+        """Return the item: any can be flown as it is."""
         return item
 
     def change_speed(self, kind: int, value: float) -> bool:
-        """See Follower; within max_speed. -1 changes nothing, -2 goes back to the default."""
+        """Change a speed (see Follower), within max_speed.
+
+        -1 changes nothing, -2 restores the default.
+        """
         if kind not in (0, 1, 2, 3) or not (value > 0.0 or value in (-1.0, -2.0)):
             return False
         if value != -1.0:
             limits = self.limits
             default = (limits.speed, limits.speed, limits.climb, limits.descent)[kind]
             setpoint = default if value == -2.0 else min(value, limits.max_speed)
+
             if kind < 2:
                 self._speed = setpoint
             elif kind == 2:
@@ -224,23 +249,25 @@ class Multirotor:
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
-        """Choose the turn direction of an orbit that leaves it free, and the height of a return."""
+        """Choose the direction of an orbit that leaves it free, and the height of a return."""
         north, east, down = self.position
         if item.mode is MissionMode.ORBIT:
             to_north = north - float(item.position[0])
             to_east = east - float(item.position[1])
-            self._turn = float(item.params[1]) or (
-                -1.0 if to_north * self.velocity[1] - to_east * self.velocity[0] < 0.0 else 1.0
-            )
+            turn = to_north * self.velocity[1] - to_east * self.velocity[0]
+            self._turn = float(item.params[1]) or (-1.0 if turn < 0.0 else 1.0)
+
         self._cruise_down = down
+
         if item.mode is MissionMode.RTL:
             self._cruise_down = min(down, float(item.position[2]) - RETURN_HEIGHT)
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
-        """See Follower."""
+        """Move for dt seconds."""
         mode = item.mode
         target = tuple(item.position.tolist())
         yaw = math.nan
+
         if mode is MissionMode.ORBIT:
             setpoint = self._around(target, float(item.params[0]))
         elif mode in (MissionMode.LAND, MissionMode.RTL):
@@ -253,10 +280,11 @@ class Multirotor:
                 yaw = float(item.params[0])
         else:
             setpoint = self._toward(target[0], target[1], target[2])
+
         self._move(setpoint, yaw, dt)
 
     def _toward(self, north: float, east: float, down: float, speed: float | None = None) -> Vector:
-        """The velocity that goes to a point and stops there."""
+        """Return the velocity that goes to a point and stops there."""
         to_north = north - self.position[0]
         to_east = east - self.position[1]
         distance = math.hypot(to_north, to_east)
@@ -276,17 +304,17 @@ class Multirotor:
         return clip(math.copysign(speed, error), -self._climb, self._descent)
 
     def _over_ground(self, setpoint: Vector) -> Vector:
-        """Climbs before what lies ahead within the way that braking takes, and waits for the
-        height.
+        """Return a velocity that climbs before rising ground, and waits for the height.
+
+        The ground is checked over the way that braking takes.
         """
         speed = math.hypot(setpoint[0], setpoint[1])
         if self.ground.terrain is None or speed < 1e-6:
             return setpoint
         allowed = math.inf
-        for north, east, _ in (
-            setpoint,
-            self.velocity,
-        ):  # where it shall go, and where it goes as long as it turns
+
+        # the way of the set-point, and that of the present velocity until it has turned
+        for north, east, _ in (setpoint, self.velocity):
             speed = math.hypot(north, east)
             distance = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
             course = math.atan2(east, north)
@@ -295,9 +323,12 @@ class Multirotor:
                 self.ground.clear_ahead(self.position[0], self.position[1], course, distance),
             )
         allowed -= CLEARANCE
+
         low = self.position[2] - allowed
         if low <= 0.0:
             return setpoint[0], setpoint[1], min(setpoint[2], max(0.0, self._vertical(allowed)))
+
+        # too low: slow down, climb
         share = clip(1.0 - low / 2.0, 0.0, 1.0)
         return (
             setpoint[0] * share,
@@ -306,7 +337,7 @@ class Multirotor:
         )
 
     def _along(self, start: Vector, end: Vector) -> Vector:
-        """Along the line, height included; from beside it, back to it."""
+        """Return the velocity along a line, height included, or back to the line."""
         north = end[0] - start[0]
         east = end[1] - start[1]
         length = math.hypot(north, east)
@@ -314,9 +345,13 @@ class Multirotor:
             return self._over_ground(self._toward(*end))
         north = north / length
         east = east / length
+
+        # the place and the height ahead on the line
         done = (self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east
         ahead = clip(done + 1.5 * self._speed, 0.0, length)
         down = start[2] + (end[2] - start[2]) * clip(done + 0.5 * self._speed, 0.0, length) / length
+
+        # brake before the end
         remaining = math.hypot(end[0] - self.position[0], end[1] - self.position[1])
         target_velocity = self._toward(start[0] + ahead * north, start[1] + ahead * east, down)
         speed = math.hypot(target_velocity[0], target_velocity[1])
@@ -329,20 +364,21 @@ class Multirotor:
         )
 
     def _climb_to(self, target: Vector) -> Vector:
-        """Straight up first."""
+        """Return the velocity of a climb, straight up first."""
         if self.position[2] - target[2] > 1.0:
             return 0.0, 0.0, self._vertical(target[2])
         return self._over_ground(self._toward(*target))
 
     def _descend_at(self, point: Vector) -> Vector:
-        """To the place at the height of now, or of the return; then down, slowly at the end."""
+        """Return the velocity to a place at the present or the return's height, and then down."""
         distance = math.hypot(point[0] - self.position[0], point[1] - self.position[1])
         if distance > 0.6:
             if self.position[2] - self._cruise_down > 1.0 and distance > 2.0:
                 return 0.0, 0.0, self._vertical(self._cruise_down)
-            return self._over_ground(
-                self._toward(point[0], point[1], min(self._cruise_down, self.position[2] + 0.5))
-            )
+            down = min(self._cruise_down, self.position[2] + 0.5)
+            return self._over_ground(self._toward(point[0], point[1], down))
+
+        # slowly at the end
         north, east, down = self._toward(*point)
         return north, east, min(down, 0.7) if point[2] - self.position[2] < 4.0 else down
 
@@ -351,12 +387,14 @@ class Multirotor:
         east = self.position[1] - center[1]
         distance = math.hypot(north, east)
         speed = min(self._speed, math.sqrt(0.7 * self.limits.acceleration * max(radius, 0.1)))
+
         if distance < 1e-6:
             north = 1.0
             east = 0.0
             distance = 1.0
         north = north / distance
         east = east / distance
+
         inward = clip(distance - radius, -speed, speed)
         along = self._turn * math.sqrt(max(0.0, speed * speed - inward * inward))
         setpoint = (
@@ -373,36 +411,45 @@ class Multirotor:
         by_east = setpoint[1] - old[1]
         change = math.hypot(by_north, by_east)
         share = min(1.0, limits.acceleration * dt / change) if change > 0.0 else 0.0
+
         by_down = clip(
             setpoint[2] - old[2],
             -limits.vertical_acceleration * dt,
             limits.vertical_acceleration * dt,
         )
+
         new = (old[0] + by_north * share, old[1] + by_east * share, old[2] + by_down)
         north = self.position[0] + 0.5 * (old[0] + new[0]) * dt
         east = self.position[1] + 0.5 * (old[1] + new[1]) * dt
         down = self.position[2] + 0.5 * (old[2] + new[2]) * dt
+
+        # the ground
         floor = self.ground.down(north, east)
         if down >= floor:
             down = floor
             new = (new[0], new[1], min(0.0, new[2]))
+
         self.position = (north, east, down)
         self.velocity = new
         acceleration = ((new[0] - old[0]) / dt, (new[1] - old[1]) / dt, by_down / dt)
         self._turn_to(yaw, acceleration, dt)
 
     def _turn_to(self, yaw: float, acceleration: Vector, dt: float) -> None:
-        """Yaw as wanted, else along the way; roll and pitch as the acceleration asks."""
+        """Yaw as wanted, otherwise along the way; roll and pitch as the acceleration demands."""
         now = self.euler[2]
         if math.isnan(yaw):
             speed = math.hypot(self.velocity[0], self.velocity[1])
             yaw = math.atan2(self.velocity[1], self.velocity[0]) if speed > 0.5 else now
+
+        # yaw
         turn = clip(
             math.remainder(yaw - now, 2 * math.pi),
             -self.limits.yaw_rate * dt,
             self.limits.yaw_rate * dt,
         )
         now = math.remainder(now + turn, 2 * math.pi)
+
+        # roll and pitch
         forward = math.cos(now) * acceleration[0] + math.sin(now) * acceleration[1]
         right = math.cos(now) * acceleration[1] - math.sin(now) * acceleration[0]
         lift = GRAVITY - acceleration[2]

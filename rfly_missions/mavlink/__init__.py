@@ -1,3 +1,5 @@
-"""A MAVLink vehicle endpoint for ground stations: bytes in, bytes out, no sockets, no clock of its
-own, no ROS.
+"""MAVLink vehicles for ground stations: bytes in, bytes out, no sockets, no clock, no ROS.
+
+Protocols, telemetry and flight logic are here. The commands and frames of MAVLink's missions, which
+mission files share, are in `mission.mavlink_items`.
 """

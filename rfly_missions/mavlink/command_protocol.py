@@ -1,5 +1,4 @@
-"""MAVLink's command protocol, the vehicle's side: what is asked for by COMMAND_LONG and
-COMMAND_INT, and the answers.
+"""MAVLink's command protocol, the vehicle's side: COMMAND_LONG and COMMAND_INT, and the answers.
 
 https://mavlink.io/en/services/command.html
 """
@@ -26,13 +25,14 @@ from rfly_missions.mission.mavlink_items import (
 )
 
 _UNSET = 2**31 - 1
+"""Value of x or y in COMMAND_INT that is not given (INT32_MAX)."""
 _IN_COMMAND_LONG = 0
-"""the frame of a place in COMMAND_LONG: global, altitude above sea"""
+"""Frame of a place in COMMAND_LONG: global, altitude above sea."""
 
 
 @dataclass(frozen=True)
-class Command:
-    """COMMAND_LONG or COMMAND_INT: params 1 to 7, NaN where none is given; latitudes in degrees."""
+class CommandRequest:
+    """A COMMAND_LONG or COMMAND_INT: params 1 to 7, NaN if not given; latitudes in degrees."""
 
     number: int
     params: tuple[float, ...]
@@ -40,21 +40,24 @@ class Command:
     sender: Sender
 
     @classmethod
-    def of_message(cls, message: Any) -> Command:
-        """Of either message."""
+    def of_message(cls, message: Any) -> CommandRequest:
+        """Return the request in either message."""
         sender = sender_of(message)
         first = message.param1, message.param2, message.param3, message.param4
         if message.get_type() == "COMMAND_LONG":
             params = (*first, message.param5, message.param6, message.param7)
             return cls(message.command, params, _IN_COMMAND_LONG, sender)
+
+        # COMMAND_INT
         scale = 1e-7 if message.frame in GLOBAL_FRAMES else 1e-4
-        scale = 1.0 if message.command in (PITCHYAW, CONFIGURE) else scale
+        if message.command in (PITCHYAW, CONFIGURE):
+            scale = 1.0
         x, y = (math.nan if v == _UNSET else v * scale for v in (message.x, message.y))
         return cls(message.command, (*first, x, y, message.z), message.frame, sender)
 
 
 class CommandProtocol:
-    """Takes COMMAND_LONG and COMMAND_INT; each gets its COMMAND_ACK through `send`."""
+    """Answers to COMMAND_LONG and COMMAND_INT: each gets its COMMAND_ACK through `send`."""
 
     HANDLED = frozenset({"COMMAND_LONG", "COMMAND_INT"})
 
@@ -63,17 +66,18 @@ class CommandProtocol:
         flight: FlightLogic,
         telemetry: Telemetry,
         send: Callable[[Any], None],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
-        """`tell(text)`: why something was not done."""
+        """Start; `report` receives the reasons of refusals."""
         d = load_dialect()
         gimbal = telemetry.gimbal
         self._d = d
         self._flight = flight
         self._telemetry = telemetry
         self._send = send
-        self._tell = tell
-        self._does: dict[int, Callable[[Command], None]] = {
+        self._report = report
+
+        self._actions: dict[int, Callable[[CommandRequest], None]] = {
             d.MAV_CMD_COMPONENT_ARM_DISARM: self._arm_disarm,
             d.MAV_CMD_NAV_TAKEOFF: lambda c: flight.take_off(self._place(c)[2]),
             d.MAV_CMD_NAV_LAND: lambda c: flight.land(*self._place(c)[:2]),
@@ -86,11 +90,11 @@ class CommandProtocol:
             d.MAV_CMD_DO_PAUSE_CONTINUE: self._pause_continue,
             d.MAV_CMD_MISSION_START: self._start_mission,
             d.MAV_CMD_DO_SET_MISSION_CURRENT: lambda c: flight.set_current(_whole(c.params[0])),
-            d.MAV_CMD_REQUEST_MESSAGE: lambda c: self._tell_once(c.params[0]),
-            d.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: lambda _: self._tell_once(
+            d.MAV_CMD_REQUEST_MESSAGE: lambda c: self._send_once(c.params[0]),
+            d.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: lambda _: self._send_once(
                 d.MAVLINK_MSG_ID_AUTOPILOT_VERSION
             ),
-            d.MAV_CMD_GET_HOME_POSITION: lambda _: self._tell_once(d.MAVLINK_MSG_ID_HOME_POSITION),
+            d.MAV_CMD_GET_HOME_POSITION: lambda _: self._send_once(d.MAVLINK_MSG_ID_HOME_POSITION),
             d.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_interval,
             d.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_interval,
             PITCHYAW: lambda c: gimbal.pitch_yaw(c.params, c.sender),
@@ -99,20 +103,22 @@ class CommandProtocol:
         }
 
     def handle(self, message: Any) -> None:
-        """For this vehicle."""
-        command = Command.of_message(message)
+        """Carry out a command for this vehicle."""
+        command = CommandRequest.of_message(message)
         result = "MAV_RESULT_ACCEPTED"
-        does = self._does.get(command.number)
+        action = self._actions.get(command.number)
+
         try:
-            if does is None:
+            if action is None:
                 raise Denied("", "MAV_RESULT_UNSUPPORTED")
-            does(command)
+            action(command)
         except Denied as denial:
             result = denial.result
-            self._tell(str(denial))
+            self._report(str(denial))
         except Refused as refusal:
             result = "MAV_RESULT_DENIED"
-            self._tell(str(refusal))
+            self._report(str(refusal))
+
         self._send(
             self._d.MAVLink_command_ack_message(
                 command.number, getattr(self._d, result), 0, 0, *command.sender
@@ -121,7 +127,7 @@ class CommandProtocol:
 
     # --- flight
 
-    def _arm_disarm(self, command: Command) -> None:
+    def _arm_disarm(self, command: CommandRequest) -> None:
         if command.params[0] == 1.0:
             self._flight.arm()
         elif command.params[0] == 0.0:
@@ -131,56 +137,55 @@ class CommandProtocol:
                 f"Arm or disarm? {command.params[0]:g}, expected 1 or 0", "MAV_RESULT_DENIED"
             )
 
-    def _reposition(self, command: Command) -> None:
+    def _reposition(self, command: CommandRequest) -> None:
         place = self._place_or_here(command)
         speed = command.params[0]
         if math.isfinite(speed) and speed > 0.0:
             self._flight.set_speed(speed)
         self._flight.go_to(place, _angle(command.params[3]))
 
-    def _orbit(self, command: Command) -> None:
+    def _orbit(self, command: CommandRequest) -> None:
         angle = command.params[3]
         turns = abs(angle) / (2.0 * math.pi) if math.isfinite(angle) and angle != 0.0 else math.inf
         self._flight.orbit(self._place_or_here(command), command.params[0], turns)
 
-    def _place_or_here(self, command: Command) -> Vector:
-        asked = self._place(command)
+    def _place_or_here(self, command: CommandRequest) -> Vector:
+        place = self._place(command)
         here = self._flight.place
-        north, east, down = (a if math.isfinite(a) else b for a, b in zip(asked, here, strict=True))
+        north, east, down = (a if math.isfinite(a) else b for a, b in zip(place, here, strict=True))
         return north, east, down
 
-    def _change_speed(self, command: Command) -> None:
+    def _change_speed(self, command: CommandRequest) -> None:
         if command.params[0] not in (0.0, 1.0):
             raise Denied("Only air and ground speed can be changed", "MAV_RESULT_UNSUPPORTED")
         self._flight.set_speed(command.params[1])
 
-    def _set_mode(self, command: Command) -> None:
+    def _set_mode(self, command: CommandRequest) -> None:
         mode = find_mode(command.params[1], command.params[2])
-        if (
-            mode is None
-            or not _whole(command.params[0]) & self._d.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
-        ):
+        is_custom = _whole(command.params[0]) & self._d.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
+        if mode is None or not is_custom:
             raise Denied("No such mode here", "MAV_RESULT_UNSUPPORTED")
         self._flight.select(mode)
 
-    def _pause_continue(self, command: Command) -> None:
+    def _pause_continue(self, command: CommandRequest) -> None:
         if command.params[0] not in (0.0, 1.0):
             raise Denied("Pause or continue? Expected 0 or 1", "MAV_RESULT_DENIED")
         self._flight.select(FlightMode.MISSION if command.params[0] else FlightMode.HOLD)
 
-    def _start_mission(self, command: Command) -> None:
+    def _start_mission(self, command: CommandRequest) -> None:
         if not self._flight.armed:
             raise Denied("Mission denied: disarmed")
         if command.params[0] > 0.0 or not self._flight.holding:
             self._flight.set_current(_whole(command.params[0]))
         self._flight.select(FlightMode.MISSION)
 
-    def _place(self, command: Command) -> Vector:
-        """NED about the map's origin; NaN for what is not given. 0, 0 is no place on land: not
-        given.
+    def _place(self, command: CommandRequest) -> Vector:
+        """Return a place, NED about the map's origin; NaN for coordinates that are not given.
+
+        0, 0 is no place on land: not given.
         """
         x, y, z = command.params[4:]
-        origin = self._flight.world.origin
+        origin = self._flight.situation.origin
         home = self._flight.home_geodetic()
         if command.frame == LOCAL_NED:
             return x, y, z
@@ -188,36 +193,41 @@ class CommandProtocol:
             raise Denied(f"Frame {command.frame} is not supported", "MAV_RESULT_UNSUPPORTED")
         if origin is None or home is None:
             raise Denied("No position")
+
+        # latitude and longitude
         north = east = math.nan
         if math.isfinite(x) and math.isfinite(y) and (x, y) != (0.0, 0.0):
             if abs(x) > 90.0 or abs(y) > 180.0:
                 raise Denied(f"No such place: {x:g}, {y:g}", "MAV_RESULT_DENIED")
             north, east, _ = geodetic_to_ned((x, y, 0.0), origin).tolist()
-        absolute = command.frame in ABSOLUTE_FRAMES
-        return (
-            north,
-            east,
-            origin[2] - (z if absolute else home[2] + z) if math.isfinite(z) else math.nan,
-        )
+
+        # altitude
+        down = math.nan
+        if math.isfinite(z):
+            altitude = z if command.frame in ABSOLUTE_FRAMES else home[2] + z
+            down = origin[2] - altitude
+        return north, east, down
 
     # --- messages
 
-    def _tell_once(self, message_id: float) -> None:
+    def _send_once(self, message_id: float) -> None:
         name = self._telemetry.find(message_id)
         message = None if name is None else self._telemetry.message(name)
+        if name is None:
+            raise Denied("", "MAV_RESULT_UNSUPPORTED")
         if message is None:
-            raise Denied(
-                "", "MAV_RESULT_UNSUPPORTED" if name is None else "MAV_RESULT_TEMPORARILY_REJECTED"
-            )
+            raise Denied("", "MAV_RESULT_TEMPORARILY_REJECTED")
         self._send(message)
 
-    def _set_interval(self, command: Command) -> None:
+    def _set_interval(self, command: CommandRequest) -> None:
         name = self._telemetry.find(command.params[0])
-        if name is None or not math.isfinite(command.params[1]) or name == "HEARTBEAT":
-            raise Denied("", "MAV_RESULT_UNSUPPORTED" if name is None else "MAV_RESULT_DENIED")
+        if name is None:
+            raise Denied("", "MAV_RESULT_UNSUPPORTED")
+        if not math.isfinite(command.params[1]) or name == "HEARTBEAT":
+            raise Denied("", "MAV_RESULT_DENIED")
         self._telemetry.set_interval(name, command.params[1])
 
-    def _get_interval(self, command: Command) -> None:
+    def _get_interval(self, command: CommandRequest) -> None:
         name = self._telemetry.find(command.params[0])
         if name is None:
             raise Denied("", "MAV_RESULT_UNSUPPORTED")

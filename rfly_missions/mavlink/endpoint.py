@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
+from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.command_protocol import CommandProtocol
-from rfly_missions.mavlink.flight import Denied, FlightLogic, Pilot, Setpoint
+from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.log_protocol import LogFolder, LogProtocol
 from rfly_missions.mavlink.mission_protocol import MissionProtocol
 from rfly_missions.mavlink.mission_rows import Refused, Vector
+from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
-from rfly_missions.mavlink.telemetry import Battery, Telemetry
+from rfly_missions.mavlink.telemetry import Telemetry
 from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
@@ -26,36 +28,41 @@ from rfly_missions.mission.mavlink_items import (
 )
 
 Address = tuple[str, int]
-"""host and port"""
+"""Host and port."""
 PEER_SILENCE_S = 15.0
-"""of wall time, after which a ground station counts as gone"""
+"""Wall time, s, after which a silent ground station counts as gone."""
 MOST_PEERS = 16
-"""besides the targets; further ground stations get nothing"""
-_MOST_WAITING = 10_000
-
-
-_NO_POSITION = 0x7
-_NO_VELOCITY = 0x38
-"""bits of a set-point's type_mask: one of the three coordinates is not meant"""
+"""Number of ground stations that are served besides the targets."""
 MAX_SPEED = 100.0
-"""m/s of a set-point; a higher one is none"""
-_NO_YAW = 0x400
+"""Highest speed of a set-point, m/s; a higher one is ignored."""
 CHUNK = 50
+"""Length of the text in one STATUSTEXT."""
 MOST_TEXT = 200
+"""Length of the longest text that is sent."""
+BATTERY_GAP_S = 10.0
+"""Longest time between two ticks, s, for which the battery is drawn."""
+_MOST_WAITING = 10_000
+"""Number of datagrams that wait to be sent."""
+_NO_POSITION = 0x7
+"""Bits of a set-point's type_mask: a coordinate of the position is ignored."""
+_NO_VELOCITY = 0x38
+"""Bits of the type_mask: a coordinate of the velocity is ignored."""
+_NO_YAW = 0x400
+"""Bit of the type_mask: the yaw is ignored."""
 
 
 class MavlinkVehicle:
-    """Takes the messages that are for it, and gives its own to `send`.
+    """One vehicle: it takes the messages for it, and passes its own to `send`.
 
-    `flight` is told of poses and of what becomes of what was asked for. `wall` is steady time, for
-    the link; `time` that of the simulation.
+    `flight` takes poses and the progress of requests. `wall` is steady time, for the link; `time`
+    is that of the simulation.
     """
 
     def __init__(
         self,
         system_id: int,
         uav_type: str,
-        pilot: Pilot,
+        pilot: RemotePilot,
         send: Callable[[Any], None],
         values: Tunables | None = None,
         logs: LogFolder | None = None,
@@ -66,7 +73,9 @@ class MavlinkVehicle:
         self.values = values or Tunables()
         self.gains = ControllerGains()
         self.battery = Battery(self.values)
-        self.flight = FlightLogic(uav_type, pilot, self.values, self.tell)
+        self.flight = FlightLogic(uav_type, pilot, self.values, self.report)
+
+        # protocols
         self.gimbal = GimbalManager(self.flight, pilot)
         self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.gimbal)
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
@@ -78,7 +87,7 @@ class MavlinkVehicle:
         self._text_id = 0
 
     def handle(self, message: Any, wall: float) -> None:
-        """A message for this system, or for all."""
+        """Take a message for this system, or for all."""
         kind = message.get_type()
         if kind in CommandProtocol.HANDLED:
             self._commands.handle(message)
@@ -98,47 +107,53 @@ class MavlinkVehicle:
             self._take_attitude(message)
 
     def tick(self, wall: float, time: float) -> None:
-        """Send what is due, and go on."""
+        """Carry on, and send what is due."""
         try:
             self.flight.tick(time)
         except Denied as denial:
             self.warn(str(denial))
+
         self._use_battery(time)
         self.gimbal.tick(time)
         self._missions.tick(wall)
         self._logs.tick()
-        while self.flight.reached:
-            self._send(self._d.MAVLink_mission_item_reached_message(self.flight.reached.pop(0)))
+        while self.flight.mission.reached:
+            self._send(
+                self._d.MAVLink_mission_item_reached_message(self.flight.mission.reached.pop(0))
+            )
+
         for name in self._telemetry.due(wall):
             message = self._telemetry.message(name)
             if message is not None:
                 self._send(message)
 
-    def tell(self, text: str) -> None:
-        """STATUSTEXT: something has happened."""
+    def report(self, text: str) -> None:
+        """Send a STATUSTEXT about something that has happened."""
         self._send_text(self._d.MAV_SEVERITY_INFO, text)
 
     def warn(self, text: str) -> None:
-        """STATUSTEXT: something was not done; "" is nothing to tell."""
+        """Send a STATUSTEXT about something that was not done; none for ""."""
         if text:
             self._send_text(self._d.MAV_SEVERITY_WARNING, text)
 
     def _send_text(self, severity: int, text: str) -> None:
-        """Whole: what is too long for one message goes in several with one id."""
+        """Send a whole text: one too long for a message goes in several with one id."""
         data = text.encode("ascii", "replace")[:MOST_TEXT]
         chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+
         self._text_id = self._text_id % 65535 + 1
         for number, chunk in enumerate(chunks):
             message_id = self._text_id if len(chunks) > 1 else 0
             self._send(self._d.MAVLink_statustext_message(severity, chunk, message_id, number))
 
     def _obey_old(self, message: Any) -> None:
-        """SET_MODE and MISSION_SET_CURRENT, which are commands now and get no COMMAND_ACK."""
+        """Obey SET_MODE and MISSION_SET_CURRENT, older than commands, which get no COMMAND_ACK."""
         try:
             if message.get_type() == "MISSION_SET_CURRENT":
                 self.flight.set_current(message.seq)
                 self._send(self._telemetry.message("MISSION_CURRENT"))
                 return
+
             mode = find_custom_mode(message.custom_mode)
             if mode is None:
                 raise Denied("No such mode here")
@@ -147,21 +162,23 @@ class MavlinkVehicle:
             self.warn(str(denial))
 
     def _take_setpoint(self, message: Any) -> None:
-        """A position, or else a velocity: an acceleration or a yaw rate alone is not flown."""
+        """Take a position, or else a velocity; an acceleration or a yaw rate alone is ignored."""
+        mask = message.type_mask
         mask = message.type_mask
         yaw = math.nan if mask & _NO_YAW else message.yaw
-        place = None if mask & _NO_POSITION else self._setpoint_place(message)
-        velocity = (
-            None
-            if mask & _NO_VELOCITY or not mask & _NO_POSITION
-            else self._setpoint_velocity(message)
-        )
-        wanted = place or velocity
-        if wanted is not None and all(map(math.isfinite, wanted)) and not math.isinf(yaw):
-            self.flight.take_setpoint(Setpoint(place, velocity, yaw))
+        place = None
+        velocity = None
+        if not mask & _NO_POSITION:
+            place = self._setpoint_place(message)
+        elif not mask & _NO_VELOCITY:
+            velocity = self._setpoint_velocity(message)
+
+        values = place or velocity
+        if values is not None and all(map(math.isfinite, values)) and not math.isinf(yaw):
+            self.flight.take_setpoint(FlightSetpoint(place, velocity, yaw))
 
     def _take_attitude(self, message: Any) -> None:
-        """An attitude with a thrust: turn rates, alone or beside them, are not flown."""
+        """Take an attitude with a thrust; turn rates are ignored."""
         ignored = (
             self._d.ATTITUDE_TARGET_TYPEMASK_ATTITUDE_IGNORE
             | self._d.ATTITUDE_TARGET_TYPEMASK_THROTTLE_IGNORE
@@ -170,39 +187,38 @@ class MavlinkVehicle:
         if message.type_mask & ignored or not abs(math.hypot(w, x, y, z) - 1.0) < 0.01:
             return
         if 0.0 <= message.thrust <= 1.0:
-            self.flight.take_setpoint(Setpoint(None, attitude=(x, y, z, w), thrust=message.thrust))
+            setpoint = FlightSetpoint(None, attitude=(x, y, z, w), thrust=message.thrust)
+            self.flight.take_setpoint(setpoint)
 
     def _setpoint_velocity(self, message: Any) -> Vector | None:
-        """NED m/s; of a frame that turns with the vehicle by its heading."""
+        """Return a velocity, NED, m/s; body frames turn with the vehicle's heading."""
         vx = message.vx
         vy = message.vy
         vz = message.vz
         if max(map(abs, (vx, vy, vz))) > MAX_SPEED:
             return None
-        if message.coordinate_frame in (
-            self._d.MAV_FRAME_BODY_NED,
-            self._d.MAV_FRAME_BODY_OFFSET_NED,
-        ):
+
+        body_frames = (self._d.MAV_FRAME_BODY_NED, self._d.MAV_FRAME_BODY_OFFSET_NED)
+        if message.coordinate_frame in body_frames:
             yaw = float(self.flight.pose.euler[2])
-            return (
-                vx * math.cos(yaw) - vy * math.sin(yaw),
-                vx * math.sin(yaw) + vy * math.cos(yaw),
-                vz,
-            )
-        known = (
-            message.get_type() != "SET_POSITION_TARGET_LOCAL_NED"
-            or message.coordinate_frame == LOCAL_NED
-        )
-        return (vx, vy, vz) if known else None
+            north = vx * math.cos(yaw) - vy * math.sin(yaw)
+            east = vx * math.sin(yaw) + vy * math.cos(yaw)
+            return north, east, vz
+
+        is_local = message.get_type() == "SET_POSITION_TARGET_LOCAL_NED"
+        is_known = not is_local or message.coordinate_frame == LOCAL_NED
+        return (vx, vy, vz) if is_known else None
 
     def _setpoint_place(self, message: Any) -> Vector | None:
         frame = message.coordinate_frame
         if message.get_type() == "SET_POSITION_TARGET_LOCAL_NED":
             return (message.x, message.y, message.z) if frame == LOCAL_NED else None
-        origin = self.flight.world.origin
+
+        origin = self.flight.situation.origin
         home = self.flight.home_geodetic()
         if origin is None or home is None or frame not in GLOBAL_FRAMES - TERRAIN_FRAMES:
             return None
+
         north, east, _ = geodetic_to_ned(
             (message.lat_int * 1e-7, message.lon_int * 1e-7, 0.0), origin
         ).tolist()
@@ -212,11 +228,11 @@ class MavlinkVehicle:
     def _use_battery(self, time: float) -> None:
         dt = time - self._time
         self._time = time
-        if not 0.0 < dt < 10.0:
+        if not 0.0 < dt < BATTERY_GAP_S:
             return
-        self.battery.draw(
-            self.values.idle_power + (self.values.flying_power if self.flight.in_air else 0.0), dt
-        )
+        flying = self.values.flying_power if self.flight.in_air else 0.0
+        self.battery.draw(self.values.idle_power + flying, dt)
+
         low = self.battery.charge < self.values.battery_low
         if low and not self._warned_low:
             self.warn("Battery low")
@@ -224,10 +240,12 @@ class MavlinkVehicle:
 
 
 class MavlinkEndpoint:
-    """`receive` and `tick` make what `datagrams` gives; all in one thread.
+    """Vehicles behind one port: `receive` and `tick` fill what `datagrams` returns.
 
-    Everything goes to the `targets`, and to whoever has sent a valid message lately. With a `key`
-    all is signed, and only what is signed is heard.
+    All three are called in one thread.
+
+    Everything goes to the `targets`, and to every station that has sent a valid message lately.
+    With a `key` all messages are signed, and only signed ones are accepted.
     """
 
     def __init__(
@@ -241,24 +259,24 @@ class MavlinkEndpoint:
         self._out: deque[tuple[Address, bytes]] = deque(maxlen=_MOST_WAITING)
         self.vehicles: dict[int, MavlinkVehicle] = {}
         self.received = 0
-        """whole messages"""
+        """Number of complete messages."""
 
     @property
     def bad_data(self) -> int:
-        """Places in datagrams that held no message, or one that was not signed as it should be."""
+        """Number of places in datagrams without a message, or with a wrongly signed one."""
         return self._reader.bad_data
 
     @property
     def peers(self) -> list[Address]:
-        """Who has spoken lately."""
+        """Stations that have sent a message lately."""
         return list(self._heard)
 
     def add(
-        self, system_id: int, uav_type: str, pilot: Pilot, values: Tunables | None = None
+        self, system_id: int, uav_type: str, pilot: RemotePilot, values: Tunables | None = None
     ) -> MavlinkVehicle:
-        """One more vehicle."""
+        """Add a vehicle."""
         writer = Writer(system_id, self._key, link_id=system_id)
-        made = MavlinkVehicle(
+        vehicle = MavlinkVehicle(
             system_id,
             uav_type,
             pilot,
@@ -266,8 +284,8 @@ class MavlinkEndpoint:
             values,
             self._logs,
         )
-        self.vehicles[system_id] = made
-        return made
+        self.vehicles[system_id] = vehicle
+        return vehicle
 
     def _send(self, writer: Writer, message: Any) -> None:
         data = writer.write(message)
@@ -275,33 +293,37 @@ class MavlinkEndpoint:
             self._out.append((address, data))
 
     def receive(self, datagram: bytes, sender: Address, wall: float) -> None:
-        """What has come from somebody."""
+        """Take a datagram from a sender."""
         messages = self._reader.read(datagram)
         if not messages:
             return
+
         if sender in self._heard or len(self._heard) < MOST_PEERS:
             self._heard[sender] = wall
         elif sender not in self._targets:
             return
+
         for message in messages:
             self.received += 1
             system = getattr(message, "target_system", None)
             component = getattr(message, "target_component", 0)
             if system is None or component not in (0, AUTOPILOT_COMPONENT):
                 continue
-            for vehicle in [self.vehicles.get(system)] if system else list(self.vehicles.values()):
+            everyone = list(self.vehicles.values())
+            for vehicle in [self.vehicles.get(system)] if system else everyone:
                 if vehicle is not None:
                     vehicle.handle(message, wall)
 
     def tick(self, wall: float, time: float) -> None:
-        """Time has come this far: steady wall time, and the simulation's."""
-        for address in [a for a, at in self._heard.items() if wall - at > PEER_SILENCE_S]:
+        """Carry on to a steady wall time and a simulated time, s."""
+        silent = [a for a, heard in self._heard.items() if wall - heard > PEER_SILENCE_S]
+        for address in silent:
             del self._heard[address]
         for vehicle in self.vehicles.values():
             vehicle.tick(wall, time)
 
     def datagrams(self) -> list[tuple[Address, bytes]]:
-        """What is to be sent, oldest first."""
+        """Return the datagrams that are to be sent, oldest first, and forget them."""
         out = list(self._out)
         self._out.clear()
         return out

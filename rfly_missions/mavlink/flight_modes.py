@@ -1,4 +1,4 @@
-"""Flight modes as PX4 numbers them in HEARTBEAT.custom_mode: what ground stations show and ask for.
+"""Flight modes of ground stations, as PX4 numbers them in HEARTBEAT.custom_mode.
 
 Main mode in bits 16 to 23, sub mode in bits 24 to 31 (PX4, `px4_custom_mode.h`).
 """
@@ -14,7 +14,7 @@ _OFFBOARD = 6
 
 
 class FlightMode(Enum):
-    """(main mode, sub mode) of PX4."""
+    """A mode by its main and sub mode in PX4."""
 
     TAKEOFF = (_AUTO, 2)
     HOLD = (_AUTO, 3)
@@ -25,18 +25,18 @@ class FlightMode(Enum):
 
     @property
     def custom_mode(self) -> int:
-        """Of HEARTBEAT."""
+        """Number of the mode in HEARTBEAT."""
         main, sub = self.value
         return main << 16 | sub << 24
 
 
 def find_mode(main: float, sub: float) -> FlightMode | None:
-    """The mode with these numbers of PX4; None where there is none."""
+    """Return the mode with these numbers of PX4; None if there is none."""
     return next((mode for mode in FlightMode if mode.value == (main, sub)), None)
 
 
 def find_custom_mode(custom_mode: int) -> FlightMode | None:
-    """As `find_mode`, of HEARTBEAT's and SET_MODE's number."""
+    """Return the mode of a number in HEARTBEAT or SET_MODE; None if there is none."""
     return find_mode(custom_mode >> 16 & 0xFF, custom_mode >> 24 & 0xFF)
 
 
@@ -50,4 +50,4 @@ SHOWN_AS = {
     MissionMode.CUSTOM: FlightMode.MISSION,
     MissionMode.HOLD: FlightMode.HOLD,
 }
-"""of an externally controlled vehicle, by its current item"""
+"""Mode of an externally controlled vehicle, by its current item."""

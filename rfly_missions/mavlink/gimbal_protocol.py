@@ -1,8 +1,7 @@
-"""MAVLink's gimbal protocol, the vehicle's side: the autopilot manages one gimbal that pitches and
-does no more.
+"""MAVLink's gimbal protocol, the vehicle's side: one gimbal, which only pitches.
 
 https://mavlink.io/en/services/gimbal_v2.html It is fixed to the body: its pitch follows the
-vehicle, also where a lock to the horizon is asked for. Pitch is up positive here, rad.
+vehicle, even if a lock to the horizon is requested. Pitch is up positive here, rad.
 """
 
 from __future__ import annotations
@@ -13,74 +12,84 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rfly_common.frames import euler_to_quat, quat_multiply
-from rfly_missions.mavlink.flight import SILENCE_S, Denied, FlightLogic, Pilot
+from rfly_missions.mavlink.flight import SILENCE_S, Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
 
 PITCHYAW = 1000
+"""MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW, whose params 5 and 6 are no place."""
 CONFIGURE = 1001
-"""MAV_CMD_DO_GIMBAL_MANAGER_…, whose params 5 and 6 are no place"""
+"""MAV_CMD_DO_GIMBAL_MANAGER_CONFIGURE, whose params 5 and 6 are no place."""
 DEVICE_ID = 1
-"""of a gimbal that speaks no MAVLink itself"""
+"""Id of a gimbal that speaks no MAVLink itself."""
 NOBODY = (0, 0)
+"""Station in control if there is none."""
 LONGEST_STEP_S = 0.5
+"""Longest time, s, that one tick turns the gimbal for."""
 LEAST_ANGLE = 1e-3
-"""rad, rad/s: a smaller roll or yaw is none"""
+"""Roll or yaw, rad, rad/s, below which it counts as none."""
 
 
 class GimbalManager:
-    """One vehicle's. Raises Denied for what cannot be done; then nothing changes."""
+    """One vehicle's gimbal, and the stations that control it.
+
+    Raises Denied for requests that cannot be carried out, which change nothing.
+    """
 
     HANDLED = frozenset({"GIMBAL_MANAGER_SET_ATTITUDE", "GIMBAL_MANAGER_SET_PITCHYAW"})
 
-    def __init__(self, flight: FlightLogic, pilot: Pilot) -> None:
+    def __init__(self, flight: FlightLogic, pilot: RemotePilot) -> None:
         d = self._d = load_dialect()
         self._flight = flight
         self._pilot = pilot
         self.limits = math.radians(-90.0), math.radians(30.0)
+        """Lowest and highest pitch, rad."""
         self._target = self._goal = self._time = math.nan
         self._speed = 0.0
         self._primary = self._secondary = NOBODY
+
         self._refused = d.GIMBAL_MANAGER_FLAGS_RETRACT | d.GIMBAL_MANAGER_FLAGS_NEUTRAL
         self._refused |= d.GIMBAL_MANAGER_FLAGS_YAW_LOCK | d.GIMBAL_MANAGER_FLAGS_YAW_IN_EARTH_FRAME
         self._can = (
             d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_AXIS | d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_FOLLOW
         )
+
         self.messages: dict[str, Callable[[int], Any]] = {
             "GIMBAL_MANAGER_STATUS": self._manager_status,
             "GIMBAL_DEVICE_ATTITUDE_STATUS": self._device_attitude_status,
             "GIMBAL_MANAGER_INFORMATION": self._manager_information,
             "GIMBAL_DEVICE_INFORMATION": self._device_information,
         }
-        """makers of telemetry, which take the milliseconds since the start"""
+        """Makers of telemetry, from the milliseconds since the start."""
 
     @property
     def exists(self) -> bool:
-        """Whether the vehicle has a gimbal."""
+        """True if the vehicle has a gimbal."""
         return self._pilot.gimbal_pitch() is not None
 
     # --- commands
 
     def pitch_yaw(self, params: Sequence[float], sender: Sender) -> None:
-        """DO_GIMBAL_MANAGER_PITCHYAW."""
+        """Carry out DO_GIMBAL_MANAGER_PITCHYAW."""
         pitch, yaw, pitch_rate, yaw_rate = map(math.radians, params[:4])
         self._point(pitch, pitch_rate, (yaw, yaw_rate), params[4], params[6], sender)
 
     def mount(self, params: Sequence[float], sender: Sender) -> None:
-        """DO_MOUNT_CONTROL, of the protocol before this one."""
+        """Carry out DO_MOUNT_CONTROL, of the protocol before this one."""
         if self.exists and params[6] != self._d.MAV_MOUNT_MODE_MAVLINK_TARGETING:
-            raise Denied(
-                "The gimbal knows the mount mode MAVLINK_TARGETING alone", "MAV_RESULT_DENIED"
-            )
+            text = "The gimbal knows the mount mode MAVLINK_TARGETING alone"
+            raise Denied(text, "MAV_RESULT_DENIED")
         self._point(math.radians(params[0]), math.nan, params[1:3], 0.0, DEVICE_ID, sender)
 
     def configure(self, params: Sequence[float], sender: Sender) -> None:
-        """DO_GIMBAL_MANAGER_CONFIGURE."""
+        """Carry out DO_GIMBAL_MANAGER_CONFIGURE."""
         self._check_device(params[6])
         primary = _in_control(params[0:2], self._primary, sender)
-        self._primary, self._secondary = primary, _in_control(params[2:4], self._secondary, sender)
+        secondary = _in_control(params[2:4], self._secondary, sender)
+        self._primary = primary
+        self._secondary = secondary
 
     def handle(self, message: Any) -> None:
-        """A set-point of a stream: what cannot be done is left, without an answer."""
+        """Take a set-point of a stream; one that cannot be carried out gets no answer."""
         if message.get_type() == "GIMBAL_MANAGER_SET_PITCHYAW":
             angle = message.pitch
             rate = message.pitch_rate
@@ -91,10 +100,10 @@ class GimbalManager:
             angle = math.remainder(2.0 * math.atan2(y, w), 2.0 * math.pi) if is_given else math.nan
             rate = message.angular_velocity_y
             others = [x, z, message.angular_velocity_x, message.angular_velocity_z]
+
+        device = message.gimbal_device_id
         with contextlib.suppress(Denied):
-            self._point(
-                angle, rate, others, message.flags, message.gimbal_device_id, sender_of(message)
-            )
+            self._point(angle, rate, others, message.flags, device, sender_of(message))
 
     def _check_device(self, device: float) -> None:
         if not self.exists:
@@ -111,24 +120,27 @@ class GimbalManager:
         device: float,
         sender: Sender,
     ) -> None:
-        """To `angle`, at `rate` if one is given; `others`: of roll and yaw, rad, rad/s. NaN: not
-        given.
+        """Turn to `angle`, at `rate` if one is given.
+
+        `others`: angles and rates of roll and yaw, rad, rad/s. NaN: not given.
         """
         self._check_device(device)
         if self._primary != NOBODY and sender not in (self._primary, self._secondary):
             raise Denied("Gimbal denied: another station controls it", "MAV_RESULT_DENIED")
-        asked = int(flags) if math.isfinite(flags) else 0
-        if asked & self._refused or any(abs(other) > LEAST_ANGLE for other in others):
-            raise Denied(
-                "The gimbal turns in pitch alone, and with the vehicle", "MAV_RESULT_DENIED"
-            )
+        requested_flags = int(flags) if math.isfinite(flags) else 0
+        if requested_flags & self._refused or any(abs(other) > LEAST_ANGLE for other in others):
+            text = "The gimbal turns in pitch alone, and with the vehicle"
+            raise Denied(text, "MAV_RESULT_DENIED")
         if math.isinf(angle) or math.isinf(rate):
             raise Denied(f"No such pitch: {angle:g} rad at {rate:g} rad/s", "MAV_RESULT_DENIED")
-        if not abs(self._goal - self._target) > 0.0:  # at rest: others may have turned it
+
+        # at rest, another client may have turned it
+        if not abs(self._goal - self._target) > 0.0:
             joint = self._pilot.gimbal_pitch()
-            self._target = self._goal = self._clip(
-                self._target if joint is None or math.isnan(joint) else joint
-            )
+            is_known = joint is not None and not math.isnan(joint)
+            self._target = self._clip(joint if joint is not None and is_known else self._target)
+            self._goal = self._target
+
         if not math.isnan(angle):
             self._goal = self._clip(angle)
             self._speed = abs(rate) if abs(rate) > 0.0 else math.inf
@@ -139,7 +151,7 @@ class GimbalManager:
             self._look(self._goal)
 
     def tick(self, time: float) -> None:
-        """Go on with what turns at a rate; `time` is the simulation's."""
+        """Go on with a turn at a rate; `time` is the simulation's, s."""
         dt = time - self._time
         self._time = time
         if dt > 0.0 and abs(self._goal - self._target) > 0.0 and self.exists:
@@ -162,7 +174,7 @@ class GimbalManager:
         )
 
     def _device_attitude_status(self, ms: int) -> Any:
-        """In the frame that turns with the vehicle's heading but stays level."""
+        """Make the attitude in the frame that turns with the vehicle's heading but stays level."""
         flight = self._flight
         pitch = self._pilot.gimbal_pitch()
         unknown = math.nan
@@ -170,13 +182,15 @@ class GimbalManager:
             pitch is None
             or math.isnan(pitch)
             or not flight.pose.known
-            or flight.world.silence > SILENCE_S
+            or flight.situation.silence > SILENCE_S
         ):
             return None
+
         roll, tilt, yaw = flight.pose.euler.tolist()
         x, y, z, w = quat_multiply(
             euler_to_quat((roll, tilt, 0.0)), euler_to_quat((0.0, pitch, 0.0))
         ).tolist()
+
         flags = self._d.GIMBAL_DEVICE_FLAGS_YAW_IN_VEHICLE_FRAME
         return self._d.MAVLink_gimbal_device_attitude_status_message(
             0, 0, ms, flags, (w, x, y, z), unknown, unknown, unknown, 0, yaw, unknown, DEVICE_ID
@@ -195,9 +209,10 @@ class GimbalManager:
         )
 
 
-def _in_control(asked: Sequence[float], now: Sender, sender: Sender) -> Sender:
-    """Who has control from now on, by CONFIGURE's system and component."""
-    system, component = (-1.0 if math.isnan(number) else number for number in asked)
+def _in_control(station: Sequence[float], now: Sender, sender: Sender) -> Sender:
+    """Return the station in control after CONFIGURE, by its system and component."""
+    system, component = (-1.0 if math.isnan(number) else number for number in station)
+
     if system in (-1.0, -2.0, -3.0):
         return {-1.0: now, -2.0: sender, -3.0: NOBODY if now == sender else now}[system]
     if not {system, component} <= set(range(256)):

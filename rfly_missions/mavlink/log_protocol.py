@@ -1,5 +1,4 @@
-"""MAVLink's log protocol, the vehicle's side: recorded MCAP files are its logs, byte by byte as
-they lie in a folder.
+"""MAVLink's log protocol, the vehicle's side: the logs are the MCAP files of a folder.
 
 https://mavlink.io/en/messages/common.html, LOG_REQUEST_LIST and what follows; ids count from 0, as
 PX4's do.
@@ -17,13 +16,17 @@ from rfly_common.files import open_regular
 from rfly_missions.mavlink.wire import load_dialect
 
 PACKET_BYTES = 90
-"""of LOG_DATA"""
+"""Size of the data in a LOG_DATA, bytes."""
 PACKETS_A_TICK = 40
+"""Number of packets that are sent in one tick."""
 MOST_LOGS = 250
+"""Number of logs that are listed."""
 MOST_BYTES = 2**32 - 1
+"""Size of the largest log that the protocol can name, bytes."""
 MOST_GAPS = 500
+"""Number of requested ranges that are remembered."""
 STILL_WRITTEN_S = 10.0
-"""since its last change, for which a log is not erased"""
+"""Time since the last change of a log, s, during which it is not erased."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,15 @@ class Log:
 
     path: Path
     size: int
+    """Bytes."""
     changed: float
-    """Unix time, s"""
+    """Unix time of the last change, s."""
 
 
 class LogFolder:
-    """The newest MCAP files of a folder, or of a file's folder; `may_erase`: a ground station may
-    remove them.
+    """The newest MCAP files of a folder, or of a file's folder.
+
+    `may_erase`: ground stations may remove them.
     """
 
     def __init__(self, path: Path | None = None, may_erase: bool = False) -> None:
@@ -46,60 +51,60 @@ class LogFolder:
         self.may_erase = may_erase
 
     def list(self) -> list[Log]:
-        """Oldest first, without what is no file, or too long for the protocol."""
-        found = []
+        """Return the logs, oldest first, without files that are too long for the protocol."""
+        logs = []
         for path in self._folder.glob("*.mcap") if self._folder is not None else ():
             try:
                 status = path.lstat()
             except OSError:  # removed meanwhile
                 continue
             if path.is_file() and not path.is_symlink() and 0 < status.st_size <= MOST_BYTES:
-                found.append(Log(path, status.st_size, status.st_mtime))
-        return sorted(found, key=lambda log: (log.changed, log.path.name))[-MOST_LOGS:]
+                logs.append(Log(path, status.st_size, status.st_mtime))
+
+        return sorted(logs, key=lambda log: (log.changed, log.path.name))[-MOST_LOGS:]
 
 
 @dataclass
 class _Range:
-    """Bytes that were asked for and are not sent yet."""
+    """Bytes that were requested and are not sent yet."""
 
     log_id: int
     path: Path
-    """another list may have given its id to another log since"""
-    at: int
+    """Path of the log; a new list may give its id to another one."""
+    start: int
+    """First byte that has not been sent."""
     end: int
+    """Byte after the last."""
 
 
 class LogProtocol:
-    """Takes the messages of `HANDLED`; `tick` sends what was asked for, a part at a time."""
+    """Answers to the messages of `HANDLED`; `tick` sends requested data, a part at a time."""
 
     HANDLED = frozenset({"LOG_REQUEST_LIST", "LOG_REQUEST_DATA", "LOG_REQUEST_END", "LOG_ERASE"})
 
     def __init__(
-        self, folder: LogFolder, send: Callable[[Any], None], tell: Callable[[str], None]
+        self, folder: LogFolder, send: Callable[[Any], None], report: Callable[[str], None]
     ) -> None:
-        """`tell(text)`: why something was not done."""
+        """Start with no list; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._folder = folder
         self._send = send
-        self._tell = tell
+        self._report = report
         self._logs: list[Log] = []
-        self._wanted: list[_Range] = []
+        self._requested: list[_Range] = []
 
     def handle(self, message: Any, armed: bool) -> None:
-        """One of HANDLED, for this vehicle."""
+        """Take one of HANDLED, for this vehicle."""
         kind = message.get_type()
         if kind == "LOG_REQUEST_LIST":
             self._send_list(message.start, message.end)
         elif kind == "LOG_REQUEST_DATA":
-            self._want(message.id, message.ofs, message.count)
+            self._request(message.id, message.ofs, message.count)
         elif kind == "LOG_REQUEST_END":
-            self._wanted.clear()
+            self._requested.clear()
         elif armed or not self._folder.may_erase:
-            self._tell(
-                "Logs are kept: it is armed"
-                if armed
-                else "Logs are kept: parameter erase_logs is false"
-            )
+            reason = "it is armed" if armed else "parameter erase_logs is false"
+            self._report(f"Logs are kept: {reason}")
         else:
             self._erase()
 
@@ -108,6 +113,7 @@ class LogProtocol:
         last = max(len(logs) - 1, 0)
         if not logs:
             self._send(self._d.MAVLink_log_entry_message(0, 0, 0, 0, 0))
+
         for number, log in list(enumerate(logs))[start : end + 1]:
             self._send(
                 self._d.MAVLink_log_entry_message(
@@ -115,35 +121,36 @@ class LogProtocol:
                 )
             )
 
-    def _want(self, log_id: int, start: int, count: int) -> None:
-        """A packet at a time fills gaps; anything longer replaces what was asked for before."""
+    def _request(self, log_id: int, start: int, count: int) -> None:
+        """Add a range: a packet at a time fills gaps; a longer one replaces the requests before."""
         if not self._logs:
             self._logs = self._folder.list()
         log = self._logs[log_id] if log_id < len(self._logs) else None
-        if count > PACKET_BYTES or len(self._wanted) >= MOST_GAPS:
-            self._wanted.clear()
+
+        if count > PACKET_BYTES or len(self._requested) >= MOST_GAPS:
+            self._requested.clear()
         if log is None or start >= log.size:
             self._send_data(log_id, start, b"")
         else:
-            self._wanted.append(_Range(log_id, log.path, start, min(start + count, log.size)))
+            self._requested.append(_Range(log_id, log.path, start, min(start + count, log.size)))
 
     def tick(self) -> None:
         """Send the next part."""
         packets = PACKETS_A_TICK
-        while self._wanted and packets > 0:
-            wanted = self._wanted[0]
-            length = min(wanted.end - wanted.at, packets * PACKET_BYTES)
-            data = self._read(wanted.path, wanted.at, length)
-            for start in range(0, len(data), PACKET_BYTES):
-                self._send_data(
-                    wanted.log_id, wanted.at + start, data[start : start + PACKET_BYTES]
-                )
+        while self._requested and packets > 0:
+            part = self._requested[0]
+            length = min(part.end - part.start, packets * PACKET_BYTES)
+            data = self._read(part.path, part.start, length)
+            for offset in range(0, len(data), PACKET_BYTES):
+                packet = data[offset : offset + PACKET_BYTES]
+                self._send_data(part.log_id, part.start + offset, packet)
+
             packets -= max(1, -(-len(data) // PACKET_BYTES))
-            wanted.at += len(data)
-            if len(data) < length:  # it was cut meanwhile
-                self._send_data(wanted.log_id, wanted.at, b"")
-            if len(data) < length or wanted.at >= wanted.end:
-                self._wanted.pop(0)
+            part.start += len(data)
+            if len(data) < length:  # the file has become shorter
+                self._send_data(part.log_id, part.start, b"")
+            if len(data) < length or part.start >= part.end:
+                self._requested.pop(0)
 
     def _read(self, path: Path, start: int, length: int) -> bytes:
         try:
@@ -151,7 +158,7 @@ class LogProtocol:
                 file.seek(start)
                 return file.read(length)
         except OSError as error:
-            self._tell(f"{path.name}: {error.strerror or error}")
+            self._report(f"{path.name}: {error.strerror or error}")
             return b""
 
     def _send_data(self, log_id: int, start: int, data: bytes) -> None:
@@ -159,8 +166,9 @@ class LogProtocol:
         self._send(self._d.MAVLink_log_data_message(log_id, start, len(data), padded))
 
     def _erase(self) -> None:
-        """All that is listed, but for what somebody still writes."""
-        self._wanted.clear()
+        """Erase all logs but those that are still being written."""
+        self._requested.clear()
+
         erased = 0
         for log in self._folder.list():
             if time.time() - log.changed < STILL_WRITTEN_S:
@@ -169,6 +177,7 @@ class LogProtocol:
                 log.path.unlink()
                 erased += 1
             except OSError as error:
-                self._tell(f"{log.path.name}: {error.strerror or error}")
+                self._report(f"{log.path.name}: {error.strerror or error}")
+
         self._logs = []
-        self._tell(f"{erased} logs erased")
+        self._report(f"{erased} logs erased")

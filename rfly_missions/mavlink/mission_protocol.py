@@ -1,7 +1,8 @@
-"""MAVLink's mission protocol, the vehicle's side: missions come up, row by row, and go down as they
-came.
+"""MAVLink's mission protocol, the vehicle's side.
 
-Fences and rally points are no missions here: they are refused as such (MAV_MISSION_UNSUPPORTED).
+Missions are uploaded row by row, and sent back as they came.
+
+Fences and rally points are no missions here: they are refused (MAV_MISSION_UNSUPPORTED).
 https://mavlink.io/en/services/mission.html
 """
 
@@ -16,21 +17,26 @@ from rfly_missions.mavlink.mission_rows import MOST_ROWS, Refused, Row
 from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
 
 RETRY_S = 0.25
-"""after which a row is asked for again (the protocol's recommendation for items)"""
+"""Time, s, after which a row is requested again (the protocol's recommendation for items)."""
 TRIES = 12
+"""Number of requests for a row."""
 
 
 @dataclass
 class _Upload:
+    """An upload under way."""
+
     sender: Sender
     count: int
     asked_at: float
+    """Wall time of the last request, s."""
     rows: list[Row] = field(default_factory=list)
     tries: int = 1
+    """Number of requests for the next row."""
 
 
 class MissionProtocol:
-    """Takes the messages of `HANDLED`, answers through `send`; `flight` has the mission."""
+    """Answers to the messages of `HANDLED`; `flight` has the mission."""
 
     HANDLED = frozenset(
         {
@@ -46,26 +52,25 @@ class MissionProtocol:
     )
 
     def __init__(
-        self, flight: FlightLogic, send: Callable[[Any], None], tell: Callable[[str], None]
+        self, flight: FlightLogic, send: Callable[[Any], None], report: Callable[[str], None]
     ) -> None:
-        """`tell(text)`: why a mission was refused."""
+        """Start without an upload; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._flight = flight
         self._send = send
-        self._tell = tell
+        self._report = report
         self._upload: _Upload | None = None
 
     def handle(self, message: Any, now: float) -> None:
-        """One of HANDLED, for this vehicle."""
+        """Take one of HANDLED, for this vehicle."""
         sender = sender_of(message)
         kind = message.get_type()
         if kind in ("MISSION_ITEM", "MISSION_ITEM_INT"):
             self._on_item(message, sender, now)
         elif kind == "MISSION_ACK":
+            # before the last row an acknowledgement means that the other side gives up
             if self._upload is not None and self._upload.sender == sender:
-                self._upload = (
-                    None  # an acknowledgement before the last row: the other side gives up
-                )
+                self._upload = None
         elif kind == "MISSION_CLEAR_ALL" and message.mission_type == self._d.MAV_MISSION_TYPE_ALL:
             self._begin(sender, 0, now)
         elif message.mission_type != self._d.MAV_MISSION_TYPE_MISSION:
@@ -75,34 +80,36 @@ class MissionProtocol:
         elif kind == "MISSION_CLEAR_ALL":
             self._begin(sender, 0, now)
         elif kind == "MISSION_REQUEST_LIST":
-            self._send(self._d.MAVLink_mission_count_message(*sender, len(self._flight.rows), 0))
-        elif message.seq < len(self._flight.rows):
+            self._send(
+                self._d.MAVLink_mission_count_message(*sender, len(self._flight.mission.rows), 0)
+            )
+        elif message.seq < len(self._flight.mission.rows):
             self._send(self._item_message(sender, message.seq))
         else:
             self._ack(sender, "MAV_MISSION_INVALID_SEQUENCE")
 
     def tick(self, now: float) -> None:
-        """Ask again for what has not come, and in the end give up."""
+        """Request missing rows again, and give up in the end."""
         upload = self._upload
         if upload is None or now - upload.asked_at < RETRY_S:
             return
         if upload.tries >= TRIES:
             self._upload = None
             self._ack(upload.sender, "MAV_MISSION_OPERATION_CANCELLED")
-            self._tell(f"Mission upload given up: no item {len(upload.rows)}")
+            self._report(f"Mission upload given up: no item {len(upload.rows)}")
             return
+
         upload.tries += 1
         self._ask(upload, now)
 
     def _begin(self, sender: Sender, count: int, now: float) -> None:
-        busy = self._upload is not None and self._upload.sender != sender
-        why_not = (
-            "Mission refused: another one is being uploaded"
-            if busy
-            else self._flight.mission_error()
-        )
-        if why_not:
-            self._tell(why_not)
+        is_busy = self._upload is not None and self._upload.sender != sender
+        problem = self._flight.mission_error()
+        if is_busy:
+            problem = "Mission refused: another one is being uploaded"
+
+        if problem:
+            self._report(problem)
             self._ack(sender, "MAV_MISSION_DENIED")
         elif count > MOST_ROWS:
             self._ack(sender, "MAV_MISSION_NO_SPACE")
@@ -125,14 +132,15 @@ class MissionProtocol:
             or message.mission_type != self._d.MAV_MISSION_TYPE_MISSION
         ):
             return
-        if message.seq != len(upload.rows):
-            # a row that came before, or too early: the one that is missing is asked for again
+        if message.seq != len(upload.rows):  # a repeated one, or too early: wait for the next
             return
+
         upload.rows.append(Row.of_message(message))
         upload.tries = 1
         if len(upload.rows) < upload.count:
             self._ask(upload, now)
             return
+
         self._upload = None
         self._finish(sender, tuple(upload.rows))
 
@@ -140,7 +148,7 @@ class MissionProtocol:
         try:
             self._flight.take_mission(rows)
         except Refused as refusal:
-            self._tell(f"Mission refused: {refusal}")
+            self._report(f"Mission refused: {refusal}")
             self._ack(sender, refusal.result)
             return
         self._ack(sender, "MAV_MISSION_ACCEPTED")
@@ -151,7 +159,7 @@ class MissionProtocol:
         )
 
     def _item_message(self, sender: Sender, seq: int) -> Any:
-        row = self._flight.rows[seq]
+        row = self._flight.mission.rows[seq]
         return self._d.MAVLink_mission_item_int_message(
             *sender,
             seq,

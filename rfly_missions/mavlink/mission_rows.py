@@ -1,4 +1,4 @@
-"""MAVLink missions: raw rows, kept unchanged, and the mission items that a vehicle flies for them."""
+"""MAVLink missions: raw rows, kept unchanged, and the items that a vehicle flies for them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from rfly_missions.mission.checks import check_items
 from rfly_missions.mission.items import MissionItem, MissionMode
 
 Vector = tuple[float, float, float]
+"""NED, m."""
 MOST_ROWS = 1000
+"""Longest mission that is taken."""
 _UNSET = 2**31 - 1
-"""INT32_MAX in an item's x or y: not given"""
+"""Value of an item's x or y that is not given (INT32_MAX)."""
 _DEG_E7 = 1e-7
+"""Degrees per unit of x and y in global frames."""
 _LOCAL_E4 = 1e-4
+"""Metres per unit of x and y in local frames."""
 
 
 class Refused(Exception):
-    """Why rows are no mission for this vehicle; `result` is a MAV_MISSION_RESULT's name."""
+    """Rows that are no mission for this vehicle; `result` is a MAV_MISSION_RESULT's name."""
 
     def __init__(self, result: str, text: str) -> None:
         super().__init__(text)
@@ -32,7 +36,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """MISSION_ITEM_INT without its addresses."""
+    """A MISSION_ITEM_INT without its addresses."""
 
     frame: int
     command: int
@@ -44,7 +48,7 @@ class Row:
 
     @classmethod
     def of_message(cls, message: Any) -> Row:
-        """Of MISSION_ITEM_INT, or of MISSION_ITEM whose x and y are floats."""
+        """Return the row of a MISSION_ITEM_INT, or of a MISSION_ITEM, whose x and y are floats."""
         x = message.x
         y = message.y
         if message.get_type() == "MISSION_ITEM":
@@ -53,11 +57,12 @@ class Row:
                 round(min(max(v / scale, -_UNSET), _UNSET)) if math.isfinite(v) else _UNSET
                 for v in (x, y)
             )
+
         params = message.param1, message.param2, message.param3, message.param4
         return cls(message.frame, message.command, message.autocontinue, params, x, y, message.z)
 
     def item(self, seq: int) -> mavlink.MavlinkItem:
-        """In degrees or metres."""
+        """Return the row as an item in degrees or metres."""
         scale = _scale(self.frame)
         x, y = (math.nan if v == _UNSET else v * scale for v in (self.x, self.y))
         return mavlink.MavlinkItem(
@@ -66,25 +71,26 @@ class Row:
 
 
 def _scale(frame: int) -> float:
-    """Of x and y: what a unit of the integer is in degrees or metres."""
-    return _DEG_E7 if frame in mavlink.GLOBAL_FRAMES else 1.0 if frame == 2 else _LOCAL_E4
+    """Return degrees or metres per unit of x and y."""
+    if frame in mavlink.GLOBAL_FRAMES:
+        return _DEG_E7
+    return 1.0 if frame == mavlink.MISSION_FRAME else _LOCAL_E4
 
 
 class FlightPlan(NamedTuple):
-    """What is flown for rows: the items, NED about the map's origin, and of each the row that it
-    stands for.
-    """
+    """The items that are flown for rows, NED about the map's origin, and the row of each."""
 
     items: tuple[MissionItem, ...]
     seqs: tuple[int, ...]
 
     def first_of(self, seq: int) -> int:
-        """The index of the first item of a row."""
-        return next((index for index, of in enumerate(self.seqs) if of >= seq), 0)
+        """Return the index of the first item of a row."""
+        return next((index for index, row in enumerate(self.seqs) if row >= seq), 0)
 
     def with_item(self, index: int, item: MissionItem) -> FlightPlan:
-        """The plan with one more item, for the row of that which stands there; jumps lead where
-        they did.
+        """Return the plan with one more item at an index, for the row of the item there.
+
+        Jumps lead to the same items as before.
         """
         seq = self.seqs[index] if index < len(self.seqs) else 0
         items = [_with_target(each, _target(each) + (_target(each) > index)) for each in self.items]
@@ -93,7 +99,7 @@ class FlightPlan(NamedTuple):
 
 
 def speed_item(speed: float, kind: int = 1) -> MissionItem:
-    """A change of speed, m/s; kind 1 over ground, 2 climb, 3 descent."""
+    """Return an item that changes the speed, m/s; kind 1 over ground, 2 climb, 3 descent."""
     return MissionItem.custom(
         (0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), float(kind), speed, 0.0)
     )
@@ -106,9 +112,9 @@ def plan_of(
     settings: mavlink.ImportSettings,
     uav_type: str,
 ) -> FlightPlan:
-    """What a vehicle of this kind flies for the rows. Raises Refused.
+    """Return the plan that a vehicle of a kind flies for rows; raise Refused if it can't.
 
-    `autocontinue` is not looked at: pymavlink's tools write 0 and mean that the mission goes on.
+    `autocontinue` is ignored: pymavlink's tools write 0 and mean that the mission goes on.
     """
     for seq, row in enumerate(rows):
         if row.frame not in mavlink.FRAMES:
@@ -116,21 +122,19 @@ def plan_of(
                 "MAV_MISSION_UNSUPPORTED_FRAME",
                 f"mission item {seq}: frame {row.frame} is not supported",
             )
+
     try:
         items, _ = mavlink.to_mission_items(
             [row.item(seq) for seq, row in enumerate(rows)], home, settings
         )
         plan = _plan(rows, items, geodetic_to_ned(home, origin), uav_type)
         check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
-    except ValueError as error:  # MissionFileError and ConfigError are such, too
+    except ValueError as error:  # MissionFileError and ConfigError are ValueErrors
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
+
     for item, seq in zip(plan.items, plan.seqs, strict=True):
         command = mavlink.mavlink_command(item)
-        if (
-            command is not None
-            and command <= mavlink.LAST_NAVIGATION
-            and command not in mavlink.TIMED_COMMANDS
-        ):
+        if command is not None and not mavlink.is_carried_out(command):
             raise Refused(
                 "MAV_MISSION_UNSUPPORTED",
                 f"mission item {seq}: command {command} cannot be carried out",
@@ -141,34 +145,35 @@ def plan_of(
 def _plan(
     rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type: str
 ) -> FlightPlan:
-    """Items about the map's origin; a stay at a way-point becomes a delay after it, jumps lead to
-    items.
+    """Return the plan of items (NED about home) about the map's origin.
+
+    A stay at a way-point becomes a delay after it; jumps lead to items instead of rows.
     """
-    made: list[MissionItem] = []
+    flown: list[MissionItem] = []
     seqs: list[int] = []
     for seq, item in enumerate(items):
-        placed = (
-            item if item.mode is MissionMode.RTL else replace(item, position=item.position + home)
-        )
-        made.append(placed)
+        is_return = item.mode is MissionMode.RTL
+        placed = item if is_return else replace(item, position=item.position + home)
+        flown.append(placed)
         seqs.append(seq)
-        if item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0 and uav_type != "fixed-wing":
-            made.append(
-                MissionItem.custom(
-                    placed.position, (float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0)
-                )
-            )
+
+        stays = item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0
+        if stays and uav_type != "fixed-wing":
+            delay = float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0
+            flown.append(MissionItem.custom(placed.position, delay))
             seqs.append(seq)
+
+    # jumps
     number_of: dict[float, int] = {seq: index + 1 for index, seq in reversed(list(enumerate(seqs)))}
-    targets = [float(number_of.get(target, math.nan)) for target in map(_target, made)]
+    targets = [float(number_of.get(target, math.nan)) for target in map(_target, flown)]
     return FlightPlan(
-        tuple(_with_target(item, target) for item, target in zip(made, targets, strict=True)),
+        tuple(_with_target(item, target) for item, target in zip(flown, targets, strict=True)),
         tuple(seqs),
     )
 
 
 def _target(item: MissionItem) -> float:
-    """The number that a jump names; NaN for any other item."""
+    """Return the number that a jump names; NaN for any other item."""
     return float(item.params[1]) if mavlink.mavlink_command(item) == mavlink.DO_JUMP else math.nan
 
 

@@ -1,5 +1,4 @@
-"""MAVLink's parameter protocol, the vehicle's side: a table of numbers with ranges, all of them
-MAV_PARAM_TYPE_REAL32.
+"""MAVLink's parameter protocol, the vehicle's side: numbers with ranges, all MAV_PARAM_TYPE_REAL32.
 
 https://mavlink.io/en/services/parameter.html
 """
@@ -16,7 +15,7 @@ from rfly_missions.mavlink.wire import load_dialect, sender_of
 
 
 def tunable(name: str, default: float, text: str, low: float, high: float, unit: str = "") -> Any:
-    """A field of `Tunables`: `name` is MAVLink's, of at most 16 letters."""
+    """Return a field of `Tunables`; `name` is MAVLink's, of at most 16 letters."""
     return dataclasses.field(
         default=default,
         metadata={"name": name, "text": text, "low": low, "high": high, "unit": unit},
@@ -25,9 +24,7 @@ def tunable(name: str, default: float, text: str, low: float, high: float, unit:
 
 @dataclasses.dataclass
 class Tunables:
-    """What a ground station may change of a vehicle; names are PX4's where PX4 has such a
-    parameter.
-    """
+    """Parameters of a vehicle that ground stations may change; names are PX4's if it has them."""
 
     takeoff_altitude: float = tunable(
         "MIS_TAKEOFF_ALT", 10.0, "height of a take-off without one", 0.5, 1000.0, "m"
@@ -42,7 +39,7 @@ class Tunables:
         "RFLY_CRUISE_SPD", 0.0, "over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
     )
     disarm_after_landing: float = tunable(
-        "COM_DISARM_LAND", 2.0, "disarms so long after landing", 0.1, 60.0, "s"
+        "COM_DISARM_LAND", 2.0, "disarms this long after landing", 0.1, 60.0, "s"
     )
     disarm_before_flight: float = tunable(
         "COM_DISARM_PRFLT", 10.0, "disarms where it stays down", 1.0, 3600.0, "s"
@@ -69,7 +66,7 @@ GAIN_NAMES = {
     "RFLY_VEL_GAIN": "velocity_gain",
     "RFLY_TILT_MAX": "max_tilt",
 }
-"""gains of a controller by their parameters' names here, and those that its node has for them"""
+"""Names of a controller's gains: those in MAVLink, and those in its node."""
 
 
 def _no_controller(_name: str, _value: float, done: Callable[[str], None]) -> None:
@@ -78,30 +75,29 @@ def _no_controller(_name: str, _value: float, done: Callable[[str], None]) -> No
 
 @dataclasses.dataclass
 class ControllerGains:
-    """What the vehicle's controller tells of its gains, by their names here; nothing while it tells
-    nothing.
-    """
+    """Gains last reported by the vehicle's controller, by parameter name; empty before that."""
 
     values: dict[str, float] = dataclasses.field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    """Least and largest value."""
     ask: Callable[[str, float, Callable[[str], None]], None] = _no_controller
-    """has one set, and is told later why that was refused, or ""; by then `values` has it"""
+    """Request of a gain; its callback receives the reason of a refusal, or "" once it is set."""
 
     def forget(self) -> None:
-        """It is gone."""
+        """Forget the gains: the controller is gone."""
         self.values.clear()
         self.ranges.clear()
 
 
 def range_of(name: str) -> tuple[float, float]:
-    """The least and the largest value of a parameter."""
-    about = _FIELDS[name].metadata
-    return about["low"], about["high"]
+    """Return the least and the largest value of a parameter."""
+    metadata = _FIELDS[name].metadata
+    return metadata["low"], metadata["high"]
 
 
-def set_values(values: Tunables, given: Iterable[str]) -> None:
-    """Of texts such as MIS_TAKEOFF_ALT=20. Raises ConfigError."""
-    for text in given:
+def set_values(values: Tunables, assignments: Iterable[str]) -> None:
+    """Set values from texts such as MIS_TAKEOFF_ALT=20; raise ConfigError for a wrong one."""
+    for text in assignments:
         name, _, number = text.partition("=")
         if name not in _FIELDS:
             raise ConfigError(f"{text!r}: expected NAME=value, NAME one of {', '.join(NAMES)}")
@@ -116,7 +112,7 @@ def set_values(values: Tunables, given: Iterable[str]) -> None:
 
 
 class ParameterProtocol:
-    """Takes the messages of `HANDLED`, answers through `send`."""
+    """Answers to the messages of `HANDLED`."""
 
     HANDLED = frozenset({"PARAM_REQUEST_LIST", "PARAM_REQUEST_READ", "PARAM_SET"})
 
@@ -125,26 +121,27 @@ class ParameterProtocol:
         values: Tunables,
         gains: ControllerGains,
         send: Callable[[Any], None],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
-        """`tell(text)`: why a value was refused."""
+        """Start; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._values = values
         self._gains = gains
         self._send = send
-        self._tell = tell
+        self._report = report
 
     @property
     def _names(self) -> list[str]:
         return [*NAMES, *self._gains.values]
 
     def handle(self, message: Any) -> None:
-        """One of HANDLED, for this vehicle."""
+        """Take one of HANDLED, for this vehicle."""
         kind = message.get_type()
         if kind == "PARAM_REQUEST_LIST":
             for name in self._names:
                 self._send_value(name)
             return
+
         names = self._names
         name = _text(message.param_id)
         index = message.param_index if kind == "PARAM_REQUEST_READ" else -1
@@ -153,44 +150,40 @@ class ParameterProtocol:
         elif index >= len(names) or name not in names:
             self._send_error(message, "MAV_PARAM_ERROR_DOES_NOT_EXIST")
             return
+
         if kind == "PARAM_SET" and not self._fits(name, message):
             self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
         elif kind == "PARAM_SET" and name not in _FIELDS:
-            self._gains.ask(
-                name,
-                float(message.param_value),
-                lambda why: self._end_of_asking(name, message, why),
-            )
+            value = float(message.param_value)
+            self._gains.ask(name, value, lambda why: self._on_answer(name, message, why))
             return
         elif kind == "PARAM_SET":
             setattr(self._values, _FIELDS[name].name, float(message.param_value))
         self._send_value(name)
 
-    def _end_of_asking(self, name: str, message: Any, why: str) -> None:
+    def _on_answer(self, name: str, message: Any, why: str) -> None:
         if why:
-            self._tell(f"{name} refused: {why}")
+            self._report(f"{name} refused: {why}")
             self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
         if name in self._gains.values:
             self._send_value(name)
 
     def _fits(self, name: str, message: Any) -> bool:
-        """Whether the value can be taken; an unknown type is read as the number that it is not, and
-        thus refused.
-        """
+        """Return whether a value can be taken; a type other than REAL32 is refused."""
         low, high = range_of(name) if name in _FIELDS else self._gains.ranges[name]
         value = float(message.param_value)
         of_type = message.param_type == self._d.MAV_PARAM_TYPE_REAL32
+
         if not (of_type and math.isfinite(value) and low <= value <= high):
-            self._tell(f"{name} refused: expected {low:g} to {high:g} as REAL32")
+            self._report(f"{name} refused: expected {low:g} to {high:g} as REAL32")
             return False
         return True
 
     def _send_value(self, name: str) -> None:
-        value = (
-            getattr(self._values, _FIELDS[name].name)
-            if name in _FIELDS
-            else self._gains.values[name]
-        )
+        if name in _FIELDS:
+            value = getattr(self._values, _FIELDS[name].name)
+        else:
+            value = self._gains.values[name]
         d = self._d
         names = self._names
         self._send(
@@ -200,15 +193,15 @@ class ParameterProtocol:
         )
 
     def _send_error(self, message: Any, error: str) -> None:
-        about = (
+        fields = (
             _text(message.param_id).encode(),
             getattr(message, "param_index", -1),
             getattr(self._d, error),
         )
-        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *about))
+        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *fields))
 
 
 def _text(param_id: Any) -> str:
-    """pymavlink gives a name as text; letters that are none in ASCII are left out."""
+    """Return a parameter's name as text, without letters beyond ASCII."""
     text = param_id.decode("ascii", "ignore") if isinstance(param_id, bytes) else str(param_id)
     return text.rstrip("\0").encode("ascii", "ignore").decode("ascii")[:16]

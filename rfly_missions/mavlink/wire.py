@@ -1,5 +1,6 @@
-"""Datagrams ↔ MAVLink 2 messages of the dialect `common`, signed where there is a key. pymavlink is
-the codec.
+"""Datagrams ↔ MAVLink 2 messages of the dialect `common`, signed if there is a key.
+
+pymavlink is the codec.
 """
 
 from __future__ import annotations
@@ -13,27 +14,27 @@ from typing import Any
 from rfly_common.imports import require
 
 Sender = tuple[int, int]
-"""system and component"""
+"""System and component."""
 AUTOPILOT_COMPONENT = 1
-"""MAV_COMP_ID_AUTOPILOT1"""
+"""MAV_COMP_ID_AUTOPILOT1."""
 _LARGEST_LEFTOVER = 1 << 16
 """Bytes already read after which a stream's buffer is shortened."""
 _SIGNING_EPOCH = 1_420_070_400
-"""2015-01-01, from which signatures count time in 10 µs"""
+"""Unix time, s, of 2015-01-01, from which signatures count time in units of 10 µs."""
 
 
 def load_dialect() -> types.ModuleType:
-    """pymavlink's `common`, MAVLink 2. Raises ConfigError that says how to install it."""
+    """Return pymavlink's `common`, MAVLink 2; raise ConfigError that says how to install it."""
     return require("pymavlink.dialects.v20.common", "MAVLink")
 
 
 def sender_of(message: Any) -> Sender:
-    """Who has sent a message."""
+    """Return the sender of a message."""
     return message.get_srcSystem(), message.get_srcComponent()
 
 
 def signing_key(passphrase: str) -> bytes:
-    """The key of 32 bytes that ground stations make of a passphrase: its SHA-256."""
+    """Return the key of 32 bytes that ground stations make of a passphrase: its SHA-256."""
     return hashlib.sha256(passphrase.encode()).digest()
 
 
@@ -45,16 +46,18 @@ class Reader:
         self._parser.robust_parsing = True
         self._clock = clock
         self.bad_data = 0
-        """places that held no message, or one with a signature that is missing or wrong"""
+        """Number of places that held no message, or one with a missing or wrong signature."""
+
         if key:
             self._parser.signing.secret_key = key
             self._check = self._parser.check_signature
             self._parser.check_signature = self._check_signature
 
     def _check_signature(self, *message: Any) -> bool:
-        """pymavlink's; but what is refused does not make a stream's later messages old."""
+        """Check as pymavlink does; but a refused message makes no later ones of a stream old."""
         signing = self._parser.signing
         signing.timestamp = max(signing.timestamp, _signing_time(self._clock()))
+
         before = dict(signing.stream_timestamps)
         right = bool(self._check(*message))
         if not right:
@@ -62,14 +65,19 @@ class Reader:
         return right
 
     def read(self, datagram: bytes) -> list[Any]:
-        """The whole messages in a datagram; none goes on in the next one."""
+        """Return the complete messages in a datagram; none continues in the next one."""
         parser = self._parser
-        found = parser.parse_buffer(datagram) or []
+        messages = parser.parse_buffer(datagram) or []
+
+        # forget the rest
         parser.buf = bytearray()
         parser.buf_index = 0
         parser.have_prefix_error = False
-        whole = [message for message in found if message.get_type() not in ("BAD_DATA", "UNKNOWN")]
-        self.bad_data += len(found) - len(whole)
+
+        whole = [
+            message for message in messages if message.get_type() not in ("BAD_DATA", "UNKNOWN")
+        ]
+        self.bad_data += len(messages) - len(whole)
         return whole
 
 
@@ -102,7 +110,7 @@ class StreamReader:
 
 
 class Writer:
-    """One system's messages as datagrams, numbered one by one."""
+    """One system's messages as datagrams, numbered in order."""
 
     def __init__(
         self,
@@ -120,7 +128,7 @@ class Writer:
             self._packer.signing.sign_outgoing = True
 
     def write(self, message: Any) -> bytes:
-        """The datagram of a message."""
+        """Return the datagram of a message."""
         packer = self._packer
         packer.signing.timestamp = max(packer.signing.timestamp, _signing_time(self._clock()))
         data = bytes(message.pack(packer))
@@ -129,4 +137,5 @@ class Writer:
 
 
 def _signing_time(unix_s: float) -> int:
+    """Return the time of a signature, in units of 10 µs."""
     return int((unix_s - _SIGNING_EPOCH) * 1e5)

@@ -1,1 +1,1 @@
-"""Missions: items, files, path manager, kinematic vehicles."""
+"""Missions as data: items, files, MAVLink's commands and frames, fences, checks."""

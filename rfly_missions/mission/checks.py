@@ -1,4 +1,4 @@
-"""What is checked of a mission before it is flown."""
+"""Checks of a mission before it is flown."""
 
 from __future__ import annotations
 
@@ -21,76 +21,69 @@ from rfly_missions.mission.mavlink_items import (
 )
 
 CIRCLE_CHECKS = 32
+"""Number of points of an orbit that are held against the fence."""
 BELOW_HOME = 1.0
-"""m: what lies deeper than this is told"""
+"""Depth below home, m, from which an item is reported."""
 _ON_THE_WAY = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT)
 
 
 def check_items(mission: Sequence[MissionItem], names: Sequence[int], ground_vehicle: bool) -> None:
-    """ConfigError naming the first item that can't be flown; `names` are what jumps call the items."""
+    """Raise ConfigError for the first item that can't be flown; jumps call the items by `names`."""
     tags = tags_of(mission)
     known = frozenset(names)
     for index, item in enumerate(mission):
-        if ground_vehicle and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
-            raise ConfigError(
-                f"mission item {index}: {item.mode.name}, which a ground vehicle can't do"
-            )
+        problem = _item_problem(item, ground_vehicle)
         if mavlink_command(item) == DO_JUMP and item.params[1] not in known:
-            raise ConfigError(
-                f"mission item {index}: jump to {item.params[1]:g}, no item has that number"
-            )
+            problem = f"jump to {item.params[1]:g}, no item has that number"
         if mavlink_command(item) == DO_JUMP_TAG and item.params[1] not in tags:
-            raise ConfigError(
-                f"mission item {index}: jump to tag {item.params[1]:g}, no item has that tag"
-            )
-        if item.mode is MissionMode.ORBIT and not (
-            item.params[0] > 0.0 and math.isfinite(item.params[0])
-        ):
-            raise ConfigError(
-                f"mission item {index}: radius {item.params[0]:g}, expected a positive number of metres"
-            )
-        if item.mode is MissionMode.ORBIT and not item.params[2] >= 0.0:
-            raise ConfigError(
-                f"mission item {index}: {item.params[2]:g} turns, expected at least 0"
-            )
-        if item.mode is MissionMode.WAYPOINT and (
-            item.params[1] < 0.0 or item.params[1] > MAX_RADIUS
-        ):
-            raise ConfigError(
-                f"mission item {index}: radius {item.params[1]:g}, expected 0 to {MAX_RADIUS:,.0f} m"
-            )
-        if item.mode in _ON_THE_WAY and abs(item.position[2]) > MAX_HEIGHT:
-            raise ConfigError(
-                f"mission item {index}: z {item.position[2]:g}, expected at most {MAX_HEIGHT:,.0f} m up or down"
-            )
+            problem = f"jump to tag {item.params[1]:g}, no item has that tag"
+        if problem:
+            raise ConfigError(f"mission item {index}: {problem}")
+
+
+def _item_problem(item: MissionItem, ground_vehicle: bool) -> str:
+    """Return why an item can't be flown, "" if it can."""
+    first, _, turns, _ = item.params.tolist()
+    if ground_vehicle and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
+        return f"{item.mode.name}, which a ground vehicle can't do"
+    if item.mode is MissionMode.ORBIT and not (first > 0.0 and math.isfinite(first)):
+        return f"radius {first:g}, expected a positive number of metres"
+    if item.mode is MissionMode.ORBIT and not turns >= 0.0:
+        return f"{turns:g} turns, expected at least 0"
+    radius = float(item.params[1])
+    if item.mode is MissionMode.WAYPOINT and (radius < 0.0 or radius > MAX_RADIUS):
+        return f"radius {radius:g}, expected 0 to {MAX_RADIUS:,.0f} m"
+    if item.mode in _ON_THE_WAY and abs(item.position[2]) > MAX_HEIGHT:
+        return f"z {item.position[2]:g}, expected at most {MAX_HEIGHT:,.0f} m up or down"
+    return ""
 
 
 def below_home(mission: Sequence[MissionItem], home_down: float) -> str:
-    """Which items lie below home's level, "" for none: without a terrain that is where the ground
-    is taken to be.
+    """Return a note on the items below home's level, "" for none.
+
+    Without a terrain that level is taken as the ground.
     """
-    found = [
+    depths = [
         (index, float(item.position[2]) - home_down)
         for index, item in enumerate(mission)
         if item.mode in (*_ON_THE_WAY, MissionMode.LAND)
         and item.position[2] - home_down > BELOW_HOME
     ]
-    if not found:
+    if not depths:
         return ""
-    deepest, metres = max(found, key=lambda pair: pair[1])
-    count = (
-        f"{len(found)} items from item {found[0][0]} on lie"
-        if len(found) > 1
-        else f"item {deepest} lies"
-    )
+
+    deepest, metres = max(depths, key=lambda pair: pair[1])
+    subject = f"item {deepest} lies"
+    if len(depths) > 1:
+        subject = f"{len(depths)} items from item {depths[0][0]} on lie"
     return (
-        f"{count} below home, item {deepest} by {metres:.1f} m: without a map the ground is taken as level at home's "
-        "height, and what lies lower is flown above it"
+        f"{subject} below home, item {deepest} by {metres:.1f} m: without a map the ground is "
+        "taken as level at home's height, and what lies lower is flown above it"
     )
 
 
 def check_returns(rally: Sequence[Sequence[float]], fence: Geofence) -> None:
-    """ConfigError naming a place to return to that lies out of the fence."""
+    """Raise ConfigError for a place to return to that lies out of the fence."""
     named = [(f"rally point {number}", point) for number, point in enumerate(rally, 1)]
     if fence.breach_return is not None:
         named.append(("the place to return to after a breach", fence.breach_return))
@@ -101,7 +94,7 @@ def check_returns(rally: Sequence[Sequence[float]], fence: Geofence) -> None:
 
 
 def tags_of(items: Sequence[MissionItem]) -> dict[float, int]:
-    """Index of the item that carries each tag to jump to."""
+    """Return the index of the item that carries each tag to jump to."""
     tagged = (
         (float(item.params[1]), index)
         for index, item in enumerate(items)
@@ -111,16 +104,17 @@ def tags_of(items: Sequence[MissionItem]) -> dict[float, int]:
 
 
 def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[float]) -> None:
-    """ConfigError naming item and area where home, an item or the straight way to it lies out of
-    the fence.
+    """Raise ConfigError if home, an item or the straight way to it lies out of the fence.
 
-    Places that nobody flies to, such as what a camera looks at, may lie anywhere.
+    The error names item and area. Places to which nothing flies, such as the target of a camera,
+    may lie anywhere.
     """
     if not fence:
         return
     breach = fence.breach(home[0], home[1])
     if breach:
         raise ConfigError(f"home breaches {breach}")
+
     last: tuple[float, float] = (home[0], home[1])
     for index, item in enumerate(items):
         if item.mode is MissionMode.RTL:
@@ -129,6 +123,7 @@ def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[fl
             continue
         else:
             position = (float(item.position[0]), float(item.position[1]))
+
         breach = fence.breach_of_line(last, position)
         if item.mode is MissionMode.ORBIT and not breach:
             radius = float(item.params[0])
@@ -138,6 +133,7 @@ def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[fl
                     position[1] + radius * math.sin(angle),
                 )
                 breach = breach or fence.breach(*point)
+
         if breach:
             raise ConfigError(
                 f"mission item {index} ({item.mode.name}), or the way to it, breaches {breach}"

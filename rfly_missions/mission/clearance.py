@@ -13,65 +13,66 @@ from rfly_common.arrays import Floats
 from rfly_terrain.height_map.height_map import HeightMap
 
 ITERATIONS = 40
-"""of a search by thirds: 1e-7 of a line"""
+"""Number of steps of a search by thirds: they find a place to 1e-7 of a line."""
 CHUNK = 1000
-"""lines that are held against all boxes at a time"""
+"""Number of lines that are compared with all boxes at a time."""
 
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """n upright boxes that stand on the ground: what lies below their top is theirs."""
+    """Upright boxes that stand on the ground; everything below their top belongs to them."""
 
     center: Floats
-    """(n, 2) north, east, m"""
+    """North and east, (n, 2), m."""
     half: Floats
-    """(n, 2) m: half the length along its own x axis and across"""
+    """Half the length along the box's own x axis, and across, (n, 2), m."""
     yaw: Floats
-    """(n,) rad of the x axis clockwise from north"""
+    """Yaw of the x axis clockwise from north, (n,), rad."""
     top: Floats
-    """(n,) z of the top, m down"""
+    """NED z of the top, (n,), m."""
     names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.top)
 
     def name(self, index: int) -> str:
-        """What a message calls one."""
+        """Return the name of a box in messages."""
         return self.names[index] if self.names else f"object {index}"
 
     def distances(self, index: Indices, points: Floats) -> Floats:
-        """(k,) m from points (k, 3), each from the box of that index; 0 inside."""
+        """Return distances (k,), m, of points (k, 3), each from the box of its index; 0 inside."""
         cos = np.cos(self.yaw[index])
         sin = np.sin(self.yaw[index])
         north, east = (points[:, :2] - self.center[index]).T
         own = np.column_stack((cos * north + sin * east, cos * east - sin * north))
-        beside = np.maximum(np.abs(own) - self.half[index], 0.0)
+        outside = np.maximum(np.abs(own) - self.half[index], 0.0)
         above = np.maximum(self.top[index] - points[:, 2], 0.0)
-        return np.sqrt(np.sum(beside**2, axis=1) + above**2)
+        return np.sqrt(np.sum(outside**2, axis=1) + above**2)
 
 
 class Near(NamedTuple):
     """Pairs of a line and a box that come near each other."""
 
     line: Indices
-    """(k,) of the lines"""
+    """Indices of the lines, (k,)."""
     box: Indices
-    """(k,) of the boxes"""
+    """Indices of the boxes, (k,)."""
     distance: Floats
-    """(k,) m, the least"""
+    """Least distances, (k,), m."""
     share: Floats
-    """(k,) of the line's way, where"""
+    """Places of the least distances, (k,), as shares of the lines."""
 
 
 def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[float, float]:
-    """(m, share of the way): the least height of a line from start to end (3,) over the ground, and
-    where.
+    """Return the least height, m, of a line from start to end (3,) over the ground, and its place.
 
-    Within a cell the ground below a line is a quadratic of the way, and outside the map its edge
-    goes on: exact but for rounding.
+    The place is a share of the line. Within a cell the ground below a line is a quadratic of the
+    way, and beyond the map its edge continues: exact except for rounding.
     """
+
+    # shares at which the line enters another cell, and the middles between them
     breaks = [np.array([0.0, 1.0])]
     for axis, origin, step, count in (
         (1, terrain.origin_x, terrain.step_x, terrain.rows),
@@ -85,8 +86,11 @@ def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[
             breaks.append((np.arange(low, high + 1) - first) / (last - first))
     share = np.unique(np.clip(np.concatenate(breaks), 0.0, 1.0))
     share = np.insert(share, np.arange(1, len(share)), (share[:-1] + share[1:]) / 2)
+
     points = start + share[:, None] * (end - start)
     height = np.asarray(terrain.altitude_ned(points[:, 0], points[:, 1])) - points[:, 2]
+
+    # the quadratic of each cell and its vertex
     f0 = height[:-2:2]
     middle = height[1:-1:2]
     f1 = height[2::2]
@@ -96,21 +100,23 @@ def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[
         vertex = np.where(bend > 0.0, -slope / (2.0 * bend), 0.0)
     vertex = np.clip(np.nan_to_num(vertex), 0.0, 1.0)
     lowest = f0 + slope * vertex + bend * vertex**2
+
     cell = int(np.argmin(lowest))
     node = int(np.argmin(height))
     if height[node] <= lowest[cell]:
         return float(height[node]), float(share[node])
-    at = share[2 * cell] + vertex[cell] * (share[2 * cell + 2] - share[2 * cell])
-    return float(lowest[cell]), float(at)
+    place = share[2 * cell] + vertex[cell] * (share[2 * cell + 2] - share[2 * cell])
+    return float(lowest[cell]), float(place)
 
 
 def near_boxes(boxes: Boxes, starts: Floats, ends: Floats, clearance: float) -> Near:
-    """The lines from starts to ends (m, 3) and boxes that come nearer to each other than
-    `clearance` (m).
+    """Return the lines from starts to ends (m, 3) and the boxes nearer than `clearance` (m).
 
     The distance to a convex body is convex along a line: a search by thirds finds its least.
     """
     reach = clearance + np.hypot(*boxes.half.T)
+
+    # candidates, as seen from above
     pairs = [np.empty((0, 2), np.int64)]
     for first in range(0, len(starts), CHUNK):
         start = starts[first : first + CHUNK, None, :2]
@@ -122,6 +128,8 @@ def near_boxes(boxes: Boxes, starts: Floats, ends: Floats, clearance: float) -> 
             np.argwhere(np.hypot(away[..., 0], away[..., 1]) < reach) + np.array([first, 0])
         )
     line, box = np.concatenate(pairs).T
+
+    # search by thirds
     start = starts[line]
     along = ends[line] - starts[line]
     low = np.zeros(len(line))
@@ -130,12 +138,13 @@ def near_boxes(boxes: Boxes, starts: Floats, ends: Floats, clearance: float) -> 
         third = (high - low) / 3.0
         a = low + third
         b = high - third
-        nearer = boxes.distances(box, start + a[:, None] * along) <= boxes.distances(
-            box, start + b[:, None] * along
-        )
+        distance_a = boxes.distances(box, start + a[:, None] * along)
+        distance_b = boxes.distances(box, start + b[:, None] * along)
+        nearer = distance_a <= distance_b
         low = np.where(nearer, low, a)
         high = np.where(nearer, b, high)
+
     share = (low + high) / 2
     distance = boxes.distances(box, start + share[:, None] * along)
-    near = distance < clearance
-    return Near(line[near], box[near], distance[near], share[near])
+    is_near = distance < clearance
+    return Near(line[is_near], box[is_near], distance[is_near], share[is_near])

@@ -38,37 +38,45 @@ from rfly_missions.mission.plan_patterns import (
 )
 
 MAX_BYTES = 10 * 1024 * 1024
+"""Size of the largest file that is read, bytes."""
 MAX_ITEMS = 65_535
+"""Number of items of the longest mission."""
 MAX_FENCE_VERTICES = 10_000
+"""Number of corners of all polygons of a fence."""
 MAX_RALLY_POINTS = 1_000
+"""Number of rally points of a mission."""
 WAYPOINTS_HEADER = "QGC WPL 110"
+"""First line of a .waypoints file."""
 GROUND_STATION = "rfly_suite"
+"""Name of the program that has written a .plan."""
 VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
-"""MAVLink's MAV_TYPE"""
+"""MAVLink's MAV_TYPE, by kind of vehicle."""
 ABOVE_CALCULATED_TERRAIN = 3
-"""QGroundControl's AltitudeMode of an item whose altitude above sea it computes from terrain when
-it uploads
+"""QGroundControl's AltitudeMode of an item above terrain.
+
+QGroundControl computes its altitude above sea when it uploads the mission.
 """
 
 
 @dataclass(frozen=True)
 class Mission:
-    """What a mission file says: items and fence about home, NED metres, and where home is."""
+    """The content of a mission file: items and fence about home (NED, m), and home itself."""
 
     items: tuple[MissionItem, ...]
     home: GeoPoint
-    """latitude deg, longitude deg, altitude above sea m"""
+    """Latitude, deg, longitude, deg, altitude above sea, m."""
     numbers: tuple[int, ...] = ()
-    """what a jump calls each item; 1, 2, … where not given"""
+    """Numbers of the items in jumps; 1, 2, … if not given."""
     fence: Geofence = field(default_factory=Geofence)
     lost: tuple[str, ...] = ()
-    """what the file says and the items don't, one line each"""
+    """Content of the file that the items can't hold, one line each."""
     rally: tuple[tuple[float, float, float], ...] = ()
-    """NED m: a return leads to the nearest of these and home"""
+    """Places besides home to return to, NED, m; a return leads to the nearest."""
 
     def __post_init__(self) -> None:
         if not self.numbers:
             object.__setattr__(self, "numbers", tuple(range(1, len(self.items) + 1)))
+
         if len(self.numbers) != len(self.items):
             raise MissionFileError(
                 f"numbers: {len(self.numbers)} for {len(self.items)} items, expected one each"
@@ -76,26 +84,25 @@ class Mission:
 
     @property
     def custom(self) -> tuple[tuple[int, int], ...]:
-        """(index, MAVLink command) of every item that became a CUSTOM."""
-        found = ((index, mavlink.mavlink_command(item)) for index, item in enumerate(self.items))
-        return tuple((index, command) for index, command in found if command is not None)
+        """Index and MAVLink command of every item that became a CUSTOM."""
+        commands = ((index, mavlink.mavlink_command(item)) for index, item in enumerate(self.items))
+        return tuple((index, command) for index, command in commands if command is not None)
 
     def about(self, origin: GeoPoint) -> Mission:
-        """The same mission with its items and fence about another place, such as the origin of a
-        map.
-        """
+        """Return the same mission about another place, such as the origin of a map."""
         return self.moved(geodetic_to_ned(self.home, origin).tolist())
 
     def moved(self, offset: Sequence[float]) -> Mission:
-        """The same mission with its items and fence moved by NED metres; a return has no place of
-        its own.
+        """Return the same mission with its items and fence moved by NED metres.
+
+        A return has no place of its own, and stays as it is.
         """
-        by = np.asarray(offset, dtype=float)
+        shift = np.asarray(offset, dtype=float)
         items = tuple(
-            item if item.mode is MissionMode.RTL else replace(item, position=item.position + by)
+            item if item.mode is MissionMode.RTL else replace(item, position=item.position + shift)
             for item in self.items
         )
-        rally = tuple(tuple((np.asarray(point) + by).tolist()) for point in self.rally)
+        rally = tuple(tuple((np.asarray(point) + shift).tolist()) for point in self.rally)
         return replace(self, items=items, fence=self.fence.moved(offset), rally=rally)
 
 
@@ -108,18 +115,19 @@ def read_mission(
     first_row_is_home: bool = True,
     home: Sequence[float] | None = None,
 ) -> Mission:
-    """The mission of a .plan or .waypoints file (by its first bytes, whatever its name).
+    """Return the mission of a .plan or .waypoints file (by its first bytes, whatever its name).
 
-    `default_radius` (m) is that of waypoints which have none, `loiter_radius` (m) that of orbits.
-    `terrain` gives the ground's altitude above sea at (latitude, longitude) for items above
+    `default_radius` (m): radius of way-points that have none; `loiter_radius` (m): that of orbits.
+    `terrain` returns the ground's altitude above sea at (latitude, longitude), for items above
     terrain. A .waypoints file's first row is home, unless `first_row_is_home` is False: then it is
-    an item and `home` (latitude, longitude, altitude) is needed.
+    an item, and `home` (latitude, longitude, altitude) is needed.
 
     Raises MissionFileError that names file, item, field and value; OSError where the file can't be
     read or is larger than MAX_BYTES.
     """
     for name, radius in (("default_radius", default_radius), ("loiter_radius", loiter_radius)):
         finite_number(name, radius, "m", above=0.0, error=ValueError)
+
     settings = mavlink.ImportSettings(float(default_radius), float(loiter_radius), terrain)
     try:
         text = _read_text(path)
@@ -133,8 +141,9 @@ def read_mission(
 def write_mission(
     path: StrPath, mission: Mission, *, uav_type: str = "multirotor", loiter_radius: float = 25.0
 ) -> tuple[str, ...]:
-    """Write a .plan or .waypoints file, as the path's extension says; returns what it can't say,
-    one line each.
+    """Write a .plan or .waypoints file, by the path's extension.
+
+    Returns what the file can't hold, one line each.
 
     Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't
     express; ValueError for an unknown `uav_type`.
@@ -145,6 +154,7 @@ def write_mission(
         raise MissionFileError(
             f"{target}: extension {target.suffix!r}, expected .plan or .waypoints"
         )
+
     try:
         if len(mission.items) > MAX_ITEMS:
             raise MissionFileError(f"{len(mission.items)} items, at most {MAX_ITEMS} are written")
@@ -153,6 +163,7 @@ def write_mission(
         )
     except MissionFileError as error:
         raise MissionFileError(f"{target}: {error}") from error
+
     if target.suffix.lower() == ".plan":
         text = json.dumps(_plan(rows, mission, uav_type), indent=4, allow_nan=False) + "\n"
     else:
@@ -161,6 +172,7 @@ def write_mission(
             changed += ("geoFence: a .waypoints file has no place for it",)
         if mission.rally:
             changed += ("rallyPoints: a .waypoints file has no place for them",)
+
     target.write_text(text, encoding="utf-8")
     return changed
 
@@ -181,25 +193,30 @@ def _finish(
     settings: mavlink.ImportSettings,
     fence: Geofence,
 ) -> Mission:
+    """Check the jumps of rows, and return the mission that they describe."""
     numbers = tuple(row.number for row in rows)
-    known = set(numbers)
+    existing = set(numbers)
+
+    # jumps by number
     for row in rows:
-        if row.command == mavlink.DO_JUMP and row.params[0] not in known:
+        if row.command == mavlink.DO_JUMP and row.params[0] not in existing:
             raise row.error("params[0]", row.params[0], "the number of an item to jump to")
+
+    # jumps by tag
     tags = Counter(row.params[0] for row in rows if row.command == mavlink.JUMP_TAG)
     for row in rows:
         if row.command == mavlink.DO_JUMP_TAG and tags[row.params[0]] != 1:
-            raise row.error(
-                "params[0]",
-                row.params[0],
-                f"the tag of one item (command {mavlink.JUMP_TAG}) to jump to",
-            )
+            expected = f"the tag of one item (command {mavlink.JUMP_TAG}) to jump to"
+            raise row.error("params[0]", row.params[0], expected)
+
+    # numbers that name several items
     repeated = {number for number, count in Counter(numbers).items() if count > 1}
     for row in rows:
         if row.command == mavlink.DO_JUMP and row.params[0] in repeated:
             raise MissionFileError(
                 f"doJumpId: {row.params[0]:g} is that of several items, and a jump leads there"
             )
+
     items, lost = mavlink.to_mission_items(rows, home, settings)
     return Mission(items, home, numbers, fence, lost)
 
@@ -209,16 +226,22 @@ def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
         plan = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise MissionFileError(f"no JSON: {error or 'nested too deeply'}") from error
+
     plan = as_object(plan, "the file")
     expect(plan, "fileType", "Plan", "")
     expect(plan, "version", 1, "")
     mission = as_object(get_key(plan, "mission", ""), "mission")
     if "version" in mission:
         expect(mission, "version", 2, "mission.")
+
     rows: list[mavlink.MavlinkItem] = []
     changed: list[str] = []
+
+    # home and rally points
     home = _read_home(mission, settings.terrain, changed)
     rally = _read_rally_points(as_object(plan.get("rallyPoints") or {}, "rallyPoints"), home)
+
+    # items
     for index, entry in enumerate(as_list(get_key(mission, "items", "mission"), "mission.items")):
         first = len(rows)
         _read_plan_item(as_object(entry, f"item {index + 1}"), f"item {index + 1}", rows)
@@ -230,26 +253,25 @@ def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
             changed.append(
                 f"item {index + 1} ({name}): read as its {count} simple items, and written as these"
             )
+
     areas = as_object(plan.get("geoFence") or {}, "geoFence")
-    read = _finish(rows, home, settings, _read_fence(areas, home))
-    return replace(read, lost=(*changed, *read.lost), rally=rally)
+    mission_read = _finish(rows, home, settings, _read_fence(areas, home))
+    return replace(mission_read, lost=(*changed, *mission_read.lost), rally=rally)
 
 
 def _read_home(
     mission: dict[str, Any], terrain: mavlink.TerrainAltitude | None, notes: list[str]
 ) -> GeoPoint:
-    """Where home is; without an altitude that of the ground, or sea level, with a note."""
+    """Return home; without an altitude it lies on the ground or at sea level, with a note."""
     where = "mission.plannedHomePosition"
     values = as_list(get_key(mission, "plannedHomePosition", "mission"), where)
     if len(values) == 3 and values[2] is None:
         latitude, longitude = as_geo_position(values[:2], where)
         altitude = 0.0 if terrain is None else terrain(latitude, longitude)
-        taken = (
-            "sea level: altitudes above sea count from home"
-            if terrain is None
-            else "the map's ground"
-        )
-        notes.append(f"{where}: no altitude, taken as {altitude:g} m ({taken})")
+        source = "the map's ground"
+        if terrain is None:
+            source = "sea level: altitudes above sea count from home"
+        notes.append(f"{where}: no altitude, taken as {altitude:g} m ({source})")
         return geo_point((latitude, longitude, altitude), where)
     return geo_point([as_number(v, where) for v in values], where)
 
@@ -257,12 +279,16 @@ def _read_home(
 def _read_rally_points(
     rally: dict[str, Any], home: GeoPoint
 ) -> tuple[tuple[float, float, float], ...]:
-    """NED about home; altitudes are relative to home (QGroundControl developer guide)."""
+    """Return NED places about home.
+
+    Altitudes are relative to home (QGroundControl developer guide).
+    """
     values = as_list(rally.get("points") or [], "rallyPoints.points")
     if len(values) > MAX_RALLY_POINTS:
         raise MissionFileError(
             f"rallyPoints.points: {len(values)}, at most {MAX_RALLY_POINTS} are read"
         )
+
     return tuple(
         _relative_place(value, home, f"rallyPoints.points[{i}]") for i, value in enumerate(values)
     )
@@ -274,46 +300,33 @@ def _relative_place(value: Any, home: GeoPoint, where: str) -> tuple[float, floa
         raise MissionFileError(
             f"{where}: {short(values)}, expected latitude, longitude and altitude"
         )
+
     place = as_geo_position(values[:2], where)
     altitude = 0.0 if len(values) == 2 or values[2] is None else as_number(values[2], where)
     if abs(altitude) > mavlink.MAX_HEIGHT:
-        raise MissionFileError(
-            f"{where}: altitude {altitude:g}, expected one within {mavlink.MAX_HEIGHT:,.0f} m of home's"
-        )
+        expected = f"one within {mavlink.MAX_HEIGHT:,.0f} m of home's"
+        raise MissionFileError(f"{where}: altitude {altitude:g}, expected {expected}")
     north, east, _ = geodetic_to_ned((*place, home[2]), home).tolist()
     return north, east, 0.0 - altitude
 
 
 def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.MavlinkItem]) -> None:
+    """Append the rows of an item; those of a complex item one by one."""
     kind = get_key(entry, "type", where)
     if kind == "ComplexItem":
-        name = entry.get("complexItemType")
-        scan = as_object(
-            entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem"
-        )
-        simple = scan.get("Items")
-        if simple is None:
-            simple = items_of_pattern(entry, where)
-        if simple is None:
-            raise MissionFileError(
-                f"{where}: complexItemType: {short(name)} has no simple items in TransectStyleComplexItem.Items, "
-                "expected a survey or corridor scan of QGroundControl 3.5 or newer, a structure scan or a landing"
-            )
-        for index, inner in enumerate(as_list(simple, f"{where} ({name}): Items")):
-            inner_where = f"{where} ({name}) item {index + 1}"
-            expect(as_object(inner, inner_where), "type", "SimpleItem", f"{inner_where}: ")
-            _read_plan_item(inner, inner_where, rows)
-            if len(rows) > MAX_ITEMS:
-                raise MissionFileError(f"more than {MAX_ITEMS} items")
+        _read_complex_item(entry, where, rows)
         return
     if kind != "SimpleItem":
         raise MissionFileError(
             f"{where}: type: {short(kind)}, expected 'SimpleItem' or 'ComplexItem'"
         )
+
     command = as_integer(
         get_key(entry, "command", where), f"{where}: command", 1, mavlink.MAX_COMMAND
     )
     frame = as_integer(get_key(entry, "frame", where), f"{where}: frame", 0, 255)
+
+    # params
     values = as_list(get_key(entry, "params", where), f"{where}: params")
     if len(values) == 4 and "coordinate" in entry:  # as QGroundControl wrote it before 3.3
         values = values + as_list(entry["coordinate"], f"{where}: coordinate")
@@ -323,6 +336,8 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
         math.nan if v is None else as_number(v, f"{where}: params[{i}]")
         for i, v in enumerate(values)
     ]
+
+    # altitude above terrain
     if math.isnan(params[6]) and entry.get("AltitudeMode") == ABOVE_CALCULATED_TERRAIN:
         where += f" (AltitudeMode {ABOVE_CALCULATED_TERRAIN})"
         if entry.get("AMSLAltAboveTerrain") is not None:
@@ -332,18 +347,55 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
             frame = mavlink.TERRAIN_FRAME
             key = "Altitude"
         params[6] = as_number(get_key(entry, key, where), f"{where}: {key}")
+
     _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
     number = as_integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
     rows.append(mavlink.MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
 
 
+def _read_complex_item(entry: dict[str, Any], where: str, rows: list[mavlink.MavlinkItem]) -> None:
+    name = entry.get("complexItemType")
+    scan = as_object(
+        entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem"
+    )
+    simple = scan.get("Items")
+    if simple is None:
+        simple = items_of_pattern(entry, where)
+    if simple is None:
+        raise MissionFileError(
+            f"{where}: complexItemType: {short(name)} has no simple items in "
+            "TransectStyleComplexItem.Items, expected a survey or corridor scan of QGroundControl "
+            "3.5 or newer, a structure scan or a landing"
+        )
+
+    for index, inner in enumerate(as_list(simple, f"{where} ({name}): Items")):
+        inner_where = f"{where} ({name}) item {index + 1}"
+        expect(as_object(inner, inner_where), "type", "SimpleItem", f"{inner_where}: ")
+        _read_plan_item(inner, inner_where, rows)
+        if len(rows) > MAX_ITEMS:
+            raise MissionFileError(f"more than {MAX_ITEMS} items")
+
+
 def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
-    areas: list[FencePolygon | FenceCircle] = []
-    vertices = 0
-    polygons = as_list(fence.get("polygons") or [], "geoFence.polygons")
+    """Return the fence of a .plan, about home."""
+    areas: tuple[FencePolygon | FenceCircle, ...] = (
+        *_read_polygons(fence, home),
+        *_read_circles(fence, home),
+    )
+    breach_return = fence.get("breachReturn")
+    if not breach_return:
+        return Geofence(areas)
+    return Geofence(areas, _relative_place(breach_return, home, "geoFence.breachReturn"))
+
+
+def _read_polygons(fence: dict[str, Any], home: GeoPoint) -> list[FencePolygon]:
+    values = as_list(fence.get("polygons") or [], "geoFence.polygons")
     if fence.get("polygon"):  # version 1: one polygon to stay in
-        polygons = [*polygons, {"polygon": fence["polygon"]}]
-    for index, value in enumerate(polygons):
+        values = [*values, {"polygon": fence["polygon"]}]
+
+    polygons = []
+    vertices = 0
+    for index, value in enumerate(values):
         where = f"geoFence.polygons[{index}]"
         entry = as_object(value, where)
         points = [
@@ -355,10 +407,15 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
             raise MissionFileError(
                 f"{where}: {len(points)} corners, expected 3 to {MAX_FENCE_VERTICES} in all"
             )
+
         corners = geodetic_to_ned([(*point, home[2]) for point in points], home)[:, :2]
-        areas.append(
-            FencePolygon(corners, as_boolean(entry.get("inclusion", True), f"{where}.inclusion"))
-        )
+        inclusion = as_boolean(entry.get("inclusion", True), f"{where}.inclusion")
+        polygons.append(FencePolygon(corners, inclusion))
+    return polygons
+
+
+def _read_circles(fence: dict[str, Any], home: GeoPoint) -> list[FenceCircle]:
+    circles = []
     for index, value in enumerate(as_list(fence.get("circles") or [], "geoFence.circles")):
         where = f"geoFence.circles[{index}]"
         entry = as_object(value, where)
@@ -369,21 +426,15 @@ def _read_fence(fence: dict[str, Any], home: GeoPoint) -> Geofence:
             raise MissionFileError(
                 f"{where}.circle.radius: {radius!r}, expected a positive number of metres"
             )
+
         north, east, _ = geodetic_to_ned((*center, home[2]), home).tolist()
-        areas.append(
-            FenceCircle(
-                (north, east),
-                radius,
-                as_boolean(entry.get("inclusion", True), f"{where}.inclusion"),
-            )
-        )
-    back = fence.get("breachReturn")
-    return Geofence(
-        tuple(areas), None if not back else _relative_place(back, home, "geoFence.breachReturn")
-    )
+        inclusion = as_boolean(entry.get("inclusion", True), f"{where}.inclusion")
+        circles.append(FenceCircle((north, east), radius, inclusion))
+    return circles
 
 
 def _plan(rows: list[mavlink.MavlinkItem], mission: Mission, uav_type: str) -> dict[str, Any]:
+    """Return the JSON of a .plan."""
     polygons = []
     circles = []
     for area in mission.fence.areas:
@@ -395,6 +446,7 @@ def _plan(rows: list[mavlink.MavlinkItem], mission: Mission, uav_type: str) -> d
             corners = np.column_stack([area.vertices, np.zeros(len(area.vertices))])
             polygon = ned_to_geodetic(corners, mission.home)[:, :2].tolist()
             polygons.append({"inclusion": area.inclusion, "polygon": polygon, "version": 1})
+
     items = [
         {
             "autoContinue": True,
@@ -406,6 +458,7 @@ def _plan(rows: list[mavlink.MavlinkItem], mission: Mission, uav_type: str) -> d
         }
         for row in rows
     ]
+
     fence: dict[str, Any] = {"circles": circles, "polygons": polygons, "version": 2}
     if mission.fence.breach_return is not None:
         fence["breachReturn"] = _relative_values(mission.fence.breach_return, mission.home)
@@ -448,22 +501,29 @@ def _read_waypoints(
         for number, columns in numbered
         if columns and not columns[0].startswith("#")
     ]
+
+    # the header
     if not lines or " ".join(lines[0][1]) != WAYPOINTS_HEADER:
         first = " ".join(lines[0][1])[:40] if lines else ""
         kind = _area_file([columns for _, columns in lines])
         if kind:
             raise MissionFileError(
-                f"line {lines[0][0]}: {first!r}: {kind}, no mission; QGroundControl keeps both in a .plan"
+                f"line {lines[0][0]}: {first!r}: {kind}, no mission; "
+                "QGroundControl keeps both in a .plan"
             )
         raise MissionFileError(
             f"line 1: {first!r}, expected '{WAYPOINTS_HEADER}' or the JSON of a .plan"
         )
+
+    # rows
     if len(lines) - 1 > MAX_ITEMS + 1:
         raise MissionFileError(f"{len(lines) - 1} rows, at most {MAX_ITEMS} items are read")
     rows = [
         _read_row(columns, line, first_row_is_home and line == lines[1][0])
         for line, columns in lines[1:]
     ]
+
+    # home
     notes: tuple[str, ...] = ()
     if first_row_is_home:
         if not rows:
@@ -477,25 +537,26 @@ def _read_waypoints(
         )
     else:
         home_point = geo_point(home, "home")
+
     if len(rows) > MAX_ITEMS:
-        raise MissionFileError(f"{len(rows)} items, at most {MAX_ITEMS} are read")
-    read = _finish(rows, home_point, settings, Geofence())
-    return replace(read, lost=(*notes, *read.lost))
+        raise MissionFileError(f"{len(rows)} items, at most {MAX_ITEMS} are mission")
+    mission = _finish(rows, home_point, settings, Geofence())
+    return replace(mission, lost=(*notes, *mission.lost))
 
 
 def _notes_of_home(row: mavlink.MavlinkItem) -> tuple[str, ...]:
-    """What a first row says that home's row doesn't."""
+    """Return notes on a first row that is not home's as ground stations write it."""
     if row.command == mavlink.WAYPOINT and row.frame == mavlink.ABSOLUTE_FRAME and row.number == 0:
         return ()
+    home_row = f"index 0, command {mavlink.WAYPOINT}, frame {mavlink.ABSOLUTE_FRAME}"
     return (
-        f"{row.where} (command {row.command}, frame {row.frame}): the first row is home and is not flown, its altitude "
-        f"is above sea; home's row has index 0, command {mavlink.WAYPOINT}, frame {mavlink.ABSOLUTE_FRAME}: "
-        "put it before this one",
+        f"{row.where} (command {row.command}, frame {row.frame}): the first row is home and is not "
+        f"flown, its altitude is above sea; home's row has {home_row}: put it before this one",
     )
 
 
 def _area_file(lines: list[list[str]]) -> str:
-    """What a file of ArduPilot's ground stations is that holds no mission, "" for none of them.
+    """Return the kind of a ground station's file that holds no mission, "" for any other.
 
     A .ral has lines of RALLY, latitude, longitude …, a .fen a latitude and a longitude on each
     line.
@@ -506,6 +567,7 @@ def _area_file(lines: list[list[str]]) -> str:
         corners = [tuple(map(float, columns)) for columns in lines]
     except ValueError:
         return ""
+
     fits = len(corners) > 2 and all(
         len(c) == 2 and abs(c[0]) <= 90.0 and abs(c[1]) <= 180.0 for c in corners
     )
@@ -517,6 +579,7 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkIt
     if len(columns) != 12:
         raise MissionFileError(f"{where}: {len(columns)} columns, expected 12")
     index = as_integer(_parse(columns[0], f"{where}: index"), f"{where}: index", 0, MAX_ITEMS)
+
     where = f"item {index}, line {line}"
     as_integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
     frame = as_integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
@@ -526,6 +589,7 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkIt
     params = tuple(
         _parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11])
     )
+
     goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
     if not is_home:
         _refuse_pause(goes_on, f"{where}: autocontinue")
@@ -533,7 +597,9 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkIt
 
 
 def _waypoints(rows: list[mavlink.MavlinkItem], home: GeoPoint) -> str:
-    home_row = mavlink.MavlinkItem(16, 0, (0.0, 0.0, 0.0, 0.0, *home))
+    """Return the text of a .waypoints file; home is the first row."""
+    home_values = (0.0, 0.0, 0.0, 0.0, *home)
+    home_row = mavlink.MavlinkItem(mavlink.WAYPOINT, mavlink.ABSOLUTE_FRAME, home_values)
     lines = [WAYPOINTS_HEADER]
     for row in (home_row, *rows):
         numbers = [_column(value) for value in row.params]
@@ -543,7 +609,7 @@ def _waypoints(rows: list[mavlink.MavlinkItem], home: GeoPoint) -> str:
 
 
 def _column(value: float) -> str:
-    """Exact, and never with an exponent, which not every reader knows."""
+    """Return an exact number, never with an exponent, which some readers don't know."""
     return "nan" if math.isnan(value) else np.format_float_positional(value, trim="-")
 
 

@@ -21,7 +21,7 @@ from rfly_common.config.checks import check_choice, finite_array
 
 
 class MissionMode(IntEnum):
-    """What an item asks for. ARMED and HOLD are made by the manager and may not stand in a mission."""
+    """The kind of an item; ARMED and HOLD are the manager's, and may not stand in a mission."""
 
     ARMED = 0
     TAKEOFF = 1
@@ -34,7 +34,7 @@ class MissionMode(IntEnum):
 
 
 class MissionCommand(IntEnum):
-    """What is to be done with the mission; acts as long as it is given."""
+    """A command for the mission, which acts as long as it is present."""
 
     DEFAULT = 0
     HOLD = 1
@@ -44,7 +44,7 @@ class MissionCommand(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class MissionItem:
-    """One item: `mode`, `position` (3,) NED m and `params` (4,), copied and read-only.
+    """An item: `mode`, `position` (3,) NED, m, and `params` (4,), copied and read-only.
 
     WAYPOINT: params yaw (rad), transition radius (m), p3, p4. ORBIT: `position` is the centre;
     radius (m), turn direction (1 clockwise, -1 counter-clockwise, 0 the follower chooses), number
@@ -59,16 +59,16 @@ class MissionItem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
-        object.__setattr__(
-            self, "position", _numbers(self.position, 3, f"{self.mode.name} position")
-        )
-        object.__setattr__(self, "params", _numbers(self.params, 4, f"{self.mode.name} params"))
+        position = _numbers(self.position, 3, f"{self.mode.name} position")
+        params = _numbers(self.params, 4, f"{self.mode.name} params")
+        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "params", params)
         if self.mode is not MissionMode.RTL:
             finite_array(f"{self.mode.name} position", self.position, error=ValueError)
 
     @classmethod
     def takeoff(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
-        """Leave the ground and go to `position`."""
+        """Return an item to leave the ground and go to `position`."""
         return cls(MissionMode.TAKEOFF, position, params)  # type: ignore[arg-type]
 
     @classmethod
@@ -80,7 +80,7 @@ class MissionItem:
         p3: float = 0.0,
         p4: float = 0.0,
     ) -> MissionItem:
-        """Go to `position`; `yaw` (rad) is wanted there, `radius` (m) counts as there."""
+        """Return an item to go to `position` at `yaw` (rad); it is reached within `radius` (m)."""
         return cls(MissionMode.WAYPOINT, position, (yaw, radius, p3, p4))  # type: ignore[arg-type]
 
     @classmethod
@@ -92,22 +92,22 @@ class MissionItem:
         turns: float = 1.0,
         p4: float = 0.0,
     ) -> MissionItem:
-        """`turns` circles of `radius` (m) around `center`; infinite turns never end."""
+        """Return `turns` circles of `radius` (m) around `center`; infinite turns never end."""
         return cls(MissionMode.ORBIT, center, (radius, turn_direction, turns, p4))  # type: ignore[arg-type]
 
     @classmethod
     def land(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
-        """Land at `position`."""
+        """Return an item to land at `position`."""
         return cls(MissionMode.LAND, position, params)  # type: ignore[arg-type]
 
     @classmethod
     def return_to_launch(cls, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
-        """Return to the launch position, which the manager knows."""
+        """Return an item to return to the launch position, which the manager knows."""
         return cls(MissionMode.RTL, (0.0, 0.0, 0.0), params)  # type: ignore[arg-type]
 
     @classmethod
     def custom(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
-        """The user's own: passed through."""
+        """Return an item of the user's own, which passes through."""
         return cls(MissionMode.CUSTOM, position, params)  # type: ignore[arg-type]
 
     def __eq__(self, other: object) -> bool:
@@ -132,10 +132,10 @@ class MissionItem:
 
 
 def bus_type(data_type: Literal["double", "single"] = "double") -> np.dtype[np.void]:
-    """The elements of UAV Toolbox's `UAVPathManagerBus`: mode uint8, position (3,) and params (4,)
-    of a data type.
+    """Return the element type of UAV Toolbox's `UAVPathManagerBus`.
 
-    Source: reference page uav/ref/pathmanager. ValueError for any other data type.
+    Its fields are mode uint8, position (3,) and params (4,) of a data type. Source: reference page
+    uav/ref/pathmanager. ValueError for any other data type.
     """
     check_choice("data_type", data_type, ("double", "single"), error=ValueError)
     real = np.float64 if data_type == "double" else np.float32
@@ -143,17 +143,17 @@ def bus_type(data_type: Literal["double", "single"] = "double") -> np.dtype[np.v
 
 
 UAVPathManagerBus = bus_type()
-"""MATLAB's name of the bus of a mission's items, in double"""
+"""MATLAB's bus of a mission's items, in double."""
 
 
 def item_of(value: Any, name: str) -> MissionItem:
-    """A MissionItem, or the one that an element of a bus or a structure with its three fields
-    holds.
+    """Return a MissionItem as it is, or the one that a bus's element or a structure holds.
 
     ValueError that begins with `name` for anything else.
     """
     if isinstance(value, MissionItem):
         return value
+
     try:
         mode, position, params = (
             np.asarray(value[field]) for field in ("mode", "position", "params")
@@ -163,21 +163,20 @@ def item_of(value: Any, name: str) -> MissionItem:
         pass
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
     raise ValueError(
         f"{name}: {value!r}, expected a MissionItem, or a structure of mode, position and params"
     )
 
 
 class MissionParams(NamedTuple):
-    """What guidance is told at a step: the item to fly now, and the one that was current before the
-    last switch.
-    """
+    """The output of a step: the item to fly now, and the one current before the last switch."""
 
     current: MissionItem
     previous: MissionItem
 
     def to_bus(self, data_type: Literal["double", "single"] = "double") -> NDArray[np.void]:
-        """(2,) of `bus_type`: current and previous, as the Path Manager block puts them out."""
+        """Return current and previous as (2,) of `bus_type`, like the Path Manager block."""
         rows = [(item.mode.value, item.position, item.params) for item in self]
         return np.array(rows, bus_type(data_type))
 
@@ -191,17 +190,17 @@ def _member(enum: type[Any], value: Any, name: str) -> Any:
 
 
 def command_of(value: int) -> MissionCommand:
-    """A MissionCommand from its number. ValueError naming it otherwise."""
+    """Return a MissionCommand by its number; ValueError for an unknown one."""
     return _member(MissionCommand, value, "command")
 
 
 def check_uav_type(uav_type: str) -> None:
-    """ValueError for what is neither a multirotor nor a fixed-wing aircraft."""
+    """Raise ValueError for any kind but multirotor and fixed-wing aircraft."""
     check_choice("uav_type", uav_type, ("multirotor", "fixed-wing"), error=ValueError)
 
 
 def finite_numbers(values: ArrayLike, count: int, name: str) -> Floats:
-    """(count,) float64, a read-only copy. ValueError that names what is wrong of it."""
+    """Return a read-only copy (count,) float64; ValueError names what is wrong with it."""
     return finite_array(name, _numbers(values, count, name), error=ValueError)
 
 

@@ -22,38 +22,44 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 WAYPOINT = 16
-SPLINE_WAYPOINT = 82
 LOITER_UNLIMITED = 17
 LOITER_TURNS = 18
 LOITER_TIME = 19
-LOITER_TO_ALTITUDE = 31
-DO_ORBIT = 34
 RETURN_TO_LAUNCH = 20
 LAND = 21
 TAKEOFF = 22
+LOITER_TO_ALTITUDE = 31
+DO_ORBIT = 34
+SPLINE_WAYPOINT = 82
 VTOL_TAKEOFF = 84
 VTOL_LAND = 85
 DELAY = 93
 LAST_NAVIGATION = 95
+"""The last of the navigation commands, which lead somewhere or take time."""
 CONDITION_DELAY = 112
 CONDITION_CHANGE_ALT = 113
 CONDITION_DISTANCE = 114
 CONDITION_YAW = 115
 DO_JUMP = 177
 DO_CHANGE_SPEED = 178
+DO_SET_HOME = 179
+DO_LAND_START = 189
+DO_SET_ROI_LOCATION = 195
+DO_SET_ROI = 201
 JUMP_TAG = 600
 DO_JUMP_TAG = 601
-DO_LAND_START = 189
 MAX_COMMAND = 65_535
+"""The largest number of a command."""
+
 MAX_HEIGHT = 100_000.0
+"""Largest height above or below home, m; beyond it a number is no place for an aircraft."""
 MAX_AWAY = 1_000_000.0
+"""Largest distance from home in local frames, m."""
 MAX_RADIUS = 100_000.0
-"""m above or below home, from home in local frames, of circles: beyond them a number is no place
-for an aircraft
-"""
+"""Largest radius of a circle, m."""
 
 TIMED_COMMANDS = frozenset({LOITER_TIME, LOITER_TO_ALTITUDE, DELAY})
-"""navigation commands that a CUSTOM item carries and MissionRunner carries out"""
+"""Navigation commands that a CUSTOM item carries and MissionRunner carries out."""
 
 GLOBAL_FRAMES = frozenset({0, 5, 3, 6, 10, 11})
 ABSOLUTE_FRAMES = frozenset({0, 5})
@@ -67,29 +73,26 @@ LOCAL_ENU = 4
 FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 
 _AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
-"""corners and circles of fences, rally points: lists of their own in MAVLink, no part of a mission
-"""
+"""Corners and circles of fences, rally points: MAVLink has lists of their own for them."""
 
-_RADIUS_AT = {
+_RADIUS_INDEX = {
     LOITER_UNLIMITED: 2,
     LOITER_TURNS: 2,
     LOITER_TIME: 2,
     LOITER_TO_ALTITUDE: 1,
     DO_ORBIT: 0,
 }
-"""index of the parameter that is a circle's radius, its sign the direction"""
+"""Index of the parameter that is a circle's radius, its sign the direction."""
 
-_PLACED_COMMANDS = frozenset({179, DO_LAND_START, 195, 201})
-"""beyond the navigation commands, those whose parameters 5 to 7 are a place: home, start of
-landing, what to look at
-"""
+_PLACED_COMMANDS = frozenset({DO_SET_HOME, DO_LAND_START, DO_SET_ROI_LOCATION, DO_SET_ROI})
+"""Commands beyond navigation whose parameters 5 to 7 are a place."""
 
 TerrainAltitude = Callable[[float, float], float]
-"""(latitude deg, longitude deg) -> altitude of the ground above sea level, m"""
+"""Returns the altitude of the ground above sea level, m, at a latitude and a longitude, deg."""
 
 
 def terrain_altitude(terrain: HeightMap, origin: GeoPoint) -> TerrainAltitude:
-    """That of a map whose origin lies there."""
+    """Return the altitudes of a map whose origin lies there."""
 
     def altitude(latitude: float, longitude: float) -> float:
         north, east, _ = geodetic_to_ned((latitude, longitude, 0.0), origin).tolist()
@@ -100,20 +103,18 @@ def terrain_altitude(terrain: HeightMap, origin: GeoPoint) -> TerrainAltitude:
 
 @dataclass(frozen=True)
 class MavlinkItem:
-    """One row of a mission as MAVLink has it; `params` 1 to 7, NaN where none is given; degrees in
-    global frames.
-    """
+    """A row of a MAVLink mission; `params` 1 to 7, NaN if not given; degrees in global frames."""
 
     command: int
     frame: int
     params: tuple[float, float, float, float, float, float, float]
     number: int = 0
-    """what a jump calls it: `doJumpId`, or the index of the row"""
+    """Number of the row in jumps: `doJumpId`, or its index."""
     where: str = "item"
-    """how errors name it"""
+    """Name of the row in errors."""
 
     def error(self, field: str, value: object, expected: str) -> MissionFileError:
-        """What is wrong with a field of it."""
+        """Return the error of a field."""
         return MissionFileError(
             f"{self.where} (command {self.command}): {field}: {value!r}, expected {expected}"
         )
@@ -121,72 +122,66 @@ class MavlinkItem:
 
 @dataclass(frozen=True)
 class ImportSettings:
-    """What an import needs beside the file."""
+    """Settings of an import besides the file."""
 
     default_radius: float = 2.0
-    """m, of a waypoint that has none"""
+    """Radius of a way-point that has none, m."""
     loiter_radius: float = 25.0
-    """m, of an orbit that has none"""
+    """Radius of an orbit that has none, m."""
     terrain: TerrainAltitude | None = None
 
 
 def to_mission_items(
     rows: Sequence[MavlinkItem], home: GeoPoint, settings: ImportSettings
 ) -> tuple[tuple[MissionItem, ...], tuple[str, ...]]:
-    """The items about home, and what of the rows found no place in them, one line each.
+    """Return the items about home, and a line for each value of the rows that the items can't hold.
 
     Raises MissionFileError that names item, field and value.
     """
     items: list[MissionItem] = []
     lost: list[str] = []
-    last = vehicle = (0.0, 0.0, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is no place is refused one by one
+    last = (0.0, 0.0, 0.0)
+    last_flown = (0.0, 0.0, 0.0)
+    # an invalid place is refused item by item
+    with np.errstate(over="ignore", invalid="ignore"):
         degrees = np.array([(*row.params[4:6], 0.0) for row in rows], float).reshape(-1, 3)
         places = geodetic_to_ned(degrees, home)[:, :2].tolist()
+
     for row, place in zip(rows, places, strict=True):
         _refuse(row)
-        aside = row.command > LAST_NAVIGATION and row.command not in _KINDS
-        item = _item(row, _placed(row, place, home, last if aside else vehicle, settings), settings)
+        leads_nowhere = row.command > LAST_NAVIGATION and row.command not in _KINDS
+        before = last if leads_nowhere else last_flown
+        item = _item(row, _placed(row, place, home, before, settings), settings)
         lost += _lost(row)
         items.append(item)
+
         last = tuple(item.position.tolist())
-        if not (
-            aside and row.command in _PLACED_COMMANDS
-        ):  # what a camera looks at, a new home: nobody flies there
-            vehicle = last
+        # a camera's target or a new home is not flown to
+        if not (leads_nowhere and row.command in _PLACED_COMMANDS):
+            last_flown = last
     return tuple(items), tuple(lost)
 
 
 def _refuse(row: MavlinkItem) -> None:
-    """Raises MissionFileError for what nobody could carry out: neither read nor written."""
+    """Raise MissionFileError for a row that can be neither read nor written."""
     if row.command in _AREA_COMMANDS:
-        raise row.error(
-            "command",
-            row.command,
-            "a mission item; fences and rally points belong in files of their own",
-        )
+        expected = "a mission item; fences and rally points belong in files of their own"
+        raise row.error("command", row.command, expected)
     if row.command == DELAY and row.params[0] < 0.0:
-        raise row.error(
-            "params[0]", row.params[0], "seconds to wait; a time of day is not supported"
-        )
+        expected = "seconds to wait; a time of day is not supported"
+        raise row.error("params[0]", row.params[0], expected)
     if row.command == CONDITION_YAW and row.params[3] == 1.0:
-        raise row.error(
-            "params[3]",
-            row.params[3],
-            "0, a yaw from north; one from the yaw of now is not supported",
-        )
-    if (
-        row.command in (WAYPOINT, SPLINE_WAYPOINT)
-        and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS
-    ):
+        expected = "0, a yaw from north; one from the yaw of now is not supported"
+        raise row.error("params[3]", row.params[3], expected)
+
+    # radii
+    is_waypoint = row.command in (WAYPOINT, SPLINE_WAYPOINT)
+    if is_waypoint and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS:
         raise row.error("params[1]", row.params[1], f"a radius of 0 to {MAX_RADIUS:,.0f} m")
-    radius_at = _RADIUS_AT.get(row.command)
-    if radius_at is not None and abs(_or_zero(row.params[radius_at])) > MAX_RADIUS:
-        raise row.error(
-            f"params[{radius_at}]",
-            row.params[radius_at],
-            f"a radius of at most {MAX_RADIUS:,.0f} m",
-        )
+    index = _RADIUS_INDEX.get(row.command)
+    if index is not None and abs(_or_zero(row.params[index])) > MAX_RADIUS:
+        expected = f"a radius of at most {MAX_RADIUS:,.0f} m"
+        raise row.error(f"params[{index}]", row.params[index], expected)
 
 
 def _or_zero(value: float) -> float:
@@ -200,16 +195,18 @@ def _placed(
     last: tuple[float, ...],
     settings: ImportSettings,
 ) -> tuple[float, float, float]:
-    """As `_position`, refused where it is nobody's place."""
+    """Return the position of a row (see `_position`), refused if no vehicle can be there."""
     north, east, down = _position(row, place, home, last, settings)
     if not abs(down) <= MAX_HEIGHT:
         raise row.error(
             "params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's"
         )
+
     if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
         raise row.error(
             "params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home"
         )
+
     return north, east, down
 
 
@@ -220,37 +217,31 @@ def _position(
     last: tuple[float, ...],
     settings: ImportSettings,
 ) -> tuple[float, float, float]:
-    """NED about home; `place`: north and east of its latitude and longitude.
+    """Return the position of a row, NED about home, m.
 
-    Latitude and longitude missing or both 0: TAKEOFF at home, all else where the last item was.
+    `place`: north and east of its latitude and longitude. If these are missing or both 0, the
+    position is home for TAKEOFF, and that of the last item for anything else.
     """
-    if row.frame not in FRAMES:
-        raise row.error("frame", row.frame, f"one of {', '.join(map(str, sorted(FRAMES)))}")
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     first, second, third = row.params[4:]
+    if row.frame not in FRAMES:
+        raise row.error("frame", row.frame, f"one of {', '.join(map(str, sorted(FRAMES)))}")
     if kind is MissionMode.RTL:
         return 0.0, 0.0, 0.0
-    if kind is MissionMode.TAKEOFF and (row.frame == MISSION_FRAME or math.isnan(third)):
-        raise row.error(
-            "params[6]" if row.frame != MISSION_FRAME else "frame", third, "an altitude to climb to"
-        )
+    in_mission_frame = row.frame == MISSION_FRAME
+    if kind is MissionMode.TAKEOFF and (in_mission_frame or math.isnan(third)):
+        field = "frame" if in_mission_frame else "params[6]"
+        raise row.error(field, third, "an altitude to climb to")
     if row.frame == MISSION_FRAME:
         return last[0], last[1], 0.0 if kind is MissionMode.LAND else last[2]
     if math.isnan(first) != math.isnan(second):
         raise row.error("params[4], params[5]", (first, second), "two numbers, or none")
+
+    # local frames
     if row.frame in (LOCAL_NED, LOCAL_ENU):
-        if math.isnan(first):
-            first = 0.0
-            second = 0.0
-            if kind is not MissionMode.TAKEOFF:
-                (first, second) = (
-                    (last[0], last[1]) if row.frame == LOCAL_NED else (last[1], last[0])
-                )
-        if math.isnan(third):
-            third = last[2] if row.frame == LOCAL_NED else -last[2]
-        local = np.array([first, second, third])
-        north, east, down = (local if row.frame == LOCAL_NED else enu_to_ned(local)).tolist()
-        return north, east, down
+        return _local_position(row, last)
+
+    # global frames
     here = math.isnan(first) or (first == 0.0 and second == 0.0)
     if here:
         north, east = (0.0, 0.0) if kind is MissionMode.TAKEOFF else last[:2]
@@ -260,7 +251,26 @@ def _position(
         if abs(second) > 180.0:
             raise row.error("params[5]", second, "a longitude within ±180°")
         north, east = place
+
     return north, east, _down(row, kind, here, (north, east, last[2]), home, settings)
+
+
+def _local_position(row: MavlinkItem, last: tuple[float, ...]) -> tuple[float, float, float]:
+    """Return the position of a row in a local frame, NED about home, m."""
+    kind = _KINDS.get(row.command, MissionMode.CUSTOM)
+    is_ned = row.frame == LOCAL_NED
+    first, second, third = row.params[4:]
+    if math.isnan(first):
+        first = 0.0
+        second = 0.0
+        if kind is not MissionMode.TAKEOFF:
+            first, second = (last[0], last[1]) if is_ned else (last[1], last[0])
+
+    if math.isnan(third):
+        third = last[2] if is_ned else -last[2]
+    local = np.array([first, second, third])
+    north, east, down = (local if is_ned else enu_to_ned(local)).tolist()
+    return north, east, down
 
 
 def _down(
@@ -271,28 +281,27 @@ def _down(
     home: GeoPoint,
     settings: ImportSettings,
 ) -> float:
-    """z of an item with a global frame at `last`'s x and y; where no altitude is given that of
-    `last`, LAND: home's.
+    """Return the z of an item with a global frame at `last`'s x and y, NED about home, m.
+
+    Without an altitude it is that of `last`, for LAND home's.
     """
     altitude = row.params[6]
-    if (
-        row.command > LAST_NAVIGATION
-        and kind is MissionMode.CUSTOM
-        and here
-        and row.command != CONDITION_CHANGE_ALT
-    ):
-        return last[2]  # what stands in the altitude's place of such a command is no altitude
     missing = math.isnan(altitude) or (here and altitude == 0.0 and kind is not MissionMode.TAKEOFF)
+    is_placed_by_altitude = row.command == CONDITION_CHANGE_ALT
+    leads_nowhere = row.command > LAST_NAVIGATION and kind is MissionMode.CUSTOM
+    if leads_nowhere and here and not is_placed_by_altitude:
+        return last[2]  # the value in the altitude's place is no altitude
+
+    # above terrain
     if row.frame in TERRAIN_FRAMES and not math.isnan(altitude):
         if settings.terrain is None:
-            raise row.error(
-                "frame",
-                row.frame,
-                "a frame that needs no terrain, or a map to take the terrain from",
-            )
+            expected = "a frame that needs no terrain, or a map to take the terrain from"
+            raise row.error("frame", row.frame, expected)
         latitude, longitude, _ = ned_to_geodetic(last, home).tolist()
         return home[2] - (settings.terrain(latitude, longitude) + altitude)
-    if missing and row.command != CONDITION_CHANGE_ALT:
+
+    # above home or above sea
+    if missing and not is_placed_by_altitude:
         return 0.0 if kind is MissionMode.LAND else last[2]
     if math.isnan(altitude):
         return last[2]
@@ -302,6 +311,7 @@ def _down(
 def _item(
     row: MavlinkItem, position: tuple[float, float, float], settings: ImportSettings
 ) -> MissionItem:
+    """Return the item of a row at a position."""
     p1, p2, p3, p4 = row.params[:4]
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     if kind in (MissionMode.TAKEOFF, MissionMode.LAND):
@@ -334,6 +344,7 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
         extra = p4
         if math.isnan(turns):
             raise row.error("params[0]", turns, "a number of turns")
+
     if turns < 0.0:
         raise row.error(
             "params[3]" if row.command == DO_ORBIT else "params[0]", turns, "turns of at least 0"
@@ -345,25 +356,26 @@ def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, fl
 
 
 def _lost(row: MavlinkItem) -> list[str]:
-    """What is flown, and would be written, as another command; parameters neither 0 nor missing
-    without a place.
+    """Return a line for each value of a row that its item can't hold, or holds as another command.
+
+    A parameter that is 0 or missing is no loss.
     """
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     indices = _UNUSED_PARAMS.get(row.command, ())
     if kind is MissionMode.CUSTOM:
         here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
-        aside = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
-        indices = (3, 4, 5, 6) if here and aside else (3,)
-    changed = (
-        [f"{row.where} (command {row.command}): {_FLOWN_AS[row.command]}"]
-        if row.command in _FLOWN_AS
-        else []
-    )
-    return changed + [
-        f"{row.where} (command {row.command}): params[{index}] = {row.params[index]:g} has no place in {kind.name}"
-        for index in indices
-        if not math.isnan(row.params[index]) and row.params[index] != 0.0
-    ]
+        leads_nowhere = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
+        indices = (3, 4, 5, 6) if here and leads_nowhere else (3,)
+
+    command = f"{row.where} (command {row.command})"
+    lines = []
+    if row.command in _FLOWN_AS:
+        lines.append(f"{command}: {_FLOWN_AS[row.command]}")
+    for index in indices:
+        value = row.params[index]
+        if not math.isnan(value) and value != 0.0:
+            lines.append(f"{command}: params[{index}] = {value:g} has no place in {kind.name}")
+    return lines
 
 
 def to_mavlink_items(
@@ -372,26 +384,26 @@ def to_mavlink_items(
     home: GeoPoint,
     loiter_radius: float = 25.0,
 ) -> tuple[list[MavlinkItem], tuple[str, ...]]:
-    """The items as rows 1, 2, …, with altitudes relative to home, and what the rows can't say, one
-    line each.
+    """Return the items as rows 1, 2, …, with altitudes relative to home.
 
-    The same table backwards. `numbers` are what jumps among the items call them; the rows' jumps
-    name the rows. An orbit of `loiter_radius` (m) whose direction is the follower's choice is
-    written without a radius. Raises MissionFileError for a CUSTOM that is no MAVLink command or
-    none that is read, and for a jump to no item.
+    The second value has a line for each value that the rows can't hold. The table is that of the
+    import, backwards. `numbers` are the items' numbers in their jumps; the rows' jumps name
+    the rows. An orbit of `loiter_radius` (m) whose direction is the follower's choice is written
+    without a radius. Raises MissionFileError for a CUSTOM that is no MAVLink command or none that
+    is read, and for a jump to no item.
     """
     row_of = {number: index + 1 for index, number in enumerate(numbers)}
     rows = []
     changed: list[str] = []
     last = (0.0, 0.0, 0.0)
+
     for index, item in enumerate(items):
         where = f"item {index + 1}"
         command, params = _command_and_params(item, where, row_of, loiter_radius)
-        if (
-            item.mode is MissionMode.ORBIT
-            and item.params[1] == 0.0
-            and item.params[0] != loiter_radius
-        ):
+
+        # values without a place
+        is_free_orbit = item.mode is MissionMode.ORBIT and item.params[1] == 0.0
+        if is_free_orbit and item.params[0] != loiter_radius:
             changed.append(
                 f"{where} (ORBIT): its direction, the follower's choice, is written as clockwise"
             )
@@ -399,26 +411,33 @@ def to_mavlink_items(
             changed.append(f"{where} (WAYPOINT): a radius of 0 is read as the reader's default")
         if item.mode is MissionMode.RTL and item.params.any():
             changed.append(f"{where} (RTL): its params have no place")
+
+        # the place
         position = tuple(item.position.tolist())
-        placed = item.mode is not MissionMode.RTL and (
-            item.mode is not MissionMode.CUSTOM
-            or command <= LAST_NAVIGATION
-            or (
-                command in _PLACED_COMMANDS and command != DO_LAND_START
-            )  # without a place it says where it stands
-            or command == CONDITION_CHANGE_ALT
-            or position != last
-        )
+        placed = _is_placed(item, command, position != last)
         if placed:
             latitude, longitude, _ = ned_to_geodetic(item.position, home).tolist()
             last_three = (latitude, longitude, 0.0 - position[2])
         else:
             last_three = (0.0, 0.0, 0.0)
+
         last = (0.0, 0.0, 0.0) if item.mode is MissionMode.RTL else position
         frame = RELATIVE_FRAME if placed else MISSION_FRAME
         rows.append(MavlinkItem(command, frame, (*params, *last_three), index + 1, where))
         _refuse(rows[-1])
+
     return rows, tuple(changed)
+
+
+def _is_placed(item: MissionItem, command: int, has_moved: bool) -> bool:
+    """Return whether the row of an item has a place of its own."""
+    if item.mode is MissionMode.RTL:
+        return False
+    if item.mode is not MissionMode.CUSTOM or command <= LAST_NAVIGATION:
+        return True
+    # a start of landing without a place stands where the item before it does
+    has_place = command in _PLACED_COMMANDS and command != DO_LAND_START
+    return has_place or command == CONDITION_CHANGE_ALT or has_moved
 
 
 def _command_and_params(
@@ -434,20 +453,13 @@ def _command_and_params(
     if item.mode is MissionMode.RTL:
         return RETURN_TO_LAUNCH, (0.0, 0.0, 0.0, 0.0)
     if item.mode is MissionMode.ORBIT:
-        signed = math.copysign(p1, p2) if p2 != 0.0 else 0.0 if p1 == loiter_radius else p1
-        if math.isinf(p3):
-            return (
-                (DO_ORBIT, (signed, p4, 0.0, 0.0))
-                if p4 != 0.0
-                else (LOITER_UNLIMITED, (0.0, 0.0, signed, 0.0))
-            )
-        return LOITER_TURNS, (p3, 0.0, signed, p4)
+        return _orbit_command(item, loiter_radius)
+
     if item.mode is MissionMode.CUSTOM:
         command = mavlink_command(item)
         if command is None:
-            raise MissionFileError(
-                f"{where} (CUSTOM): params[0]: {p1!r}, expected the id of a MAVLink command, 1 to {MAX_COMMAND}"
-            )
+            expected = f"the id of a MAVLink command, 1 to {MAX_COMMAND}"
+            raise MissionFileError(f"{where} (CUSTOM): params[0]: {p1!r}, expected {expected}")
         if command == DO_JUMP:
             if p2 not in row_of:
                 raise MissionFileError(
@@ -458,22 +470,41 @@ def _command_and_params(
     raise MissionFileError(f"{where}: mode: {item.mode.name} is the manager's own, expected 1 to 6")
 
 
+def _orbit_command(
+    item: MissionItem, loiter_radius: float
+) -> tuple[int, tuple[float, float, float, float]]:
+    radius, direction, turns, p4 = item.params.tolist()
+    signed = radius
+    if direction != 0.0:
+        signed = math.copysign(radius, direction)
+    elif radius == loiter_radius:
+        signed = 0.0
+
+    if not math.isinf(turns):
+        return LOITER_TURNS, (turns, 0.0, signed, p4)
+    if p4 != 0.0:
+        return DO_ORBIT, (signed, p4, 0.0, 0.0)
+    return LOITER_UNLIMITED, (0.0, 0.0, signed, 0.0)
+
+
 def mavlink_command(item: MissionItem) -> int | None:
-    """The MAVLink command that a CUSTOM item carries in its first parameter; None for any other
-    item.
-    """
+    """Return the MAVLink command of a CUSTOM item, its first parameter; None for other items."""
     number = float(item.params[0])
-    if (
-        item.mode is not MissionMode.CUSTOM
-        or not number.is_integer()
-        or not 1 <= number <= MAX_COMMAND
-    ):
-        return None
-    return int(number)
+    is_command = number.is_integer() and 1 <= number <= MAX_COMMAND
+    return int(number) if item.mode is MissionMode.CUSTOM and is_command else None
+
+
+def is_carried_out(command: int) -> bool:
+    """Return whether MissionRunner carries out a command as a CUSTOM item.
+
+    It ends the others of the navigation commands only when an external report says that they are
+    done.
+    """
+    return command > LAST_NAVIGATION or command in TIMED_COMMANDS
 
 
 def yaw_from_deg(yaw_deg: float) -> float:
-    """Radians wrapped to (-π, π]; NaN stays NaN."""
+    """Return radians wrapped to (-π, π]; NaN stays NaN."""
     return float(wrap_angle(math.radians(yaw_deg)))
 
 
@@ -491,7 +522,7 @@ _UNUSED_PARAMS: dict[int, tuple[int, ...]] = {
     LOITER_UNLIMITED: (0, 1, 3),
     DO_ORBIT: (2,),
 }
-"""indices of the parameters that have no place in an item of these commands"""
+"""Indices of the parameters that have no place in an item, by command."""
 
 _KINDS = {
     TAKEOFF: MissionMode.TAKEOFF,

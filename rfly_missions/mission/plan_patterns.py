@@ -1,7 +1,6 @@
-"""QGroundControl's .plan: its JSON values, checked; structure scans and landing patterns as simple
-items.
+"""QGroundControl's .plan: its JSON values, checked; structure scans and landings as simple items.
 
-A .plan says of these only how they are laid out. Keys: QGroundControl developer guide, "Plan File
+A .plan describes only the layout of these two. Keys: QGroundControl developer guide, "Plan File
 Format"; the items and their order: QGroundControl's StructureScanComplexItem and
 LandingComplexItem.
 """
@@ -27,23 +26,33 @@ from rfly_missions.mission.mavlink_items import (
 )
 
 SET_CAMERA_TRIGGER_DISTANCE = 206
+"""MAV_CMD_DO_SET_CAM_TRIGG_DIST."""
 IMAGE_STOP = 2001
+"""MAV_CMD_IMAGE_STOP_CAPTURE."""
 VIDEO_STOP = 2501
+"""MAV_CMD_VIDEO_STOP_CAPTURE."""
 ROI_NEXT_WAYPOINT_OFFSET = 196
+"""MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET."""
 ROI_NONE = 197
+"""MAV_CMD_DO_SET_ROI_NONE."""
 LANDINGS = {"fwLandingPattern": LAND, "vtolLandingPattern": VTOL_LAND}
+"""Commands of the landings, by complexItemType."""
 STRUCTURE_SCAN = "StructureScan"
+"""The complexItemType of a scan around a structure."""
 MAX_LAYERS = 1000
+"""Number of layers of a scan."""
 MAX_CORNERS = 1000
+"""Number of corners of a structure."""
 MAX_WAY_POINTS = 60_000
+"""Number of way-points of a scan."""
 MITRE_LIMIT = 4.0
-"""of the scan's distance: a sharp corner is cut there"""
+"""Longest mitre of a sharp corner, as a multiple of the scan's distance; it is cut there."""
 
 Item = dict[str, Any]
 
 
 def get_key(values: dict[str, Any], key: str, where: str) -> Any:
-    """The value of a key that must be there."""
+    """Return the value of a key that must be there."""
     if key not in values:
         raise MissionFileError(f"{where}: {key}: missing" if where else f"{key}: missing")
     return values[key]
@@ -53,34 +62,34 @@ def expect(values: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Refuse any other value of a key."""
     if key not in values:
         raise MissionFileError(f"{where}{key}: missing, expected {value!r}")
-    found = values[key]
-    if found != value or isinstance(found, bool):
-        raise MissionFileError(f"{where}{key}: {short(found)}, expected {value!r}")
+    actual = values[key]
+    if actual != value or isinstance(actual, bool):
+        raise MissionFileError(f"{where}{key}: {short(actual)}, expected {value!r}")
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:
-    """A JSON object."""
+    """Return a JSON object."""
     if not isinstance(value, dict):
         raise MissionFileError(f"{where}: {short(value)}, expected an object")
     return value
 
 
 def as_list(value: Any, where: str) -> list[Any]:
-    """A JSON list."""
+    """Return a JSON list."""
     if not isinstance(value, list):
         raise MissionFileError(f"{where}: {short(value)}, expected a list")
     return value
 
 
 def as_number(value: Any, where: str) -> float:
-    """A number of no odd size."""
+    """Return a number of a reasonable size."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
         raise MissionFileError(f"{where}: {short(value)}, expected a number")
     return float(value)
 
 
 def as_integer(value: Any, where: str, low: int, high: int) -> int:
-    """A whole number from low to high."""
+    """Return a whole number from low to high."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -94,14 +103,14 @@ def as_integer(value: Any, where: str, low: int, high: int) -> int:
 
 
 def as_boolean(value: Any, where: str) -> bool:
-    """true or false."""
+    """Return true or false."""
     if not isinstance(value, bool):
         raise MissionFileError(f"{where}: {short(value)}, expected true or false")
     return value
 
 
 def as_geo_position(value: Any, where: str) -> tuple[float, float]:
-    """[latitude, longitude] in degrees."""
+    """Return [latitude, longitude] in degrees."""
     numbers = [as_number(v, where) for v in as_list(value, where)]
     if len(numbers) != 2 or abs(numbers[0]) > 90.0 or abs(numbers[1]) > 180.0:
         raise MissionFileError(
@@ -111,16 +120,15 @@ def as_geo_position(value: Any, where: str) -> tuple[float, float]:
 
 
 def short(value: Any) -> str:
-    """Its repr, cut where it is long."""
+    """Return the repr of a value, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
 def items_of_pattern(entry: dict[str, Any], where: str) -> list[Item] | None:
-    """The simple items (command, frame, params) of a landing pattern or a structure scan; None for
-    anything else.
+    """Return the simple items (command, frame, params) of a landing pattern or a structure scan.
 
-    Raises MissionFileError that names the key.
+    None for any other pattern. Raises MissionFileError that names the key.
     """
     kind = entry.get("complexItemType")
     if kind == STRUCTURE_SCAN:
@@ -140,8 +148,9 @@ def _item(command: int, frame: int, *params: float | None) -> Item:
 
 
 def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> list[Item]:
-    """Start of landing, camera off, a circle down to the approach's altitude (or a way-point
-    there), landing.
+    """Return the start of landing, camera off, the approach and the landing.
+
+    The approach is a circle down to its altitude, or a way-point there.
     """
     relative = entry.get("altitudesAreRelative")
     if relative is None:  # version 1 has a flag for each
@@ -150,14 +159,15 @@ def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> li
             raise MissionFileError(
                 f"{where}: landAltitudeRelative: expected the value of loiterAltitudeRelative"
             )
-    frame = (
-        RELATIVE_FRAME if as_boolean(relative, f"{where}: altitudesAreRelative") else ABSOLUTE_FRAME
-    )
-    key = (
-        "landingApproachCoordinate" if "landingApproachCoordinate" in entry else "loiterCoordinate"
-    )
-    approach = _place(entry, key, where)
+    is_relative = as_boolean(relative, f"{where}: altitudesAreRelative")
+    frame = RELATIVE_FRAME if is_relative else ABSOLUTE_FRAME
+
+    # places
+    key = "landingApproachCoordinate"
+    approach = _place(entry, key if key in entry else "loiterCoordinate", where)
     land = _place(entry, "landCoordinate", where)
+
+    # camera off
     items = [_item(DO_LAND_START, MISSION_FRAME)]
     if entry.get("stopTakingPhotos"):
         items += [
@@ -166,14 +176,16 @@ def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> li
         ]
     if entry.get("stopVideoPhotos"):
         items.append(_item(VIDEO_STOP, MISSION_FRAME))
+
+    # approach
     if as_boolean(entry.get("useLoiterToAlt", True), f"{where}: useLoiterToAlt"):
         radius = as_number(get_key(entry, "loiterRadius", where), f"{where}: loiterRadius")
         clockwise = as_boolean(entry.get("loiterClockwise", True), f"{where}: loiterClockwise")
-        items.append(
-            _item(LOITER_TO_ALTITUDE, frame, 1, radius if clockwise else -radius, 0, 1, *approach)
-        )
+        signed_radius = radius if clockwise else -radius
+        items.append(_item(LOITER_TO_ALTITUDE, frame, 1, signed_radius, 0, 1, *approach))
     else:
         items.append(_item(WAYPOINT, frame, 0, 0, 0, None, *approach))
+
     return [*items, _item(land_command, frame, 0, 0, 0, 0, *land)]
 
 
@@ -190,11 +202,12 @@ def _place(entry: dict[str, Any], key: str, where: str) -> tuple[float, float, f
 
 
 def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
-    """In, round the structure once for each layer with the camera on, and out again."""
+    """Return the way in, round the structure once per layer with the camera on, and out again."""
 
     def number(values: dict[str, Any], key: str, default: float | None = None) -> float:
         return as_number(values.get(key, default), f"{where}: {key}")
 
+    # the camera
     camera = as_object(get_key(entry, "CameraCalc", where), f"{where}: CameraCalc")
     height = number(entry, "StructureHeight")
     entrance = number(entry, "EntranceAltitude", entry.get("Altitude", height))
@@ -206,6 +219,8 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
             f"{where}: AdjustedFootprintFrontal {footprint:g} m, DistanceToSurface {distance:g} m, "
             "expected a footprint above 0 and a distance of 0 to 10,000 m"
         )
+
+    # layers and corners
     layers = as_integer(get_key(entry, "Layers", where), f"{where}: Layers", 1, MAX_LAYERS)
     from_top = as_boolean(entry.get("StartFromTop", False), f"{where}: StartFromTop")
     corners = _flight_polygon(
@@ -213,26 +228,19 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
     )
     if layers * len(corners) > MAX_WAY_POINTS:
         raise MissionFileError(
-            f"{where}: {layers} layers of {len(corners)} corners, allowed: {MAX_WAY_POINTS:,} in all"
+            f"{where}: {layers} layers of {len(corners)} corners, "
+            f"allowed: {MAX_WAY_POINTS:,} in all"
         )
-    first, step = (
-        (height, -footprint) if from_top else (number(entry, "ScanBottomAlt", 0.0), footprint)
-    )
+    first = height if from_top else number(entry, "ScanBottomAlt", 0.0)
+    step = -footprint if from_top else footprint
+
+    # in
     door = _item(WAYPOINT, RELATIVE_FRAME, 0, 0, 0, None, *corners[0], entrance)
-    items = [
-        door,
-        _item(
-            ROI_NEXT_WAYPOINT_OFFSET,
-            MISSION_FRAME,
-            0,
-            0,
-            0,
-            0,
-            number(entry, "GimbalPitch", 0.0),
-            0,
-            90,
-        ),
-    ]
+    pitch = number(entry, "GimbalPitch", 0.0)
+    look = _item(ROI_NEXT_WAYPOINT_OFFSET, MISSION_FRAME, 0, 0, 0, 0, pitch, 0, 90)
+    items = [door, look]
+
+    # round
     for layer in range(layers):
         altitude = first + (layer + 0.5) * step
         ring = [
@@ -241,13 +249,13 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
         ]
         trigger = [_item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME, along, 0, 1)]
         items += [ring[0], *trigger, *ring[1:], _item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME)]
+
+    # out
     return [*items, _item(ROI_NONE, MISSION_FRAME), dict(door)]
 
 
 def _flight_polygon(polygon: list[Any], distance: float, where: str) -> list[list[float]]:
-    """Latitude and longitude of corners around a polygon, its edges moved outwards by a distance
-    (m).
-    """
+    """Return latitude and longitude of corners around a polygon, a distance (m) outside."""
     if not 3 <= len(polygon) <= MAX_CORNERS:
         raise MissionFileError(
             f"{where}: polygon: {len(polygon)} corners, expected 3 to {MAX_CORNERS}"
@@ -255,25 +263,23 @@ def _flight_polygon(polygon: list[Any], distance: float, where: str) -> list[lis
     places = [
         as_geo_position(value, f"{where}: polygon[{index}]") for index, value in enumerate(polygon)
     ]
+
     origin = (*places[0], 0.0)
     points = geodetic_to_ned([(*place, 0.0) for place in places], origin)[:, :2]
     outside = moved_outwards(points, distance, where)
-    return ned_to_geodetic(np.column_stack([outside, np.zeros(len(outside))]), origin)[
-        :, :2
-    ].tolist()
+    heights = np.zeros(len(outside))
+    return ned_to_geodetic(np.column_stack([outside, heights]), origin)[:, :2].tolist()
 
 
 def moved_outwards(points: Floats, distance: float, where: str = "polygon") -> Floats:
-    """(n, 2) corners of a polygon (n, 2) whose edges are moved outwards by a distance, in the order
-    given.
-    """
+    """Return the corners (n, 2) of a polygon (n, 2), its edges moved outwards by a distance."""
     edges = np.roll(points, -1, axis=0) - points
     lengths = np.linalg.norm(edges, axis=1, keepdims=True)
-    area = float(
-        np.sum(points[:, 0] * np.roll(points[:, 1], -1) - np.roll(points[:, 0], -1) * points[:, 1])
-    )
+    following = np.roll(points, -1, axis=0)
+    area = float(np.sum(points[:, 0] * following[:, 1] - following[:, 0] * points[:, 1]))
     if not (lengths > 1e-6).all() or abs(area) < 1e-6:
         raise MissionFileError(f"{where}: polygon: two corners in one place, or no area")
+
     outward = np.column_stack([edges[:, 1], -edges[:, 0]]) / lengths * np.sign(area)
     before = np.roll(outward, 1, axis=0)
     bisector = outward + before

@@ -1,4 +1,4 @@
-"""mavlink_node: vehicles of mission_node as MAVLink systems. A thin shell around MavlinkEndpoint."""
+"""mavlink_node: vehicles of mission_node as MAVLink systems, around a MavlinkEndpoint."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.entities import VEHICLE_NAME
 
 PERIOD_S = 0.01
-"""of wall time between two looks at the socket"""
+"""Wall time between two readings of the socket, s."""
 MOST_DATAGRAMS = 200
-"""in one look; more wait in the system's buffer, or are dropped there"""
+"""Number of datagrams in one reading; more wait in the system's buffer, or are dropped there."""
 MOST_BYTES = 2048
+"""Size of the largest datagram, bytes."""
 
 
 class MavlinkNode(Node):
@@ -39,32 +40,32 @@ class MavlinkNode(Node):
 
     def __init__(self) -> None:
         super().__init__("mavlink_node")
-        given = declare_parameters(self, MavlinkParameters)
+        params = declare_parameters(self, MavlinkParameters)
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._place_problem = ""
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
-        logs = LogFolder(
-            Path(given.log_folder).expanduser() if given.log_folder else None, given.erase_logs
-        )
-        targets = [_address(text) for text in given.targets]
-        self._endpoint = MavlinkEndpoint(targets, _key(given.signing_file), logs)
+        log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
+        logs = LogFolder(log_folder, params.erase_logs)
+        targets = [_address(text) for text in params.targets]
+        self._endpoint = MavlinkEndpoint(targets, _key(params.signing_file), logs)
+
         frames = Frames(self)
         self._vehicles: list[MavlinkVehicleTopics] = []
-        self._socket = _bound_socket(given.bind, given.port)
-        self._where = f"udp {given.bind}:{self._socket.getsockname()[1]}"
+        self._socket = _bound_socket(params.bind, params.port)
+        self._where = f"udp {params.bind}:{self._socket.getsockname()[1]}"
         self._diagnostics.hardware_id = self._where
-        for index, name in enumerate(given.vehicles):
+        for index, name in enumerate(params.vehicles):
             self._vehicles.append(self._vehicle(name, index, frames))
+
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._timer = self.create_timer(
             PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
-        listed = (
-            ", ".join(f"{each.vehicle.system_id} {each.name}" for each in self._vehicles)
-            or "no vehicles"
-        )
-        others = f" and sending to {', '.join(given.targets)}" if given.targets else ""
+
+        names = [f"{each.vehicle.system_id} {each.name}" for each in self._vehicles]
+        listed = ", ".join(names) or "no vehicles"
+        others = f" and sending to {', '.join(params.targets)}" if params.targets else ""
         self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
 
     def _vehicle(self, name: str, index: int, frames: Frames) -> MavlinkVehicleTopics:
@@ -72,38 +73,41 @@ class MavlinkNode(Node):
             raise ConfigError(
                 f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _"
             )
-        given = declare_parameters(
+
+        params = declare_parameters(
             self, MavlinkVehicleParameters, prefix=f"{name}.", defaults={"system_id": index + 1}
         )
-        if given.system_id in self._endpoint.vehicles:
+        if params.system_id in self._endpoint.vehicles:
             raise ConfigError(
-                f"parameter {name}.system_id: {given.system_id} belongs to two vehicles"
+                f"parameter {name}.system_id: {params.system_id} belongs to two vehicles"
             )
+
         values = Tunables()
         try:
-            set_values(values, given.parameters)
+            set_values(values, params.parameters)
         except ConfigError as error:
             raise ConfigError(f"parameter {name}.parameters: {error}") from None
-        controller = given.controller if given.uav_type == "land-air" else ""
-        made = MavlinkVehicleTopics(
+
+        controller = params.controller if params.uav_type == "land-air" else ""
+        topics = MavlinkVehicleTopics(
             self,
             name,
             self._endpoint,
-            given.system_id,
-            given.uav_type,
+            params.system_id,
+            params.uav_type,
             values,
             frames,
             self._diagnostics,
             controller,
         )
-        made.vehicle.gimbal.limits = (
-            math.radians(given.gimbal_min_pitch),
-            math.radians(given.gimbal_max_pitch),
+        topics.vehicle.gimbal.limits = (
+            math.radians(params.gimbal_min_pitch),
+            math.radians(params.gimbal_max_pitch),
         )
-        return made
+        return topics
 
     def destroy_node(self) -> None:
-        """Close the socket, and take the actions off the graph first."""
+        """Close the socket; take the actions off the graph first."""
         self._socket.close()
         for each in self._vehicles:
             each.destroy()
@@ -124,9 +128,7 @@ class MavlinkNode(Node):
         for address, data in self._endpoint.datagrams():
             try:
                 self._socket.sendto(data, address)
-            except (
-                OSError
-            ):  # nobody listens there, or the network is away: the next one may get through
+            except OSError:  # no listener, or the network is away: the next one may get through
                 self._diagnostics.count("not_sent")
 
     def _receive(self, wall: float) -> None:
@@ -135,7 +137,7 @@ class MavlinkNode(Node):
                 data, sender = self._socket.recvfrom(MOST_BYTES)
             except BlockingIOError:
                 return
-            except OSError:  # by the loopback's answer that nobody listens where we have sent to
+            except OSError:  # the loopback's answer that an address has no listener
                 continue
             self._endpoint.receive(data, sender, wall)
 
@@ -143,6 +145,7 @@ class MavlinkNode(Node):
         silent = [each.name for each in self._vehicles if each.silence_s > SILENCE_S]
         alone = [each.name for each in self._vehicles if each.problem()]
         peers = ", ".join(f"{host}:{port}" for host, port in self._endpoint.peers)
+
         self._diagnostics.set_first(
             [
                 (not self._vehicles, OK, "no vehicles: parameter vehicles is empty"),
@@ -173,20 +176,21 @@ def _address(text: str) -> Address:
 
 
 def _bound_socket(bind: str, port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        made.bind((bind, port))
+        udp_socket.bind((bind, port))
     except OSError as error:
-        made.close()
+        udp_socket.close()
         raise ConfigError(
             f"parameters bind and port: udp {bind}:{port}: {error.strerror or error}"
         ) from None
-    made.setblocking(False)
-    return made
+
+    udp_socket.setblocking(False)
+    return udp_socket
 
 
 def _key(file: str) -> bytes:
-    """Of the passphrase in a file, without the end of its line; b"" where no file is named."""
+    """Return the key of the passphrase in a file, without its end of line; b"" for no file."""
     if not file:
         return b""
     try:

@@ -1,5 +1,6 @@
-"""One vehicle of mavlink_node: mission_node's interfaces as the `Pilot` of a MavlinkVehicle,
-feedback, gains.
+"""One vehicle of mavlink_node: mission_node's interfaces as the `RemotePilot` of a MavlinkVehicle.
+
+Feedback and the gains of a controller go the other way.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_missions.mavlink.endpoint import MavlinkEndpoint
-from rfly_missions.mavlink.flight import Quaternion
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
+from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
@@ -38,13 +39,19 @@ from rfly_missions.ros.mission_msgs import NO_POSE, item_to_msg, ned_to_point, p
 from rfly_terrain.height_map.height_map import HeightMap
 
 PERIOD_S = 1.0
+"""Time between two readings of the gains, s."""
 PATIENCE_S = 5.0
-"""between two looks at the values; after which an answer is not waited for any more"""
+"""Time, s, after which an answer is no longer awaited."""
+BATTERY_PERIOD_S = 1.0
+"""Time between two messages about the battery, s."""
+WORLD = "map"
+"""Frame of everything that is published."""
 
 
 class ControllerGainsClient:
-    """Keeps a `ControllerGains` as the node `controller` has them: whoever changes one, `update`
-    finds it.
+    """The gains of the node `controller`, kept in a `ControllerGains`.
+
+    `update` finds changes by other clients.
     """
 
     def __init__(self, node: Node, controller: str, gains: ControllerGains) -> None:
@@ -54,31 +61,34 @@ class ControllerGainsClient:
         self._get = node.create_client(GetParameters, f"{controller}/get_parameters")
         self._set = node.create_client(SetParameters, f"{controller}/set_parameters")
         self._names = list(GAIN_NAMES.values())
-        self._asked_at = -math.inf
+        self._requested_at = -math.inf
         self._waits = False
 
     def update(self, wall: float) -> None:
-        """Look at them again where that is due; steady wall time."""
-        if wall - self._asked_at < (PATIENCE_S if self._waits else PERIOD_S):
+        """Read the gains again if that is due; steady wall time, s."""
+        if wall - self._requested_at < (PATIENCE_S if self._waits else PERIOD_S):
             return
-        self._asked_at = wall
+        self._requested_at = wall
+
         if not all(client.service_is_ready() for client in (self._describe, self._get, self._set)):
             self._gains.forget()
             return
+
         self._waits = True
+        answer: Any
         if not self._gains.ranges:
-            asked: Any = self._describe.call_async(DescribeParameters.Request(names=self._names))
-            asked.add_done_callback(self._on_described)
+            answer = self._describe.call_async(DescribeParameters.Request(names=self._names))
+            answer.add_done_callback(self._on_described)
         else:
-            asked = self._get.call_async(GetParameters.Request(names=self._names))
-            asked.add_done_callback(self._on_values)
+            answer = self._get.call_async(GetParameters.Request(names=self._names))
+            answer.add_done_callback(self._on_values)
 
     def _on_described(self, future: Any) -> None:
         # the values follow at once
         self._waits = False
-        self._asked_at = -math.inf
-        for name, about in zip(GAIN_NAMES, future.result().descriptors, strict=False):
-            for span in about.floating_point_range:
+        self._requested_at = -math.inf
+        for name, descriptor in zip(GAIN_NAMES, future.result().descriptors, strict=False):
+            for span in descriptor.floating_point_range:
                 self._gains.ranges[name] = span.from_value, span.to_value
 
     def _on_values(self, future: Any) -> None:
@@ -88,9 +98,11 @@ class ControllerGainsClient:
                 self._gains.values[name] = value.double_value
 
     def _ask(self, name: str, value: float, done: Callable[[str], None]) -> None:
-        """Have one set; `done` is told why it was refused, or ""."""
-        wanted = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-        request = SetParameters.Request(parameters=[Parameter(name=GAIN_NAMES[name], value=wanted)])
+        """Set a gain; `done` receives the reason of a refusal, or ""."""
+        parameter_value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+        request = SetParameters.Request(
+            parameters=[Parameter(name=GAIN_NAMES[name], value=parameter_value)]
+        )
 
         def on_set(future: Any) -> None:
             (result,) = future.result().results
@@ -101,14 +113,8 @@ class ControllerGainsClient:
         self._set.call_async(request).add_done_callback(on_set)
 
 
-WORLD = "map"
-BATTERY_PERIOD_S = 1.0
-
-
 class MavlinkVehicleTopics:
-    """Flies by the action `<name>/execute_mission` and the topic `<name>/mission_command`; a
-    `Pilot`.
-    """
+    """A `RemotePilot` that flies by `<name>/execute_mission` and `<name>/mission_command`."""
 
     def __init__(
         self,
@@ -122,25 +128,32 @@ class MavlinkVehicleTopics:
         diagnostics: Diagnostics,
         controller: str = "",
     ) -> None:
-        """`controller`: node in the vehicle's namespace whose gains are parameters; "": none."""
+        """Start; `controller`: node in the vehicle's namespace whose gains are parameters; "":
+        none.
+        """
         self._node = node
         self.name = name
         self._frames = frames
         self._diagnostics = diagnostics
         self._terrain: HeightMap | None = None
         self._heard_at = -math.inf
-        self._told_battery_at = -math.inf
+        self._battery_sent_at = -math.inf
         self._goals = 0
+
+        # requests
         self._client = ActionClient(node, ExecuteMission, f"{name}/execute_mission")
         self._commands = publisher(node, UInt8, f"{name}/mission_command", COMMANDS)
         self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS)
         self._attitudes = publisher(node, AttitudeTarget, f"{name}/cmd/attitude", COMMANDS)
         self._gimbal = publisher(node, Float64, f"{name}/gimbal/cmd", COMMANDS)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
+
         self.vehicle = endpoint.add(system_id, uav_type, self, values)
         self._gains: ControllerGainsClient | None = None
         if controller:
             self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)
+
+        # reports
         subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
         subscription(
             node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED
@@ -151,14 +164,14 @@ class MavlinkVehicleTopics:
         """Take the action's client off the graph."""
         self._client.destroy()
 
-    # --- what is told of it
+    # --- reports of the vehicle
 
     def take_terrain(self, terrain: HeightMap, origin: GeoPoint) -> None:
-        """The ground, and where it lies."""
+        """Take the ground, and the place of its origin."""
         self._terrain = terrain
-        world = self.vehicle.flight.world
-        world.origin = origin
-        world.altitude = terrain_altitude(terrain, origin)
+        situation = self.vehicle.flight.situation
+        situation.origin = origin
+        situation.altitude = terrain_altitude(terrain, origin)
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds
@@ -168,38 +181,40 @@ class MavlinkVehicleTopics:
             self._diagnostics.count("poses_without_a_frame")
             self._node.get_logger().warning(f"{self.name}/pose: {error}", throttle_duration_sec=5.0)
             return
-        found = pose_to_ned_euler(message.pose, frame)
-        if found is None:
+
+        ned = pose_to_ned_euler(message.pose, frame)
+        if ned is None:
             self._diagnostics.count("refused_poses")
             self._node.get_logger().warning(
                 f"{self.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0
             )
             return
+
         self._heard_at = time.monotonic()
         flight = self.vehicle.flight
-        flight.pose.take(stamp_ns * 1e-9, *found)
+        flight.pose.take(stamp_ns * 1e-9, *ned)
         if self._terrain is not None:
-            flight.world.ground = float(self._terrain.altitude_ned(*found[0][:2]))
+            flight.situation.ground = float(self._terrain.altitude_ned(*ned[0][:2]))
 
     def _on_mission_params(self, message: MissionParams) -> None:
         if message.current.mode <= max(MissionMode):
-            self.vehicle.flight.world.shown = MissionMode(message.current.mode)
+            self.vehicle.flight.situation.shown = MissionMode(message.current.mode)
 
     def _on_mode(self, message: String) -> None:
-        self.vehicle.flight.world.mode = message.data.strip().upper()
+        self.vehicle.flight.situation.mode = message.data.strip().upper()
 
     @property
     def silence_s(self) -> float:
-        """Of wall time since the last pose."""
+        """Wall time since the last pose, s."""
         return time.monotonic() - self._heard_at
 
     def update(self, wall: float) -> None:
-        """Before a tick: what changes by itself."""
-        self.vehicle.flight.world.silence = self.silence_s
+        """Prepare a tick: time without a pose, gains, battery."""
+        self.vehicle.flight.situation.silence = self.silence_s
         if self._gains is not None:
             self._gains.update(wall)
-        if wall - self._told_battery_at >= BATTERY_PERIOD_S:
-            self._told_battery_at = wall
+        if wall - self._battery_sent_at >= BATTERY_PERIOD_S:
+            self._battery_sent_at = wall
             self._publish_battery()
 
     def _publish_battery(self) -> None:
@@ -219,29 +234,30 @@ class MavlinkVehicleTopics:
             present=True,
             cell_voltage=[battery.voltage / cells] * cells,
         )
+
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._battery.publish(message)
 
-    # --- a Pilot
+    # --- the RemotePilot
 
     def problem(self) -> str:
-        """Whether mission_node is there."""
+        """Return why mission_node cannot take requests; "" if it can."""
         return "" if self._client.server_is_ready() else "mission_node does not answer"
 
     def command(self, command: MissionCommand) -> None:
-        """By the topic."""
+        """Publish a command."""
         self._commands.publish(UInt8(data=int(command)))
 
     def request_mode(self, word: str) -> None:
-        """By the topic."""
+        """Publish a request of a mode."""
         self._requests.publish(String(data=word))
 
     def takes_attitudes(self) -> bool:
-        """Whether a flight controller listens."""
+        """Return whether a flight controller listens."""
         return self._attitudes.get_subscription_count() > 0
 
     def turn(self, attitude: Quaternion, thrust: float) -> None:
-        """By the topic."""
+        """Publish an attitude."""
         x, y, z, w = quat_ned_frd_to_enu_flu(attitude).tolist()
         message = AttitudeTarget(orientation=QuaternionMsg(x=x, y=y, z=z, w=w), thrust=thrust)
         message.header.frame_id = WORLD
@@ -249,7 +265,7 @@ class MavlinkVehicleTopics:
         self._attitudes.publish(message)
 
     def gimbal_pitch(self) -> float | None:
-        """From /tf, where positive looks down."""
+        """Return the joint's pitch from /tf, where positive looks down."""
         if not self._gimbal.get_subscription_count():
             return None
         try:
@@ -259,11 +275,11 @@ class MavlinkVehicleTopics:
         return 0.0 - float(quat_to_euler(link.quat_xyzw)[1])
 
     def point_gimbal(self, pitch: float) -> None:
-        """By the topic, where positive looks down."""
+        """Publish a pitch, where positive looks down."""
         self._gimbal.publish(Float64(data=0.0 - pitch))
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
-        """As a goal of the action; it replaces the one before."""
+        """Send a plan as a goal of the action; it replaces the one before."""
         self._goals += 1
         number = self._goals
         goal = ExecuteMission.Goal(

@@ -1,5 +1,6 @@
-"""Mission items, poses and commands as ROS messages, in either world frame; the mission side is NED
-throughout.
+"""Mission items, poses and commands as ROS messages, in either world frame.
+
+The mission side is NED throughout.
 """
 
 from __future__ import annotations
@@ -27,28 +28,32 @@ from rfly_missions.mission.items import MissionItem, MissionMode, MissionParams
 from rfly_terrain.ros.plan_msgs import pose_messages
 
 FARTHEST = 1e8
-"""m from the origin, twice around the Earth: what is beyond it is no position"""
+"""Distance from the origin, m, twice around the Earth: a position beyond it is refused."""
 NO_POSE = f"not finite, no unit quaternion, or beyond {FARTHEST:g} m"
+"""Reasons of a refused pose."""
 
 
 def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
-    """`axes`: enu or ned, those of the carrying message's frame. Raises ValueError as MissionItem
-    does.
+    """Return the item of a message; raise ValueError as MissionItem does.
+
+    `axes`: enu or ned, those of the carrying message's frame.
     """
     position = point_to_ned(message.position, axes)
     params = np.array(message.params, dtype=float)
     if axes == "enu" and message.mode == MissionMode.WAYPOINT:
         params[0] = yaw_ned_to_enu(params[0])
-    return MissionItem(
-        MissionMode(message.mode) if message.mode <= 7 else message.mode, np.array(position), params
-    )
+    is_known = message.mode <= max(MissionMode)
+    mode = MissionMode(message.mode) if is_known else message.mode
+    return MissionItem(mode, np.array(position), params)
 
 
 def item_to_msg(
     item: MissionItem, axes: str, *, params_hold_a_course: bool = False
 ) -> MissionItemMsg:
-    """`params_hold_a_course`: the first parameter is the course of a line to a way-point, whatever
-    the mode.
+    """Return the message of an item.
+
+    `params_hold_a_course`: the first parameter is the course of a line to a way-point, whatever the
+    mode.
     """
     params = np.array(item.params)
     if axes == "enu" and (item.mode is MissionMode.WAYPOINT or params_hold_a_course):
@@ -61,11 +66,11 @@ def item_to_msg(
 def params_to_msg(
     params: MissionParams, axes: str, frame_id: str, stamp_ns: int
 ) -> MissionParamsMsg:
-    """Current and previous item."""
-    current = item_to_msg(params.current, axes)
-    line = params.current.mode is MissionMode.WAYPOINT
+    """Return the message of the current and the previous item."""
+    leads_to_waypoint = params.current.mode is MissionMode.WAYPOINT
     message = MissionParamsMsg(
-        current=current, previous=item_to_msg(params.previous, axes, params_hold_a_course=line)
+        current=item_to_msg(params.current, axes),
+        previous=item_to_msg(params.previous, axes, params_hold_a_course=leads_to_waypoint),
     )
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)
@@ -73,40 +78,43 @@ def params_to_msg(
 
 
 def point_to_ned(point: Point, axes: str) -> tuple[float, float, float]:
-    """A point given in ENU or NED axes, as NED."""
+    """Return a point in ENU or NED axes as NED."""
     values = np.array([point.x, point.y, point.z])
     north, east, down = (enu_to_ned(values) if axes == "enu" else values).tolist()
     return north, east, down
 
 
 def ned_to_point(position: Any, axes: str) -> Point:
-    """An NED position in ENU or NED axes."""
+    """Return an NED position as a point in ENU or NED axes."""
     x, y, z = (ned_to_enu(position) if axes == "enu" else np.asarray(position)).tolist()
     return Point(x=x, y=y, z=z)
 
 
 def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, float] | None:
-    """x, y, z (NED) and heading of a geometry_msgs/Pose of base_link; None as for
-    `pose_to_ned_euler`.
+    """Return x, y, z (NED) and heading of a geometry_msgs/Pose of base_link.
+
+    None as for `pose_to_ned_euler`.
     """
-    found = pose_to_ned_euler(pose, frame)
-    if found is None:
+    ned = pose_to_ned_euler(pose, frame)
+    if ned is None:
         return None
-    (north, east, down), (_, _, yaw) = found
+    (north, east, down), (_, _, yaw) = ned
     return north, east, down, float(math.remainder(yaw, 2 * math.pi))
 
 
 def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] | None:
-    """Position (NED) and roll, pitch, yaw of a geometry_msgs/Pose of base_link.
+    """Return position (NED) and roll, pitch, yaw of a geometry_msgs/Pose of base_link.
 
-    None where it is no pose: not finite, no unit quaternion, or beyond `FARTHEST`.
+    None for a pose that is not finite, has no unit quaternion, or lies beyond `FARTHEST`.
     """
     p = pose.position
     q = pose.orientation
     numbers = np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
+
     norm = float(np.linalg.norm(numbers[3:]))
     if not np.isfinite(numbers).all() or abs(norm - 1.0) > 1e-3:
         return None
+
     position = frame.points_to_enu(numbers[:3])
     if not np.abs(position).max() <= FARTHEST:
         return None
@@ -116,7 +124,7 @@ def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] |
 
 
 def follower_to_pose(follower: Follower, axes: str, frame_id: str, stamp_ns: int) -> PoseStamped:
-    """Where a vehicle of somebody else is to be now, in a frame of these axes (enu or ned)."""
+    """Return the pose at which an external vehicle is to be now, in a frame of enu or ned axes."""
     convert = pose_ned_euler_to_enu if axes == "enu" else pose_ned_euler_to_ned
     position, quat = convert(follower.position, follower.euler)
     return pose_messages(np.array([position]), np.array([quat]), frame_id, stamp_ns)[0]

@@ -32,58 +32,66 @@ from rfly_trajectory.ros.node_parameters import FIRST_ID
 from rfly_trajectory.ros.vehicle_topics import states_to_poses, states_to_transforms
 
 TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
-"""RflySim3D's vehicle types"""
+"""RflySim3D's vehicle types, by kind of vehicle."""
 START_SPACING = 10.0
-"""m along east between vehicles that have no start given"""
+"""Distance along east between vehicles without a start, m."""
 MAX_VEHICLES = 100
+"""Number of vehicles of one node."""
 
 
 class MissionNode(Node):
-    """Runs the missions of its vehicles; simulated ones appear as soon as a terrain is known."""
+    """The missions of several vehicles; simulated ones appear as soon as a terrain is known."""
 
     def __init__(self) -> None:
         super().__init__("mission_node")
-        given = declare_parameters(self, MissionParameters)
-        self._given = given
-        names = given.vehicles
+        params = declare_parameters(self, MissionParameters)
+        names = params.vehicles
+        self._params = params
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "missions", "", self._update_diagnostics)
         frames = Frames(self)
+
         self._last_ns: int | None = None
         self._clock_watch = ClockWatch(self)
+
+        # vehicles
         if len(names) > MAX_VEHICLES:
             raise ConfigError(
                 f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node"
             )
         check_unique("parameter vehicles", names)
         settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
-        check_unique("parameter <name>.id", [each.given.id for each in settings])
+        check_unique("parameter <name>.id", [each.params.id for each in settings])
         self._vehicles = [
-            MissionVehicle(self, each, self._given, frames, self._diagnostics) for each in settings
+            MissionVehicle(self, each, self._params, frames, self._diagnostics) for each in settings
         ]
+
+        # outputs of simulated vehicles
         self._states = (
             publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
-            if given.simulate
+            if params.simulate
             else None
         )
         self._poses = (
             [publisher(self, PoseStamped, f"{n}/pose", STATE_OUT) for n in names]
-            if given.simulate
+            if params.simulate
             else []
         )
-        self._tf = publisher(self, TFMessage, "/tf", TF) if given.simulate else None
-        self._markers = FleetMarkers(self, given.marker_scale) if given.simulate else None
+        self._tf = publisher(self, TFMessage, "/tf", TF) if params.simulate else None
+        self._markers = FleetMarkers(self, params.marker_scale) if params.simulate else None
+
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
-        self._timer = self.create_timer(1.0 / given.rate, self._tick)
-        listed = [f"{each.name} ({each.given.uav_type})" for each in settings] or [
-            "no vehicles (parameter vehicles)"
-        ]
-        waits = "; waiting for terrain_map" if given.simulate else ""
-        self.get_logger().info(f"{', '.join(listed)} at {given.rate:g} Hz{waits}")
-        if names and given.simulate:
-            _warm_up()  # last: the node is seen by others meanwhile
+        self._timer = self.create_timer(1.0 / params.rate, self._tick)
+
+        listed = [f"{each.name} ({each.params.uav_type})" for each in settings]
+        if not listed:
+            listed = ["no vehicles (parameter vehicles)"]
+        waits = "; waiting for terrain_map" if params.simulate else ""
+        self.get_logger().info(f"{', '.join(listed)} at {params.rate:g} Hz{waits}")
+        if names and params.simulate:
+            _warm_up()  # last: meanwhile other nodes discover this one
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
         if not VEHICLE_NAME.fullmatch(name):
@@ -91,12 +99,14 @@ class MissionNode(Node):
                 f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter"
             )
         defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
-        given = declare_parameters(
+        params = declare_parameters(
             self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults
         )
-        start = given.start
-        home = given.home
-        enu = self._given.axes == "enu"
+
+        # start and home, as they are given
+        start = params.start
+        home = params.home
+        enu = self._params.axes == "enu"
         if not start:
             start = [START_SPACING * index, 0.0, 0.0] if enu else [0.0, START_SPACING * index, 0.0]
         for key, numbers, expected in (
@@ -105,12 +115,13 @@ class MissionNode(Node):
         ):
             if len(numbers) != 3 or not np.isfinite(numbers).all():
                 raise ConfigError(f"parameter {name}.{key}: {list(numbers)}, expected {expected}")
+
         x, y, yaw = start
-        at = (y, x, float(yaw_ned_to_enu(yaw))) if enu else (x, y, yaw)
-        home_ned: Any = (
-            tuple((enu_to_ned(home) if enu else np.array(home)).tolist()) if home else None
-        )
-        return VehicleSettings(name, given, at, home_ned)
+        start_ned = (y, x, float(yaw_ned_to_enu(yaw))) if enu else (x, y, yaw)
+        home_ned: Any = None
+        if home:
+            home_ned = tuple((enu_to_ned(home) if enu else np.array(home)).tolist())
+        return VehicleSettings(name, params, start_ned, home_ned)
 
     def destroy_node(self) -> None:
         """Take the actions off the graph first."""
@@ -120,17 +131,18 @@ class MissionNode(Node):
 
     def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
         self._diagnostics.hardware_id = terrain.name
-        ground = Ground(
-            terrain, self._given.min_height
-        )  # shared: what one has found out about it, all know
+        ground = Ground(terrain, self._params.min_height)  # shared, with its surfaces
+
         for vehicle in self._vehicles:
             vehicle.take_terrain(terrain, ground, geo_origin)
+
         if self._markers is not None:
             shown = [
-                ShownVehicle(v.settings.name, v.settings.given.id, v.settings.given.type)
+                ShownVehicle(v.settings.name, v.settings.params.id, v.settings.params.type)
                 for v in self._vehicles
             ]
             self._markers.show(lambda: (shown, ()))
+
         self.get_logger().info(f"flying over map {terrain.name!r}")
         self._update_diagnostics()
 
@@ -145,6 +157,7 @@ class MissionNode(Node):
                 vehicle.forget_time()
         if last is None or now <= last:
             return
+
         for vehicle in self._vehicles:
             vehicle.tick((now - last) * 1e-9, now)
         if self._states is not None:
@@ -154,10 +167,11 @@ class MissionNode(Node):
         flying = [(v.settings, v.follower) for v in self._vehicles if v.follower is not None]
         if not flying or self._states is None or self._tf is None:
             return
+
         poses = [pose_ned_euler_to_enu(follower.position, follower.euler) for _, follower in flying]
         states = VehicleStates(
-            id=np.array([settings.given.id for settings, _ in flying]),
-            vehicle_type=np.array([settings.given.type for settings, _ in flying]),
+            id=np.array([settings.params.id for settings, _ in flying]),
+            vehicle_type=np.array([settings.params.type for settings, _ in flying]),
             position=np.array([position for position, _ in poses]),
             orientation=np.array([quat for _, quat in poses]),
             velocity=np.array(
@@ -166,8 +180,9 @@ class MissionNode(Node):
             source=self._source,
             stamp_ns=now,
         )
-        if self._given.axes == "ned":
-            states = states_in_ned(states, self._given.frame_id)
+
+        if self._params.axes == "ned":
+            states = states_in_ned(states, self._params.frame_id)
         self._states.publish(states_to_msg(states))
         self._tf.publish(states_to_transforms(states, [settings.name for settings, _ in flying]))
         for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
@@ -179,6 +194,7 @@ class MissionNode(Node):
         breached = []
         unseen = []
         silent = []
+
         for vehicle in self._vehicles:
             name = vehicle.settings.name
             state = vehicle.state
@@ -191,10 +207,12 @@ class MissionNode(Node):
             values[name] = (
                 f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
             )
+
             if state.breach:
                 breached.append(f"{name}: {state.breach} was breached")
+
         clock_problem = self._clock_watch.problem
-        no_terrain = self._given.simulate and self._ground.terrain is None
+        no_terrain = self._params.simulate and self._ground.terrain is None
         self._diagnostics.set_first(
             [
                 (self._ground.problem, ERROR, self._ground.problem),
@@ -211,7 +229,7 @@ class MissionNode(Node):
 
 
 def _warm_up() -> None:
-    """One look ahead over the ground: kernels are loaded now, not in the middle of a flight."""
+    """Look once ahead over ground: kernels are loaded now, not in the middle of a flight."""
     flat = HeightMap(
         np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
     )

@@ -20,11 +20,11 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
-from rfly_missions.execution.runner import GROUND_MODES, MissionRunner, RunnerState
-from rfly_missions.execution.vehicles import AIRBORNE_HEIGHT, make_follower
+from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.land_air import mode_request
 from rfly_missions.followers.multirotor import Follower
+from rfly_missions.followers.vehicle_kinds import AIRBORNE_HEIGHT, GROUND_MODES, make_follower
 from rfly_missions.mission.files import Mission
 from rfly_missions.mission.geofence import Geofence
 from rfly_missions.mission.items import MissionCommand, MissionItem, command_of
@@ -34,28 +34,31 @@ from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleP
 from rfly_terrain.height_map.height_map import HeightMap
 
 MAX_STEP_S = 0.1
-"""a longer time is made in several steps"""
+"""Longest step of a runner, s; a longer time is made in several steps."""
 MAX_STEPS = 20
+"""Number of steps in one tick."""
 MODE_PERIOD_S = 1.0
-"""a mode that a vehicle does not take is asked for again"""
+"""Time, s, after which a mode that a vehicle has not taken is requested again."""
 SILENCE_S = 2.0
-"""without a pose: worth a diagnostic"""
+"""Time without a pose, s, that is worth a diagnostic."""
 Pose = tuple[float, float, float, float]
+"""x, y, z (NED, m), heading (rad)."""
 
 
 @dataclass(frozen=True)
 class VehicleSettings:
-    """Of one vehicle; positions NED."""
+    """Settings of one vehicle; positions are NED."""
 
     name: str
-    given: MissionVehicleParameters
+    params: MissionVehicleParameters
     start: tuple[float, float, float]
-    """north, east, heading: where a simulated one stands at first"""
+    """North, east, heading at which a simulated vehicle stands at first."""
     home: tuple[float, float, float] | None
+    """NED, m; None: not set."""
 
 
 class MissionVehicle:
-    """Takes goals and commands, and carries on at each `tick`."""
+    """One vehicle: it takes goals and commands, and carries on at each `tick`."""
 
     def __init__(
         self,
@@ -71,35 +74,41 @@ class MissionVehicle:
         self._frames = frames
         self._diagnostics = diagnostics
         self._log = node.get_logger()
+
         self.terrain: HeightMap | None = None
         self._ground = Ground(None, shared.min_height)
         self.geo_origin: GeoPoint | None = None
         self.follower: Follower | None = None
         self._runner: MissionRunner | None = None
+
         self._pose: Pose | None = None
         self._pose_stamp_ns = 0
         self._heard_at = math.inf
         self._mode: str | None = None
-        self._asked = ""
-        self._ask_again_ns = 0
+        self._requested_mode = ""
+        self._request_again_ns = 0
         self._mode_done = False
         self._switches = -1
         self._repeat = False
         self.state: RunnerState | None = None
+
+        # topics
         name = vehicle.name
         self.done_topic = f"{name}/is_mode_done"
         self._params = publisher(node, MissionParams, f"{name}/mission_params", LATCHED)
         subscription(node, UInt8, f"{name}/mission_command", self._on_mission_command, COMMANDS)
         subscription(node, Bool, self.done_topic, self._on_is_mode_done, COMMANDS)
         node.create_service(SetMissionCommand, f"{name}/set_mission_command", self._serve_command)
+
         self._mode_topic = f"{name}/mode"
         self._published_mode: str | None = None
         self._modes = self._targets = self._requests = None
-        land_air = vehicle.given.uav_type == "land-air"
+        land_air = vehicle.params.uav_type == "land-air"
         if shared.simulate and land_air:
             self._modes = publisher(node, String, self._mode_topic, LATCHED)
         else:
             subscription(node, String, self._mode_topic, self._on_mode, LATCHED)
+
         if not shared.simulate:
             subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
             self._targets = publisher(node, PoseStamped, f"{name}/cmd/pose", COMMANDS)
@@ -114,13 +123,14 @@ class MissionVehicle:
 
     @property
     def pose(self) -> Pose | None:
-        """x, y, z, heading; None as long as nobody knows."""
+        """x, y, z, heading; None as long as it is unknown."""
         return self.follower.pose if self.follower is not None else self._pose
 
     @property
     def missing(self) -> str:
-        """What has to be known before anything is decided: pose, or mode of a land-air vehicle; ""
-        for nothing.
+        """Name of what has to be known before a decision: pose, or mode of a land-air vehicle.
+
+        "" if nothing is missing.
         """
         if self.pose is None:
             return "pose"
@@ -128,30 +138,35 @@ class MissionVehicle:
 
     @property
     def silence_s(self) -> float:
-        """How long a vehicle of somebody else has been silent; 0 for a simulated one, and before
-        its first pose.
+        """Wall time without a pose of an external vehicle, s.
+
+        0 for a simulated one, and before the first pose.
         """
         return max(0.0, time.monotonic() - self._heard_at)
 
     # --- the world
 
     def take_terrain(self, terrain: HeightMap, ground: Ground, geo_origin: GeoPoint | None) -> None:
-        """Go on over this ground; a simulated vehicle appears on the first."""
+        """Go on over another ground; a simulated vehicle appears on the first."""
         self.terrain = terrain
         self._ground = ground
         self.geo_origin = geo_origin
+
         if self._shared.simulate and self.follower is None:
             north, east, heading = self.settings.start
             position = (north, east, ground.down(north, east))
-            radius = self.settings.given.loiter_radius
+            radius = self.settings.params.loiter_radius
             self.follower = make_follower(
-                self.settings.given.uav_type, position, heading, ground=ground, loiter_radius=radius
+                self.settings.params.uav_type,
+                position,
+                heading,
+                ground=ground,
+                loiter_radius=radius,
             )
         if self.follower is not None:
+            # it learns now what it needs to know of the ground
             self.follower.ground = ground
-            self.follower.flown(
-                MissionItem.takeoff(self.follower.position)
-            )  # what it needs to know of it: now
+            self.follower.flown(MissionItem.takeoff(self.follower.position))
         if self._runner is not None:
             self._runner.ground = ground
             if self._runner.guide is not None:
@@ -165,6 +180,7 @@ class MissionVehicle:
             self._diagnostics.count("poses_without_a_frame")
             self._log.warning(f"{self.settings.name}/pose: {error}", throttle_duration_sec=5.0)
             return
+
         pose = pose_to_ned(message.pose, frame)
         if pose is None:
             self._diagnostics.count("refused_poses")
@@ -179,8 +195,8 @@ class MissionVehicle:
             self._heard_at = time.monotonic()
 
     def forget_time(self) -> None:
-        """The clock jumped back."""
-        self._pose_stamp_ns = self._ask_again_ns = 0
+        """Forget times: the clock jumped back."""
+        self._pose_stamp_ns = self._request_again_ns = 0
         self._action.feedback_due()
 
     def _on_is_mode_done(self, message: Bool) -> None:
@@ -203,13 +219,14 @@ class MissionVehicle:
         return response
 
     def _obey(self, number: int) -> str:
-        """What was wrong, or ""."""
+        """Carry out a command; return what was wrong, or ""."""
         try:
             command = command_of(number)
         except ValueError as error:
             return str(error)
         if self._runner is None:
             return f"no {self.missing or 'pose'} of {self.settings.name} is known yet"
+
         if command is MissionCommand.DEFAULT and self._repeat:
             command = MissionCommand.REPEAT
         self._runner.command = command
@@ -219,24 +236,23 @@ class MissionVehicle:
 
     @property
     def ready(self) -> bool:
-        """Whether a mission can be loaded: all that has to be known is known."""
+        """True if a mission can be loaded: nothing is missing."""
         return self._runner is not None and not self.missing
 
     def hold(self) -> None:
-        """HOLD at once; a mission that repeats does so no more."""
+        """Hold immediately, and stop repeating."""
         if self._runner is not None:
             self._repeat = False
             self._runner.command = MissionCommand.HOLD
 
     def load(self, mission: Mission, home: Any, goal: Any) -> None:
-        """Begin a goal's mission with this home, NED. Raises ConfigError where the vehicle breaches
-        the fence.
-        """
+        """Begin a goal's mission with a home (NED); raise ConfigError if the fence is breached."""
         assert self._runner is not None
         if mission.fence and self.pose is not None:
             breach = mission.fence.breach(self.pose[0], self.pose[1])
             if breach:
                 raise ConfigError(f"the vehicle breaches {breach}")
+
         self._runner.load(
             mission.items,
             home,
@@ -248,26 +264,29 @@ class MissionVehicle:
             rally=mission.rally,
         )
         self._repeat = bool(goal.repeat)
+
         if self.follower is None and self.pose is not None:
             self._place_guide(self._runner, self.pose)
 
     def _place_guide(self, runner: MissionRunner, pose: Pose) -> None:
-        """Let what flies ahead of the vehicle begin where the vehicle is, unless it is near by
-        already.
-        """
-        at = pose[:3]
-        if runner.guide is not None and math.dist(runner.guide.position, at) <= runner.guide.lead:
+        """Let a guide ahead of the vehicle begin at the vehicle, unless it is near already."""
+        position = pose[:3]
+        if (
+            runner.guide is not None
+            and math.dist(runner.guide.position, position) <= runner.guide.lead
+        ):
             return
+
         ground = runner.ground
-        below = ground.down(at[0], at[1])
-        height = (below if math.isfinite(below) else runner.home[2]) - at[2]
+        below = ground.down(position[0], position[1])
+        height = (below if math.isfinite(below) else runner.home[2]) - position[2]
         flies = height > AIRBORNE_HEIGHT if self._mode is None else self._mode not in GROUND_MODES
         runner.guide = make_follower(
-            self.settings.given.uav_type,
-            at,
+            self.settings.params.uav_type,
+            position,
             pose[3],
             ground=ground,
-            loiter_radius=self.settings.given.loiter_radius,
+            loiter_radius=self.settings.params.loiter_radius,
             airborne=flies,
         )
 
@@ -276,10 +295,11 @@ class MissionVehicle:
     def tick(self, dt: float, now_ns: int) -> None:
         """Carry on for dt seconds."""
         if self._mode is not None and not self._node.count_publishers(self._mode_topic):
-            self._mode = None  # nobody tells it any more
+            self._mode = None  # no node reports it any more
         if self.missing:
             self._action.update(now_ns)
             return
+
         pose = self.pose
         if pose is not None and self._runner is None:
             self._make_runner(pose)
@@ -291,31 +311,35 @@ class MissionVehicle:
     def _make_runner(self, pose: Pose) -> None:
         vehicle = self.settings
         self._runner = MissionRunner(
-            vehicle.given.uav_type,
+            vehicle.params.uav_type,
             follower=self.follower,
             ground=self._ground,
-            loiter_radius=vehicle.given.loiter_radius,
-            hold_turn_direction=vehicle.given.hold_turn_direction,
+            loiter_radius=vehicle.params.loiter_radius,
+            hold_turn_direction=vehicle.params.hold_turn_direction,
             log=lambda text: self._log.info(f"{vehicle.name}: {text}"),
         )
         self._runner.load((), vehicle.home or pose[:3], fence=Geofence())
 
     def _step(self, runner: MissionRunner, dt: float, now_ns: int) -> None:
+        """Step the runner, and publish its state."""
         steps = min(MAX_STEPS, max(1, math.ceil(dt / MAX_STEP_S)))
         done = bool(self._mode_done) if self._node.count_publishers(self.done_topic) else None
         for _ in range(steps):
-            own = None if self.follower else self._pose
-            self.state = runner.step(min(dt / steps, MAX_STEP_S), own, done, self._mode)
+            pose = None if self.follower else self._pose
+            self.state = runner.step(min(dt / steps, MAX_STEP_S), pose, done, self._mode)
             if runner.manager.state.switches != self._switches:
-                # what is_mode_done said belongs to the item before
+                # a report of is_mode_done belongs to the item before
                 self._switches = runner.manager.state.switches
                 self._mode_done = False
                 done = None if done is None else False
                 self._action.feedback_due()
+
         assert self.state is not None
         self._params.publish(
             params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns)
         )
+
+        # what a simulated land-air vehicle reports
         if (
             self._modes is not None
             and self.follower is not None
@@ -323,6 +347,8 @@ class MissionVehicle:
         ):
             self._published_mode = self.follower.mode
             self._modes.publish(String(data=self._published_mode or ""))
+
+        # what an external vehicle is to do
         if self._targets is not None and runner.guide is not None:
             self._targets.publish(
                 follower_to_pose(runner.guide, self._shared.axes, self._shared.frame_id, now_ns)
@@ -331,11 +357,14 @@ class MissionVehicle:
             self._request_mode(self.state, self._mode, now_ns)
 
     def _request_mode(self, state: RunnerState, mode: str, now_ns: int) -> None:
-        """For the mode that the item needs, until the vehicle takes it."""
+        """Request the mode that the item needs, until the vehicle takes it."""
         assert self._requests is not None
         assert self._pose is not None
-        wanted = mode_request(state.flown, mode, self._pose[:3], state.driven)
-        if wanted and (wanted != self._asked or now_ns >= self._ask_again_ns):
-            self._requests.publish(String(data=wanted))
-            self._ask_again_ns = now_ns + int(MODE_PERIOD_S * 1e9)
-        self._asked = wanted
+
+        mode_needed = mode_request(state.flown, mode, self._pose[:3], state.driven)
+        if mode_needed and (
+            mode_needed != self._requested_mode or now_ns >= self._request_again_ns
+        ):
+            self._requests.publish(String(data=mode_needed))
+            self._request_again_ns = now_ns + int(MODE_PERIOD_S * 1e9)
+        self._requested_mode = mode_needed

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
-from rfly_missions.execution.runner import UavType
+from rfly_missions.followers.vehicle_kinds import UavType
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.ros.node_parameters import FIRST_ID, marker_scale_parameter
 
 
 @dataclass(frozen=True)
 class MissionParameters:
-    """What the vehicles of mission_node share."""
+    """Parameters that the vehicles of mission_node share."""
 
     vehicles: list[str] = parameter([], "names of the vehicles that fly missions")
     rate: float = parameter(50.0, "steps per second", unit="Hz", low=1.0, high=1000.0)
@@ -39,13 +39,13 @@ class MissionParameters:
 
     @property
     def axes(self) -> str:
-        """Of `frame_id`: enu or ned."""
+        """Axes of `frame_id`: enu or ned."""
         return "enu" if self.frame_id == "map" else "ned"
 
 
 @dataclass(frozen=True)
 class MissionVehicleParameters:
-    """Of each vehicle in `vehicles`, after its name and a dot."""
+    """Parameters of each vehicle in `vehicles`, after its name and a dot."""
 
     PREFIX: ClassVar = "NAME."
 
@@ -83,7 +83,7 @@ class MissionVehicleParameters:
 
 @dataclass(frozen=True)
 class MavlinkParameters:
-    """Of mavlink_node."""
+    """Parameters of mavlink_node."""
 
     vehicles: list[str] = parameter([], "names of mission_node's vehicles that speak MAVLink")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
@@ -97,14 +97,15 @@ class MavlinkParameters:
     )
     log_folder: str = parameter(
         "",
-        "MCAP files in it, or in the folder of a file, are the logs that ground stations download; empty: none",
+        "MCAP files in it, or in the folder of a file, are the logs that ground stations download; "
+        "empty: none",
     )
     erase_logs: bool = parameter(False, "ground stations may erase those files")
 
 
 @dataclass(frozen=True)
 class MavlinkVehicleParameters:
-    """Of each vehicle of mavlink_node, after its name and a dot."""
+    """Parameters of each vehicle of mavlink_node, after its name and a dot."""
 
     PREFIX: ClassVar = "NAME."
 

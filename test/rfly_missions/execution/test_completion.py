@@ -1,4 +1,4 @@
-"""When an item counts as carried out: poses worked by hand."""
+"""Completion of items: poses worked out by hand."""
 
 import math
 
@@ -49,8 +49,8 @@ def test_places(kind, item, position, done):
     assert monitor(kind).update((*position, 0.0), item, (3, 4, 0), previous=START) is done
 
 
-def test_the_line_begins_where_the_item_began_if_nobody_says():
-    """From the south-west: the plane lies across, a point north of the waypoint is past it."""
+def test_the_line_begins_where_the_item_began_if_there_is_no_previous_one():
+    """The line comes from the south-west: a point north of the way-point is past the plane."""
     watch = monitor("FW")
     assert not watch.update((0, -100, -10, 0), WIDE)
     assert not watch.update((0, 90, -10, 0), WIDE)
@@ -63,7 +63,7 @@ def test_a_vertical_line_has_no_plane():
 
 
 def around(watch, item, degrees, radius=40.0, down=-30.0, center=(7.0, -3.0)):
-    """The first bearing (deg) at which an orbit is done; None for never."""
+    """Return the first bearing (deg) at which an orbit is done; None for never."""
     for bearing in degrees:
         angle = math.radians(bearing)
         pose = (
@@ -100,8 +100,9 @@ def test_a_turn_back_does_not_count_twice():
 
 
 def test_counting_begins_on_the_circle():
-    """Within 10 % of the radius, height included; once begun it goes on wherever the vehicle
-    drifts.
+    """The circle is reached within 10 % of the radius, height included.
+
+    Drifting away later ends nothing.
     """
     watch = monitor()
     item = orbit(1, 1)
@@ -109,7 +110,9 @@ def test_counting_begins_on_the_circle():
     assert around(watch, item, range(0, 720, 10), down=-25.9) is None
     assert around(watch, item, [0], radius=43.9) is None
     assert around(watch, item, range(10, 720, 10), radius=50.0) == 360
+
     assert around(monitor(), orbit(1, 0), [33]) == 33
+
     small = MissionItem.orbit((7, -3, -30), 5.0, 1, 0)
     assert around(monitor(), small, [0], radius=5.9) == 0
     assert around(monitor(), small, [0], radius=6.1) is None
@@ -140,25 +143,32 @@ def test_conditions_of_mavlink():
     assert not watch.update((0, 0, 0, 0), delay)
     now[0] = 105.0
     assert watch.update((0, 0, 0, 0), delay)
+
+    # climb
     climb = custom(113, 2, 0, 0, position=(0, 0, -60))
     assert not watch.update((0, 0, -58, 0), climb)
     assert watch.update((0, 0, -59.5, 0), climb)
+
+    # distance
     near = custom(114, 50, 0, 0)
     assert not watch.update((0, 0, -10, 0), near, next_position=(60, 0, -99))
     assert watch.update((10, 0, -10, 0), near, next_position=(60, 0, -99))
+
+    # yaw
     turn = custom(115, 270, 0, 0)
     assert not watch.update((0, 0, 0, math.radians(-96)), turn)
     assert watch.update((0, 0, 0, math.radians(-86)), turn)
     assert monitor("FW").update((0, 0, 0, 0.0), turn)
 
 
-def test_other_commands_are_done_at_once_and_told_once():
-    told = []
-    watch = monitor(log=told.append)
+def test_other_commands_are_done_at_once_and_logged_once():
+    logged = []
+    watch = monitor(log=logged.append)
     trigger = custom(206, 25, 0, 1)
     assert watch.update((0, 0, 0, 0), trigger)
     assert watch.update((0, 0, 0, 0), trigger)
-    assert told == ["command 206 [25.0, 0.0, 1.0] is not carried out here: done at once"]
+    assert logged == ["command 206 [25.0, 0.0, 1.0] is not carried out here: done at once"]
+
     for never in (
         custom(19, 30, 0, 0),
         custom(0.5, 0, 0, 0),
@@ -170,17 +180,17 @@ def test_other_commands_are_done_at_once_and_told_once():
 
 
 def test_a_callback_decides_about_custom_items():
-    asked = []
+    calls = []
 
     def done(pose, item):
-        asked.append((tuple(pose), item))
+        calls.append((tuple(pose), item))
         return pose[0] > 5
 
     watch = monitor(custom=done)
     item = custom(206, 0, 0, 0)
     assert not watch.update((5, 0, 0, 1), item)
     assert watch.update((6, 0, 0, 1), item)
-    assert asked[0] == ((5, 0, 0, 1), item)
+    assert calls[0] == ((5, 0, 0, 1), item)
 
 
 @pytest.mark.parametrize(

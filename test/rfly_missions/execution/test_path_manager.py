@@ -1,6 +1,4 @@
-"""The mission state machine: worked scenarios, bad input, and any run beside the rules written
-plainly.
-"""
+"""The mission state machine: worked scenarios, bad input, random runs beside plain rules."""
 
 from __future__ import annotations
 
@@ -13,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from path_manager_scenarios import NAMES, SCENARIOS
 
+from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.mission.items import bus_type
 from rfly_trajectory import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
 
 
 def number(text):
+    """Return a number of a scenario, such as 0.25pi."""
     return float(text.removesuffix("pi") or 1) * math.pi if text.endswith("pi") else float(text)
 
 
 def item(text):
+    """Return an item of a scenario, by its name or its text."""
     mode, position, params = re.split("[@/]", NAMES.get(text, text))
     return MissionItem(
         int(mode), [*map(number, position.split(","))], [*map(number, params.split(","))]
@@ -29,12 +30,14 @@ def item(text):
 
 
 def inputs(text, mission):
-    """The keyword arguments of a step."""
+    """Return the keyword arguments of a step."""
     values = {"pose": (0.0, 0.0, 0.0, 0.0), "mission": mission}
+
     new_mission = re.search(r"mission=\[(.*)\]", text)
     if new_mission:
         values["mission"] = [item(name) for name in new_mission[1].split()]
         text = text.replace(new_mission[0], "")
+
     for word in text.split():
         key, _, value = word.partition("=")
         if key == "done":
@@ -48,6 +51,7 @@ def inputs(text, mission):
 
 
 def manager(uav):
+    """Return a path manager of a scenario's vehicle."""
     return (
         PathManager()
         if uav == "MR"
@@ -55,10 +59,10 @@ def manager(uav):
     )
 
 
-def assert_item(got, expected, where):
-    assert got.mode == expected.mode, where
-    np.testing.assert_allclose(got.position, expected.position, atol=1e-6, err_msg=where)
-    np.testing.assert_allclose(got.params, expected.params, atol=1e-6, err_msg=where)
+def assert_item(actual, expected, where):
+    assert actual.mode == expected.mode, where
+    np.testing.assert_allclose(actual.position, expected.position, atol=1e-6, err_msg=where)
+    np.testing.assert_allclose(actual.params, expected.params, atol=1e-6, err_msg=where)
 
 
 @pytest.mark.parametrize(("uav", "mission", "steps"), SCENARIOS.values(), ids=SCENARIOS)
@@ -66,11 +70,11 @@ def test_scenario(uav, mission, steps):
     items = [item(name) for name in mission.split()]
     path_manager = manager(uav)
     for index, step in enumerate(steps):
-        given, expected = step.split("->")
+        inputs_text, expected = step.split("->")
         current, previous = (item(text.strip()) for text in expected.split(";"))
-        got = path_manager.step(**inputs(given, items))
-        assert_item(got.current, current, f"step {index}: {step}: current")
-        assert_item(got.previous, previous, f"step {index}: {step}: previous")
+        actual = path_manager.step(**inputs(inputs_text, items))
+        assert_item(actual.current, current, f"step {index}: {step}: current")
+        assert_item(actual.previous, previous, f"step {index}: {step}: previous")
 
 
 BAD = {
@@ -93,6 +97,7 @@ def test_a_bad_mission_is_named_and_changes_nothing(text, mission):
     untouched = PathManager()
     for each in (path_manager, untouched):
         each.step((0, 0, 0, 0), [T, A])
+
     with pytest.raises(ValueError, match=text):
         path_manager.step((1, 1, 1, 1), mission(), is_mode_done=True)
     after = [
@@ -136,7 +141,7 @@ def test_a_bad_argument_is_named(name, arguments):
         PathManager(**arguments)
 
 
-def test_the_fixed_wing_hold_turns_as_asked():
+def test_the_fixed_wing_hold_turns_as_requested():
     held = (
         PathManager("fixed-wing", 60.0, -1)
         .step((1, 2, -30, 0), [T], command=MissionCommand.HOLD)
@@ -177,6 +182,7 @@ def test_what_feedback_shows():
     for done, index, finished in ((False, 0, False), (True, 1, False), (True, 1, True)):
         path_manager.step((0, 0, 0, 0), [T, A], is_mode_done=done)
         assert (path_manager.index, path_manager.finished) == (index, finished)
+
     path_manager.reset()
     assert (path_manager.index, path_manager.finished) == (0, False)
     assert path_manager.step((7, 0, 0, 0), [T]).previous.position.tolist() == [7, 0, 0]
@@ -187,13 +193,15 @@ def test_starting_over_is_a_new_pass_of_an_equal_mission():
     mission = (A, B)
     for done in (False, True):
         path_manager.step((0, 0, 0, 0), mission, done)
+
     switches = path_manager.state.switches
     path_manager.start_at(0)
     assert path_manager.step((0, 0, 0, 0), mission, is_mode_done=True) == (A, B)
     assert path_manager.state.switches == switches + 1
-    assert path_manager.state.kind == "item"
+    assert path_manager.state.shown is Shown.ITEM
+
     path_manager.step((0, 0, 0, 0), mission, command=MissionCommand.HOLD)
-    assert path_manager.state.kind == "hold"
+    assert path_manager.state.shown is Shown.HOLD
 
 
 def test_items_are_copied_read_only_and_equal_by_value():
@@ -201,8 +209,10 @@ def test_items_are_copied_read_only_and_equal_by_value():
     waypoint = MissionItem.waypoint(position, yaw=math.nan)
     position[0] = 9.0
     assert waypoint.position.tolist() == [1.0, 2.0, 3.0]
+
     with pytest.raises(ValueError, match="read-only"):
         waypoint.params[0] = 1.0
+
     same = MissionItem(2, [1, 2, 3], [math.nan, 0, 0, 0])
     assert waypoint == same
     assert len({waypoint, same}) == 1
@@ -213,39 +223,37 @@ def test_items_are_copied_read_only_and_equal_by_value():
 
 def test_the_position_of_a_return_is_never_read():
     back = MissionItem(MissionMode.RTL, (math.nan, 0, 0), (0, 0, 0, 0))
-    assert PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current.position.tolist() == [
-        4,
-        5,
-        6,
-    ]
+    current = PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current
+    assert current.position.tolist() == [4, 5, 6]
 
 
-class Slow:
-    """The rules, item by item, over a mission of waypoints and at most one landing at its end:
-    which one is shown.
-    """
+class PlainRules:
+    """The item shown by the rules, for way-points and at most one landing at the end."""
 
     def __init__(self, length, lands):
         self.length = length
         self.lands = lands
-        self.at = None
-        self.done_all = False
-        self.was_item = False
+        self.index = None
+        self.is_finished = False
+        self.showed_item = False
 
     def step(self, done, command):
-        if self.at is None:
-            self.at = 0
-        elif done and self.was_item and not self.done_all:
-            self.at, self.done_all = (
-                (self.at, True) if self.at == self.length - 1 else (self.at + 1, False)
-            )
-        if self.done_all and command == 2:
-            self.at = 0
-            self.done_all = False
-        shown = {1: "hold", 3: "return"}.get(command) or (
-            "hold" if self.done_all and not self.lands else self.at
-        )
-        self.was_item = not isinstance(shown, str)
+        # progress
+        if self.index is None:
+            self.index = 0
+        elif done and self.showed_item and not self.is_finished:
+            if self.index == self.length - 1:
+                self.is_finished = True
+            else:
+                self.index += 1
+        if self.is_finished and command == 2:
+            self.index = 0
+            self.is_finished = False
+
+        # the command
+        shown = "hold" if self.is_finished and not self.lands else self.index
+        shown = {1: "hold", 3: "return"}.get(command, shown)
+        self.showed_item = not isinstance(shown, str)
         return shown
 
 
@@ -258,29 +266,30 @@ def test_any_run_shows_what_the_rules_say(length, lands, steps):
     mission = [MissionItem.waypoint((10.0 * i, 0, -5)) for i in range(length)]
     if lands:
         mission[-1] = MissionItem.land((0, 0, 0))
+
     path_manager = PathManager()
-    slow = Slow(length, lands)
+    rules = PlainRules(length, lands)
     before = None
     for done, command in steps:
-        got = path_manager.step((1, 1, -1, 0), mission, done, command)
-        expected = slow.step(done, command)
+        actual = path_manager.step((1, 1, -1, 0), mission, done, command)
+        expected = rules.step(done, command)
+
         if expected == "hold":
-            assert got.current.mode is MissionMode.HOLD
+            assert actual.current.mode is MissionMode.HOLD
         elif expected == "return":
-            assert got.current.mode is MissionMode.RTL
+            assert actual.current.mode is MissionMode.RTL
         else:
-            assert got.current == mission[expected]
-        if before is not None and got.current != before.current:
-            assert got.previous.mode == before.current.mode
-            assert np.array_equal(got.previous.position, before.current.position)
-        before = got
+            assert actual.current == mission[expected]
+
+        if before is not None and actual.current != before.current:
+            assert actual.previous.mode == before.current.mode
+            assert np.array_equal(actual.previous.position, before.current.position)
+        before = actual
 
 
 @pytest.mark.parametrize(("data_type", "real"), [("double", np.float64), ("single", np.float32)])
 def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
-    """The Path Manager block's UAVPathManagerBus in and out, mode uint8, the same items as in
-    Python's form.
-    """
+    """The Path Manager block's UAVPathManagerBus is read and written like items of Python."""
     items = [MissionItem.takeoff((0, 0, -10)), MissionItem.waypoint((100.25, 0, -10), 0.5, 5.0)]
     bus = np.array(
         [(item.mode.value, item.position, item.params) for item in items], bus_type(data_type)
@@ -293,6 +302,7 @@ def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
         }
         for row in bus
     ]
+
     pose = np.array([0.0, 0.0, 0.0, 0.0], real)
     for mission in (bus, bus[:, None].ravel(), structures):
         manager = PathManager()
@@ -300,11 +310,13 @@ def test_a_mission_as_a_bus_in_single_and_double(data_type, real):
         for done in (False, True):
             params = manager.step(pose, mission, done)
             assert params == plain.step((0, 0, 0, 0), items, done)
+
         out = params.to_bus(data_type)
         assert (out.dtype, out.shape) == (bus_type(data_type), (2,))
         assert out["mode"].tolist() == [2, 1]
         np.testing.assert_array_equal(out["position"], [(100.25, 0, -10), (0, 0, -10)])
         assert out["params"].dtype == real
+
     assert UAVPathManagerBus.names == ("mode", "position", "params")
 
 

@@ -1,6 +1,4 @@
-"""Whole missions flown without ROS: order of items, limits of the vehicles, the ground, fence,
-jumps, conditions.
-"""
+"""Whole missions flown without ROS: items, limits, the ground, fence, jumps, conditions."""
 
 import json
 import math
@@ -33,7 +31,7 @@ def custom(*params, position=(150, 0, -30)):
 
 
 class Flight:
-    """One vehicle, and what it did."""
+    """A simulated vehicle on a mission, and the record of its flight."""
 
     def __init__(
         self,
@@ -51,6 +49,7 @@ class Flight:
         ground = Ground(terrain, min_height)
         vehicle = Multirotor if kind == "multirotor" else FixedWing
         self.vehicle = vehicle(home, ground=ground, limits=limits)
+
         self.dt = dt
         self.t = 0.0
         self.logged = []
@@ -58,6 +57,7 @@ class Flight:
             kind, follower=self.vehicle, custom=custom, log=self.logged.append
         )
         self.runner.load(items, home, **load)
+
         self.shown = []
         self.times = []
         self.track = []
@@ -103,11 +103,15 @@ def test_a_mission_passes_every_point_in_order(kind):
         ("LAND", 4),
     ]
     assert (flight.state.items_done, flight.state.item_count) == (5, 5)
+
+    # places
     track = np.array(flight.track)
     reached = [np.argmin(np.linalg.norm(track - item.position, axis=1)) for item in (T, A, B, C, L)]
     assert reached == sorted(reached)
-    for item, near in zip((T, A, B, C, L), (1.0, 4.0, 4.0, 4.0, 1.1), strict=True):
-        assert np.linalg.norm(track - item.position, axis=1).min() <= near
+    for item, tolerance in zip((T, A, B, C, L), (1.0, 4.0, 4.0, 4.0, 1.1), strict=True):
+        assert np.linalg.norm(track - item.position, axis=1).min() <= tolerance
+
+    # at the end
     flight.run(15)
     assert flight.vehicle.position[2] == pytest.approx(0.0, abs=0.15)
     assert np.linalg.norm(flight.vehicle.velocity) < 0.2
@@ -116,16 +120,18 @@ def test_a_mission_passes_every_point_in_order(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_limits_are_kept(kind):
-    """From the track alone: speeds, climb, acceleration, bank; no jump of position or velocity."""
+    """Check the track alone: speeds, climb, acceleration, bank; no jump of position or velocity."""
     dt = 0.02
     flight = Flight(
         kind, [T, A, B, C, MissionItem.orbit((0, 0, -40), 40.0, -1, 1), L], dt=dt
     ).to_end()
+
     track = np.array(flight.track)
     velocity = np.array(flight.velocities)
     np.testing.assert_allclose(
         np.diff(track, axis=0)[:-1], dt * velocity[1:-1], atol=0.5 * 20 * dt * dt
     )
+
     horizontal = np.linalg.norm(velocity[:, :2], axis=1)
     acceleration = np.linalg.norm(np.diff(velocity[:, :2], axis=0), axis=1) / dt
     if kind == "multirotor":
@@ -147,10 +153,11 @@ def test_the_limits_are_kept(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("direction", [1, -1])
-def test_an_orbit_turns_its_way_and_as_often_as_told(kind, direction):
+def test_an_orbit_turns_its_way_and_as_often_as_requested(kind, direction):
     center = np.array([100.0, 50.0])
     orbit = MissionItem.orbit((*center, -35), 45.0, direction, 2.5)
     flight = Flight(kind, [T, orbit, A]).to_end()
+
     begin, end = (
         np.searchsorted(np.arange(len(flight.track)) * flight.dt, t) for t in flight.times[1:3]
     )
@@ -158,6 +165,7 @@ def test_an_orbit_turns_its_way_and_as_often_as_told(kind, direction):
     distance = np.linalg.norm(relative, axis=1)
     on_circle = np.argmax(np.abs(distance - 45.0) <= 4.5)
     turned = np.unwrap(np.arctan2(relative[on_circle:, 1], relative[on_circle:, 0]))
+
     assert direction * (turned[-1] - turned[0]) / (2 * math.pi) == pytest.approx(2.5, abs=0.1)
     assert np.abs(distance[on_circle + 100 :] - 45.0).max() < 2.0
 
@@ -176,7 +184,7 @@ def mountains():
 
 
 def test_the_surface_above_which_a_climb_suffices():
-    """Against every sample's cone, one by one, distances along rows, columns and diagonals."""
+    """Compare with every sample's cone, one by one; distances along rows, columns and diagonals."""
     heights = np.random.default_rng(4).uniform(0, 40, (9, 12))
     rows, columns = np.indices(heights.shape)
     expected = heights.copy()
@@ -191,17 +199,17 @@ def test_the_surface_above_which_a_climb_suffices():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_rough_ground_never_below_the_minimum(kind):
-    """Hills with bumps of 5 m from cell to cell, waypoints deep inside of them; the landing is on
-    the ground.
-    """
+    """Hills have bumps of 5 m from cell to cell, and way-points lie deep inside of them."""
     random = np.random.default_rng(1)
     heights = np.cumsum(np.cumsum(random.normal(0, 1, (81, 81)), 0), 1)
     heights = 100 * (heights - heights.min()) / np.ptp(heights) + random.uniform(0, 5, (81, 81))
     rough = HeightMap(heights, origin_x=-400.0, origin_y=-400.0, step_x=10.0, step_y=10.0)
+
     home = (0.0, 0.0, float(rough.altitude_ned(0.0, 0.0)))
     points = [
         MissionItem.waypoint((*random.uniform(-330, 330, 2), 0.0), NAN, 3.0) for _ in range(3)
     ]
+
     up = MissionItem.takeoff((0, 0, home[2] - 30))
     items = [
         up,
@@ -210,6 +218,8 @@ def test_over_rough_ground_never_below_the_minimum(kind):
         MissionItem.land((10, 20, 0)),
     ]
     flight = Flight(kind, items, terrain=rough, min_height=10.0, home=home, dt=0.1).to_end(2000.0)
+
+    # heights on the way and at the end
     track = np.array(flight.track)
     height = np.asarray(rough.altitude_ned(track[:, 0], track[:, 1])) - track[:, 2]
     begin, end = (round(t / flight.dt) for t in (flight.times[1], flight.times[-1]))
@@ -219,15 +229,17 @@ def test_over_rough_ground_never_below_the_minimum(kind):
 
 
 def test_a_fixed_wing_climbs_over_a_ridge_in_time():
-    """A ridge of 60 m half way: no turn aside, no spiral, no metre too low."""
+    """A ridge of 60 m half-way: no turn to the side, no spiral, no metre too low."""
     axis = np.arange(-600.0, 601.0, 10.0)
     ridge = np.repeat(60.0 * np.exp(-((axis[:, None] / 60.0) ** 2)), axis.size, axis=1)
     terrain = HeightMap(ridge.T, origin_x=-600.0, origin_y=-600.0, step_x=10.0, step_y=10.0)
+
     items = [MissionItem.waypoint((north, 0.0, -12.0), NAN, 3.0) for north in (-400.0, 400.0)]
     flight = Flight("fixed-wing", items, terrain=terrain, min_height=10.0)
     flight.vehicle.airborne = True
     flight.vehicle.position = (-550.0, 0.0, -12.0)
     flight.vehicle._speed = 14.0
+
     track = np.array(flight.to_end(200.0).track)
     height = np.asarray(terrain.altitude_ned(track[:, 0], track[:, 1])) - track[:, 2]
     assert height.min() >= 10.0
@@ -237,7 +249,7 @@ def test_a_fixed_wing_climbs_over_a_ridge_in_time():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_over_mountains_never_under_the_ground(kind, mountains):
-    """Waypoints that lie inside of the mountains are flown above them; landing is on the terrain."""
+    """Way-points inside of the mountains are flown above them; the landing is on the terrain."""
 
     def down(north, east):
         return float(mountains.altitude_ned(north, east))
@@ -255,10 +267,12 @@ def test_over_mountains_never_under_the_ground(kind, mountains):
     flight = Flight(
         kind, items, terrain=mountains, min_height=8.0, home=home, dt=0.1, limits=limits
     ).to_end(4000.0)
+
     track = np.array(flight.track)
     ground = np.asarray(mountains.altitude_ned(track[:, 0], track[:, 1]))
     height = ground - track[:, 2]
     assert height.min() >= -1e-9
+
     begin, end = (int(t / flight.dt) for t in (flight.times[1], flight.times[-1]))
     assert height[begin:end].min() >= 8.0
     assert height[begin:end].min() < 14.0
@@ -277,10 +291,11 @@ def visited(flight):
     return [index for mode, index in flight.shown if mode == "WAYPOINT"]
 
 
-def test_jumps_are_made_as_often_as_told_and_count_anew_in_a_new_pass():
+def test_jumps_are_made_as_often_as_requested_and_count_anew_in_a_new_pass():
     jump = custom(177, 2, 2)
     flight = Flight("multirotor", [T, A, B, jump, C], limits=MultirotorLimits(speed=25.0)).to_end()
     assert visited(flight) == [1, 2, 1, 2, 1, 2, 4]
+
     flight.runner.command = MissionCommand.REPEAT
     flight.until(lambda: len(visited(flight)) == 14)
     assert visited(flight)[7:] == [1, 2, 1, 2, 1, 2, 4]
@@ -314,18 +329,17 @@ def test_a_jump_to_a_tag():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_camera_looks_at_does_not_bend_the_way(kind):
-    """From one waypoint to the next past something far aside, and beyond the fence, that is looked
-    at.
-    """
+    """The way leads past a camera's target, far to the side and beyond the fence."""
     aside = MissionItem.custom((400, 300, 0), (201, 0, 0, 0))
     fence = Geofence((FenceCircle((0.0, 0.0), 300.0),))
     flight = Flight(kind, [T, A, aside, B], fence=fence).to_end()
     assert visited(flight) == [1, 3]
+
     track = np.array(flight.track)
-    there = track[round(flight.times[2] / flight.dt) : round(flight.times[4] / flight.dt)]
-    assert np.hypot(*(there[-1, :2] - (150, 150))) <= 3.5
-    beside = np.abs(there[there[:, 1] > 60.0][:, 0] - 150)  # once the corner is turned
-    assert beside.max() < (2.0 if kind == "multirotor" else 8.0)
+    leg = track[round(flight.times[2] / flight.dt) : round(flight.times[4] / flight.dt)]
+    assert np.hypot(*(leg[-1, :2] - (150, 150))) <= 3.5
+    offset = np.abs(leg[leg[:, 1] > 60.0][:, 0] - 150)  # once the corner is turned
+    assert offset.max() < (2.0 if kind == "multirotor" else 8.0)
 
 
 SURVEY = {
@@ -363,7 +377,7 @@ SURVEY = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_survey_file_flies_to_its_end_and_so_does_what_is_written_of_it(kind, tmp_path):
-    """Camera triggers, a speed, an orbit "here" and a jump back to the survey's second item, once."""
+    """Camera triggers, a speed, an orbit "here" and one jump back to the second item."""
     plan = json.loads(json.dumps(SURVEY))
     lines = [(47.001, 8.0), (47.001, 8.002), (47.0015, 8.002), (47.0015, 8.0)]
     plan["mission"]["items"][3]["TransectStyleComplexItem"]["Items"] = [
@@ -376,12 +390,14 @@ def test_a_survey_file_flies_to_its_end_and_so_does_what_is_written_of_it(kind, 
         for place in lines
         for command, params in ((16, [0, 0, 0, None, *place, 40]), (206, [25, 0, 1, 0, 0, 0, 0]))
     ]
+
     path = tmp_path / "survey.plan"
     path.write_text(json.dumps(plan), encoding="utf-8")
-    read = read_mission(path)
-    assert write_mission(tmp_path / "again.waypoints", read) == ()
+    mission_read = read_mission(path)
+    assert write_mission(tmp_path / "again.waypoints", mission_read) == ()
+
     tracks = []
-    for mission in (read, read_mission(tmp_path / "again.waypoints")):
+    for mission in (mission_read, read_mission(tmp_path / "again.waypoints")):
         flight = Flight(kind, mission.items, numbers=mission.numbers).to_end()
         indices = [index for _, index in flight.shown]
         assert indices == [*range(13), *range(3, 14)]
@@ -405,14 +421,15 @@ def test_a_late_start_and_then_the_whole_again():
 def test_speed_changes(kind):
     flight = Flight(kind, [T, A, custom(178, 1, 12), B, custom(178, 1, -2), C]).to_end()
     speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
-    at = dict(zip(flight.shown, (int(t / flight.dt) for t in flight.times), strict=True))
+    step_of = dict(zip(flight.shown, (int(t / flight.dt) for t in flight.times), strict=True))
     default = {"multirotor": 8.0, "fixed-wing": 14.0}[kind]
-    assert speed[at["WAYPOINT", 1] + 150 : at["CUSTOM", 2] - 100].max() == pytest.approx(
+
+    assert speed[step_of["WAYPOINT", 1] + 150 : step_of["CUSTOM", 2] - 100].max() == pytest.approx(
         default, abs=0.2
     )
-    middle = (at["WAYPOINT", 3] + at["CUSTOM", 4]) // 2
+    middle = (step_of["WAYPOINT", 3] + step_of["CUSTOM", 4]) // 2
     assert speed[middle] == pytest.approx(12.0, abs=0.2)
-    assert speed[(at["WAYPOINT", 5] + len(speed)) // 2] == pytest.approx(default, abs=0.2)
+    assert speed[(step_of["WAYPOINT", 5] + len(speed)) // 2] == pytest.approx(default, abs=0.2)
     assert not flight.logged
 
 
@@ -422,6 +439,7 @@ def test_hold_resume_and_return(kind):
     flight.until(lambda: flight.shown[-1:] == [("WAYPOINT", 1)]).run(6)
     flight.runner.command = MissionCommand.HOLD
     flight.step()
+
     where = np.array(flight.state.params.current.position)
     flight.run(40)
     distance = np.linalg.norm(np.array(flight.track)[-300:, :2] - where[:2], axis=1)
@@ -429,12 +447,14 @@ def test_hold_resume_and_return(kind):
         assert distance.max() < 0.1
     else:
         np.testing.assert_allclose(distance, 25.0, atol=2.0)
+
     flight.runner.command = MissionCommand.RTL
     flight.run(60)
     assert np.hypot(*flight.vehicle.position[:2]) < (1.0 if kind == "multirotor" else 28.0)
     assert flight.vehicle.position[2] == pytest.approx(
         0.0 if kind == "multirotor" else where[2], abs=0.5
     )
+
     flight.runner.command = MissionCommand.DEFAULT
     flight.to_end()
     assert [index for mode, index in flight.shown if mode in ("TAKEOFF", "WAYPOINT", "LAND")] == [
@@ -447,8 +467,9 @@ def test_hold_resume_and_return(kind):
 
 
 def test_progress_within_items_and_what_interrupts_them():
-    """Never back, in small steps, also along an orbit's turns and while it holds; told when a
-    return has come home.
+    """Progress never falls and moves in small steps, also along an orbit's turns and during a hold.
+
+    A commanded return is reported once it has come home.
     """
     orbit = MissionItem.orbit((60, 0, -30), radius=20.0, turn_direction=1, turns=2)
     flight = Flight("multirotor", [T, orbit, A, L])
@@ -460,8 +481,10 @@ def test_progress_within_items_and_what_interrupts_them():
 
     while flight.state is None or flight.state.item_index < 2:
         step()
+
     turning = [share for share in shares if 0.25 < share < 0.5]
     assert len(turning) > 100
+
     for _ in range(40):
         step()
     flight.runner.command = MissionCommand.HOLD
@@ -470,14 +493,17 @@ def test_progress_within_items_and_what_interrupts_them():
         step()
     assert shares[-40:] == [before] * 40
     assert not flight.state.returned
+
     flight.runner.command = MissionCommand.RTL
     flight.until(lambda: flight.state.returned)
     assert np.hypot(*flight.vehicle.position[:2]) <= 1.0
+
     flight.runner.command = MissionCommand.DEFAULT
     step()
     assert not flight.state.returned
     while not flight.state.finished:
         step()
+
     assert (np.diff(shares) >= 0).all()
     assert np.diff(shares).max() < 0.04
     assert shares[-1] > 0.99
@@ -485,20 +511,24 @@ def test_progress_within_items_and_what_interrupts_them():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_out_of_the_fence_it_holds_and_then_returns(kind):
-    """The straight ways lie inside; blown out by a hand, the vehicle goes home, until a command is
-    given inside.
+    """The straight ways lie inside.
+
+    A vehicle moved outside goes home, until a command is given inside.
     """
     fence = Geofence((FenceCircle((0.0, 0.0), 250.0),))
     flight = Flight(kind, [T, A, B, C], fence=fence)
     flight.until(lambda: flight.shown[-1:] == [("WAYPOINT", 1)]).run(3)
+
     north, _, down = flight.vehicle.position
     flight.vehicle.position = (north, 260.0, down)
     flight.step()
     assert flight.state.breach == "area 1 of the fence (inclusion circle)"
+
     flight.run(60)
     assert [mode for mode, _ in flight.shown[-2:]] == ["HOLD", "RTL"]
     assert np.hypot(*flight.vehicle.position[:2]) < 28.0
     assert flight.times[-1] - flight.times[-2] == pytest.approx(2.0, abs=0.11)
+
     flight.runner.command = MissionCommand.DEFAULT
     flight.to_end()
     assert flight.state.breach == ""
@@ -509,6 +539,7 @@ def test_missions_out_of_the_fence_are_refused():
     ring = Geofence(
         (FenceCircle((0.0, 0.0), 200.0), FenceCircle((75.0, 0.0), 20.0, inclusion=False))
     )
+
     with pytest.raises(
         ConfigError, match=r"item 1 \(WAYPOINT\), or the way to it, breaches area 2"
     ):
@@ -517,6 +548,7 @@ def test_missions_out_of_the_fence_are_refused():
         ConfigError, match=r"item 1 \(WAYPOINT\), or the way to it, breaches area 1"
     ):
         Flight("multirotor", [T, B], fence=ring)
+
     with pytest.raises(ConfigError, match=r"item 0 \(ORBIT\).* breaches area 1"):
         Flight("multirotor", [MissionItem.orbit((0, 150, -9), 60.0)], fence=ring)
     with pytest.raises(ConfigError, match="home breaches area 2"):
@@ -545,12 +577,14 @@ def test_missions_that_cannot_be_flown_are_refused_and_change_nothing(items, tex
     flight.run(5)
     with pytest.raises(ValueError, match=text):
         flight.runner.load(items)
+
     with pytest.raises(
         ConfigError, match=r"home: z 1e\+300, expected at most 100,000 m up or down"
     ):
         flight.runner.load([T, A], (0, 0, 1e300))
     with pytest.raises(ConfigError, match="start_index: 2, the mission has 2 items"):
         flight.runner.load([T, A], start_index=2)
+
     flight.to_end()
     assert flight.shown == [("TAKEOFF", 0), ("WAYPOINT", 1), ("HOLD", 1)]
 
@@ -565,9 +599,7 @@ def test_a_new_mission_starts_at_its_first_item_with_the_old_item_before_it():
 
 
 def test_conditions_and_waiting():
-    """Each takes its time where it should: delay 5 s, climb to 60 m, 40 m from the next, yaw,
-    loiter 4 s, hold 3 s.
-    """
+    """Delay 5 s, climb to 60 m, 40 m from the next item, yaw, loiter 4 s, hold 3 s."""
     stay = MissionItem.waypoint((150, 150, -30), NAN, 3.0, p3=3.0)
     items = [
         T,
@@ -581,16 +613,20 @@ def test_conditions_and_waiting():
         custom(93, 2, position=(120, 150, -30)),
         C,
     ]
+
     flight = Flight("multirotor", items, hold_at_waypoints=True).to_end()
     assert [index for _, index in flight.shown[:-1]] == list(range(10))
+
     spent = np.diff(flight.times)
     track = np.array(flight.track)
     end = [track[round(t / flight.dt) - 1] for t in flight.times[1:]]
+
     assert spent[2] == pytest.approx(5.0, abs=0.11)
     assert end[3][2] == pytest.approx(-60, abs=1.1)
     assert np.hypot(*(end[4][:2] - (150, 150))) == pytest.approx(40, abs=1.0)
     assert np.hypot(*(end[5] - stay.position)[:2]) < 1.0
     assert spent[5] > 3.0
+
     heading = np.array(flight.eulers)[round(flight.times[7] / flight.dt) - 1, 2]
     assert math.degrees(heading) == pytest.approx(-90, abs=5.5)
     assert spent[7] > 4.0
@@ -614,31 +650,34 @@ def test_what_is_done_at_once_does_not_slow_the_flight():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_custom_points_through_a_callback(kind):
-    asked = []
+    items_asked = []
 
     def done(pose, item):
-        asked.append(item)
+        items_asked.append(item)
         return math.hypot(pose[0] - 60, pose[1] - 80) < 30.0
 
     point = MissionItem.custom((60, 80, -25), (0.5, 0, 0, 0))
     flight = Flight(kind, [T, point, A], custom=done).to_end()
-    assert asked[-1] == point
+    assert items_asked[-1] == point
     near = np.linalg.norm(np.array(flight.track)[:, :2] - (60, 80), axis=1).min()
     assert near <= 30.0
 
 
-def test_a_vehicle_of_its_own_and_a_judge_of_its_own():
-    """No follower: the pose comes from outside, and so may the word that an item is done."""
+def test_an_external_vehicle_and_external_reports():
+    """Without a follower the pose comes from outside, and so may a report of an item's end."""
     runner = MissionRunner()
     runner.load([T, A, L])
+
     with pytest.raises(ValueError, match="pose: missing"):
         runner.step(0.1)
     with pytest.raises(ValueError, match="dt: 0"):
         runner.step(0, (0, 0, 0, 0))
+
     assert runner.step(0.1, (0, 0, 0, 0)).params.current == T
     assert runner.step(0.1, (0, 0, -19.5, 0)).params.current == A
     assert runner.step(0.1, (150, 0, -30, 0), is_mode_done=False).params.current == A
     assert runner.step(0.1, (0, 0, 0, 0), is_mode_done=True).params.current == L
+
     state = runner.step(0.1, (20, 30, 0, 0))
     assert state.finished
     assert state.items_done == 3
@@ -662,34 +701,39 @@ def test_what_lies_below_home_is_flown_above_it_without_a_map():
 
 
 def test_a_vehicle_below_home_goes_on_from_there():
-    """It stands 30 m below home: the level ground lies no higher than a vehicle that stands on it."""
+    """Level ground is assumed no higher than the vehicle, which stands 30 m below home."""
     vehicle = Multirotor((0.0, 0.0, 30.0))
     runner = MissionRunner("multirotor", follower=vehicle)
     runner.load([MissionItem.takeoff((0, 0, 10)), MissionItem.land((0, 0, 30))], (0.0, 0.0, 0.0))
+
     highest = 30.0
     for _ in range(2000):
         state = runner.step(0.05)
         highest = min(highest, vehicle.position[2])
         if state.finished:
             break
+
     assert highest == pytest.approx(10.0, abs=1.1)
     assert vehicle.position[2] == pytest.approx(30.0, abs=0.4)
 
 
-def test_a_vehicle_that_stands_on_a_hill_nobody_knows_has_landed():
-    """It follows what leads it, but the ground is 12 m above home."""
+def test_a_vehicle_that_stands_on_an_unknown_hill_has_landed():
+    """It follows its guide, but the ground is 12 m above home."""
     runner = MissionRunner("multirotor")
     runner.load([MissionItem.land((0, 0, 0))], (0.0, 0.0, 0.0))
     runner.guide = Multirotor((0.0, 0.0, -20.0))
+
     down = -20.0
     landed_at = None
     state = None
+
     for step in range(1200):
         state = runner.step(0.05, (0.0, 0.0, down, 0.0))
         down = min(-12.0, runner.guide.position[2])
         landed_at = step * 0.05 if landed_at is None and down == -12.0 else landed_at
         if state.finished:
             break
+
     assert state.finished
     assert 3.0 <= step * 0.05 - landed_at <= 5.0
 
@@ -723,24 +767,29 @@ def test_places_to_return_to_lie_within_the_fence():
 
 
 def test_a_landing_in_a_pit_is_given_up():
-    """Walls of 150 m stand 40 m around the touchdown point: no approach is free, and the aircraft
-    holds above.
+    """Walls of 150 m stand 40 m around the touchdown point.
+
+    No approach is free, and the aircraft holds.
     """
     axis = np.arange(-400.0, 401.0, 5.0)
     heights = np.clip((np.hypot(*np.meshgrid(axis, axis)) - 40.0) * 3.0, 0.0, 150.0)
     pit = HeightMap(heights, origin_x=-400.0, origin_y=-400.0, step_x=5.0, step_y=5.0)
+
     wing = FixedWing((300.0, 300.0, -200.0), ground=Ground(pit), airborne=True)
     runner = MissionRunner("fixed-wing", follower=wing, log=lambda text: None)
     runner.load([MissionItem.land((0, 0, 0))])
+
     state = runner.step(0.1)
     for _ in range(9000):
         if state.problem:
             break
         state = runner.step(0.1)
     assert "no way to land at 0, 0 (north, east m): 6 approaches came to nothing" in state.problem
+
     state = runner.step(0.1)
     assert state.params.current.mode is MissionMode.HOLD
     assert state.problem
     assert not state.finished
+
     runner.command = MissionCommand.RTL
     assert runner.step(0.1).problem == ""

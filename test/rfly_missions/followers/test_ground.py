@@ -1,6 +1,4 @@
-"""Missions on wheels and half on wheels: where they lead, what limits they keep, when their items
-are done.
-"""
+"""Missions on wheels and half on wheels: their ways, limits, and completion."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def hills():
 
 
 class Drive:
-    """A vehicle on a mission, and its way."""
+    """A vehicle on a mission, and the record of its way."""
 
     def __init__(self, kind, items, terrain=None, home=(0.0, 0.0), yaw=0.0, **load):
         ground = Ground(terrain)
@@ -41,6 +39,7 @@ class Drive:
         self.vehicle = (GroundVehicle if kind == "ground" else LandAir)(start, yaw, ground=ground)
         self.runner = MissionRunner(kind, follower=self.vehicle)
         self.runner.load(items, start, **load)
+
         self.track = []
         self.speeds = []
         self.courses = []
@@ -56,12 +55,14 @@ class Drive:
                 self.shown.append(
                     (state.params.current.mode.name, state.driven, np.array(self.vehicle.position))
                 )
+
             self.track.append(self.vehicle.position)
             self.speeds.append(math.hypot(*self.vehicle.velocity[:2]))
             self.courses.append(self.vehicle.pose[3])
             self.distances.append(state.distance)
             if not self.modes or self.modes[-1] != self.vehicle.mode:
                 self.modes.append(self.vehicle.mode)
+
             if state.finished:
                 self.track = np.array(self.track)
                 return self
@@ -73,17 +74,21 @@ WAY = [MissionItem.waypoint((*point, -500.0), NAN, 2.0) for point in POINTS]
 
 
 def test_a_car_drives_its_way_points_on_the_ground_within_its_limits(hills):
-    """The heights of the items, half a kilometre up, are not read; the terrain's are."""
+    """The heights of the items, half a kilometre up, are ignored; the terrain's count."""
     drive = Drive("ground", [*WAY, MissionItem.return_to_launch()], hills, yaw=1.0).to_end()
     assert [(mode, driven) for mode, driven, _ in drive.shown] == [("WAYPOINT", True)] * 3 + [
         ("RTL", True)
     ]
+
+    # places and heights
     for (_, _, left_at), point in zip(drive.shown[1:], POINTS, strict=True):
         assert math.dist(left_at[:2], point) <= 2.1
     assert math.hypot(*drive.track[-1, :2]) <= 1.0
     above = np.asarray(hills.altitude_ned(drive.track[:, 0], drive.track[:, 1])) - drive.track[:, 2]
     assert above.min() >= -1e-9
     assert above.max() < 0.1  # the wheels' plane over a bump
+
+    # limits
     limits = GroundVehicleLimits()
     speed = np.array(drive.speeds)
     assert speed.max() == pytest.approx(limits.speed, abs=1e-6)
@@ -97,13 +102,14 @@ def test_a_car_drives_its_way_points_on_the_ground_within_its_limits(hills):
     way = np.hypot(*np.diff(drive.track[:, :2], axis=0).T)
     assert (turned[way > 0.02] / way[way > 0.02]).max() <= 1.001 / limits.turn_radius
     assert (turned / DT * speed[1:]).max() <= 1.05 * limits.lateral_acceleration
+
     assert drive.distances[0] == pytest.approx(
         math.hypot(60, 10, hills.altitude_ned(60.0, 10.0) - hills.altitude_ned(0.0, 0.0)), abs=0.2
     )
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_a_car_drives_round_as_often_as_told(direction):
+def test_a_car_drives_round_as_often_as_requested(direction):
     center = np.array([60.0, 20.0])
     drive = Drive("ground", [MissionItem.orbit((*center, -30), 20.0, direction, 1.5)]).to_end()
     arm = drive.track[:, :2] - center
@@ -123,13 +129,16 @@ def test_a_car_stops_to_hold_and_goes_on():
     drive = Drive("ground", WAY)
     for _ in range(100):
         drive.runner.step(DT)
+
     drive.runner.command = MissionCommand.HOLD
     held = drive.runner.step(DT).params.current
     for _ in range(100):
         state = drive.runner.step(DT)
+
     assert drive.vehicle.velocity[:2] == (0.0, 0.0)
     assert math.dist(drive.vehicle.position, held.position) < 6.0**2 / (2 * 2.0) + 0.5
     assert state.params.current == held
+
     drive.runner.command = MissionCommand.DEFAULT
     assert [mode for mode, _, _ in drive.to_end().shown] == ["WAYPOINT"] * 3 + ["HOLD"]
 
@@ -164,6 +173,7 @@ def test_a_land_air_vehicle_drives_flies_and_drives(hills, over):
     drive = Drive("land-air", LAND_AIR, terrain).to_end()
     assert [driven for _, driven, _ in drive.shown] == [True, False, False, False, True, True]
     assert drive.modes == ["DRIVE", "TAKEOFF", "FLIGHT", "LAND", "DRIVE"]
+
     starts = [
         int(np.argmin(np.linalg.norm(drive.track - place, axis=1))) for _, _, place in drive.shown
     ]
@@ -171,6 +181,7 @@ def test_a_land_air_vehicle_drives_flies_and_drives(hills, over):
     if terrain is not None:
         ground = np.asarray(hills.altitude_ned(drive.track[:, 0], drive.track[:, 1]))
     height = ground - drive.track[:, 2]
+
     for begin, end in ((0, starts[1]), (starts[4], len(height))):
         assert height[begin:end].min() >= -1e-9
         assert height[begin:end].max() < 0.1
@@ -180,7 +191,7 @@ def test_a_land_air_vehicle_drives_flies_and_drives(hills, over):
 
 
 def test_what_begins_in_the_air_is_landed_before_it_is_driven():
-    """A repeated mission whose first item is driven, ended in the air."""
+    """A repeated mission, whose first item is driven, has ended in the air."""
     vehicle = LandAir((0, 0, -20), airborne=True)
     runner = MissionRunner("land-air", follower=vehicle)
     runner.load([MissionItem.waypoint((30, 0, -9), NAN, 2.0), MissionItem.takeoff((30, 0, -20))])
@@ -194,7 +205,7 @@ def test_what_begins_in_the_air_is_landed_before_it_is_driven():
 
 
 def test_the_mode_of_a_vehicle_says_when_it_flies_and_stands(hills):
-    """Poses from outside: TAKEOFF is done at FLIGHT and LAND at DRIVE, whatever the pose says."""
+    """Poses from outside: TAKEOFF is done at FLIGHT and LAND at DRIVE, whatever the pose."""
     runner = MissionRunner("land-air", ground=Ground(hills))
     runner.load(LAND_AIR)
 
@@ -205,17 +216,15 @@ def test_the_mode_of_a_vehicle_says_when_it_flies_and_stands(hills):
     floor = float(hills.altitude_ned(40.0, 10.0))
     assert step((0, 0, 0), "DRIVE") == ("WAYPOINT", True)
     assert runner.step(DT, (0, 0, 0, 0), mode="DRIVE").flown.position.tolist() == [40, 10, floor]
-    assert step((40, 10, floor - 1.8), "DRIVE") == (
-        "TAKEOFF",
-        False,
-    )  # its origin is 1.8 m above its wheels
+    origin = floor - 1.8  # the origin is 1.8 m above the wheels
+    assert step((40, 10, origin), "DRIVE") == ("TAKEOFF", False)
     assert step((40, 10, -30), "TAKEOFF") == ("TAKEOFF", False)
     assert step((40, 10, floor - 2), "FLIGHT") == ("WAYPOINT", False)
     assert step((80, 60, floor), "FLIGHT") == ("WAYPOINT", False)
     assert step((80, 60, -30), "FLIGHT") == ("LAND", False)
-    at = (80, 80, float(hills.altitude_ned(80.0, 80.0)))
-    assert step(at, "LAND") == ("LAND", False)
-    assert step(at, "SPOOL_DOWN") == ("LAND", False)
+    place = (80, 80, float(hills.altitude_ned(80.0, 80.0)))
+    assert step(place, "LAND") == ("LAND", False)
+    assert step(place, "SPOOL_DOWN") == ("LAND", False)
     assert step((70, 70, -9), "DRIVE") == ("WAYPOINT", True)
 
 
@@ -241,7 +250,7 @@ HOLD = MissionItem(MissionMode.HOLD, (0, 0, 0))
 
 
 @pytest.mark.parametrize(
-    ("item", "mode", "place", "driven", "asked"),
+    ("item", "mode", "place", "driven", "expected"),
     [
         (WAY[0], "DISARMED", (0, 0, 0), True, "arm"),
         (WAY[0], "DRIVE", (0, 0, 0), True, ""),
@@ -257,22 +266,22 @@ HOLD = MissionItem(MissionMode.HOLD, (0, 0, 0))
         (HOLD, "DISARMED", (0, 0, 0), True, ""),
     ],
 )
-def test_what_a_land_air_vehicle_is_asked_for(item, mode, place, driven, asked):
-    assert mode_request(item, mode, place, driven) == asked
+def test_what_a_land_air_vehicle_is_asked_for(item, mode, place, driven, expected):
+    assert mode_request(item, mode, place, driven) == expected
 
 
 def test_what_flies_ahead_waits_for_the_vehicle():
-    """A guide goes the way that the vehicle is to go; it never gets farther ahead than it may, and
-    orbits count by the vehicle's own way.
-    """
+    """A guide never gets farther ahead than its lead, and orbits count by the vehicle's own way."""
     runner = MissionRunner("multirotor")
     guide = LandAir((0, 0, -20), airborne=True)
     runner.guide = guide
     runner.load([MissionItem.waypoint((100, 0, -20), NAN, 2.0)])
+
     for _ in range(200):
         state = runner.step(DT, (0, 0, -20, 0))  # a vehicle that does not move
     assert guide.lead <= guide.position[0] <= guide.lead + 1.0
     assert not state.finished
+
     place = 0.0
     for _ in range(1000):
         place += min(0.2, max(0.0, guide.position[0] - place))
@@ -280,5 +289,6 @@ def test_what_flies_ahead_waits_for_the_vehicle():
         assert guide.position[0] - place <= guide.lead + 1.0
         if state.finished:
             break
+
     assert state.finished
     assert place > 97.9

@@ -16,7 +16,7 @@ YEAR_2020 = 1_577_836_800
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two logs, the second of four packets and a part, and what is none."""
+    """Two logs, the second of four packets and a part, and files that are no logs."""
     for age, (name, size) in enumerate({"first": 7, "second": 4 * PACKET_BYTES + 25}.items()):
         path = tmp_path / f"{name}.mcap"
         path.write_bytes(bytes((7 * k + age) % 256 for k in range(size)))
@@ -28,16 +28,17 @@ def folder(tmp_path):
 
 
 def listed(station, start=0, end=0xFFFF):
+    """Return the log entries that a station gets, as tuples."""
     entries = of_type(
-        "LOG_ENTRY", station.tell(station.d.MAVLink_log_request_list_message(1, 1, start, end))
+        "LOG_ENTRY", station.send(station.d.MAVLink_log_request_list_message(1, 1, start, end))
     )
     return [(e.id, e.num_logs, e.last_log_num, e.time_utc, e.size) for e in entries]
 
 
 def data(station, log_id, start, count, seconds=0.5):
-    """{offset: bytes} of what comes."""
+    """Return the received bytes by offset."""
     before = len(station.heard)
-    station.tell(station.d.MAVLink_log_request_data_message(1, 1, log_id, start, count))
+    station.send(station.d.MAVLink_log_request_data_message(1, 1, log_id, start, count))
     station.run(seconds)
     return {
         m.ofs: bytes(m.data[: m.count])
@@ -50,69 +51,84 @@ def test_listed_and_downloaded_byte_by_byte(folder):
     station = Station(logs=LogFolder(folder / "first.mcap"))  # a file stands for its folder
     assert listed(station) == [(0, 2, 1, YEAR_2020, 7), (1, 2, 1, YEAR_2020 + 1, 385)]
     assert listed(station, 1, 1) == [(1, 2, 1, YEAR_2020 + 1, 385)]
+
     parts = data(station, 1, 0, 0xFFFFFFFF)
     assert list(parts) == [0, 90, 180, 270, 360]
     assert b"".join(parts.values()) == (folder / "second.mcap").read_bytes()
+
     assert data(station, 0, 0, 90) == {0: (folder / "first.mcap").read_bytes()}
     assert data(station, 1, 385, 90) == {385: b""}  # the end
     assert data(station, 9, 0, 90) == {0: b""}  # there is none
 
 
-def test_gaps_are_filled_one_after_the_other_and_a_longer_wish_replaces_the_last(folder):
+def test_gaps_are_filled_one_by_one_and_a_longer_request_replaces_the_last(folder):
     (folder / "second.mcap").write_bytes(bytes(100_000))
     station = Station(logs=LogFolder(folder))
     listed(station)
-    ask = station.d.MAVLink_log_request_data_message
+    request = station.d.MAVLink_log_request_data_message
+
+    # gaps
     for start in (90, 900, 99_990):
-        station.tell(ask(1, 1, 1, start, 90))
+        station.send(request(1, 1, 1, start, 90))
     station.run(0.1)
     assert [(m.ofs, m.count) for m in of_type("LOG_DATA", station.heard)] == [
         (90, 90),
         (900, 90),
         (99_990, 10),
     ]
-    station.tell(ask(1, 1, 1, 0, 100_000))
+
+    # a part at a time
+    station.send(request(1, 1, 1, 0, 100_000))
     station.run(0.1)
     begun = of_type("LOG_DATA", station.heard)[3:]
     assert 0 < len(begun) < 100_000 // 90  # a part at a time
-    station.tell(ask(1, 1, 1, 50_000, 180))
+
+    # a longer request
+    station.send(request(1, 1, 1, 50_000, 180))
     station.run(0.2)
     assert [m.ofs for m in of_type("LOG_DATA", station.heard)[3 + len(begun) :]] == [50_000, 50_090]
-    station.tell(ask(1, 1, 1, 0, 100_000))
-    station.tell(station.d.MAVLink_log_request_end_message(1, 1))
+
+    # the end
+    station.send(request(1, 1, 1, 0, 100_000))
+    station.send(station.d.MAVLink_log_request_end_message(1, 1))
     before = len(of_type("LOG_DATA", station.heard))
     station.run(0.5)
     assert len(of_type("LOG_DATA", station.heard)) == before
 
 
-def test_a_log_that_vanishes_while_it_is_sent_ends_there_and_what_it_is_listed_as_then_does_not_matter(
-    folder,
-):
+def test_a_log_that_vanishes_while_it_is_sent_ends_there(folder):
+    """A list that is made meanwhile does not matter."""
     (folder / "second.mcap").write_bytes(bytes(100_000))
     station = Station(logs=LogFolder(folder))
     listed(station)
-    station.tell(station.d.MAVLink_log_request_data_message(1, 1, 1, 0, 100_000))
+    station.send(station.d.MAVLink_log_request_data_message(1, 1, 1, 0, 100_000))
+
     for path in folder.glob("*.mcap"):
         path.unlink()
     assert listed(station) == [(0, 0, 0, 0, 0)]
+
     station.run(0.5)
     assert of_type("LOG_DATA", station.heard)[-1].count == 0
     assert station.texts[-1].startswith("second.mcap: ")
 
 
-def test_erased_only_where_that_is_allowed_and_nobody_writes_or_flies(folder):
+def test_logs_are_erased_only_if_allowed_and_neither_written_nor_in_flight(folder):
     logs = sorted(folder.glob("*.mcap"))
     station = Station(logs=LogFolder(folder))
-    station.tell(station.d.MAVLink_log_erase_message(1, 1))
+    station.send(station.d.MAVLink_log_erase_message(1, 1))
     assert station.texts[-1] == "Logs are kept: parameter erase_logs is false"
+
+    # armed
     station = Station(logs=LogFolder(folder, may_erase=True))
     assert station.command(400, 1.0) == "ACCEPTED"
-    station.tell(station.d.MAVLink_log_erase_message(1, 1))
+    station.send(station.d.MAVLink_log_erase_message(1, 1))
     assert station.texts[-1] == "Logs are kept: it is armed"
     assert sorted(folder.glob("*.mcap")) == logs
+
+    # one is still being written
     assert station.command(400, 0.0) == "ACCEPTED"
-    os.utime(folder / "first.mcap")  # somebody still writes it
-    station.tell(station.d.MAVLink_log_erase_message(1, 1))
+    os.utime(folder / "first.mcap")
+    station.send(station.d.MAVLink_log_erase_message(1, 1))
     assert station.texts[-1] == "1 logs erased"
     assert {path.name for path in folder.iterdir()} == {
         "first.mcap",
@@ -120,4 +136,5 @@ def test_erased_only_where_that_is_allowed_and_nobody_writes_or_flies(folder):
         "elsewhere.mcap",
         "notes.txt",
     }
+
     assert listed(Station()) == [(0, 0, 0, 0, 0)]  # without a folder there are no logs

@@ -1,4 +1,4 @@
-"""Missions up and down, lost and doubled rows, what is refused, and what is flown for rows."""
+"""Missions up and down, lost and doubled rows, refusals, and the flight of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ common = late_module("pymavlink.dialects.v20.common")
 ARM = 400
 MISSION_START = 300
 NORTH_30 = 470000000 + round(1e7 * 30.0 / 111_170.9)
-"""30 m north of 47°, in 1e-7 degrees (WGS 84's radius there)"""
+"""30 m north of 47°, in 1e-7 degrees (WGS 84's radius there)."""
 MISSION = [
     (6, 22, 1, (0.0, 0.0, 0.0, NAN), 470000000, 80000000, 10.0),
     (6, 16, 1, (2.0, 3.0, 0.0, NAN), NORTH_30, 80000000, 12.0),
@@ -35,6 +35,7 @@ def station():
 
 
 def item(station, seq, row, mission_type=0):
+    """Send a row; return the answers."""
     frame, command, autocontinue, params, x, y, z = row
     fields = (
         1,
@@ -50,15 +51,16 @@ def item(station, seq, row, mission_type=0):
         z,
         mission_type,
     )
-    return station.tell(common.MAVLink_mission_item_int_message(*fields))
+    return station.send(common.MAVLink_mission_item_int_message(*fields))
 
 
 def count(station, number, mission_type=0):
-    return station.tell(common.MAVLink_mission_count_message(1, 1, number, mission_type))
+    """Announce a mission; return the answers."""
+    return station.send(common.MAVLink_mission_count_message(1, 1, number, mission_type))
 
 
 def upload(station, rows):
-    """The name of the result, and no row asked for but the next."""
+    """Upload rows, each requested in order; return the name of the result."""
     answers = count(station, len(rows))
     for seq, row in enumerate(rows):
         assert [(m.get_type(), m.seq) for m in answers] == [("MISSION_REQUEST_INT", seq)]
@@ -67,42 +69,37 @@ def upload(station, rows):
 
 
 def result(answers):
+    """Return the name of the result in the one acknowledgement."""
     (ack,) = of_type("MISSION_ACK", answers)
     assert (ack.target_system, ack.target_component) == (245, 190)
     return common.enums["MAV_MISSION_RESULT"][ack.type].name.removeprefix("MAV_MISSION_")
 
 
 def downloaded(station):
-    (told,) = station.tell(common.MAVLink_mission_request_list_message(1, 1, 0))
-    assert told.get_type() == "MISSION_COUNT"
+    """Return the rows of the mission that a vehicle sends back."""
+    (announced,) = station.send(common.MAVLink_mission_request_list_message(1, 1, 0))
+    assert announced.get_type() == "MISSION_COUNT"
+
     rows = []
-    for seq in range(told.count):
-        (m,) = station.tell(common.MAVLink_mission_request_int_message(1, 1, seq, 0))
-        assert (m.get_type(), m.seq) == ("MISSION_ITEM_INT", seq)
-        rows.append(
-            (
-                m.frame,
-                m.command,
-                m.autocontinue,
-                (m.param1, m.param2, m.param3, m.param4),
-                m.x,
-                m.y,
-                m.z,
-            )
-        )
+    for seq in range(announced.count):
+        (message,) = station.send(common.MAVLink_mission_request_int_message(1, 1, seq, 0))
+        assert (message.get_type(), message.seq) == ("MISSION_ITEM_INT", seq)
+        params = (message.param1, message.param2, message.param3, message.param4)
+        place = (message.x, message.y, message.z)
+        rows.append((message.frame, message.command, message.autocontinue, params, *place))
     return rows
 
 
 def test_comes_down_as_it_went_up(station):
     assert upload(station, MISSION) == "ACCEPTED"
     assert str(downloaded(station)) == str(MISSION)  # text: NaN is equal to NaN there
+
     station.run(1.1)
     assert station.last("MISSION_CURRENT").total == 5
-    assert (
-        result(station.tell(common.MAVLink_mission_request_int_message(1, 1, 5, 0)))
-        == "INVALID_SEQUENCE"
-    )
-    assert result(station.tell(common.MAVLink_mission_clear_all_message(1, 1, 255))) == "ACCEPTED"
+    beyond = common.MAVLink_mission_request_int_message(1, 1, 5, 0)
+    assert result(station.send(beyond)) == "INVALID_SEQUENCE"
+
+    assert result(station.send(common.MAVLink_mission_clear_all_message(1, 1, 255))) == "ACCEPTED"
     assert downloaded(station) == []
 
 
@@ -111,19 +108,21 @@ def test_rows_that_are_lost_or_come_twice(station):
     item(station, 0, MISSION[0])
     assert item(station, 0, MISSION[0]) == []  # once more
     assert item(station, 2, MISSION[2]) == []  # too early
+
+    # the missing row is requested again
     station.heard.clear()
     station.run(0.6)
-    assert [m.seq for m in of_type("MISSION_REQUEST_INT", station.heard)] == [
-        1,
-        1,
-    ]  # asked for again
+    assert [m.seq for m in of_type("MISSION_REQUEST_INT", station.heard)] == [1, 1]
     item(station, 1, MISSION[1])
     assert result(item(station, 2, MISSION[2])) == "ACCEPTED"
+
+    # nothing comes
     count(station, 3)
     station.heard.clear()
-    station.run(4.0)  # nothing comes
+    station.run(4.0)
     assert result(station.heard) == "OPERATION_CANCELLED"
     assert len(downloaded(station)) == 3  # that before it stays
+
     item(station, 0, MISSION[0])
     station.run(0.5)
     assert len(of_type("MISSION_ACK", station.heard)) == 1
@@ -132,7 +131,7 @@ def test_rows_that_are_lost_or_come_twice(station):
 def test_floats_are_taken_too(station):
     count(station, 1)
     fields = (1, 1, 0, 3, 16, 1, 1, 0.0, 3.0, 0.0, NAN, 47.5, 8.25, 20.0, 0)
-    assert result(station.tell(common.MAVLink_mission_item_message(*fields))) == "ACCEPTED"
+    assert result(station.send(common.MAVLink_mission_item_message(*fields))) == "ACCEPTED"
     ((_, _, _, _, x, y, z),) = downloaded(station)
     assert (x, y, z) == (475000000, 82500000, 20.0)
 
@@ -154,6 +153,7 @@ def test_floats_are_taken_too(station):
 def test_what_cannot_be_flown_is_refused(station, row, expected, text):
     assert upload(station, MISSION) == "ACCEPTED"
     assert upload(station, [row]) == expected
+
     assert text in station.texts[-1]
     assert len(downloaded(station)) == 5
 
@@ -161,9 +161,11 @@ def test_what_cannot_be_flown_is_refused(station, row, expected, text):
 @pytest.mark.parametrize("mission_type", [1, 2])
 def test_fences_and_rally_points_are_refused(station, mission_type):
     assert result(count(station, 3, mission_type)) == "UNSUPPORTED"
+
     request = common.MAVLink_mission_request_list_message(1, 1, mission_type)
-    (ack,) = of_type("MISSION_ACK", station.tell(request))
+    (ack,) = of_type("MISSION_ACK", station.send(request))
     assert (ack.type, ack.mission_type) == (common.MAV_MISSION_UNSUPPORTED, mission_type)
+
     assert result(count(station, 10_000)) == "NO_SPACE"
 
 
@@ -174,23 +176,29 @@ def test_another_station_waits_its_turn(station):
     assert (ack.type, ack.target_system) == (common.MAV_MISSION_DENIED, 99)
 
 
-def test_is_flown_to_its_end_and_told_row_by_row(station):
+def test_is_flown_to_its_end_and_reported_row_by_row(station):
     upload(station, MISSION)
     assert station.command(MISSION_START, 0.0, 0.0) == "TEMPORARILY_REJECTED"
     station.command(ARM, 1.0)
     assert station.command(MISSION_START, 0.0, 0.0) == "ACCEPTED"
     station.run(5.0)
-    count_before = len(station.pilot.asked)
+
+    count_before = len(station.pilot.requests)
     assert result(count(station, 1)) == "DENIED"  # it is being flown
-    assert station.command(193, 0.0) == "ACCEPTED"  # pause
+
+    # pause
+    assert station.command(193, 0.0) == "ACCEPTED"
     station.run(8.0)
     station.run(1.1)
     assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_PAUSED
     paused = station.pilot.follower.position
     station.run(1.0)
     assert station.pilot.follower.position == pytest.approx(paused, abs=0.2)
+
     assert station.command(193, 1.0) == "ACCEPTED"
-    assert len(station.pilot.asked) == count_before + 2  # hold and carry on: no new goal
+    assert len(station.pilot.requests) == count_before + 2  # hold and carry on: no new goal
+
+    # the end
     station.run(100.0)
     reached = [m.seq for m in of_type("MISSION_ITEM_REACHED", station.heard)]
     assert reached == [0, 1, 2, 1, 2, 4] or reached == [0, 1, 2, 3, 1, 2, 3, 4]
@@ -201,34 +209,31 @@ def test_is_flown_to_its_end_and_told_row_by_row(station):
 
 
 def test_a_speed_that_is_changed_while_it_is_paused_is_flown_at_afterwards(station):
-    """300 m north of it: 2 m/s from the pause on, where 8 m/s are its own."""
-    far = (
-        6,
-        16,
-        1,
-        (0.0, 3.0, 0.0, NAN),
-        470000000 + round(1e7 * 300.0 / 111_170.9),
-        80000000,
-        10.0,
-    )
+    """A place 300 m to the north: 2 m/s after the pause, where 8 m/s are the vehicle's own."""
+    north_300 = 470000000 + round(1e7 * 300.0 / 111_170.9)
+    far = (6, 16, 1, (0.0, 3.0, 0.0, NAN), north_300, 80000000, 10.0)
     upload(station, [MISSION[0], far])
     station.command(ARM, 1.0)
     station.command(MISSION_START, 0.0, 0.0)
     station.run(12.0)
+
     station.command(193, 0.0)
     station.run(5.0)
     assert station.command(178, 1.0, 2.0, -1.0) == "ACCEPTED"
     paused = station.pilot.follower.position
     station.run(2.0)
     assert station.pilot.follower.position == pytest.approx(paused, abs=0.5)  # it still holds
+
     assert station.command(193, 1.0) == "ACCEPTED"
     station.run(3.0)
     assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
-    assert station.vehicle.flight.seq == 1
+    assert station.vehicle.flight.mission.seq == 1
+
+    # no new plan without another speed
     station.command(193, 0.0)
-    count_before = len(station.pilot.asked)
+    count_before = len(station.pilot.requests)
     station.command(193, 1.0)
-    assert len(station.pilot.asked) == count_before + 1  # carries on: no other speed since
+    assert len(station.pilot.requests) == count_before + 1
     station.run(3.0)
     assert station.pilot.follower.velocity[0] == pytest.approx(2.0, abs=0.05)
 
@@ -238,16 +243,19 @@ def test_another_speed_in_the_middle_keeps_rows_and_jumps(station):
     station.command(ARM, 1.0)
     station.command(MISSION_START, 0.0, 0.0)
     station.run(12.0)
-    seq = station.vehicle.flight.seq
+
+    seq = station.vehicle.flight.mission.seq
     assert station.command(178, 1.0, 3.0, -1.0) == "ACCEPTED"
     station.run(2.0)
-    assert station.vehicle.flight.seq == seq
+    assert station.vehicle.flight.mission.seq == seq
     station.run(3.0)
+
     fastest = max(
         np.hypot(*(np.array([m.vx, m.vy]) / 100))
         for m in of_type("LOCAL_POSITION_NED", station.heard)[-10:]
     )
     assert fastest * 100 <= 3.1
+
     station.run(120.0)
     assert "Mission finished" in station.texts
     assert station.command(178, 1.0, NAN, -1.0) == "DENIED"
@@ -258,23 +266,22 @@ def test_without_a_take_off_it_rises_first(station):
     station.command(ARM, 1.0)
     station.command(MISSION_START, 0.0, 0.0)
     station.run(3.0)
+
     north, _, down = station.pilot.follower.position
     assert north < 1.0
     assert down < -2.0
 
 
 def test_items_by_hand():
-    """A stay of 2 s becomes a delay (93) after the way-point; the jump to row 1 leads to its
-    number, 2.
-    """
+    """A stay of 2 s becomes a delay (93); the jump to row 1 leads to its number, 2."""
     rows = [Row(*row) for row in MISSION]
     plan = plan_of(rows, (*ORIGIN[:2], 510.0), ORIGIN, ImportSettings(), "multirotor")
     assert plan.seqs == (0, 1, 1, 2, 3, 4)
-    assert plan.items[1].position == pytest.approx(
-        (30.0, 0.0, -22.0), abs=0.02
-    )  # 12 m above a home at 10 m
+    above_home = 12.0  # over a home at 10 m
+    assert plan.items[1].position == pytest.approx((30.0, 0.0, -10.0 - above_home), abs=0.02)
     assert plan.items[2].params.tolist() == [93.0, 2.0, 0.0, 0.0]
     assert plan.items[4].params.tolist() == [177.0, 2.0, 1.0, 0.0]
+
     more = plan.with_item(1, plan.items[0])
     assert more.seqs == (0, 1, 1, 1, 2, 3, 4)
     assert more.items[5].params.tolist() == [177.0, 3.0, 1.0, 0.0]

@@ -1,4 +1,4 @@
-"""Mission files against the table of commands worked by hand; refusals by name; there and back."""
+"""Mission files against a table of commands worked by hand; refusals by name; there and back."""
 
 import json
 import math
@@ -20,10 +20,12 @@ INF = math.inf
 
 
 def simple(command, frame, params, **more):
+    """Return a SimpleItem of a .plan."""
     return {"type": "SimpleItem", "command": command, "frame": frame, "params": params, **more}
 
 
 def plan(*items, **changes):
+    """Return a .plan of items, with changes of its keys."""
     mission = {"plannedHomePosition": list(HOME), "items": list(items), "version": 2}
     return {
         "fileType": "Plan",
@@ -154,7 +156,7 @@ WORKED = {
         (111.1708, 0, -30),
         (183, 9, 1100, 0),
     ),
-    "what a camera looks at, where nobody is": (
+    "what a camera looks at, where no vehicle is": (
         [FAR, simple(201, 3, [0, 0, 0, 0, 47.0, 8.002, 0]), simple(16, 3, [0, 0, 0, 0, 0, 0, 0])],
         "WAYPOINT",
         (111.1708, 0, -30),
@@ -204,20 +206,23 @@ def test_worked_items(read, items, mode, position, params):
     np.testing.assert_allclose(item.params, params, atol=1e-8)
 
 
-def test_altitudes_above_terrain_need_one(read):
-    """The ground asked for is that under the item; its altitude is above sea."""
-    asked = []
+def test_altitudes_above_terrain_need_a_terrain(read):
+    """The ground counts under the item; its altitude is above sea."""
+    places = []
 
     def terrain(latitude, longitude):
-        asked.append((latitude, longitude))
+        places.append((latitude, longitude))
         return 620.0
 
     file = plan(simple(16, 10, [0, 0, 0, 0, 47.001, 8.001, 15]))
     item = read(file, terrain=terrain).items[0]
     np.testing.assert_allclose(item.position, [111.1708, 76.0560, 500 - 635], atol=1e-4)
-    np.testing.assert_allclose(asked, [(47.001, 8.001)], atol=1e-9)
+    np.testing.assert_allclose(places, [(47.001, 8.001)], atol=1e-9)
+
     with pytest.raises(MissionFileError, match=r"item 1 .*frame: 10, expected .*map"):
         read(file)
+
+    # an altitude that QGroundControl computes
     computed = plan(
         simple(
             16,
@@ -251,6 +256,7 @@ def test_a_survey_is_its_simple_items_and_every_custom_is_listed(read):
     mission = read(
         plan({**TAKEOFF, "doJumpId": 1}, SURVEY, simple(177, 2, [2, 3, 0, 0, 0, 0, 0], doJumpId=6))
     )
+
     assert [item.mode.name for item in mission.items] == [
         "TAKEOFF",
         "WAYPOINT",
@@ -259,6 +265,7 @@ def test_a_survey_is_its_simple_items_and_every_custom_is_listed(read):
         "CUSTOM",
         "CUSTOM",
     ]
+
     assert mission.custom == ((2, 206), (4, 206), (5, 177))
     assert mission.numbers == (1, 2, 3, 4, 5, 6)
     assert mission.home == HOME
@@ -271,11 +278,13 @@ def test_what_has_no_place_is_listed(read):
         simple(18, 3, [1, 1, 9, 0, 47.0, 8.0, 9]),
         spline,
     ]
+
     rest = [
         SURVEY,
         *(simple(command, 3, [0, 0, 0, None, 47.0, 8.0, 9]) for command in (84, 85, 34)),
     ]
     mission = read(plan(*items, *rest))
+
     assert mission.lost[0] == "item 4 (survey): read as its 4 simple items, and written as these"
     assert [text.split(":")[0] for text in mission.lost[5:]] == [
         f"item {n} (command {c})" for n, c in ((5, 84), (6, 85), (7, 34))
@@ -289,7 +298,7 @@ def test_what_has_no_place_is_listed(read):
 
 
 def test_about_another_place(read):
-    """To fly in a map, home's own place about the map's origin is added to all but RTL."""
+    """Home's own place about the map's origin is added to all items but RTL."""
     mission = read(plan(FAR, simple(20, 2, [0] * 7))).about((46.999, 8.0, 480.0))
     np.testing.assert_allclose(mission.items[0].position, [222.3416, 0, -50], atol=1e-3)
     assert mission.items[1].position.tolist() == [0, 0, 0]
@@ -309,6 +318,7 @@ def test_the_fence_is_read(read):
     assert fence.breach(0, 0) == ""
     assert fence.breach(1200, 0) == "area 1 of the fence (inclusion polygon)"
     assert fence.breach(100, 0) == "area 2 of the fence (exclusion circle)"
+
     assert fence.breach_of_line((0, 0), (0, 700)) == ""
     assert fence.breach_of_line((0, 0), (0, 800)) == "area 1 of the fence (inclusion polygon)"
     assert fence.breach_of_line((0, 0), (200, 0)) == "area 2 of the fence (exclusion circle)"
@@ -321,6 +331,7 @@ def test_a_line_through_a_notch_of_a_polygon_breaches_it():
     u = FencePolygon(
         np.array([[0, 0], [10, 0], [10, 3], [2, 3], [2, 7], [10, 7], [10, 10], [0, 10]], float)
     )
+
     fence = Geofence((u,))
     assert fence.breach_of_line((9, 1), (9, 9)) == "area 1 of the fence (inclusion polygon)"
     assert fence.breach_of_line((1, 1), (1, 9)) == ""
@@ -390,11 +401,11 @@ REFUSED = {
         plan({"type": "x" * 6000}),
         "item 1: type: 'x{56}…, expected 'SimpleItem'",
     ),
-    "an altitude of nobody": (
+    "an impossible altitude": (
         plan(simple(16, 3, [0, 0, 0, 0, 47, 8, 1e300])),
         r"params\[6\]: 1e\+300, expected an alt",
     ),
-    "a place of nobody": (
+    "an impossible place": (
         plan(simple(16, 1, [0, 0, 0, 0, 1e9, 8, 1])),
         r"params\[4\], params\[5\]: .*of home",
     ),
@@ -402,7 +413,7 @@ REFUSED = {
         plan(simple(16, 3, [0, -1, 0, 0, 47, 8, 9])),
         r"params\[1\]: -1.0, expected a radius of 0 to",
     ),
-    "a circle of nobody": (
+    "an impossible circle": (
         plan(simple(18, 3, [1, 0, 1e9, 0, 47, 8, 9])),
         r"params\[2\]: 1000000000.0, expected a rad",
     ),
@@ -455,7 +466,7 @@ REFUSED = {
         ),
         "doJumpId: 4 is that of several items",
     ),
-    "a tag of nobody": (
+    "an unknown tag": (
         plan(simple(601, 2, [7, 1, 0, 0, 0, 0, 0])),
         r"params\[0\]: 7.0, expected the tag of one item",
     ),
@@ -529,7 +540,7 @@ def test_what_is_wrong_is_named_with_its_file(read, content, text):
     assert "some.plan: " in str(caught.value)
 
 
-def test_a_first_row_that_is_not_home_is_told(read):
+def test_a_first_row_that_is_not_home_is_noted(read):
     home = "0 1 0 16 0 0 0 0 47 8 500 1\n"
     takeoff = "0 1 3 22 0 0 0 0 47 8 20 1\n"
     assert read("QGC WPL 110\n" + home + takeoff).lost == ()
@@ -548,18 +559,20 @@ def test_a_home_without_an_altitude_is_read_with_a_note(read):
         above_sea,
         mission={"plannedHomePosition": [47.0, 8.0, None], "items": [above_sea], "version": 2},
     )
+
     mission = read(file)
     assert (mission.home, mission.items[0].position[2]) == ((47.0, 8.0, 0.0), -530.0)
     assert mission.lost[0].startswith(
         "mission.plannedHomePosition: no altitude, taken as 0 m (sea level"
     )
+
     mission = read(file, terrain=lambda latitude, longitude: 512.0)
     assert (mission.home[2], mission.items[0].position[2]) == (512.0, -18.0)
     assert "512 m (the map's ground)" in mission.lost[0]
 
 
 def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path):
-    """Both lie relative to home: 0.001° north is 111.1708 m."""
+    """Both places lie relative to home: 0.001° north is 111.1708 m."""
     fence = {
         "circles": [{"circle": {"center": [47, 8], "radius": 900}}],
         "breachReturn": [47.001, 8.0, 60],
@@ -568,16 +581,17 @@ def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path
     mission = read(plan(FAR, geoFence=fence, rallyPoints=rally))
     np.testing.assert_allclose(mission.rally, [(111.1708, 76.0560, -50), (0, 0, 0)], atol=1e-4)
     np.testing.assert_allclose(mission.fence.breach_return, (111.1708, 0, -60), atol=1e-4)
+
     moved = mission.moved((1.0, 2.0, 3.0))
     np.testing.assert_allclose(moved.rally[0], (112.1708, 78.0560, -47), atol=1e-4)
     np.testing.assert_allclose(moved.fence.breach_return, (112.1708, 2, -57), atol=1e-4)
+
     assert write_mission(tmp_path / "back.plan", mission) == ()
     again = read_mission(tmp_path / "back.plan")
     np.testing.assert_allclose(again.rally, mission.rally, atol=1e-6)
     np.testing.assert_allclose(again.fence.breach_return, mission.fence.breach_return, atol=1e-6)
-    assert "rallyPoints: a .waypoints" in " ".join(
-        write_mission(tmp_path / "back.waypoints", mission)
-    )
+    lost = write_mission(tmp_path / "back.waypoints", mission)
+    assert "rallyPoints: a .waypoints" in " ".join(lost)
 
 
 def test_a_fence_of_version_1_is_one_polygon_to_stay_in(read):
@@ -643,6 +657,7 @@ def test_a_landing_pattern_of_version_1(read):
     }
     old |= {"version": 1, "loiterCoordinate": [47.001, 8.0, 540], "loiterAltitudeRelative": False}
     old |= {"landCoordinate": [47.0, 8.0, 500], "landAltitudeRelative": False}
+
     np.testing.assert_allclose(read(plan(old)).items[-2].position, (111.1708, 0, -40), atol=1e-4)
     with pytest.raises(
         MissionFileError, match="landAltitudeRelative: expected the value of loiterAltitudeRelative"
@@ -652,17 +667,12 @@ def test_a_landing_pattern_of_version_1(read):
 
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
-    """A square of 40 m, scanned from 10 m away: the corners of the way lie 10 m outside in north
-    and in east.
-    """
-    corners = [
-        (0.0, 0.0),
-        (40.0, 0.0),
-        (40.0, 40.0),
-        (0.0, 40.0),
-    ]  # north, east: clockwise from above
+    """A square of 40 m is scanned from 10 m away: the way's corners lie 10 m outside."""
+    # north, east: clockwise from above
+    corners = [(0.0, 0.0), (40.0, 0.0), (40.0, 40.0), (0.0, 40.0)]
     if not clockwise:
         corners = corners[:1] + corners[:0:-1]
+
     scan = {
         "type": "ComplexItem",
         "complexItemType": "StructureScan",
@@ -679,6 +689,7 @@ def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
         "polygon": [ned_to_geodetic((*corner, 0.0), HOME)[:2].tolist() for corner in corners],
         "version": 3,
     }
+
     way = [item.position for item in read(plan(scan)).items if item.mode is MissionMode.WAYPOINT]
     outside = [
         (n + math.copysign(10, n - 20), e + math.copysign(10, e - 20))
@@ -691,8 +702,12 @@ def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
         (*outside[0], -60),
     ]
     np.testing.assert_allclose(way, expected, atol=1e-3)
+
+    # from the top
     down = [item.position[2] for item in read(plan(scan | {"StartFromTop": True})).items[2:12:5]]
     np.testing.assert_allclose(down, [-16, -16], atol=1e-6)
+
+    # the camera
     triggers = [item.params[1] for item in read(plan(scan)).items if item.params[0] == 206]
     assert triggers == [5, 0, 5, 0]
 
@@ -734,7 +749,7 @@ places_in_a_plan = st.sampled_from(
 @settings(max_examples=300, deadline=None)
 @given(places_in_a_plan, json_values)
 def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
-    """Never another error, and what is read has finite positions."""
+    """There is never another error, and the items that are read have finite positions."""
     content = json.loads(
         json.dumps(
             plan(
@@ -742,10 +757,12 @@ def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
             )
         )
     )
+
     inner = content
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
+
     path = tmp_path_factory.getbasetemp() / "any.plan"
     path.write_text(json.dumps(content), encoding="utf-8")
     try:
@@ -766,6 +783,7 @@ def test_any_word_in_any_column_is_read_or_refused(tmp_path_factory, place, word
     cells = [cell for part in words for cell in part.replace("\t", "\t ").split(" ")]
     cells[place % len(cells)] = word
     path = tmp_path_factory.getbasetemp() / "any.waypoints"
+
     path.write_text(" ".join(cells), encoding="utf-8")
     try:
         mission = read_mission(path)
@@ -782,6 +800,7 @@ def test_size_limits(read, tmp_path):
     with pytest.raises(MissionFileError, match="65535 items"):
         read("\n".join(rows))
     assert len(read("\n".join(rows[:-1])).items) == 65_535
+
     (tmp_path / "b.plan").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(MissionFileError, match="no UTF-8 text"):
         read_mission(tmp_path / "b.plan")
@@ -820,9 +839,9 @@ def test_waypoints_whose_first_row_is_an_item(read):
         read(WPL, first_row_is_home=False)
 
 
-def same(got, expected):
-    assert len(got) == len(expected)
-    for a, b in zip(got, expected, strict=True):
+def same(actual, expected):
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
         assert a.mode is b.mode
         np.testing.assert_allclose(a.position, b.position, atol=1e-6)
         np.testing.assert_allclose(a.params, b.params, atol=1e-9)
@@ -887,7 +906,7 @@ def test_any_mission_there_and_back(tmp_path_factory, items, extension):
 
 
 def test_jumps_and_fence_there_and_back(read, tmp_path):
-    """Rows are numbered anew; the jump still leads to the same item, and the fence has not moved."""
+    """Rows get new numbers; the jump still leads to the same item, and the fence stays."""
     mission = read(
         plan(
             {**TAKEOFF, "doJumpId": 10},
@@ -896,6 +915,7 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
             geoFence=FENCE,
         )
     )
+
     assert write_mission(tmp_path / "again.plan", mission) == ()
     again = read_mission(tmp_path / "again.plan")
     assert again.items[2].params.tolist() == [177, 2, 2, 0]
@@ -903,6 +923,7 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
     np.testing.assert_allclose(
         again.fence.areas[0].vertices, mission.fence.areas[0].vertices, atol=1e-6
     )
+
     assert [area.inclusion for area in again.fence.areas] == [True, False]
     assert write_mission(tmp_path / "again.waypoints", mission) == (
         "geoFence: a .waypoints file has no place for it",
@@ -928,7 +949,7 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
         (MissionItem(MissionMode.HOLD, (0, 0, 0)), "item 1: mode: HOLD is the manager's own"),
     ],
 )
-def test_what_mavlink_cannot_say_is_refused(tmp_path, item, text):
+def test_what_mavlink_cannot_express_is_refused(tmp_path, item, text):
     with pytest.raises(MissionFileError, match=text):
         write_mission(tmp_path / "m.plan", Mission((item,), HOME))
     with pytest.raises(
@@ -937,7 +958,7 @@ def test_what_mavlink_cannot_say_is_refused(tmp_path, item, text):
         write_mission(tmp_path / "m.txt", Mission((), HOME))
 
 
-def test_what_changes_on_writing_is_told(tmp_path):
+def test_changes_on_writing_are_listed(tmp_path):
     items = (MissionItem.orbit((0, 0, -9), 40.0), MissionItem.waypoint((0, 0, -9)))
     assert write_mission(tmp_path / "m.plan", Mission(items, HOME)) == (
         "item 1 (ORBIT): its direction, the follower's choice, is written as clockwise",
@@ -946,15 +967,19 @@ def test_what_changes_on_writing_is_told(tmp_path):
 
 
 def test_tags_and_a_survey_there_and_back(read, tmp_path):
-    """A tag is an item's own: it is written as it is. What was simple in a survey stays, its
-    settings don't.
+    """A tag is written as it is.
+
+    A survey's simple items stay, its settings don't.
     """
     tag = simple(600, 2, [7] + [0] * 6, doJumpId=6)
     jump = simple(601, 2, [7, 3] + [0] * 5, doJumpId=7)
     mission = read(plan({**TAKEOFF, "doJumpId": 1}, SURVEY, tag, jump))
+
     for extension in (".plan", ".waypoints"):
         assert write_mission(tmp_path / f"m{extension}", mission) == ()
         same(read_mission(tmp_path / f"m{extension}").items, mission.items)
+
+    # landing
     landing = read(plan(FAR, simple(189, 2, [0] * 7), simple(189, 3, [0, 0, 0, 0, 47.0, 8.0, 20])))
     assert write_mission(tmp_path / "l.plan", landing) == ()
     places = [
@@ -963,6 +988,8 @@ def test_tags_and_a_survey_there_and_back(read, tmp_path):
     ]
     assert places == pytest.approx([47.001, 0.0, 47.0])
     same(read_mission(tmp_path / "l.plan").items, landing.items)
+
+    # survey
     written = json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))
     assert [item["command"] for item in written["mission"]["items"]] == [
         22,
@@ -973,11 +1000,12 @@ def test_tags_and_a_survey_there_and_back(read, tmp_path):
         600,
         601,
     ]
+
+    # kinds of vehicles
     for uav_type, number in (("fixed-wing", 1), ("ground", 10), ("land-air", 20)):
         write_mission(tmp_path / "m.plan", mission, uav_type=uav_type)
-        assert (
-            json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))["mission"]["vehicleType"]
-            == number
-        )
+        content = json.loads((tmp_path / "m.plan").read_text(encoding="utf-8"))
+        assert content["mission"]["vehicleType"] == number
+
     with pytest.raises(ValueError, match="uav_type: 'boat', expected one of multirotor"):
         write_mission(tmp_path / "m.plan", mission, uav_type="boat")

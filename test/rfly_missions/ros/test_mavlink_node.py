@@ -1,6 +1,4 @@
-"""mavlink_node with mission_node behind it, and ground stations in processes of their own or of
-pymavlink.
-"""
+"""mavlink_node with mission_node behind it, and ground stations of pymavlink and MAVSDK."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 ORIGIN = (47.0, 8.0, 500.0)
 FASTER = 5
-"""simulated seconds in a second"""
+"""Simulated seconds in a second."""
 CLIENT = Path(__file__).parents[2] / "mavsdk_client.py"
 
 
@@ -50,26 +48,29 @@ def clock(peer):
     level = HeightMap(
         np.zeros((41, 41)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="level"
     )
+
     peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED).publish(
         height_map_to_msg(level, ORIGIN, 1, 10**9)
     )
+
     publisher = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
     begun = time.monotonic_ns()
 
-    def tell():
-        publisher.publish(
-            Clock(clock=ns_to_stamp(1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)))
-        )
+    def publish_time():
+        now = 1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)
+        publisher.publish(Clock(clock=ns_to_stamp(now)))
 
-    timer = peer.node.create_timer(0.005, tell, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
+    steady = RclpyClock(clock_type=ClockType.STEADY_TIME)
+    timer = peer.node.create_timer(0.005, publish_time, clock=steady)
     yield
     peer.node.destroy_timer(timer)
 
 
 @pytest.fixture
 def start(domain_id, clock):
-    """Starts mission_node and mavlink_node for hawk (system 1) and kite (system 2); the port that
-    they send to.
+    """Starts mission_node and mavlink_node for hawk (system 1) and kite (system 2).
+
+    It returns the port that they send to, and the nodes.
     """
     from node_harness import NodeProcess
 
@@ -82,8 +83,8 @@ def start(domain_id, clock):
             both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
             mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{port}']", **parameters}
             nodes = [
-                stack.enter_context(NodeProcess(name, domain_id, given))
-                for name, given in (("mission_node", both), ("mavlink_node", mavlink))
+                stack.enter_context(NodeProcess(name, domain_id, parameters_of_node))
+                for name, parameters_of_node in (("mission_node", both), ("mavlink_node", mavlink))
             ]
             return port, nodes
 
@@ -93,7 +94,7 @@ def start(domain_id, clock):
 @pytest.mark.slow
 @pytest.mark.needs("mavsdk")
 def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
-    """A recording too, before; and in flight it turns the vehicle."""
+    """It also downloads a recording before, and turns the vehicle in flight."""
     from rfly_suite.msg import AttitudeTarget
     from sensor_msgs.msg import BatteryState
 
@@ -102,10 +103,11 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
     recording = bytes(k * k % 251 for k in range(150_001))
     (tmp_path / "run.mcap").write_bytes(recording)
     port, nodes = start(log_folder=str(tmp_path))
-    attitudes = peer.receive(
-        AttitudeTarget, "kite/cmd/attitude", COMMANDS
-    )  # as a flight controller does
+
+    # as a flight controller does
+    attitudes = peer.receive(AttitudeTarget, "kite/cmd/attitude", COMMANDS)
     batteries = peer.receive(BatteryState, "kite/battery_state", STATE_IN)
+
     command = [sys.executable, str(CLIENT), str(port), "2", str(tmp_path / "downloaded")]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
@@ -113,39 +115,44 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
     finally:
         client.kill()
         output = client.communicate()[0]
+
     seen = json.loads(next((line for line in output.splitlines() if line.startswith("{")), "{}"))
     assert client.returncode == 0, output + nodes[0].output + nodes[1].output
+
     assert seen["log"] == [1, 150_001, 100]
     assert (tmp_path / "downloaded").read_bytes() == recording
-    q = attitudes[-1].orientation  # east is yaw 0 in ENU; rolled by 10° to the right
-    assert (q.x, q.y, q.z, q.w) == pytest.approx(
-        (math.sin(math.radians(5)), 0, 0, math.cos(math.radians(5))), abs=1e-3
-    )
+
+    # east is yaw 0 in ENU; rolled by 10° to the right
+    q = attitudes[-1].orientation
+    half_roll = math.radians(5)
+    expected = (math.sin(half_roll), 0, 0, math.cos(half_roll))
+    assert (q.x, q.y, q.z, q.w) == pytest.approx(expected, abs=1e-3)
     assert attitudes[-1].thrust == pytest.approx(0.5)
+
+    # the flight; kite starts 10 m east
     assert seen["armable"]
-    assert (
-        "DENIED" in seen["return_disarmed"].upper() or "REJECTED" in seen["return_disarmed"].upper()
-    )
-    assert seen["home"] == pytest.approx(
-        [47.0, 8.0 + 10.0 / 76_056.1, 500.0], abs=5e-5
-    )  # kite starts 10 m east
+    refusal = seen["return_disarmed"].upper()
+    assert "DENIED" in refusal or "REJECTED" in refusal
+    longitude = 8.0 + 10.0 / 76_056.1
+    assert seen["home"] == pytest.approx([47.0, longitude, 500.0], abs=5e-5)
     assert seen["takeoff_altitude"] == 6.0
     assert seen["equal"]
     assert 5.5 < seen["height"] < 6.5
     assert [current for current, _ in seen["progress"]][-1] == 4
     assert {total for _, total in seen["progress"]} == {5}
-    assert seen["landed"] == pytest.approx([47.0, 8.0 + 10.0 / 76_056.1, 0.0], abs=1e-5)
+    assert seen["landed"] == pytest.approx([47.0, longitude, 0.0], abs=1e-5)
+
+    # the battery
     assert 80.0 < seen["charge"] < seen["battery"]
     assert batteries[-1].percentage < 1.0
-    assert batteries[-1].current < 0.0  # of discharging, as sensor_msgs has it
+    assert batteries[-1].current < 0.0  # negative while discharging, by sensor_msgs
+
     assert [node.stop() for node in nodes] == [0, 0]
 
 
 @pytest.mark.needs("mavsdk")
 def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
-    """Of hawk: what stands in for its gimbal turns camera_link as it is told. Positive looks down
-    there.
-    """
+    """A stand-in for hawk's gimbal turns camera_link as commanded; positive looks down there."""
     from std_msgs.msg import Float64
     from tf2_msgs.msg import TFMessage
 
@@ -154,23 +161,17 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
 
     link = peer.node.create_publisher(TFMessage, "/tf", TF)
     port, nodes = start(**{"hawk.gimbal_min_pitch": "-60.0"})
-    told = peer.receive(Float64, "hawk/gimbal/cmd", COMMANDS)
+    commands_received = peer.receive(Float64, "hawk/gimbal/cmd", COMMANDS)
 
-    def turned():
-        half = 0.5 * told[-1].data if told else 0.0
+    def publish_link():
+        half = 0.5 * commands_received[-1].data if commands_received else 0.0
         rotation = (0.0, math.sin(half), 0.0, math.cos(half))
         now = peer.node.get_clock().now().nanoseconds
-        link.publish(
-            TFMessage(
-                transforms=[
-                    transform_to_msg(
-                        "hawk/base_link", "hawk/camera_link", (0.2, 0, 0), rotation, now
-                    )
-                ]
-            )
-        )
+        names = "hawk/base_link", "hawk/camera_link"
+        transform = transform_to_msg(*names, (0.2, 0, 0), rotation, now)
+        link.publish(TFMessage(transforms=[transform]))
 
-    peer.node.create_timer(0.02, turned)
+    peer.node.create_timer(0.02, publish_link)
     client = subprocess.Popen(
         [sys.executable, str(CLIENT.with_name("mavsdk_gimbal_client.py")), str(port), "1"],
         stdout=subprocess.PIPE,
@@ -182,24 +183,28 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
     finally:
         client.kill()
         output = client.communicate()[0]
+
     assert client.returncode == 0, output + nodes[0].output + nodes[1].output
     seen = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+
     assert seen["gimbals"] == [[1, 1, "camera gimbal"]]
     assert (seen["control"], seen["released"]) == ("PRIMARY", "NONE")
     assert (seen["once"], seen["streamed"], seen["lowest"]) == pytest.approx(
         (-45.0, 20.0, -60.0), abs=0.5
     )
     assert "yaw" in seen
-    commands = [message.data for message in told]
+
+    commands = [message.data for message in commands_received]
     assert commands[:2] == pytest.approx([0.785398, -0.349066], abs=1e-5)
-    assert len(commands) > 3  # a rate's are several, each farther down
+    assert len(commands) > 3  # a rate makes several, each farther down
     assert commands[1:] == sorted(commands[1:])
     assert commands[-1] == pytest.approx(math.radians(60.0))
+
     assert [node.stop() for node in nodes] == [0, 0]
 
 
 def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
-    """MAVWPLoader, MAVParmDict and mavutil, as MAVProxy uses them."""
+    """MAVWPLoader, MAVParmDict and mavutil fly hawk, as MAVProxy uses them."""
     from pymavlink import mavparm, mavutil, mavwp
 
     def heard(kind, timeout_s=20.0):
@@ -218,6 +223,7 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
         heard("GLOBAL_POSITION_INT")
         link.target_system = 1
         link.target_component = 1
+
         link.param_fetch_all()
         first = heard("PARAM_VALUE")
         names = {first.param_id: first.param_value}
@@ -226,6 +232,7 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
             names[value.param_id] = value.param_value
         assert names["MIS_TAKEOFF_ALT"] == 7.0
         real = mavutil.mavlink.MAV_PARAM_TYPE_REAL32
+
         assert mavparm.MAVParmDict().mavset(link, "NAV_ACC_RAD", 4.0, retries=3, parm_type=real)
         link.param_set_send("NAV_ACC_RAD", 0.0, real)
         assert heard("PARAM_ERROR").error == mavutil.mavlink.MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE
@@ -239,13 +246,13 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
             assert heard(["MISSION_REQUEST", "MISSION_REQUEST_INT"]).seq == seq
             link.mav.send(loader.item(seq))
         assert heard("MISSION_ACK").type == mavutil.mavlink.MAV_MISSION_ACCEPTED
+
         link.waypoint_request_list_send()
         assert heard("MISSION_COUNT").count == 2
         link.mav.mission_request_int_send(1, 1, 1)
         back = heard("MISSION_ITEM_INT")
-        assert (back.x, back.y, back.z) == pytest.approx(
-            (470001000, 80001000, 15.0), abs=20
-        )  # it went up as floats
+        # it went up as floats
+        assert (back.x, back.y, back.z) == pytest.approx((470001000, 80001000, 15.0), abs=20)
 
         link.arducopter_arm()
         assert heard("COMMAND_ACK").result == mavutil.mavlink.MAV_RESULT_ACCEPTED
@@ -273,7 +280,7 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
         link = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", source_system=245)
 
         def value(name, *written):
-            """What PARAM_VALUE tells of it, None before."""
+            """Return the value in PARAM_VALUE, None if none comes."""
             deadline = time.monotonic() + 1.0
             if written:
                 link.param_set_send(name, *written)
@@ -291,15 +298,18 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
             link.target_system = 1
             link.target_component = 1
             peer.spin_until(lambda: value("RFLY_POS_GAIN") == 1.25)
+
             assert value("RFLY_POS_GAIN", 0.75, real) == 0.75
             assert value("RFLY_TILT_MAX", 1.5, real) < 1.4  # beyond its range
+
             client = peer.node.create_client(
                 GetParameters, "/duck/flight_control_node/get_parameters"
             )
             peer.spin_until(client.service_is_ready)
-            asked = client.call_async(GetParameters.Request(names=["position_gain"]))
-            peer.spin_until(asked.done)
-            assert asked.result().values[0].double_value == 0.75
+            answer = client.call_async(GetParameters.Request(names=["position_gain"]))
+            peer.spin_until(answer.done)
+            assert answer.result().values[0].double_value == 0.75
+
             assert controller.stop() == 0
             peer.spin_until(lambda: value("RFLY_POS_GAIN") is None)
         finally:
@@ -308,19 +318,19 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
     assert not any("Traceback" in node.output for node in [controller, *nodes])
 
 
-def test_a_map_without_a_place_is_told(domain_id, peer):
+def test_a_map_without_a_place_is_reported(domain_id, peer):
     from diagnostic_msgs.msg import DiagnosticArray
     from fleet_harness import TerrainSource, ground
     from node_harness import NodeProcess, diagnostic
 
     from rfly_common.ros.qos import STATE_OUT
 
-    told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+    diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
     TerrainSource(peer).publish(ground())  # at 0, 0, 0
     with NodeProcess("mavlink_node", domain_id, {"vehicles": "[hawk]", "port": "0"}):
         peer.spin_until(
             lambda: (
-                (row := diagnostic(told, "mavlink"))
+                (row := diagnostic(diagnostics, "mavlink"))
                 and row[0] == 1
                 and "geo_origin 0, 0, 0" in row[1]
             )
@@ -349,7 +359,7 @@ def test_a_map_without_a_place_is_told(domain_id, peer):
         ({"signing_file": "/nowhere/at/all"}, "parameter signing_file: /nowhere/at/all"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(domain_id, parameters, text):
+def test_wrong_parameters_end_it_in_one_line(domain_id, parameters, text):
     from node_harness import NodeProcess
 
     with NodeProcess("mavlink_node", domain_id, {"port": "0", **parameters}) as node:

@@ -1,6 +1,4 @@
-"""mission_node as other nodes meet it: a running process, real DDS, goals, commands, several
-vehicles.
-"""
+"""mission_node as other nodes see it: a running process, real DDS, goals, commands."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ NAN = math.nan
 
 
 def ground(lift=0.0):
-    """400 m x 400 m of hills around the origin."""
+    """Return 400 m x 400 m of hills around the origin."""
     axis = np.arange(-200.0, 201.0, 10.0)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     heights = lift + 6 * np.sin(x / 37) * np.cos(y / 29) + 0.03 * x
@@ -43,9 +41,7 @@ def peer(domain_id):
 
 @pytest.fixture
 def start(domain_id):
-    """Starts mission_node with parameters (a dot is written __); it is stopped when the test is
-    over.
-    """
+    """Starts mission_node with parameters (a dot is written __); the end of the test stops it."""
     from node_harness import NodeProcess
 
     with ExitStack() as stack:
@@ -60,7 +56,7 @@ def start(domain_id):
 
 @pytest.fixture
 def start_fast(start, peer):
-    """The same on simulated time, which runs five times as fast as the wall clock."""
+    """Starts mission_node on simulated time, five times as fast as the wall clock."""
     from rclpy.clock import Clock as RclpyClock
     from rclpy.clock import ClockType
     from rosgraph_msgs.msg import Clock
@@ -71,18 +67,18 @@ def start_fast(start, peer):
     clock = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
     begun = time.monotonic_ns()
 
-    def tell():
-        clock.publish(
-            Clock(clock=ns_to_stamp(1_000_000_000_000 + 5 * (time.monotonic_ns() - begun)))
-        )
+    def publish_time():
+        now = 1_000_000_000_000 + 5 * (time.monotonic_ns() - begun)
+        clock.publish(Clock(clock=ns_to_stamp(now)))
 
-    timer = peer.node.create_timer(0.005, tell, clock=RclpyClock(clock_type=ClockType.STEADY_TIME))
+    steady = RclpyClock(clock_type=ClockType.STEADY_TIME)
+    timer = peer.node.create_timer(0.005, publish_time, clock=steady)
     yield lambda **parameters: start(use_sim_time="true", **parameters)
     peer.node.destroy_timer(timer)
 
 
 @pytest.mark.parametrize("x", [3e38, -2e8, NAN, math.inf, 1e308])
-def test_a_pose_that_is_no_place_is_refused(x):
+def test_a_pose_beyond_all_places_is_refused(x):
     from geometry_msgs.msg import Point, Pose, Quaternion
 
     from rfly_common.transform_buffer import FrameToWorld
@@ -90,20 +86,23 @@ def test_a_pose_that_is_no_place_is_refused(x):
 
     level = Quaternion(w=1.0)
     assert pose_to_ned(Pose(position=Point(x=x), orientation=level), FrameToWorld("ned")) is None
+
     near = pose_to_ned(Pose(position=Point(x=1e7), orientation=level), FrameToWorld("ned"))
     assert near is not None
     assert near[:3] == (1e7, 0.0, 0.0)
 
 
 def publish_ground(peer, terrain=None, origin=ORIGIN):
+    """Publish a terrain map; return its publisher."""
+
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
     from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
-    made = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
-    made.publish(height_map_to_msg(terrain or ground(), origin, 1, 10**9))
-    return made
+    publisher = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+    publisher.publish(height_map_to_msg(terrain or ground(), origin, 1, 10**9))
+    return publisher
 
 
 def item(mode, position=(0.0, 0.0, 0.0), params=(0.0, 0.0, 0.0, 0.0)):
@@ -122,8 +121,8 @@ def waypoint(x, y, z, radius=2.0, yaw=NAN):
     return item(2, (x, y, z), (yaw, radius, 0, 0))
 
 
-class Pilot:
-    """An action client of one vehicle, and what it hears of it."""
+class MissionClient:
+    """An action client of one vehicle, and the messages that it receives."""
 
     def __init__(self, peer, name="hawk"):
         from rclpy.action import ActionClient
@@ -140,14 +139,16 @@ class Pilot:
         peer.spin_until(self.client.server_is_ready)
 
     def send(self, items=(), **fields):
-        """The future of (status, result) of a goal, and its handle."""
+        """Send a goal; return the future of (status, result)."""
         from rfly_suite.action import ExecuteMission
 
         fields.setdefault("home_source", 2)
         goal = ExecuteMission.Goal(items=list(items), **fields)
+
         sent = self.client.send_goal_async(
             goal, feedback_callback=lambda m: self.feedback.append(m.feedback)
         )
+
         self.peer.spin_until(sent.done)
         self.handle = sent.result()
         assert self.handle.accepted
@@ -175,9 +176,7 @@ ABORTED = 6
 
 
 def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
-    """Take-off, way-point, land in `map`: every item in order, shown to the bridge, never under the
-    ground.
-    """
+    """Take-off, way-point, land in `map`: every item in order, shown, never below the ground."""
     from geometry_msgs.msg import PoseStamped
     from rfly_suite.msg import VehicleStateArray
     from visualization_msgs.msg import MarkerArray
@@ -187,14 +186,17 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     terrain = ground()
     states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
     poses = peer.receive(PoseStamped, "hawk/pose", STATE_OUT)
+
     start_fast(vehicles="[hawk]", hawk__id=77, hawk__start="[3.0, 4.0, 0.0]")
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     publish_ground(peer, terrain)
     peer.spin_until(lambda: states and poses)
+
     first = states[0]
     assert (list(first.id), list(first.vehicle_type), first.source) == ([77], [3], "/mission_node")
     np.testing.assert_allclose(first.position, [3, 4, terrain.altitude(3.0, 4.0)], atol=1e-6)
     assert pilot.until_mode(7).previous.mode == 0
+
     shown = peer.receive(MarkerArray, "fleet_markers", LATCHED)
     markers = {m.ns: m for m in peer.spin_until(lambda: shown and shown[-1].markers)}
     assert set(markers) == {"vehicles", "pins", "names"}
@@ -204,12 +206,16 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     goal = [takeoff(3, 4, 15), waypoint(25, 10, 15, yaw=0.5), item(4, (25, 10, 99))]
     status, result = pilot.result(pilot.send(goal))
     assert (status, result.success, result.items_done) == (SUCCEEDED, True, 3), result.message
+
+    # items
     modes = [message.current.mode for message in pilot.params]
     assert sorted(set(modes), key=modes.index) == [7, 1, 2, 4]
     on_way = next(m for m in pilot.params if m.current.mode == 2)
     assert on_way.header.frame_id == "map"
     assert on_way.current.params.tolist() == pytest.approx([0.5, 2, 0, 0])
     assert on_way.previous.params[0] == pytest.approx(math.atan2(6, 22))
+
+    # the track, in states and poses
     track = np.array([m.position for m in states])
     assert np.all(track[:, 2] >= terrain.altitude(track[:, 0], track[:, 1]) - 1e-6)
     np.testing.assert_allclose(track[-1], [25, 10, terrain.altitude(25.0, 10.0)], atol=1.1)
@@ -217,6 +223,8 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     stamp = poses[-1].header.stamp
     state = next(m for m in states if m.header.stamp == stamp)
     assert [p.x, p.y, p.z] == list(state.position)
+
+    # feedback
     assert [f.index for f in pilot.feedback] == sorted(f.index for f in pilot.feedback)
     assert pilot.feedback[-1].progress == 1.0
     assert {f.count for f in pilot.feedback} == {3}
@@ -247,9 +255,7 @@ BAD = {
 
 
 def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, peer):
-    """All of them while a good mission is flown, which goes on. A car beside it can't take off, but
-    drives.
-    """
+    """A good mission goes on while they are refused. A car can't take off, but drives."""
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Header
 
@@ -257,27 +263,30 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
 
     start_fast(vehicles="[hawk, cart]", cart__uav_type="ground")
     publish_ground(peer)
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     pilot.until_mode(7)
     good = pilot.send([takeoff(0, 0, 12), waypoint(150, 0, 20)])
     pilot.until_mode(1)
-    for what, (items, given, text) in BAD.items():
-        fields = dict(given)
+    for what, (items, changes, text) in BAD.items():
+        fields = dict(changes)
         if "frame" in fields:
             fields["header"] = Header(frame_id=fields.pop("frame"))
-        status, result = pilot.result(pilot.send([item(*one) for one in items], **fields))
+        status, result = pilot.result(
+            pilot.send([item(*fields_of_item) for fields_of_item in items], **fields)
+        )
         assert (status, result.success) == (ABORTED, False), what
         assert text in result.message, what
     assert not good.done()
     assert pilot.params[-1].current.mode in (1, 2)
 
     poses = peer.receive(PoseStamped, "cart/pose", STATE_OUT)
-    cart = Pilot(peer, "cart")
+    cart = MissionClient(peer, "cart")
     status, result = cart.result(cart.send([waypoint(30, 0, 99), takeoff(0, 0, 9)]))
     assert (status, result.message) == (
         ABORTED,
         "mission item 1: TAKEOFF, which a ground vehicle can't do",
     )
+
     status, result = cart.result(cart.send([waypoint(30, 0, 99)]))
     assert (status, result.items_done) == (SUCCEEDED, 1)
     peer.spin_until(lambda: poses and poses[-1].pose.position.x > 27.5)
@@ -289,13 +298,15 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
 def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):
     start_fast(vehicles="[hawk]")
     publish_ground(peer)
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     pilot.until_mode(7)
     first = pilot.send([takeoff(0, 0, 12), waypoint(150, 0, 20)])
+
     pilot.until_mode(2)
     second = pilot.send([waypoint(0, 150, 20)])
     status, result = pilot.result(first)
     assert (status, result.message, result.items_done) == (ABORTED, "replaced by a new goal", 1)
+
     message = peer.spin_until(
         lambda: pilot.params[-1].current.position.y == 150.0 and pilot.params[-1]
     )
@@ -307,13 +318,14 @@ def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):
     assert (status, result.success) == (CANCELED, False)
     held = pilot.until_mode(7).current.position
     assert math.hypot(held.x, held.y - 150.0) > 20.0  # held where it was, not where it was to go
+
     count = len(pilot.params)
     peer.spin_until(lambda: len(pilot.params) > count + 30)
     assert {(m.current.mode, m.current.position.x) for m in pilot.params[count:]} == {(7, held.x)}
 
 
 def test_hold_resume_return_and_repeat(start_fast, peer):
-    """By service and by topic; wrong numbers are refused by name."""
+    """Commands come by service and by topic; wrong numbers are refused by name."""
     from geometry_msgs.msg import Point
     from std_msgs.msg import UInt8
 
@@ -321,20 +333,23 @@ def test_hold_resume_return_and_repeat(start_fast, peer):
 
     start_fast(vehicles="[hawk]")
     publish_ground(peer)
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     pilot.until_mode(7)
     items = [takeoff(0, 0, 12), waypoint(14, 0, 14), waypoint(14, 10, 14)]
     goal = pilot.send(items, repeat=True, home_source=0, home=Point(x=-150.0))
     pilot.until_mode(2)
+
     assert pilot.command(1).success
     assert pilot.until_mode(7).previous.position.x == 14.0
     topic = peer.publisher(UInt8, "hawk/mission_command", COMMANDS)
     topic.publish(UInt8(data=3))
     home = pilot.until_mode(5).current.position
     assert (home.x, home.y) == (-150, 0)
+
     wrong = pilot.command(4)
     assert not wrong.success
     assert "command: 4, expected one of 0 DEFAULT" in wrong.message
+
     assert pilot.command(0).success
     resumed = pilot.until_mode(2)
     assert (resumed.previous.mode, resumed.current.position.x) == (5, 14.0)
@@ -347,13 +362,15 @@ def test_hold_resume_return_and_repeat(start_fast, peer):
 def test_a_commanded_return_ends_the_goal_and_progress_moves_within_an_item(start_fast, peer):
     start_fast(vehicles="[hawk]")
     publish_ground(peer)
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     pilot.until_mode(7)
     goal = pilot.send([takeoff(0, 0, 12), waypoint(60, 0, 14), waypoint(60, 90, 14)])
+
     peer.spin_until(lambda: pilot.feedback and pilot.feedback[-1].progress > 0.5)
     shares = [feedback.progress for feedback in pilot.feedback]
     assert len({share for share in shares if 1 / 3 < share < 2 / 3}) > 3
     assert shares == sorted(shares)
+
     assert pilot.command(3).success
     status, result = pilot.result(goal)
     assert (status, result.success, result.message, result.items_done) == (
@@ -362,13 +379,14 @@ def test_a_commanded_return_ends_the_goal_and_progress_moves_within_an_item(star
         "returned by command",
         1,
     )
+
     assert pilot.feedback[-1].current.mode == 5
     assert pilot.feedback[-1].progress < 2 / 3
     assert pilot.result(pilot.send([takeoff(0, 0, 12)]))[0] == SUCCEEDED
 
 
 def test_several_vehicles_at_once(start_fast, peer):
-    """A multirotor and a fixed wing, each with its own mission; one holds while the other goes on."""
+    """A multirotor and a fixed wing fly their own missions; one holds while the other goes on."""
     from rfly_suite.msg import VehicleStateArray
 
     from rfly_common.ros.qos import FLEET_IN
@@ -381,11 +399,13 @@ def test_several_vehicles_at_once(start_fast, peer):
         jet__loiter_radius="30.0",
     )
     publish_ground(peer)
-    hawk = Pilot(peer)
-    jet = Pilot(peer, "jet")
+
+    hawk = MissionClient(peer)
+    jet = MissionClient(peer, "jet")
     jet.until_mode(7)
     of_jet = jet.send([takeoff(20, 20, 25), item(3, (20, 20, 30), (40, 1, 0.25, 0))])
     of_hawk = hawk.send([takeoff(0, 0, 12), waypoint(20, 0, 14)])
+
     assert hawk.command(1).success
     status, result = jet.result(of_jet)
     assert (status, result.items_done) == (SUCCEEDED, 2), result.message
@@ -393,8 +413,10 @@ def test_several_vehicles_at_once(start_fast, peer):
     assert hold.current.params.tolist() == [30, 0, -1, -1]
     assert hawk.params[-1].current.mode == 7
     assert not of_hawk.done()
+
     assert hawk.command(0).success
     assert hawk.result(of_hawk)[0] == SUCCEEDED
+
     last = states[-1]
     assert list(last.id) == [501, 502]
     assert list(last.vehicle_type) == [3, 100]
@@ -402,8 +424,9 @@ def test_several_vehicles_at_once(start_fast, peer):
 
 
 def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path):
-    """Home of the file is 30 m north of the map's origin and 10 m higher; a way-point is 20 m east
-    of it.
+    """The file's home is 30 m north of the map's origin and 10 m higher.
+
+    A way-point is 20 m east of it.
     """
     home = ned_to_geodetic((30.0, 0.0, -10.0), ORIGIN).tolist()
     over = ned_to_geodetic((30.0, 20.0, 0.0), ORIGIN).tolist()
@@ -429,16 +452,19 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     }
     path = tmp_path / "survey.plan"
     path.write_text(json.dumps(plan), encoding="utf-8")
+
     node = start_fast(
         vehicles="[hawk]", hawk__start="[0.0, 25.0, 0.0]", file_folders=f"['{tmp_path}']"
     )
     publish_ground(peer)
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     pilot.until_mode(7)
+
     status, result = pilot.result(pilot.send(file=str(path)))
     assert (status, result.items_done) == (SUCCEEDED, 2), result.message
     target = next(m.current.position for m in reversed(pilot.params) if m.current.mode == 2)
     assert (target.x, target.y, target.z) == pytest.approx((20, 30, 30), abs=1e-3)
+
     assert pilot.command(3).success
     back = pilot.until_mode(5).current.position
     assert (back.x, back.y) == pytest.approx((0, 30), abs=1e-3)
@@ -456,10 +482,9 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     path.write_text(json.dumps(plan), encoding="utf-8")
     status, result = pilot.result(pilot.send(file=str(path)))
     assert status == ABORTED
-    assert (
-        "mission item 2 (WAYPOINT), or the way to it, breaches area 1 of the fence (inclusion circle)"
-        in result.message
-    )
+    way = "mission item 2 (WAYPOINT), or the way to it,"
+    assert f"{way} breaches area 1 of the fence (inclusion circle)" in result.message
+
     assert "geo_origin 0, 0, 0" not in node.output
     publish_ground(peer, origin=(0.0, 0.0, 0.0))
     peer.spin_until(
@@ -468,17 +493,15 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
     peer.spin_until(lambda: f"hawk: {path}: terrain_map has the geo_origin 0, 0, 0" in node.output)
 
 
-def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
-    """simulate false: the pose comes from a topic, in either frame; is_mode_done decides as long as
-    it is published.
-    """
+def test_an_external_vehicle(start, peer, tmp_path):
+    """The pose comes from a topic, in either frame; is_mode_done decides while published."""
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import Bool
 
     from rfly_common.ros.qos import COMMANDS, STATE_OUT
 
     node = start(vehicles="[hawk]", simulate="false", file_folders=f"['{tmp_path}']")
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     goal = pilot.send([takeoff(0, 0, 12), waypoint(50, 0, 12), waypoint(50, 50, 12)])
     assert not pilot.command(1).success
     waiting = peer.spin_until(lambda: pilot.feedback and pilot.feedback[-1])
@@ -495,38 +518,45 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
         pose.pose.orientation.x = 1.0
         pose.pose.orientation.w = 0.0
 
-        def told():
+        def publish_and_check():
             poses.publish(pose)
             return ready()
 
-        return peer.spin_until(told)
+        return peer.spin_until(publish_and_check)
 
     fly(0, 0, 0, lambda: pilot.params and pilot.params[-1].current.mode == 1)
     fly(0, 0, 12, lambda: pilot.params[-1].current.mode == 2)
-    said = peer.publisher(Bool, "hawk/is_mode_done", COMMANDS)
+
+    # reports decide
+    done_reports = peer.publisher(Bool, "hawk/is_mode_done", COMMANDS)
     count = len(pilot.params)
     # the node may discover the publisher later than the publisher the node
-    fly(25, 0, 12, lambda: said.publish(Bool(data=False)) or len(pilot.params) > count + 100)
+    fly(
+        25, 0, 12, lambda: done_reports.publish(Bool(data=False)) or len(pilot.params) > count + 100
+    )
     count = len(pilot.params)
     fly(50, 0, 12, lambda: len(pilot.params) > count + 50)
     assert pilot.params[-1].current.position.y == 0.0
-    said.publish(Bool(data=True))
+    done_reports.publish(Bool(data=True))
     fly(50, 0, 12, lambda: pilot.params[-1].current.position.y == 50.0)
     count = len(pilot.params)
     fly(50, 0, 12, lambda: len(pilot.params) > count + 20)
-    assert pilot.params[-1].current.position.y == 50.0  # what was said belonged to the item before
-    said.publish(Bool(data=True))
+    assert pilot.params[-1].current.position.y == 50.0  # the report belonged to the item before
+    done_reports.publish(Bool(data=True))
+
     status, result = pilot.result(goal)
     assert (status, result.items_done) == (SUCCEEDED, 3)
     held = pilot.until_mode(7).current.position
     assert (held.x, held.y, held.z) == pytest.approx((50, 0, 12))
     assert not peer.node.get_publishers_info_by_topic("/vehicle_states")
 
-    path = tmp_path / "anywhere.waypoints"  # no map origin: its home is put where the vehicle is
+    # no map origin: its home is placed at the vehicle
+    path = tmp_path / "anywhere.waypoints"
     path.write_text(
         "QGC WPL 110\n0 1 0 16 0 0 0 0 -35 149 580 1\n1 0 3 22 0 0 0 0 -35 149 9 1\n",
         encoding="utf-8",
     )
+
     pilot.send(file=str(path))
     target = fly(
         50, 0, 12, lambda: pilot.params[-1].current.mode == 1 and pilot.params[-1]
@@ -535,10 +565,8 @@ def test_a_vehicle_of_somebody_else(start, peer, tmp_path):
     assert "no map origin is known: home of" in node.output
 
 
-def test_a_land_air_vehicle_of_somebody_else(start, peer):
-    """It is asked for modes, led by set-points, and its own word of its mode counts, not where it
-    is.
-    """
+def test_an_external_land_air_vehicle(start, peer):
+    """It gets mode requests and set-points, and its reports of its mode count, wherever it is."""
     from geometry_msgs.msg import PoseStamped
     from std_msgs.msg import String
 
@@ -547,13 +575,13 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
     start(vehicles="[hawk]", hawk__uav_type="land-air", simulate="false")
     publish_ground(peer)
     terrain = ground()
-    asked = peer.receive(String, "hawk/cmd/mode", COMMANDS)
+    requests = peer.receive(String, "hawk/cmd/mode", COMMANDS)
     targets = peer.receive(PoseStamped, "hawk/cmd/pose", COMMANDS)
     poses, modes = (
         peer.publisher(t, f"hawk/{n}", q)
         for t, n, q in ((PoseStamped, "pose", STATE_OUT), (String, "mode", LATCHED))
     )
-    pilot = Pilot(peer)
+    pilot = MissionClient(peer)
     mode = "DISARMED"
 
     def be(x, y, z, ready):
@@ -563,11 +591,11 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
         pose.pose.position.y = float(y)
         pose.pose.position.z = float(z)
 
-        def told():
+        def publish_and_check():
             poses.publish(pose)
             return ready()
 
-        return peer.spin_until(told)
+        return peer.spin_until(publish_and_check)
 
     modes.publish(String(data=mode))
     floor = terrain.altitude(0.0, 0.0)
@@ -576,7 +604,9 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
     goal = pilot.send(
         [waypoint(20, 0, 99), takeoff(20, 0, 30), item(4, (20, 0, 0)), waypoint(20, 30, 99)]
     )
-    be(0, 0, floor, lambda: asked and asked[-1].data == "arm")
+
+    # on the road
+    be(0, 0, floor, lambda: requests and requests[-1].data == "arm")
     modes.publish(String(data="DRIVE"))
     ahead = be(0, 0, floor, lambda: targets and targets[-1].pose.position.x > 3.0 and targets[-1])
     assert ahead.header.frame_id == "map"
@@ -584,16 +614,22 @@ def test_a_land_air_vehicle_of_somebody_else(start, peer):
         terrain.altitude(ahead.pose.position.x, ahead.pose.position.y), abs=0.1
     )
     assert pilot.params[-1].current.mode == 2
+
+    # up
     be(20, 0, terrain.altitude(20.0, 0.0), lambda: pilot.params[-1].current.mode == 1)
-    be(20, 0, terrain.altitude(20.0, 0.0), lambda: asked[-1].data == "takeoff")
+    be(20, 0, terrain.altitude(20.0, 0.0), lambda: requests[-1].data == "takeoff")
     modes.publish(String(data="TAKEOFF"))
     count = len(pilot.params)
     be(20, 0, 30.0, lambda: len(pilot.params) > count + 20)
     assert pilot.params[-1].current.mode == 1
+
+    # down
     modes.publish(String(data="FLIGHT"))
     be(20, 0, 9.0, lambda: pilot.params[-1].current.mode == 4)
-    be(20, 0, 9.0, lambda: asked[-1].data == "land")
+    be(20, 0, 9.0, lambda: requests[-1].data == "land")
     modes.publish(String(data="DRIVE"))
+
+    # on the road again
     be(20, 0, 9.0, lambda: pilot.params[-1].current.position.y == 30.0)
     be(20, 30, 0, goal.done)
     status, result = pilot.result(goal)
@@ -608,17 +644,20 @@ def test_it_stops_within_two_seconds_with_goals_on_the_way(start, peer):
 
     heard = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
     node = start(vehicles="[hawk, crow]")
+
     level, text, _ = peer.spin_until(lambda: diagnostic(heard, "missions"))
     assert (level, text) == (3, "no terrain_map has come yet: is terrain_node running?")
     publish_ground(peer)
-    pilots = [Pilot(peer, name) for name in ("hawk", "crow")]
+    pilots = [MissionClient(peer, name) for name in ("hawk", "crow")]
     for pilot in pilots:
         pilot.until_mode(7)
         pilot.send([takeoff(0, 0, 12), waypoint(150, 0, 20)])
-    told = peer.spin_until(
+
+    row = peer.spin_until(
         lambda: (d := diagnostic(heard, "missions")) and d[0] == 0 and "hawk" in d[2] and d
     )
-    assert told[1] == "running"
+    assert row[1] == "running"
+
     begun = time.monotonic()
     assert node.stop() == 0
     assert time.monotonic() - begun < 2.0

@@ -1,6 +1,8 @@
-"""Kinematic vehicle of each vehicle kind."""
+"""Kinds of vehicles that fly or drive a mission, and the kinematic vehicle of each."""
 
 from __future__ import annotations
+
+from typing import Literal, get_args
 
 from rfly_missions.followers.fixed_wing import FixedWing
 from rfly_missions.followers.ground import Ground
@@ -8,8 +10,15 @@ from rfly_missions.followers.ground_vehicle import GroundVehicle
 from rfly_missions.followers.land_air import LandAir
 from rfly_missions.followers.multirotor import Follower, Multirotor, Vector
 
+UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
+"""Kinds of vehicles; the path manager holds all but fixed wings like a multirotor."""
+UAV_TYPES: tuple[str, ...] = get_args(UavType)
+"""Names of the kinds."""
+
+GROUND_MODES = ("DISARMED", "DRIVE", "SPOOL_DOWN")
+"""Modes of a land-air vehicle on the ground."""
 AIRBORNE_HEIGHT = 3.0
-"""m above the ground: a vehicle of somebody else that is as high flies"""
+"""Height above ground, m, from which an external vehicle counts as airborne."""
 
 
 def make_follower(
@@ -21,8 +30,9 @@ def make_follower(
     loiter_radius: float = 25.0,
     airborne: bool = False,
 ) -> Follower:
-    """A vehicle of a kind at a NED position [m] and yaw [rad]; `airborne` for those that differ in
-    the air.
+    """Return a vehicle of a kind at a NED position (m) and a yaw (rad).
+
+    `airborne` matters to the kinds that behave differently in the air.
     """
     if uav_type == "fixed-wing":
         return FixedWing(

@@ -1,0 +1,121 @@
+"""Items as they are flown: above the ground, CUSTOM items as ways or circles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rfly_missions.execution.path_manager import NO_PARAMS
+from rfly_missions.followers.ground import Ground
+from rfly_missions.followers.multirotor import Vector
+from rfly_missions.mission import mavlink_items as mavlink
+from rfly_missions.mission.items import MissionItem, MissionMode
+
+_CONDITIONS = range(mavlink.CONDITION_DELAY, mavlink.CONDITION_YAW + 1)
+_WITH_POSITION = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
+_RADIUS_INDEX = {mavlink.LOITER_TIME: 3, mavlink.LOITER_TO_ALTITUDE: 2}
+"""Index of the parameter of a CUSTOM item that is a circle's radius, by command."""
+
+
+def is_instantaneous(item: MissionItem) -> bool:
+    """Return whether an item is done at once and nothing is flown for it, such as a jump."""
+    command = mavlink.mavlink_command(item)
+    return command is not None and command > mavlink.LAST_NAVIGATION and command not in _CONDITIONS
+
+
+def next_position(items: Sequence[MissionItem], index: int, return_to: Vector) -> np.ndarray | None:
+    """Return the position of the next item after `index` that leads somewhere; None without one."""
+    for item in items[index + 1 :]:
+        if item.mode in _WITH_POSITION:
+            return item.position
+        if item.mode is MissionMode.RTL:
+            return np.array(return_to)
+    return None
+
+
+def distance_to(item: MissionItem, position: Sequence[float]) -> float:
+    """Return the distance, m, to the target of an item, or to the circle of an orbit."""
+    if item.mode in (MissionMode.HOLD, MissionMode.ARMED):
+        return 0.0
+    north, east, down = (p - float(c) for p, c in zip(position[:3], item.position, strict=True))
+    if item.mode is MissionMode.ORBIT:
+        return math.hypot(math.hypot(north, east) - float(item.params[0]), down)
+    return math.sqrt(north * north + east * east + down * down)
+
+
+def custom_as_flown(
+    item: MissionItem,
+    begun_at: Vector,
+    next_position: np.ndarray | None,
+    loiter_radius: float | None,
+) -> MissionItem:
+    """Return the way-point, hold or orbit that is flown for a CUSTOM item.
+
+    `begun_at`: NED position at which the item became current, m. `next_position`: target of the
+    next item, for CONDITION_DISTANCE. `loiter_radius`: m, of a fixed-wing aircraft; None for a
+    vehicle that can stand still.
+    """
+    command = mavlink.mavlink_command(item) or 0
+    if command == mavlink.CONDITION_DISTANCE and next_position is not None:
+        return MissionItem.waypoint(next_position, math.nan)
+    if command == mavlink.CONDITION_YAW and loiter_radius is None:
+        return MissionItem.waypoint(begun_at, math.radians(float(item.params[1])))
+
+    # commands that lead nowhere
+    is_placeless = command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT
+    if is_placeless or command == mavlink.DELAY:
+        params = NO_PARAMS if loiter_radius is None else (loiter_radius, 0.0, -1.0, -1.0)
+        return MissionItem(MissionMode.HOLD, np.array(begun_at), np.array(params))
+
+    # the place: a fixed wing circles where others stand
+    if loiter_radius is None:
+        return MissionItem.waypoint(item.position, math.nan)
+    radius_index = _RADIUS_INDEX.get(command)
+    radius = 0.0 if radius_index is None else float(item.params[radius_index])
+    if not math.isfinite(radius):
+        radius = 0.0
+    return MissionItem.orbit(
+        item.position, abs(radius) or loiter_radius, float(np.sign(radius)), math.inf
+    )
+
+
+def above_ground(
+    item: MissionItem, ground: Ground, return_to: Vector, down_here: float, driven: bool
+) -> MissionItem:
+    """Return an item raised to the ground or to the minimum height above it.
+
+    A driven item lies on the ground; where the ground is unknown, at the vehicle's height
+    `down_here` (NED z, m).
+    """
+    is_return = item.mode is MissionMode.RTL
+    north, east, down = return_to if is_return else item.position.tolist()
+
+    if driven and item.mode not in (MissionMode.TAKEOFF, MissionMode.LAND, MissionMode.HOLD):
+        floor = ground.down(north, east)
+        down = floor if math.isfinite(floor) else down_here
+    elif item.mode in (MissionMode.TAKEOFF, MissionMode.WAYPOINT):
+        down = ground.clear(north, east, down)
+    elif item.mode is MissionMode.LAND:
+        floor = ground.down(north, east)
+        down = floor if math.isfinite(floor) else down
+    elif is_return:
+        down = min(down, ground.down(north, east))
+    elif item.mode is MissionMode.ORBIT:
+        down = ground.clear_circle(north, east, float(item.params[0]), down)
+
+    if item.position.tolist() == [north, east, down]:
+        return item
+    return replace(item, position=np.array([north, east, down]))
+
+
+def line_start(item: MissionItem, ground: Ground, return_to: Vector) -> np.ndarray:
+    """Return where the line from a previous item begins, NED, m."""
+    north, east, down = item.position.tolist()
+    if item.mode in (MissionMode.WAYPOINT, MissionMode.TAKEOFF, MissionMode.CUSTOM):
+        down = ground.clear(north, east, down)
+    if not math.isfinite(north):  # an RTL that was never shown
+        north, east, down = return_to
+    return np.array([north, east, down])
