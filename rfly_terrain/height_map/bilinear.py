@@ -114,9 +114,10 @@ def heights_around(ground: Any, i: int, j: int) -> Around:
 def vertex_gradients(
     ground: Any, i: Any, j: Any, z: Corners, around: Around
 ) -> tuple[Corners, Corners]:
-    """Return dz/dx at the corners of cell i, j, and dz/dy: central differences, one-sided at the border.
+    """Return dz/dx at the corners of cell i, j, and dz/dy there.
 
-    `z` are the heights of the corners, `around` the `heights_around` them.
+    They are central differences, one-sided at the border. `z` are the heights of the corners,
+    `around` the `heights_around` them.
     """
     z00, z01, z10, z11 = z
     low_x0, low_x1, high_x0, high_x1, low_y0, low_y1, high_y0, high_y1 = around

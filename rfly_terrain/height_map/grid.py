@@ -25,7 +25,7 @@ def snap(cells: ArrayLike, within: float = SNAP) -> Any:
 
 @dataclass(frozen=True)
 class Grid:
-    """Grid of rows x columns cells whose sides lie along x and y, as an unrotated GeoTransform of GDAL.
+    """Grid of rows x columns cells along x and y, as an unrotated GeoTransform of GDAL.
 
     Coordinates u, v count cells from the corner: cell (row, column) reaches from u = column to
     column + 1 and from v = row to row + 1, its centre has u = column + ½, v = row + ½. Row 0 is the

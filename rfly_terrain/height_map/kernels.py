@@ -29,7 +29,7 @@ from rfly_terrain.height_map.bilinear import (
 from rfly_terrain.height_map.ground import GroundGrid
 
 BLOCK = 256
-"""Points between the loops of `altitudes`, whose intermediate results fit into the first-level cache."""
+"""Points between the loops of `altitudes`; what they hand on fits into the first-level cache."""
 
 SMALL_BLOCK = 64
 """Points between the loops of `surfaces`, which keeps more of each point."""
@@ -42,8 +42,8 @@ def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
     Formula: terrain-format.md, "Altitude at (x, y)". Each block goes through three loops: cells and
     fractions, then the corners, then the interpolation. The first and the last become vector
     instructions, and the cache misses of the middle one overlap best in a loop that does nothing
-    else. Measured: 9 instead of 13 ns a random point on one core; prefetching, huge pages and 64-bit
-    pairs gained nothing. Unsigned offsets spare a test for negative ones.
+    else. Measured: 9 instead of 13 ns a random point on one core. Prefetching, huge pages and
+    64-bit pairs gained nothing. Unsigned offsets spare a test for negative ones.
     """
     origin_x = ground.origin_x
     origin_y = ground.origin_y
@@ -116,9 +116,9 @@ def insides(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
 def gradients(ground: GroundGrid, x: Any, y: Any, smooth: bool, out: Any) -> bool:
     """Write (dz/dx, dz/dy) at n points -> out (n, 2).
 
-    The gradient is that of the bilinear surface or, `smooth`, of the vertices, interpolated. It is 0
-    along an axis on which the point lies outside. On the border of two cells the exact gradient is
-    that of the higher index.
+    The gradient is that of the bilinear surface or, `smooth`, of the vertices, interpolated. It is
+    0 along an axis on which the point lies outside. On the border of two cells the exact gradient
+    is that of the higher index.
     """
     finite = True
     for n in range(x.size):
@@ -179,8 +179,8 @@ def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: An
     return finite
 
 
-# rows of `cells`, which the loops of `surfaces` hand on: the cell's first corner in the flat heights,
-# and how far from the corners their neighbours are in each direction
+# rows of `cells`, which the loops of `surfaces` hand on: the cell's first corner in the flat
+# heights, and how far from the corners their neighbours are in each direction
 CORNER = 0
 TO_WEST = 1
 TO_EAST = 2
@@ -193,8 +193,8 @@ Z00 = 0
 Z01 = 1
 Z10 = 2
 Z11 = 3
-# heights of the corners' neighbours: along x before 00 and 01 and after 10 and 11, along y before 00
-# and 10 and after 01 and 11; at the map's edge they are the corners themselves
+# heights of the corners' neighbours: along x before 00 and 01 and after 10 and 11, along y before
+# 00 and 10 and after 01 and 11; at the map's edge they are the corners themselves
 WEST_0 = 4
 WEST_1 = 5
 EAST_0 = 6
@@ -230,9 +230,9 @@ WORK_ROWS = 29
 def surfaces(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
     """Write altitude, gradient, smooth gradient and its rate at n moving points -> out (7, n).
 
-    The same numbers as `altitudes`, `gradients` and `gradient_rates`, in blocks as `altitudes`. All
-    that the loops hand on lies in one array. Only then does the compiler see that nothing overlaps
-    and make the last loop vector instructions, which takes a third of the time.
+    They are the numbers of `altitudes`, `gradients` and `gradient_rates`, in blocks as in
+    `altitudes`. All that the loops hand on lies in one array. Only then does the compiler see that
+    nothing overlaps and make the last loop vector instructions, which takes a third of the time.
     """
     cells = np.empty((CELL_ROWS, SMALL_BLOCK), np.int32)
     work = np.empty((WORK_ROWS, SMALL_BLOCK))

@@ -59,7 +59,8 @@ def point_cloud(
 def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice]:
     """Return the rows and columns whose samples lie in the region, borders included.
 
-    The region is x_min, x_max, y_min, y_max; ENU, m. Raises ValueError for a region that is malformed or holds no sample.
+    The region is x_min, x_max, y_min, y_max; ENU, m. Raises ValueError for a region that is
+    malformed or holds no sample.
     """
     if region is None:
         return slice(0, height_map.rows), slice(0, height_map.columns)

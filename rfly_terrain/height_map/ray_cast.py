@@ -112,7 +112,7 @@ def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[
 
 
 def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> Floats:
-    """Return the points (…, 3) where rays end after `ranges` metres; NaN for an infinite range, a miss.
+    """Return the points (…, 3) where rays end after `ranges` metres; NaN for a miss.
 
     Directions have any length, as `HeightMap.cast` takes them.
     """
@@ -128,7 +128,7 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
 
 
 def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
-    """Return whether the ground leaves the lines between points free; see `HeightMap.line_of_sight`."""
+    """Return whether the ground leaves lines free; see `HeightMap.line_of_sight`."""
     start, end = (
         arguments.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
     )

@@ -23,7 +23,10 @@ BLOCK_BITS = 2
 """Binary logarithm of BLOCK."""
 
 BLOCK = 1 << BLOCK_BITS
-"""Side of the smallest blocks, cells: 4 was the quickest of 2, 4, 8, and takes 1/12 of the map's memory."""
+"""Side of the smallest blocks, cells.
+
+4 was the quickest of 2, 4 and 8, and takes 1/12 of the map's memory.
+"""
 
 _BLOCK_ROWS_AT_ONCE = 32
 

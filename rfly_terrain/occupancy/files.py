@@ -1,4 +1,4 @@
-"""Occupancy map files: ROS's map_server YAML and image, and the data of an OccupancyGrid.
+"""Occupancy map files: YAML and image of ROS's map_server, and the data of an OccupancyGrid.
 
 Files come from anywhere: sizes are checked before anything is decoded.
 """
@@ -28,7 +28,7 @@ MAX_YAML_BYTES = 100_000
 MAX_IMAGE_BYTES = 256 << 20
 _ROWS_AT_ONCE = 256
 LARGEST_YAW = 1e-6
-"""rad: a grid turned by more cannot be a map, whose axes are those of the world"""
+"""Largest turn of a grid that can be a map, whose axes are those of the world, rad."""
 
 _PGM_START = re.compile(
     rb"P([25])((?:\s|#[^\n]*\n)+)(\d{1,9})((?:\s|#[^\n]*\n)+)(\d{1,9})((?:\s|#[^\n]*\n)+)(\d{1,5})\s"
@@ -42,7 +42,7 @@ MODES = ("trinary", "scale", "raw")
 _OCCUPIED = 0
 _FREE = 254
 _UNKNOWN = 205
-"""grey levels of a saved map"""
+"""Grey levels of a saved map."""
 
 
 def image_to_cells(
@@ -52,7 +52,7 @@ def image_to_cells(
     free_thresh: float = FREE_THRESH,
     mode: str = "trinary",
 ) -> NDArray[np.int8]:
-    """(rows, columns) of an image 0 … 255, black is occupied -> int8 0 … 100, −1 unknown.
+    """Convert (rows, columns) of an image 0 … 255, black is occupied, to int8 0 … 100, −1 unknown.
 
     Pixels (rows, columns), or with 3 colour channels, whose mean counts, or with 2 or 4, the last
     of which is alpha. The mode "trinary" knows 0, 100 and −1, "scale" also what lies between (and
@@ -63,7 +63,8 @@ def image_to_cells(
     image = numbers(pixels, "pixels")
     if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 2, 3, 4)):
         raise ValueError(
-            f"pixels: the shape {image.shape}, expected (rows, columns) or that with 1 to 4 channels"
+            f"pixels: the shape {image.shape}, "
+            "expected (rows, columns) or that with 1 to 4 channels"
         )
     if image.size and (image.min() < 0 or image.max() > 255):
         raise ValueError(f"pixels: {image.min():g} … {image.max():g}, expected 0 … 255")
@@ -95,7 +96,7 @@ def image_to_cells(
 
 
 def cells_to_image(cells: ArrayLike) -> NDArray[np.uint8]:
-    """(rows, columns) costs −1 … 100 -> uint8: occupied (≥ 65) 0, free (0 … 25) 254, unknown 205."""
+    """Convert costs −1 … 100 to uint8: occupied (≥ 65) 0, free (0 … 25) 254, unknown 205."""
     values = numbers(cells, "cells")
     if values.ndim != 2:
         raise ValueError(f"cells: the shape {values.shape}, expected (rows, columns)")
@@ -104,30 +105,33 @@ def cells_to_image(cells: ArrayLike) -> NDArray[np.uint8]:
 
 
 class MapImage(NamedTuple):
-    """What a map's files say."""
+    """Contents of a map's files."""
 
     cells: NDArray[np.int8]
-    """(rows, columns) 0 … 100, −1 unknown; top row first"""
+    """Costs, (rows, columns), 0 … 100, −1 unknown; top row first."""
     resolution: float
-    """cells per metre"""
+    """Cells per metre."""
     origin: tuple[float, float]
-    """m: the bottom-left corner"""
+    """Bottom-left corner, m."""
 
 
 def occupied(cells: NDArray[Any], threshold: float, unknown: bool) -> Bools:
-    """Costs to cells: occupied from the threshold on; what is negative becomes `unknown`."""
+    """Convert costs to cells: occupied from the threshold up; negative ones become `unknown`."""
     return np.where(cells < 0, unknown, cells >= threshold)
 
 
 def from_message(
     info: Mapping[str, Any], data: ArrayLike, threshold: float, unknown: bool
 ) -> tuple[Bools, float, tuple[float, float]]:
-    """(cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid's info and data."""
+    """Return (cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid's info and
+    data.
+    """
     rows, columns = checked_size(info["height"], info["width"])
     values = numbers(data, "data").reshape(-1)
     if values.size != rows * columns:
         raise ValueError(
-            f"data: {values.size} values for {rows} rows x {columns} columns, expected {rows * columns}"
+            f"data: {values.size} values for {rows} rows x {columns} columns, "
+            f"expected {rows * columns}"
         )
     x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
     check_yaw(yaw)
@@ -139,12 +143,13 @@ def from_message(
 def check_yaw(yaw: float) -> None:
     if not abs(yaw) <= LARGEST_YAW:
         raise ValueError(
-            f"origin: the grid is turned by {yaw:g} rad, expected 0: a map's axes are those of the world"
+            f"origin: the grid is turned by {yaw:g} rad, "
+            "expected 0: a map's axes are those of the world"
         )
 
 
 def load_map(path: StrPath) -> MapImage:
-    """A map from its yaml and the image that this names.
+    """Read a map from its yaml and the image that this names.
 
     Raises TerrainFileNotFound, and TerrainFormatError that names file, line and key.
     """
@@ -176,7 +181,7 @@ def load_map(path: StrPath) -> MapImage:
 def save_map(
     path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str
 ) -> None:
-    """Writes `path` with the ending .yaml and its image beside it; `cell_size` in metres."""
+    """Write `path` with the ending .yaml and its image next to it; `cell_size` in metres."""
     image = cells_to_image(cells * np.int8(100))
     _save(Path(path).with_suffix(".yaml"), image, "trinary", cell_size, origin, image_format)
 
@@ -188,7 +193,7 @@ def save_costs(
     origin: Sequence[float],
     image_format: str = "png",
 ) -> None:
-    """Writes costs −1 … 100, top row first, so that map_server gives them back as they are: in the
+    """Write costs −1 … 100, top row first, so that map_server gives them back as they are: in the
     mode "raw".
 
     Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
@@ -235,7 +240,9 @@ def _parse(data: bytes, file: str) -> Document:
 
 
 def _read_image(file: Path) -> NDArray[Any]:
-    """(rows, columns) or (rows, columns, channels), grey levels 0 … 255, or 0 … 65535 as uint16."""
+    """Read (rows, columns) or (rows, columns, channels), grey levels 0 … 255, or 0 … 65535 as
+    uint16.
+    """
     with terrain_file_errors(file):
         data = read_regular(file, MAX_IMAGE_BYTES)
     encoded = np.frombuffer(data, np.uint8)
@@ -256,7 +263,7 @@ def _read_image(file: Path) -> NDArray[Any]:
 
 
 def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
-    """(rows, columns) of a pgm that is whole."""
+    """Return (rows, columns) of a pgm that is complete."""
     found = _PGM_START.match(data[:_PGM_HEADER_BYTES])
     if found is None:
         raise TerrainFormatError(
@@ -265,7 +272,8 @@ def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
     columns, rows, largest = (int(found[group]) for group in (3, 5, 7))
     if not 1 <= rows * columns <= MAX_CELLS or not 1 <= largest <= 65535:
         raise TerrainFormatError(
-            f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, expected at least 1 x 1, at "
+            f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, "
+            "expected at least 1 x 1, at "
             f"most {MAX_CELLS:,} pixels of 0 … 65535; it was not decoded"
         )
     needed = (

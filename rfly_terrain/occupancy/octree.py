@@ -1,6 +1,4 @@
-"""Octrees in OctoMap's binary form: what `octomap_msgs/Octomap` carries, and a .bt file after its
-head.
-"""
+"""Octrees in OctoMap's binary form: the data of `octomap_msgs/Octomap`, and of a .bt file."""
 
 from __future__ import annotations
 
@@ -16,10 +14,15 @@ from rfly_common.kernels.jit import kernel
 
 DEPTH = 16
 HALF = 32768
-"""voxels from the tree's corner to its middle, the origin"""
+"""Voxels from the tree's corner to its middle, the origin."""
+
 MOST_BYTES = 16_000_000
+"""Largest data that are read."""
+
 MOST_LEAVES = 5_000_000
-"""half a gigabyte while they are read"""
+"""Largest number of leaves, which take half a gigabyte while they are read."""
+
+# two bits of a child
 _FREE = 1
 _OCCUPIED = 2
 _INNER = 3
@@ -27,18 +30,18 @@ _INNER = 3
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """n cubes of which is known whether they are occupied, in the map's axes."""
+    """Cubes that are known to be free or occupied, in the map's axes."""
 
     low: Floats
-    """(n, 3) m: the lowest corners"""
+    """Lowest corners, (n, 3), m."""
     side: Floats
-    """(n,) m: the resolution, or a power of two of it where neighbours are alike"""
+    """Sides, (n,), m: the resolution, or a power of two of it where neighbours are alike."""
     occupied: Bools
-    """(n,)"""
+    """True for occupied cubes, (n,)."""
 
 
 def read_octree(data: bytes | NDArray[Any], resolution: float) -> Leaves:
-    """The leaves of a tree whose smallest ones have sides of `resolution` (m).
+    """Return the leaves of a tree whose smallest ones have sides of `resolution` (m).
 
     Raises ConfigError for a resolution that can't be, and for data that are no such tree.
     """
@@ -74,8 +77,8 @@ def read_octree(data: bytes | NDArray[Any], resolution: float) -> Leaves:
 
 @kernel
 def _read_nodes(data: Any, corners: Ints, sides: Ints, occupied: Bools) -> int:
-    """Fills in the leaves, in voxels; returns how many bytes were read, -1 where there are not
-    enough or too many.
+    """Fill in the leaves, in voxels; return the number of bytes that were read, -1 where there are
+    not enough or too many.
     """
     bits = np.zeros(DEPTH + 1, np.int64)
     child = np.zeros(DEPTH + 1, np.int64)

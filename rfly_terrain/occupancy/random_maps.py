@@ -31,9 +31,9 @@ MAP_RESOLUTION = 5.0
 SHAPES = ("box", "circle")
 SMALLEST = 0.02
 LARGEST = 0.08
-"""of the map's shorter side: half the width of an obstacle"""
+"""Half the width of an obstacle, as a share of the map's shorter side."""
 TRIES = 1000
-"""places that are tried for each obstacle"""
+"""Places that are tried for each obstacle."""
 
 
 @in_call_forms
@@ -45,8 +45,8 @@ def map_maze(
     map_resolution: float = MAP_RESOLUTION,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """A random maze: passages and walls of so many cells, one way between any two places, closed
-    outside.
+    """Return a random maze: passages and walls of so many cells, one way between any two places,
+    closed outside.
 
     `map_size`: width and height, m; `map_resolution`: cells/m. What is left over at the right and
     the bottom is wall. The same `seed` gives the same maze. ValueError where not one passage has
@@ -62,7 +62,8 @@ def map_maze(
     rooms = [(side - wall) // pitch for side in shape]
     if min(rooms) < 1:
         raise ValueError(
-            f"map_size: {shape[1]} x {shape[0]} cells, expected at least {pitch + wall} each way for a passage of "
+            f"map_size: {shape[1]} x {shape[0]} cells, "
+            f"expected at least {pitch + wall} each way for a passage of "
             f"{passage} between walls of {wall}"
         )
     index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(
@@ -96,7 +97,7 @@ def map_clutter(
     collision_free: bool = True,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """An empty map with so many random boxes and circles, all of them whole on the map.
+    """Return an empty map with so many random boxes and circles, all of them whole on the map.
 
     `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same
     `seed` gives the same map. ValueError where there is no room for so many.
@@ -174,19 +175,19 @@ its names
 """
 MAX_MAPS = 100
 MAX_BYTES = 4 * MAX_CELLS
-"""of a file, and of what its packed matrices become"""
+"""Largest size of a file, and of its unpacked matrices."""
 _NUMERIC = frozenset(
     {"logical", "double", "single"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
-"""classes of MATLAB that are read; no cells, structures, objects or functions"""
+"""Classes of MATLAB that are read; no cells, structures, objects or functions."""
 
 Maps = dict[str, NDArray[np.generic]]
 
 
 def load_mat_maps(path: StrPath) -> Maps:
-    """The matrices (2-D, of numbers or logicals) of a .mat file by name; other variables are left
-    out.
+    """Return the matrices (2-D, of numbers or logicals) of a .mat file by name; other variables are
+    left out.
 
     The extension may be missing. "exampleMaps.mat" where there is no such file: `simpleMap`,
     `complexMap` and `ternaryMap` of our own. Raises TerrainFileNotFound, TerrainFormatError for a
@@ -221,7 +222,8 @@ def _read(path: Path) -> Maps:
         cells = sum(math.prod(shape) for _, shape in wanted)
         if len(wanted) > MAX_MAPS or cells > MAX_CELLS:
             raise ValueError(
-                f"{len(wanted)} matrices of {cells:,} numbers, expected at most {MAX_MAPS} of {MAX_CELLS:,}"
+                f"{len(wanted)} matrices of {cells:,} numbers, "
+                f"expected at most {MAX_MAPS} of {MAX_CELLS:,}"
             )
         if not wanted:
             return {}
@@ -231,8 +233,8 @@ def _read(path: Path) -> Maps:
 
 
 def example_maps() -> Maps:
-    """Maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one with 0.5
-    for unknown.
+    """Return maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one
+    with 0.5 for unknown.
     """
     simple = np.zeros((26, 27), bool)
     simple[[0, -1]] = True

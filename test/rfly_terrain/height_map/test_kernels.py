@@ -132,7 +132,7 @@ def test_the_python_source_gives_the_same(rows, columns):
     rates = kernels.gradient_rates
     assert_same([rates, as_python(rates, bilinear)], terrain, [x, y, *velocity], (), [(2,)])
     assert_surfaces_are_those_one_by_one(
-        [as_python(kernels.surfaces, bilinear)], terrain, x, y, *velocity
+        [as_python(kernels.surfaces, bilinear, kernels)], terrain, x, y, *velocity
     )
 
 
