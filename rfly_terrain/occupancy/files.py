@@ -68,22 +68,29 @@ def image_to_cells(
         )
     if image.size and (image.min() < 0 or image.max() > 255):
         raise ValueError(f"pixels: {image.min():g} … {image.max():g}, expected 0 … 255")
+
     occupied = number(occupied_thresh, "occupied_thresh", at_least=0.0)
     free = number(free_thresh, "free_thresh", at_least=0.0)
     if not free < occupied <= 1:
         raise ValueError(
             f"free_thresh {free:g}, occupied_thresh {occupied:g}: expected 0 ≤ free < occupied ≤ 1"
         )
+
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r}, expected {', '.join(MODES)}")
     if negate not in (0, 1):
         raise ValueError(f"negate: {negate!r}, expected 0 or 1")
+
+    # grey levels
     alpha = image[..., -1] if image.ndim == 3 and image.shape[2] in (2, 4) else None
     grey = image
     if image.ndim == 3:
         grey = image[..., : image.shape[2] - (alpha is not None)].mean(axis=2)
+
     if mode == "raw":
         return np.where(grey < 100.5, np.floor(grey + 0.5), -1).astype(np.int8)
+
+    # costs
     p = grey / 255.0 if negate else (255.0 - grey) / 255.0
     if mode == "scale":
         between = np.floor(100.0 * (p - free) / (occupied - free) + 0.5)
@@ -123,9 +130,7 @@ def occupied(cells: NDArray[Any], threshold: float, unknown: bool) -> Bools:
 def from_message(
     info: Mapping[str, Any], data: ArrayLike, threshold: float, unknown: bool
 ) -> tuple[Bools, float, tuple[float, float]]:
-    """Return (cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid's info and
-    data.
-    """
+    """Return (cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid."""
     rows, columns = checked_size(info["height"], info["width"])
     values = numbers(data, "data").reshape(-1)
     if values.size != rows * columns:
@@ -133,6 +138,7 @@ def from_message(
             f"data: {values.size} values for {rows} rows x {columns} columns, "
             f"expected {rows * columns}"
         )
+
     x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
     check_yaw(yaw)
     resolution = resolution_of(info["resolution"], "resolution")
@@ -160,6 +166,8 @@ def load_map(path: StrPath) -> MapImage:
     values = document.value
     x, y, yaw = [*values["origin"], 0.0][:3]
     pixels = _read_image(file.parent / values["image"])
+
+    # cells, some rows at a time
     try:
         check_yaw(yaw)
         resolution = resolution_of(values["resolution"], "resolution")
@@ -193,8 +201,7 @@ def save_costs(
     origin: Sequence[float],
     image_format: str = "png",
 ) -> None:
-    """Write costs −1 … 100, top row first, so that map_server gives them back as they are: in the
-    mode "raw".
+    """Write costs −1 … 100, top row first, in the mode "raw", which map_server reads unchanged.
 
     Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
     """
@@ -213,11 +220,15 @@ def _save(
 ) -> None:
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
+
+    # the image
     if image_format == "pgm":
         encoded = b"P5\n%d %d\n255\n" % image.shape[::-1] + image.tobytes()
     else:
         encoded = cv2.imencode(".png", image)[1].tobytes()
     file.with_suffix(f".{image_format}").write_bytes(encoded)
+
+    # the yaml
     keys = {
         "image": f"{file.stem}.{image_format}",
         "mode": mode,
@@ -240,9 +251,7 @@ def _parse(data: bytes, file: str) -> Document:
 
 
 def _read_image(file: Path) -> NDArray[Any]:
-    """Read (rows, columns) or (rows, columns, channels), grey levels 0 … 255, or 0 … 65535 as
-    uint16.
-    """
+    """Read grey levels 0 … 255, or 0 … 65535 as uint16, with or without channels."""
     with terrain_file_errors(file):
         data = read_regular(file, MAX_IMAGE_BYTES)
     encoded = np.frombuffer(data, np.uint8)
@@ -251,6 +260,7 @@ def _read_image(file: Path) -> NDArray[Any]:
         size = header.height, header.width
     else:
         size = _pgm_size(data, str(file))
+
     with reader_errors(
         lambda text: TerrainFormatError(f"{file}: the image cannot be decoded: {text}")
     ):
@@ -269,6 +279,7 @@ def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
         raise TerrainFormatError(
             f"{file}: begins with {data[:8]!r}, expected a pgm (P5 or P2) or a png"
         )
+
     columns, rows, largest = (int(found[group]) for group in (3, 5, 7))
     if not 1 <= rows * columns <= MAX_CELLS or not 1 <= largest <= 65535:
         raise TerrainFormatError(
@@ -276,9 +287,11 @@ def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
             "expected at least 1 x 1, at "
             f"most {MAX_CELLS:,} pixels of 0 … 65535; it was not decoded"
         )
-    needed = (
-        rows * columns * (2 if largest > 255 else 1) if found[1] == b"5" else 2 * rows * columns - 1
-    )
+
+    if found[1] == b"5":  # binary
+        needed = rows * columns * (2 if largest > 255 else 1)
+    else:  # text: a digit and a space for each pixel
+        needed = 2 * rows * columns - 1
     if len(data) - found.end() < needed:
         raise TerrainFormatError(
             f"{file}: cut off: {len(data) - found.end():,} bytes of pixels, expected {needed:,}"

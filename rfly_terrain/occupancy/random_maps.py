@@ -45,12 +45,11 @@ def map_maze(
     map_resolution: float = MAP_RESOLUTION,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """Return a random maze: passages and walls of so many cells, one way between any two places,
-    closed outside.
+    """Return a random maze with one way between any two places, closed outside.
 
-    `map_size`: width and height, m; `map_resolution`: cells/m. What is left over at the right and
-    the bottom is wall. The same `seed` gives the same maze. ValueError where not one passage has
-    room.
+    Widths are numbers of cells. `map_size`: width and height, m; `map_resolution`: cells/m. What is
+    left over at the right and the bottom is wall. The same `seed` gives the same maze. Raises
+    ValueError where not even one passage has room.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
@@ -66,15 +65,16 @@ def map_maze(
             f"expected at least {pitch + wall} each way for a passage of "
             f"{passage} between walls of {wall}"
         )
-    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(
-        rooms
-    )  # SciPy 1.11 takes no others in graphs
+    # a random spanning tree of the rooms; SciPy 1.11 takes no other integers in graphs
+    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(rooms)
     first = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
     second = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
     weight = 1.0 + np.random.default_rng(seed).random(first.size)
     tree = minimum_spanning_tree(
         coo_array((weight, (first, second)), shape=(index.size, index.size))
     ).tocoo()
+
+    # rooms, then the passages between them
     cells = np.ones(shape, bool)
     top, left = (wall + pitch * axis for axis in np.divmod(np.arange(index.size), rooms[1]))
     _free(cells, top, left, passage, passage)
@@ -102,12 +102,14 @@ def map_clutter(
     `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same
     `seed` gives the same map. ValueError where there is no room for so many.
     """
+
     shape, per_metre = _shape(map_size, map_resolution)
     names = [shapes] if isinstance(shapes, str) else list(shapes)
     kinds = [str(name).lower() for name in names]
     if not kinds or not set(kinds) <= set(SHAPES):
         raise ValueError(f"shapes: {names!r}, expected 'Box', 'Circle' or both")
     count = _whole(number_of_obstacles, "number_of_obstacles")
+
     cells = np.zeros(shape, bool)
     random = np.random.default_rng(seed)
     side = min(shape)
@@ -121,6 +123,7 @@ def map_clutter(
                 half[1] = half[0]
             if (2 * half + 1 > shape).any():
                 continue
+
             row, column = random.integers(half, np.array(shape) - half)
             if _place(cells, int(row), int(column), half, is_circle, bool(collision_free)):
                 break
@@ -133,8 +136,9 @@ def map_clutter(
 def _place(
     cells: Bools, row: int, column: int, half: Any, is_circle: bool, collision_free: bool
 ) -> bool:
-    """Occupy an obstacle's cells, and whether they were free, and those around them, where that is
-    asked for.
+    """Occupy an obstacle's cells and return True; False where it would touch another one.
+
+    Obstacles may touch unless `collision_free` is set.
     """
     above = int(half[0])
     beside = int(half[1])
@@ -143,6 +147,7 @@ def _place(
     ]
     if collision_free and around.any():
         return False
+
     target = cells[row - above : row + above + 1, column - beside : column + beside + 1]
     i, j = np.ogrid[-above : above + 1, -beside : beside + 1]
     target |= (i * i + j * j <= above * above + above) if is_circle else True
@@ -170,12 +175,17 @@ def _free(cells: Bools, top: Any, left: Any, rows: int, columns: int) -> None:
 
 
 EXAMPLE_MAPS = "exampleMaps.mat"
-"""MATLAB's own file of that name; where there is none, `load_mat_maps` gives maps of our own under
-its names
+"""Name of MATLAB's file of examples.
+
+`load_mat_maps` gives maps of our own under their names where there is no such file.
 """
+
 MAX_MAPS = 100
+"""Largest number of matrices of a file."""
+
 MAX_BYTES = 4 * MAX_CELLS
 """Largest size of a file, and of its unpacked matrices."""
+
 _NUMERIC = frozenset(
     {"logical", "double", "single"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -186,8 +196,8 @@ Maps = dict[str, NDArray[np.generic]]
 
 
 def load_mat_maps(path: StrPath) -> Maps:
-    """Return the matrices (2-D, of numbers or logicals) of a .mat file by name; other variables are
-    left out.
+    """Return the matrices (2-D, of numbers or logicals) of a .mat file by name, and no other
+    variables.
 
     The extension may be missing. "exampleMaps.mat" where there is no such file: `simpleMap`,
     `complexMap` and `ternaryMap` of our own. Raises TerrainFileNotFound, TerrainFormatError for a

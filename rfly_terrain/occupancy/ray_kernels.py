@@ -172,17 +172,22 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
         segment[0], segment[1], segment[2], segment[3], rows, columns
     )
     plain = _between_lines(a0) and _between_lines(b0) and _between_lines(a1) and _between_lines(b1)
+
+    # b at the first and the last slab, of rising a
     first, last = _slabs(a0, a1, size_a)
     if a1 < a0:
         a0, b0, a1, b1 = a1, b1, a0, b0
     b_first = b0 if a0 >= first else base_b + (first - base_a) * slope
     b_last = b1 if a1 <= last + 1.0 else base_b + (last + 1.0 - base_a) * slope
+
     plain = plain and first <= last and _between_lines(b_first) and _between_lines(b_last)
     plain = plain and abs(a0) + abs(a1) + abs(b0) + abs(b1) < NEARBY
     if not plain:
         return False, along_u, 0, -1, 0, 0, base_a, base_b, slope
     if max(b_first, b_last) < 0.0 or min(b_first, b_last) > size_b:
         return True, along_u, 0, -1, 0, 0, base_a, base_b, slope
+
+    # without the slabs in which b is off the grid
     first_cell = int(_clamp(b_first, 0.0, size_b - 1.0))
     last_cell = int(_clamp(b_last, 0.0, size_b - 1.0))
     rises = b_last > b_first
@@ -190,6 +195,7 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
     last_edge = last
     begin = first
     end = last
+
     if b_first < 0.0 or b_first > size_b:
         begin = first_edge = _crosses_in(
             0.0 if rises else size_b + 0.0, rises, first, last, base_a, base_b, slope
@@ -197,6 +203,8 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
     if b_last < 0.0 or b_last > size_b:
         end = _crosses_in(size_b + 0.0 if rises else 0.0, rises, first, last, base_a, base_b, slope)
         last_edge = end + 1
+
+    # no edge is crossed near a corner
     if check:
         near = 0
         for edge in range(first_edge, last_edge + 1):
@@ -204,6 +212,7 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
             fraction = b - np.floor(b)
             near |= (fraction <= CLEAR) | (fraction >= 1.0 - CLEAR)
         plain = near == 0
+
     return plain, along_u, begin, end, first_cell, last_cell, base_a, base_b, slope
 
 
@@ -220,6 +229,8 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: An
         if plain[n]:
             counts[n] = last_slab - first_slab + 1 + abs(last_cell - first_cell)
             continue
+
+        # any other segment: slab by slab
         line = _oriented(
             segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
         )
@@ -244,6 +255,8 @@ def _fill_plain(
     _, along_u, slab, last_slab, cell, last_cell, base_a, base_b, slope = _plain(
         segment, rows, columns, False
     )
+
+    # the first cell, and the steps to its neighbours in `pairs`
     row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
     to_next_slab, to_next_cell = (ONE_COLUMN, -ONE_ROW) if along_u else (-ONE_ROW, ONE_COLUMN)
     if last_cell < cell:
@@ -252,6 +265,7 @@ def _fill_plain(
     place, step = (start, 1) if forward else (stop - 1, -1)
     pair = row * ONE_ROW + column * ONE_COLUMN
     edge = slab + 1.0 - base_a
+
     for _ in range(last_slab - slab):
         next_cell = int(base_b + edge * slope)
         crossed = abs(next_cell - cell)
@@ -264,6 +278,7 @@ def _fill_plain(
     pairs[np.uint64(place)] = pair
     if cell != last_cell:
         pairs[np.uint64(place + step)] = pair + to_next_cell
+
     end_u = segment[2]
     end_v = segment[3]
     if 0.0 < end_u < columns and 0.0 < end_v < rows:
@@ -308,6 +323,8 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
             cells[place, 0] = row
             cells[place, 1] = column
             count += 1
+
+    # cells that hold the end
     for place in range(count):
         column = cells[place, 1]
         above = rows - 1 - cells[place, 0]
@@ -357,12 +374,12 @@ def free_touched(segments: Any, occupied: Any) -> None:
 
 @kernel
 def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None:
-    """Write the first point of each segment on a cell with clearance 0 -> hits (n, 2), distances
-    (n,).
+    """Write the first point of each segment on a cell with clearance 0 -> hits (n, 2).
 
-    Both are in cells. Without a hit the distance is infinite and the point NaN. `clearance` is
-    (rows, columns) uint8. All cells whose row and column differ from a cell's by less than its
-    clearance must be free, as the sweep leaps over them.
+    Its distance from the start goes to distances (n,). Both are in cells. Without a hit the
+    distance is infinite and the point NaN. `clearance` is (rows, columns) uint8. All cells whose
+    row and column differ from a cell's by less than its clearance must be free, as the sweep leaps
+    over them.
     """
     rows, columns = clearance.shape
     flat = clearance.reshape(rows * columns)
@@ -374,6 +391,7 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
         line = _oriented(
             segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
         )
+
         step_a, step_b = (1, -columns) if line.along_u else (-columns, 1)
         first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         inverse = _inverse(line)
@@ -381,9 +399,12 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
         rises = (line.slope > 0.0) == forward
         slab = first_slab if forward else last_slab
         remaining = last_slab - first_slab
+
         while remaining >= 0:
             index = bottom_left + slab * step_a
             middle = line.base_b + (slab + 0.5 - line.base_a) * line.slope
+
+            # a leap over free cells
             if 0.0 <= middle < line.size_b:
                 # touched cells of slab + k lie at most k + 1 cells from the middle of this slab
                 leap = int(flat[index + int(middle) * step_b]) - 1
@@ -391,6 +412,8 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
                     remaining -= leap
                     slab += leap if forward else -leap
                     continue
+
+            # the cells of this slab
             low, high = _span(line, slab)
             first, last = _cells(low, high, line.size_b)
             left_for_good = first >= line.size_b if rises else last < 0
@@ -406,6 +429,7 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
                     if progress < nearest:
                         nearest = progress
                         nearest_cell = cell
+
             if nearest < np.inf:
                 a = line.a0 + nearest if forward else line.a0 - nearest
                 a = _clamp(a, slab + 0.0, slab + 1.0)
