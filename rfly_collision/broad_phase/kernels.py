@@ -183,9 +183,7 @@ def overlaps(
                             # pairs that do not count
                             i = number[p, BODY]
                             j = number[r, BODY]
-                            if (static[i] and static[j]) or (
-                                group[i] == group[j] and group[i] >= 0
-                            ):
+                            if are_filtered(static, group, i, j):
                                 continue
                             key = min(i, j) * n + max(i, j)
                             if is_among(ignored, key):
@@ -194,6 +192,14 @@ def overlaps(
                                 out[count] = key
                             count += 1
     return count
+
+
+@pasted_kernel
+def are_filtered(static: Any, group: Any, i: int, j: int) -> bool:
+    """Return whether two bodies do not count: both static, or of one group >= 0."""
+    both_static = static[i] and static[j]
+    one_group = group[i] == group[j] and group[i] >= 0
+    return bool(both_static or one_group)
 
 
 @pasted_kernel

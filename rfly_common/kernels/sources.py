@@ -16,6 +16,7 @@ from pathlib import Path
 PACKAGES = Path(__file__).parents[2]
 """Folder that holds `rfly_common` and its sister packages: the checkout or site-packages."""
 
+# which files hold kernels, and the modules of the suite that a file imports
 _HOLDS_KERNELS = re.compile(rb"from rfly_common\.kernels\.jit import .*kernel")
 _IMPORT = re.compile(
     r"^\s*(?:from\s+(rfly_[\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(rfly_[\w.]+))", re.MULTILINE
@@ -26,6 +27,7 @@ def user_cache() -> Path:
     """Return this platform's folder for what a program can make anew, or NUMBA_CACHE_DIR."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         return Path(os.environ["NUMBA_CACHE_DIR"])
+
     variable, usual = {
         "win32": ("LOCALAPPDATA", "AppData/Local"),
         "darwin": ("", "Library/Caches"),

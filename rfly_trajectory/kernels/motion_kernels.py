@@ -417,6 +417,14 @@ def attitude_of_floor(
     )
 
 
+@inlined_kernel
+def wheel_offset(wheel: int, wheelbase: float, track: float) -> tuple[float, float]:
+    """Return how far ahead and left of the origin a wheel of the vehicle is, body axes."""
+    fore = 0.5 * wheelbase if wheel < 2 else -0.5 * wheelbase
+    side = 0.5 * track if wheel % 2 == 0 else -0.5 * track
+    return fore, side
+
+
 @kernel
 def wheel_arm(
     wheel: int, wheelbase: float, track: float, q: float, p: float
@@ -424,8 +432,7 @@ def wheel_arm(
     """Return how far ahead and left of the origin a wheel is, seen from above."""
     a = math.sqrt(1.0 + q * q)
     b = math.sqrt(a * a + p * p)
-    fore = 0.5 * wheelbase if wheel < 2 else -0.5 * wheelbase
-    side = 0.5 * track if wheel % 2 == 0 else -0.5 * track
+    fore, side = wheel_offset(wheel, wheelbase, track)
     return fore / a - side * p * q / (a * b), side * a / b
 
 
@@ -481,14 +488,11 @@ def wheel_contact(
         beta = plane[i, 1]
         q = plane[i, 2]
         p = plane[i, 3]
-        half_base = 0.5 * wheelbase[i]
-        half_track = 0.5 * track[i]
 
         # the plane raised until no wheel is below the ground
         lowest = 0
         for wheel in range(4):
-            fore = half_base if wheel < 2 else -half_base
-            side = half_track if wheel % 2 == 0 else -half_track
+            fore, side = wheel_offset(wheel, wheelbase[i], track[i])
             needed[wheel] = h[i, wheel] - alpha * fore - beta * side
             if needed[wheel] > needed[lowest]:
                 lowest = wheel
@@ -510,8 +514,7 @@ def wheel_contact(
             left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
             left_y_rate = a_rate / b - a * b_rate / (b * b)
             for wheel in range(4):
-                fore = half_base if wheel < 2 else -half_base
-                side = half_track if wheel % 2 == 0 else -half_track
+                fore, side = wheel_offset(wheel, wheelbase[i], track[i])
                 ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
                 ahead_rate = (
                     speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
@@ -530,8 +533,7 @@ def wheel_contact(
         if middle[i] > needed[lowest]:
             climb = speed[i] * (gradient[i, 0] * tx + gradient[i, 1] * ty)
         else:
-            fore = half_base if lowest < 2 else -half_base
-            side = half_track if lowest % 2 == 0 else -half_track
+            fore, side = wheel_offset(lowest, wheelbase[i], track[i])
             climb = h_rate[lowest] - alpha_rate * fore - beta_rate * side
 
         rows[i, 0] = altitude
