@@ -1,5 +1,6 @@
-"""Compiled kernels run as Python, where an index beyond an array is an error: compiled code reads
-on in silence.
+"""Compiled kernels run as Python, where an index beyond an array is an error.
+
+Compiled code reads on in silence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pytest
 
 
 def as_python(kernel: Any, *callees: Any) -> Callable[..., Any]:
-    """A kernel's source and, of the modules `callees`, that of the kernels which it calls."""
+    """Return a function that runs a kernel's source, and the kernels of modules `callees` too."""
     modules = (sys.modules[kernel.py_func.__module__], *callees)
     inner = {
         value for module in callees for value in vars(module).values() if hasattr(value, "py_func")

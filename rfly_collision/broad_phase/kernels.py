@@ -1,10 +1,10 @@
-"""Compiled broad phase: boxes around bodies over a step, and which of them overlap.
+"""Compiled broad phase: boxes around bodies over a step, and the pairs of boxes that overlap.
 
-A hashed grid of several levels: on level k cells are as wide as the largest box / 2^k, and a box is
-kept, by its middle, on the finest level whose cells are no smaller than the box. Two boxes that
-overlap then lie in neighbouring cells of the coarser one's level, whatever their sizes are (C.
-Ericson, "Real-Time Collision Detection", 2005, 7.2). Cells that follow each other along x lie in
-buckets that follow each other, so that three are looked up at once.
+The boxes lie in a hashed grid of several levels. On level k cells are as wide as the largest box /
+2^k. A box lies, by its middle, on the finest level whose cells are no smaller than the box. Two
+boxes that overlap then lie in neighbouring cells of the coarser one's level, whatever their sizes
+are (C. Ericson, "Real-Time Collision Detection", 2005, 7.2). Cells that follow each other along x
+lie in buckets that follow each other, so that three are looked up at once.
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ from rfly_collision.narrow_phase.arguments import Motion, Placed
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import inner_kernel, kernel, pasted_kernel
-from rfly_common.kernels.vectors import rotation_matrix
+from rfly_common.kernels.vectors import norm, rotation_matrix, set_matrix, vector_at
 
 LEVELS = 16
-"""2^15 between the largest and the smallest cells; what is smaller still is kept with those"""
+"""Levels of the grid: the smallest cells are 2^15 times smaller than the largest, and hold all
+smaller boxes.
+"""
+
 COORDINATE_BITS = 20
-"""of a cell's number along an axis; cells whose numbers differ above that may share a key, at the
-cost of time only
+"""Bits of a cell's number along an axis.
+
+Cells whose numbers differ above them may share a key, which costs time only.
 """
 
 
 @kernel
 def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
-    """Rotation matrices at the end of the step, and boxes around the whole step -> placed.
+    """Write rotation matrices at the end of the step, and boxes around the whole step -> placed.
 
     A turning point leaves the straight line between its ends by at most angle²/8 of its distance
     from the origin.
@@ -43,16 +47,9 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
         y = orientation[n, 1]
         z = orientation[n, 2]
         w = orientation[n, 3]
-        r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_matrix(x, y, z, w)
-        rotation[n, 0, 0] = r00
-        rotation[n, 0, 1] = r01
-        rotation[n, 0, 2] = r02
-        rotation[n, 1, 0] = r10
-        rotation[n, 1, 1] = r11
-        rotation[n, 1, 2] = r12
-        rotation[n, 2, 0] = r20
-        rotation[n, 2, 1] = r21
-        rotation[n, 2, 2] = r22
+        set_matrix(rotation[n], rotation_matrix(x, y, z, w))
+
+        # around the body at the end of the step: a box, or the points of another shape
         shape = shape_index[n]
         if table.half[shape, 0] > 0.0:
             h0 = table.half[shape, 0]
@@ -77,23 +74,21 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
                 least = np.inf
                 most = -np.inf
                 for v in range(table.first[shape, 0], table.first[shape + 1, 0]):
-                    at = (
+                    along = (
                         p * table.vertices[v, 0]
                         + q * table.vertices[v, 1]
                         + r * table.vertices[v, 2]
                     )
-                    least = min(least, at)
-                    most = max(most, at)
+                    least = min(least, along)
+                    most = max(most, along)
                 radius = table.radius[shape] + TOUCHING
                 low[n, i] = position[n, i] + least - radius
                 high[n, i] = position[n, i] + most + radius
+
+        # around its motion in the step
         if dt > 0.0:
-            wx = angular_velocity[n, 0]
-            wy = angular_velocity[n, 1]
-            wz = angular_velocity[n, 2]
-            angle = dt * math.sqrt(wx * wx + wy * wy + wz * wz)
-            # between any two attitudes of the step: no further than by a turn of the whole angle,
-            # or right round
+            angle = dt * norm(vector_at(angular_velocity, n, 0))
+            # no further between two attitudes than by a turn of the whole angle, or right round
             around = table.reach[shape] * min(angle, 2.0)
             for i in range(3):
                 back = dt * velocity[n, i]
@@ -101,42 +96,45 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
                 high[n, i] = high[n, i] - min(back, 0.0) + around
 
 
-BODY, LEVEL, COLUMN, ROW = range(4)
-"""columns of `Buckets.number`"""
+# columns of `Buckets.number`
+BODY = 0
+LEVEL = 1
+COLUMN = 2
+ROW = 3
 
 
 class Buckets(NamedTuple):
-    """n boxes in the buckets of the hashed grid; their rank is their place in the order of the
-    buckets.
-    """
+    """Boxes in the buckets of the hashed grid; rank is the place in the order of buckets."""
 
     largest: float
-    """m: the widest side of all boxes; cells of level k are largest / 2^k wide"""
+    """Widest side of all boxes, m; cells of level k are largest / 2^k wide."""
     used: Bools
-    """(LEVELS,) which levels hold a box"""
+    """True for levels that hold a box, (LEVELS,)."""
     start: NDArray[np.int32]
-    """(buckets + 1,) the rank at which a bucket begins; their number is a power of two"""
+    """Rank at which a bucket begins, (buckets + 1,); the number of buckets is a power of two."""
     box: Floats
-    """(n, 6) m, by rank: the lower and the upper corner"""
+    """Lower and upper corner by rank, (n, 6), m."""
     number: Ints
-    """(n, 4) by rank: its body, its level, the number of its cell along x, `row_key` of its row"""
+    """Body, level, number of the cell along x, and `row_key` of its row, by rank, (n, 4)."""
 
 
 @kernel
 def overlaps(
     low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any
 ) -> int:
-    """Pairs a < b of overlapping boxes that count, as a·n + b in no order of use -> out; how many
-    there are.
+    """Write the pairs a < b of overlapping boxes that count, as a·n + b -> out; return their
+    number.
 
-    `group`: bodies of one group >= 0 do not count, nor do two static ones, nor the sorted a·n + b
-    in `ignored`. Where there are more than fit, `out` holds the first of them: the caller comes
-    again with a longer one. `limits`: how many pairs are counted and how many neighbours looked at
-    before it gives up, and says that it has found one pair more than the first.
+    They come in no particular order. Two bodies of one `group` >= 0 do not count, nor two static
+    ones, nor the sorted a·n + b in `ignored`. Where more pairs are found than fit, `out` holds the
+    first ones, and the caller tries again with a longer array. `limits` are the largest numbers of
+    pairs and of neighbours to look at. Beyond one of them the search ends and returns the first
+    limit + 1.
     """
     n = low.shape[0]
     if n < 2:
         return 0
+
     largest, used, start, box, number = in_buckets(low, high)
     size = start.shape[0] - 1
     count = 0
@@ -145,21 +143,25 @@ def overlaps(
         if count > limits[0] or looked_at > limits[1]:
             return int(limits[0]) + 1
         mine = (box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5])
-        for at in range(number[p, LEVEL] + 1):
-            if not used[at]:
+
+        # its own level and the coarser ones
+        for level in range(number[p, LEVEL] + 1):
+            if not used[level]:
                 continue
-            x = cell_of(mine[0], mine[3], at, largest)
-            y = cell_of(mine[1], mine[4], at, largest)
-            z = cell_of(mine[2], mine[5], at, largest)
-            own = at == number[p, LEVEL]
+            x = cell_of(mine[0], mine[3], level, largest)
+            y = cell_of(mine[1], mine[4], level, largest)
+            z = cell_of(mine[2], mine[5], level, largest)
+            own = level == number[p, LEVEL]
             for dy in range(0 if own else -1, 2):
                 for dz in range(0 if own and dy == 0 else -1, 2):
-                    # of two on one level one looks at the other: from the row before, or from the
-                    # place before
-                    row = row_key(y + dy, z + dz, at)
+                    # of two boxes on one level the one in the row before, or in the place
+                    # before, looks at the other
+                    row = row_key(y + dy, z + dz, level)
                     here = own and dy == 0 and dz == 0
                     begin = (row_hash(row) + x - (0 if here else 1)) & (size - 1)
                     end = begin + (2 if here else 3)
+
+                    # the buckets may go on at the beginning of the array
                     for part in range(1 if end <= size else 2):
                         first = start[begin] if part == 0 else 0
                         last = start[min(end, size)] if part == 0 else start[end - size]
@@ -170,17 +172,18 @@ def overlaps(
                             if apart(mine, box, r):
                                 continue
                             column = number[r, COLUMN]
+                            # a box of another row that lies in the same buckets
                             if (
                                 number[r, ROW] != row
                                 or abs(column - x) > 1
                                 or (here and column < x)
                             ):
-                                continue  # of another row that has come to the same buckets
+                                continue
+
+                            # pairs that do not count
                             i = number[p, BODY]
                             j = number[r, BODY]
-                            if (static[i] and static[j]) or (
-                                group[i] == group[j] and group[i] >= 0
-                            ):
+                            if are_filtered(static, group, i, j):
                                 continue
                             key = min(i, j) * n + max(i, j)
                             if is_among(ignored, key):
@@ -192,47 +195,56 @@ def overlaps(
 
 
 @pasted_kernel
+def are_filtered(static: Any, group: Any, i: int, j: int) -> bool:
+    """Return whether two bodies do not count: both static, or of one group >= 0."""
+    both_static = static[i] and static[j]
+    one_group = group[i] == group[j] and group[i] >= 0
+    return bool(both_static or one_group)
+
+
+@pasted_kernel
 def is_among(keys: Any, key: int) -> bool:
-    """Whether sorted `keys` hold it."""
+    """Return whether the sorted `keys` contain the key."""
     place = np.searchsorted(keys, key) if keys.size > 0 else 0
     return bool(place < keys.size and keys[place] == key)
 
 
 @kernel
 def in_buckets(low: Any, high: Any) -> Buckets:
-    """Boxes (n, 3) sorted into buckets by counting."""
+    """Return boxes (n, 3), sorted into buckets by counting."""
     n = low.shape[0]
     largest = 0.0
     for i in range(n):
         for k in range(3):
             largest = max(largest, high[i, k] - low[i, k])
     largest = max(largest * (1.0 + 1e-9), 1e-9)
+
     size = 1
     while size < 2 * n:
         size *= 2
+
+    # the bucket of each box, and the number of boxes in each bucket
     bucket = np.empty(n, np.int32)
     number_of = np.empty((n, 3), np.int64)  # by body: level, column, row
     start = np.zeros(size + 1, np.int32)
     used = np.zeros(LEVELS, np.bool_)
     for i in range(n):
-        at = level_of(
-            max(high[i, 0] - low[i, 0], high[i, 1] - low[i, 1], high[i, 2] - low[i, 2]) / largest
-        )
-        used[at] = True
-        x = cell_of(low[i, 0], high[i, 0], at, largest)
-        row = row_key(
-            cell_of(low[i, 1], high[i, 1], at, largest),
-            cell_of(low[i, 2], high[i, 2], at, largest),
-            at,
-        )
-        number_of[i, 0] = at
+        widest = max(high[i, 0] - low[i, 0], high[i, 1] - low[i, 1], high[i, 2] - low[i, 2])
+        level = level_of(widest / largest)
+        used[level] = True
+        x = cell_of(low[i, 0], high[i, 0], level, largest)
+        y = cell_of(low[i, 1], high[i, 1], level, largest)
+        z = cell_of(low[i, 2], high[i, 2], level, largest)
+        row = row_key(y, z, level)
+        number_of[i, 0] = level
         number_of[i, 1] = x
         number_of[i, 2] = row
         bucket[i] = (row_hash(row) + x) & (size - 1)
         start[bucket[i] + 1] += 1
     for k in range(size):
         start[k + 1] += start[k]
-    # bodies bucket by bucket, and all that is asked of them beside each other
+
+    # boxes bucket by bucket, all their numbers side by side
     place = start[:size].copy()
     box = np.empty((n, 6))
     number = np.empty((n, 4), np.int64)
@@ -249,7 +261,7 @@ def in_buckets(low: Any, high: Any) -> Buckets:
 
 @pasted_kernel
 def apart(mine: tuple[float, float, float, float, float, float], box: Any, r: int) -> bool:
-    """Whether a box (lower corner, upper corner) does not overlap that of rank `r`."""
+    """Return whether a box (lower corner, upper corner) does not overlap that of rank `r`."""
     return bool(
         mine[0] > box[r, 3]
         or box[r, 0] > mine[3]
@@ -262,8 +274,9 @@ def apart(mine: tuple[float, float, float, float, float, float], box: Any, r: in
 
 @inner_kernel
 def level_of(share: float) -> int:
-    """The finest level whose cells are no smaller than a box; `share`: its widest side / the
-    largest of all.
+    """Return the finest level whose cells are no smaller than a box.
+
+    `share` is its widest side, divided by the largest of all.
     """
     level = 0
     width = 0.5
@@ -275,18 +288,18 @@ def level_of(share: float) -> int:
 
 @pasted_kernel
 def cell_of(low: float, high: float, level: int, largest: float) -> int:
-    """The number of the cell along an axis that holds the middle of a box."""
+    """Return the number, along an axis, of the cell that holds the middle of a box."""
     return math.floor(0.5 * (low + high) * ((1 << level) / largest))
 
 
 @pasted_kernel
 def row_key(iy: int, iz: int, level: int) -> int:
-    """A number for a row of cells along x."""
+    """Return a number for a row of cells along x."""
     limit = (1 << COORDINATE_BITS) - 1
     return (((iy & limit) << COORDINATE_BITS) | (iz & limit)) * LEVELS + level
 
 
 @pasted_kernel
 def row_hash(row: int) -> int:
-    """Where the cells of a row begin."""
+    """Return the place where the cells of a row begin."""
     return ((row * 0x2545F4914F6CDD1D) >> 24) & 0xFFFFFFFF

@@ -1,8 +1,7 @@
-"""Arc tangent and sine without a branch or a call, so that loops over them become vector
-instructions.
+"""Arc tangent and sine without a branch or a call, which loops turn into vector instructions.
 
-libm's are called for one number after the other. Both are right to 3 units in the last place, as
-the tests show.
+libm's functions are called for one number after the other. Both functions here are right to 3 units
+in the last place, as the tests show.
 """
 
 from __future__ import annotations
@@ -14,46 +13,51 @@ from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import where
 
 _TAN_3_8 = 1.0 + math.sqrt(2.0)
-"""tan(3 π/8): beyond it arctan x is π/2 - arctan(1/x)"""
-_NEAR = 0.66
-"""beyond it, π/4 + arctan((x - 1)/(x + 1))"""
+"""tan(3 π/8), above which arctan x is computed as π/2 - arctan(1/x)."""
+
+_MIDDLE = 0.66
+"""Number above which arctan x is computed as π/4 + arctan((x - 1)/(x + 1))."""
 
 
 @inlined_kernel
 def atan(x: Any) -> Any:
-    """arctan x for x ≥ 0: the reductions and the rational function of Moshier's Cephes library,
-    2.8, `atan.c`.
+    """Return arctan x for x ≥ 0.
+
+    Reductions and rational function of Moshier's Cephes library, 2.8, `atan.c`.
     """
+    # an argument between -0.66 and 0.66
     far = x > _TAN_3_8
-    middle = x > _NEAR
+    middle = x > _MIDDLE
     over = where(far, -1.0, where(middle, x - 1.0, x))
     under = where(far, x, where(middle, x + 1.0, 1.0))
     reduced = over / under
+
+    # numerator and denominator, by Horner's scheme
     z = reduced * reduced
-    above = -8.750608600031904122785e-1
+    numerator = -8.750608600031904122785e-1
     for c in (
         -1.615753718733365076637e1,
         -7.500855792314704667340e1,
         -1.228866684490136173410e2,
         -6.485021904942025371773e1,
     ):
-        above = above * z + c
-    below = z + 2.485846490142306297962e1
+        numerator = numerator * z + c
+    denominator = z + 2.485846490142306297962e1
     for c in (
         1.650270098316988542046e2,
         4.328810604912902668951e2,
         4.853903996359136964868e2,
         1.945506571482613964425e2,
     ):
-        below = below * z + c
-    return where(far, 0.5 * math.pi, where(middle, 0.25 * math.pi, 0.0)) + (
-        reduced * (z * above / below) + reduced
-    )
+        denominator = denominator * z + c
+
+    angle = reduced * (z * numerator / denominator) + reduced
+    return where(far, 0.5 * math.pi, where(middle, 0.25 * math.pi, 0.0)) + angle
 
 
 @inlined_kernel
 def sin(x: Any) -> Any:
-    """sin x for 0 ≤ x ≤ π: the Taylor series about the nearer of 0 and π, to the 21st power."""
+    """Return sin x for 0 ≤ x ≤ π, by the Taylor series about the nearer of 0 and π to x²¹."""
     a = min(x, math.pi - x)
     z = a * a
     series = 1.0 / 51090942171709440000.0

@@ -1,4 +1,4 @@
-"""The standard atmosphere inside compiled kernels: the functions of `physics`, compiled."""
+"""The standard atmosphere for kernels: the functions of `physics`, compiled."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Cache of compiled kernels on disk: one for each user, shared by all checkouts and environments.
 
 numba's own cache hashes the one file that defines a kernel. A change in a kernel that is compiled
-into it, or in a constant from another module, leaves old machine code running. Its files lie next to
-the sources, one set for each checkout, and its index of numbered files can name the wrong one after
-two processes wrote at once. Here the kernels of a module have a folder
+into it, or in a constant from another module, leaves old machine code running. Its files lie next
+to the sources, one set for each checkout, and its index of numbered files can name the wrong one
+after two processes wrote at once. Here the kernels of a module have a folder
 
     <user's cache>/rfly_suite/kernels/<module>-<stamp>/
 
@@ -17,12 +17,13 @@ code. A file that is truncated or altered, or that numba cannot load, is logged 
 is compiled anew and its file replaced. The hash guards against damage. It is no signature: whoever
 can write to the user's cache can run code as that user.
 
-How it is hooked into numba: a compiled function asks the object in its attribute `_cache` before it
-compiles a signature and hands it the result afterwards. `numba.core.caching._Cache` is the abstract
-base class of such objects, and `enable_caching`, which `njit(cache=True)` calls, does nothing but
-set the attribute. `jit` sets it to a `KernelCache`. A registered cache locator, numba's public hook,
-would choose folder and stamp too, but it keeps the index of numbered files and goes on to numba's own
-folders where this one cannot be written. The names used here are the same in numba 0.59 and 0.68.
+How it is hooked into numba: a compiled function asks the object in its attribute `_cache` before
+it compiles a signature and hands it the result afterwards. `numba.core.caching._Cache` is the
+abstract base class of such objects, and `enable_caching`, which `njit(cache=True)` calls, does
+nothing but set the attribute. `jit` sets it to a `KernelCache`. A registered cache locator, numba's
+public hook, would choose folder and stamp too, but it keeps the index of numbered files, and numba
+goes on to its own folders where this one cannot be written. The names used here are the same in
+numba 0.59 and 0.68.
 
 The environment variable NUMBA_CACHE_DIR, numba's own, names another folder than the user's cache.
 """

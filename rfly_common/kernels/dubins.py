@@ -1,7 +1,6 @@
 """Dubins paths: shortest paths between two poses for a forward-driving vehicle with a turn radius.
 
-One function of plain floats that calls nothing but `math`, so that a kernel can compile it as it
-stands.
+The one function takes plain floats and calls nothing but `math`, so kernels can compile it too.
 """
 
 from __future__ import annotations
@@ -9,21 +8,21 @@ from __future__ import annotations
 import math
 
 Word = tuple[float, float, float, float, float, float]
-"""lengths (m) of three pieces, one after the other, then their turns: 1 left, 0 straight on, -1
-right
-"""
+"""Lengths of three pieces, m, then their turns: 1 left, 0 straight on, -1 right."""
 
 
 def shortest_dubins(
     x: float, y: float, heading: float, to_x: float, to_y: float, to_heading: float, r: float
 ) -> Word:
-    """The shortest of the six Dubins words from one pose to another; arcs have the radius `r` (m).
+    """Return the shortest of the six Dubins words from one pose to another.
 
-    Coordinates in metres, headings in radians counter-clockwise from x. The length of the way is
-    the sum of the first three numbers; a piece may have the length 0. After A. M. Shkel and V.
-    Lumelsky, Classification of the Dubins set, Robotics and Autonomous Systems 34 (2001), equations
-    (11)-(16): distances there are in radii, the x axis runs from the one point to the other.
+    Coordinates and the radius `r` of the arcs are in metres, headings in radians counter-clockwise
+    from x. The length of the path is the sum of the first three numbers; a piece may have the
+    length 0. Source: A. M. Shkel and V. Lumelsky, Classification of the Dubins set, Robotics and
+    Autonomous Systems 34 (2001), equations (11)-(16). Distances there are in radii, and the x axis
+    runs from one point to the other.
     """
+    # distance in radii, headings relative to the line between the points
     turn = 2.0 * math.pi
     along = math.atan2(to_y - y, to_x - x)
     d = math.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y)) / r
@@ -34,6 +33,7 @@ def shortest_dubins(
     sin_b = math.sin(b)
     cos_b = math.cos(b)
     cos_ab = math.cos(a - b)
+
     best = math.inf
     best_t = 0.0
     best_p = 0.0
@@ -42,9 +42,8 @@ def shortest_dubins(
     middle = 0.0
     last = 1.0
     for word in range(6):
-        kind = (
-            1.0 if word % 2 == 0 else -1.0
-        )  # the first turn; right turns are left turns in the mirror
+        # the first turn; right turns are left turns in the mirror
+        kind = 1.0 if word % 2 == 0 else -1.0
         m_a = kind * a
         m_b = kind * b
         s_a = kind * sin_a
@@ -76,12 +75,15 @@ def shortest_dubins(
             p = turn - math.acos(cosine)
             t = math.atan2(cos_b - cos_a, d + s_a - s_b) - m_a + p / 2.0
             q = m_b - m_a - t + p
+
+        # a whole turn that rounding made of none
         t %= turn
         q %= turn
-        if turn - t < 1e-9:  # a whole turn that rounding made of none
+        if turn - t < 1e-9:
             t = 0.0
         if turn - q < 1e-9:
             q = 0.0
+
         if t + p + q < best - 1e-12:
             best = t + p + q
             best_t = t
@@ -90,4 +92,5 @@ def shortest_dubins(
             first = kind
             middle = 0.0 if word < 4 else -kind
             last = -kind if 2 <= word < 4 else kind
+
     return best_t * r, best_p * r, best_q * r, first, middle, last

@@ -1,8 +1,8 @@
 """Decorators of the compiled kernels: numba with the options that the whole suite shares.
 
 A kernel is compiled by its first call with each combination of argument types, and kept on disk
-(`cache`). Importing this module imports numba, about half a second and 100 MB, so packages, commands
-and nodes that may never need a kernel import the modules of kernels where they first call one.
+(`cache`). Importing this module imports numba, about half a second and 100 MB, so packages,
+commands and nodes that may never need a kernel import the modules of kernels where they call one.
 
 All kernels release the GIL and divide as NumPy does: by 0 to inf or NaN. A compiler may order sums
 and fuse operations as it likes, so results agree with the same arithmetic in NumPy to 1e-12 of the
@@ -36,7 +36,7 @@ def pasted_kernel(function: F) -> F:
 
 
 def inner_kernel(function: F) -> F:
-    """Compile a function for other kernels only: into each of its callers, without a file of its own."""
+    """Compile a function for other kernels only, into each of its callers and without a file."""
     return _compiled(function, **_WITHOUT_WRAPPERS)
 
 

@@ -1,11 +1,10 @@
 """numba without SciPy's linear algebra, which makes nodes with kernels start a third sooner.
 
-numba imports the whole of `scipy.linalg` when its array functions are imported, only to know whether
-there is a BLAS. That takes 0.3 s and 15 MB. Without it the rows "first message" of `make bench` are
-1.4 times as quick for nodes with kernels, such as 0.8 instead of 1.1 s for `trajectory_node`. So the
-question is put off while they are imported: `ensure_blas` is the one name of numba's that is replaced,
-for the time of one import. A function that needs a BLAS, such as `numpy.dot` in a kernel, asks again
-when it is compiled.
+numba imports the whole of `scipy.linalg` with its array functions, only to know whether there is a
+BLAS. That takes 0.3 s and 15 MB. Without it the rows "first message" of `make bench` are 1.4 times
+as quick for nodes with kernels, such as 0.8 instead of 1.1 s for `trajectory_node`. So
+`ensure_blas`, which asks, does nothing during that one import. A function that needs a BLAS, such
+as `numpy.dot` in a kernel, asks again when it is compiled.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Thread pool for kernels that release the GIL: chunks for idle cores, the caller's thread among
-them.
+"""Thread pool for kernels, which release the GIL: chunks of work for idle cores and the caller.
 
-Why not numba's `parallel=True`: its default threading layer on a plain install (workqueue) ends the
-process when two Python threads enter it at once, which any node with two callbacks can do, and none
-of its layers but tbb survives a fork.
+numba's `parallel=True` would not do. Its default threading layer on a plain install (workqueue)
+ends the process when two Python threads enter it at once, which any node with two callbacks can do.
+None of its layers but tbb survives a fork.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 MAX_THREADS = 16
+"""Largest number of threads for one piece of work, the caller's included."""
 
 
 class _Pool:
-    """The process's threads, started by the first who needs them."""
+    """The threads of the process, started when they are first needed."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """A forked child has the executor but none of its threads, and maybe a lock that nobody
-        will release.
-        """
+        """Start anew in a forked child, which has no threads and perhaps a lock held for ever."""
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
     def submit(self, task: Callable[[], None], times: int) -> list[Future[None]]:
+        """Run the task on so many threads; an empty list where no thread takes it."""
         if times <= 0:
             return []
         with self._lock:
@@ -40,9 +39,7 @@ class _Pool:
             executor = self._executor
         try:
             return [executor.submit(task) for _ in range(times)]
-        except (
-            RuntimeError
-        ):  # the interpreter is ending and takes no new work: the caller does it all
+        except RuntimeError:  # the interpreter is ending and takes no new work
             return []
 
 
@@ -53,23 +50,23 @@ if hasattr(os, "register_at_fork"):
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
-    """Calls `work(start, stop)` for 0 … count in pieces of `chunk`, on as many threads as there are
-    cores and pieces.
+    """Call `work(start, stop)` for 0 … count in pieces of `chunk`, on idle cores.
 
-    One piece runs in the caller's thread with no thread started. The caller takes pieces too, so
-    calls from several threads and calls out of a worker can't wait for each other. The first error
-    of any piece is raised, after all threads stopped.
+    A single piece runs in the caller's thread, and no thread is started. The caller takes pieces
+    too, so calls from several threads and calls by a worker cannot wait for each other. The first
+    error of any piece is raised after all threads have stopped.
     """
     pieces = -(-count // chunk)
     if pieces <= 1:
         if count:
             work(0, count)
         return
+
     starts = iter(range(0, count, chunk))
     lock = threading.Lock()
 
@@ -86,7 +83,7 @@ def in_chunks(work: Callable[[int, int], None], count: int, chunk: int) -> None:
         take_pieces()
     finally:
         with lock:
-            for _ in starts:  # after an error here nobody is to begin another piece
+            for _ in starts:  # after an error no thread may begin another piece
                 pass
         errors = [helper.exception() for helper in helpers if not helper.cancel()]
     for error in errors:

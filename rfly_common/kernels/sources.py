@@ -1,6 +1,6 @@
-"""The source files that a compiled kernel depends on, their hash, and where it is cached.
+"""Source files that a compiled kernel depends on, their hash, and the folder of its cache.
 
-Standard library only; used by `wheels/` too.
+Standard library only, as `wheels/` uses it too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PACKAGES = Path(__file__).parents[2]
-"""the folder that holds `rfly_common` and its sister packages: the checkout or site-packages"""
+"""Folder that holds `rfly_common` and its sister packages: the checkout or site-packages."""
 
+# which files hold kernels, and the modules of the suite that a file imports
 _HOLDS_KERNELS = re.compile(rb"from rfly_common\.kernels\.jit import .*kernel")
 _IMPORT = re.compile(
     r"^\s*(?:from\s+(rfly_[\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(rfly_[\w.]+))", re.MULTILINE
@@ -23,9 +24,10 @@ _IMPORT = re.compile(
 
 
 def user_cache() -> Path:
-    """Where this platform keeps what a program can make anew, or what NUMBA_CACHE_DIR says."""
+    """Return this platform's folder for what a program can make anew, or NUMBA_CACHE_DIR."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         return Path(os.environ["NUMBA_CACHE_DIR"])
+
     variable, usual = {
         "win32": ("LOCALAPPDATA", "AppData/Local"),
         "darwin": ("", "Library/Caches"),
@@ -39,11 +41,10 @@ def user_cache() -> Path:
 
 
 def source_files(file: Path) -> set[Path]:
-    """`file` and the modules of the suite that it imports, directly or not: all that can be
-    compiled into its kernels.
+    """Return `file` and all modules of the suite that it imports, directly or not.
 
-    Imports are found in the text, those inside functions included, so the set may be too large but
-    not too small.
+    These are all files that can be compiled into its kernels. Imports are found in the text, those
+    inside functions included, so the set may be too large but not too small.
     """
     found: set[Path] = set()
     waiting = {file}
@@ -54,17 +55,14 @@ def source_files(file: Path) -> set[Path]:
 
 
 def digest_of_kernels() -> str:
-    """`digest` of all that any kernel of the suite is compiled from."""
+    """Return the `digest` of all files that any kernel of the suite is compiled from."""
     files = PACKAGES.glob("rfly_*/**/*.py")
-    return digest(
-        set().union(
-            *(source_files(file) for file in files if _HOLDS_KERNELS.search(file.read_bytes()))
-        )
-    )
+    kernels = [file for file in files if _HOLDS_KERNELS.search(file.read_bytes())]
+    return digest(set().union(*map(source_files, kernels)))
 
 
 def digest(files: Iterable[Path]) -> str:
-    """SHA-256 over names and contents, the same in each clone and install of the same sources."""
+    """Return the SHA-256 of names and contents, the same in each install of the same sources."""
     total = hashlib.sha256()
     for file in sorted(files):
         name = file.relative_to(PACKAGES).as_posix() if file.is_relative_to(PACKAGES) else file.name
@@ -83,9 +81,8 @@ def _imported_files(file: Path) -> frozenset[Path]:
     for package, names, module in _IMPORT.findall(file.read_text(encoding="utf-8")):
         if module:
             files.add(_module_file(module))
-        for name in re.findall(
-            r"\w+", names
-        ):  # a module of that package, or what the package's own file defines
+        # a module of that package, or what the package's own file defines
+        for name in re.findall(r"\w+", names):
             files.add(_module_file(f"{package}.{name}") or _module_file(package))
     return frozenset(file for file in files if file)
 

@@ -12,22 +12,24 @@ from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map.ground import GroundGrid
 
 CHUNK = 32_768
-"""Points a thread takes at once, about 0.1 ms of work; fewer than two chunks stay in the caller's
-thread.
+"""Points that a thread takes at once, about 0.1 ms of work.
+
+Fewer than two chunks stay in the caller's thread.
 """
 
 _TAKE_FLOAT32 = {"altitudes"}
-"""kernels worth compiling a second time, to read float32 coordinates as they are.
+"""Kernels worth compiling a second time, to read float32 coordinates as they are.
 
-The arithmetic is float64 in any case
+The arithmetic is float64 in any case.
 """
 
 
 def flat_arrays(
     names: Sequence[str], values: Sequence[ArrayLike], keep_float32: bool = False
 ) -> tuple[tuple[int, ...], list[NDArray[Any]]]:
-    """The common shape of real numbers that broadcast, and each of them flat, as float64 or kept
-    float32.
+    """Return the common shape of real numbers that broadcast, and each of them flat.
+
+    They are float64, or remain float32 where all are and `keep_float32` is set.
     """
     arrays = [real_array(name, value) for name, value in zip(names, values, strict=True)]
     dtype = (
@@ -43,7 +45,7 @@ def flat_arrays(
 
 
 def real_array(name: str, value: ArrayLike) -> NDArray[Any]:
-    """The value as an array. TypeError where it holds anything but real numbers."""
+    """Return the value as an array. Raise TypeError where it holds anything but real numbers."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected real numbers, got {array.dtype}")
@@ -51,8 +53,9 @@ def real_array(name: str, value: ArrayLike) -> NDArray[Any]:
 
 
 def for_kernels(array: NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Contiguous and read-only: numba compiles once for one kind of array, and a caller's may be
-    writable or not.
+    """Return a contiguous, read-only array.
+
+    numba compiles anew for each kind of array, and a caller's may be writable or not.
     """
     whole = np.ascontiguousarray(array, dtype).reshape(shape)
     whole = whole.view() if whole.flags.aligned else whole.copy()
@@ -63,7 +66,7 @@ def for_kernels(array: NDArray[Any], dtype: Any, shape: tuple[int, ...]) -> NDAr
 def common_shape(
     names: Sequence[str], arrays: Sequence[NDArray[Any]], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
-    """What the shapes, which are those of the arrays or a part of them, broadcast to."""
+    """Return the common shape of shapes, which are those of the arrays or a part of them."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -74,9 +77,7 @@ def common_shape(
 
 
 def check_finite(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
-    """ValueError that names the first coordinate that is NaN or infinite; called only when a kernel
-    met one.
-    """
+    """Raise ValueError for the first coordinate that is NaN or infinite, as a kernel met one."""
     for name, array in zip(names, arrays, strict=True):
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
@@ -86,7 +87,7 @@ def check_finite(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
 
 
 def element(name: str, index: NDArray[Any]) -> str:
-    """`name[1, 2]`; of a number alone the name."""
+    """Return `name[1, 2]`, or the name alone for a single number."""
     return f"{name}{index.tolist()}" if index.size else name
 
 
@@ -98,10 +99,10 @@ def run(
     outputs: Sequence[tuple[tuple[int, ...], type]],
     *options: Any,
 ) -> list[NDArray[Any]]:
-    """Runs a kernel over all points. `outputs`: trailing shape, after the broadcast shape, and
-    dtype of each result.
+    """Run a kernel over all points and return its results.
 
-    Raises ValueError that names argument and index of the first NaN or infinite coordinate.
+    `outputs` are trailing shape, after the broadcast shape, and dtype of each result. Raises
+    ValueError that names argument and index of the first NaN or infinite coordinate.
     """
     from rfly_terrain.height_map import kernels
 
@@ -116,18 +117,17 @@ def run(
         inputs, outputs = ([array[start:stop] for array in group] for group in (arrays, results))
         return bool(function(ground, *inputs, *options, *outputs))
 
-    in_pieces = count >= 2 * CHUNK
-    if not (
-        all_in_chunks(work, count, CHUNK)
-        if in_pieces
-        else function(ground, *arrays, *options, *results)
-    ):
+    if count >= 2 * CHUNK:
+        finite = all_in_chunks(work, count, CHUNK)
+    else:
+        finite = function(ground, *arrays, *options, *results)
+    if not finite:
         check_finite(names, [array.reshape(shape) for array in arrays])
     return [result.reshape(shape + result.shape[1:]) for result in results]
 
 
 def all_in_chunks(work: Callable[[int, int], bool], count: int, chunk: int) -> bool:
-    """`in_chunks`, and whether all pieces said True."""
+    """Run the work `in_chunks`, and return whether all pieces returned True."""
     answers: list[bool] = []
     in_chunks(lambda start, stop: answers.append(work(start, stop)), count, chunk)
     return all(answers)

@@ -1,9 +1,8 @@
-"""Bilinear look-ups inside compiled kernels. `kernels_numpy` has them for arrays, `scalar` for
-plain floats.
+"""Bilinear look-ups for kernels; `scalar` has them for plain floats.
 
-`ground` is a `ground.GroundGrid`. Row u and column v are clamped each on its own; a NaN becomes 0,
-since it must not become an index. a and b are their fractions within cell i, j. No fastmath, which
-drops the checks for NaN. Unsigned indices spare a test for negative ones.
+`ground` is a `ground.GroundGrid`. Row u and column v are clamped each on its own, and a NaN becomes
+0, since it must not become an index. a and b are their fractions within cell i, j. No fastmath,
+which drops the checks for NaN. Unsigned indices spare a test for negative ones.
 """
 
 from __future__ import annotations
@@ -17,27 +16,29 @@ from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.lanes import where
 
 Corners = tuple[float, float, float, float]
-"""of a cell: 00, 01, 10, 11"""
+"""Numbers at the corners 00, 01, 10, 11 of a cell."""
+
 Around = tuple[float, float, float, float, float, float, float, float]
+"""Heights of the neighbours of a cell's corners, as `heights_around` returns them."""
 
 
 @inner_kernel
 def clamp(u: float, last: float) -> float:
-    """u within 0 … last."""
+    """Return u, limited to 0 … last."""
     u = u if u > 0.0 else 0.0
     return u if u < last else last
 
 
 @inlined_kernel
 def on_map(ground: Any, u: Any, v: Any) -> tuple[Any, Any]:
-    """Whether row u, and column v, are on the map."""
+    """Return whether row u is on the map, and whether column v is."""
     on_x = (u >= -ground.slack_u) & (u <= ground.rows - 1 + ground.slack_u)
     return on_x, (v >= -ground.slack_v) & (v <= ground.columns - 1 + ground.slack_v)
 
 
 @inner_kernel
 def cell_at(ground: Any, x: float, y: float) -> tuple[int, int, float, float, bool, bool]:
-    """(i, j, a, b, x is on the map, y is on the map)."""
+    """Return (i, j, a, b, x is on the map, y is on the map) of a point."""
     u = (x - ground.origin_x) / ground.step_x
     v = (y - ground.origin_y) / ground.step_y
     on_x, on_y = on_map(ground, u, v)
@@ -50,7 +51,7 @@ def cell_at(ground: Any, x: float, y: float) -> tuple[int, int, float, float, bo
 
 @inner_kernel
 def corners(ground: Any, i: int, j: int) -> tuple[float, float, float, float]:
-    """Heights z00, z01, z10, z11 at the corners of cell i, j."""
+    """Return the heights z00, z01, z10, z11 at the corners of cell i, j."""
     k = np.uint64(i * ground.columns + j)
     right = np.uint64(1)
     below = np.uint64(ground.columns)
@@ -63,7 +64,7 @@ def corners(ground: Any, i: int, j: int) -> tuple[float, float, float, float]:
 
 @inner_kernel
 def interpolate(f00: float, f01: float, f10: float, f11: float, a: float, b: float) -> float:
-    """Between the values at a cell's corners."""
+    """Return the bilinear mean of the values at a cell's corners."""
     return (f00 * (1.0 - b) + f01 * b) * (1.0 - a) + (f10 * (1.0 - b) + f11 * b) * a
 
 
@@ -71,13 +72,13 @@ def interpolate(f00: float, f01: float, f10: float, f11: float, a: float, b: flo
 def slopes(
     f00: float, f01: float, f10: float, f11: float, a: float, b: float
 ) -> tuple[float, float]:
-    """Derivatives of `interpolate` by a and by b."""
+    """Return the derivatives of `interpolate` by a and by b."""
     return (f10 - f00) * (1.0 - b) + (f11 - f01) * b, (f01 - f00) * (1.0 - a) + (f11 - f10) * a
 
 
 @inner_kernel
 def altitude(ground: Any, x: float, y: float) -> float:
-    """m, as `HeightMap.altitude`: outside the map that of its edge."""
+    """Return the height, m, as `HeightMap.altitude`: outside the map that of its edge."""
     i, j, a, b, _, _ = cell_at(ground, x, y)
     z00, z01, z10, z11 = corners(ground, i, j)
     return interpolate(z00, z01, z10, z11, a, b)
@@ -85,8 +86,9 @@ def altitude(ground: Any, x: float, y: float) -> float:
 
 @inner_kernel
 def heights_around(ground: Any, i: int, j: int) -> Around:
-    """Of the two samples each beside cell i, j at lower x, higher x, lower y and higher y; at the
-    border its own.
+    """Return the heights of the samples next to cell i, j; at the border those of the cell itself.
+
+    Two each at lower x, higher x, lower y and higher y.
     """
     heights = ground.heights
     columns = ground.columns
@@ -112,10 +114,10 @@ def heights_around(ground: Any, i: int, j: int) -> Around:
 def vertex_gradients(
     ground: Any, i: Any, j: Any, z: Corners, around: Around
 ) -> tuple[Corners, Corners]:
-    """dz/dx at the corners 00, 01, 10, 11 of cell i, j, then dz/dy: central differences, one-sided
-    at the border.
+    """Return dz/dx at the corners of cell i, j, and dz/dy there.
 
-    `z` are the heights of the corners, `around` the `heights_around` them.
+    They are central differences, one-sided at the border. `z` are the heights of the corners,
+    `around` the `heights_around` them.
     """
     z00, z01, z10, z11 = z
     low_x0, low_x1, high_x0, high_x1, low_y0, low_y1, high_y0, high_y1 = around
@@ -123,6 +125,7 @@ def vertex_gradients(
     above = where(i < ground.rows - 2, 2.0, 1.0) * ground.step_x
     south = where(j > 0, 2.0, 1.0) * ground.step_y
     north = where(j < ground.columns - 2, 2.0, 1.0) * ground.step_y
+
     along_x = (
         (z10 - low_x0) / below,
         (z11 - low_x1) / below,
@@ -142,10 +145,10 @@ def vertex_gradients(
 def gradient(
     ground: Any, px: float, py: float, smooth: bool
 ) -> tuple[float, float, float, bool, bool]:
-    """(z, dz/dx, dz/dy, x is on the map, y is on the map): of the surface, or of the samples,
-    interpolated (`smooth`).
+    """Return (z, dz/dx, dz/dy, x is on the map, y is on the map).
 
-    Along an axis on which the point lies outside the derivative is 0.
+    The derivatives are those of the surface or, `smooth`, of the samples, interpolated. Along an
+    axis on which the point lies outside the derivative is 0.
     """
     i, j, a, b, on_x, on_y = cell_at(ground, px, py)
     z00, z01, z10, z11 = corners(ground, i, j)
@@ -157,12 +160,14 @@ def gradient(
         along_u, along_v = slopes(z00, z01, z10, z11, a, b)
         along_x = along_u / ground.step_x
         along_y = along_v / ground.step_y
+
     z = interpolate(z00, z01, z10, z11, a, b)
     return z, along_x if on_x else 0.0, along_y if on_y else 0.0, on_x, on_y
 
 
 @inner_kernel
 def unit_normal(along_x: float, along_y: float) -> tuple[float, float, float]:
-    """Of a gradient, out of the ground; 0 - g: no negative zeros on level ground."""
+    """Return the unit normal out of ground with this gradient."""
+    # 0 - g: no negative zeros on level ground
     norm = math.sqrt(along_x * along_x + along_y * along_y + 1.0)
     return (0.0 - along_x) / norm, (0.0 - along_y) / norm, 1.0 / norm

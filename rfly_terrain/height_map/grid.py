@@ -1,6 +1,4 @@
-"""Regular grid of cells: where cells lie, which cell a position is in, and one rule for positions
-on an edge.
-"""
+"""Regular grid of cells: places of cells, cells of positions, and one rule for those on an edge."""
 
 from __future__ import annotations
 
@@ -11,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 SNAP = 1e-6
-"""cells: how far from a whole number a cell coordinate still is that number"""
+"""Distance from a whole number within which a cell coordinate is that number, cells."""
 
 
 def snap(cells: ArrayLike, within: float = SNAP) -> Any:
-    """Lengths or coordinates in cells; those that near to a whole number are that number. Infinite
-    ones stay.
+    """Return lengths or coordinates in cells, those near a whole number rounded to it.
+
+    Infinite ones stay infinite.
     """
     values = np.asarray(cells, np.float64)
     whole = np.rint(values)
@@ -26,8 +25,7 @@ def snap(cells: ArrayLike, within: float = SNAP) -> Any:
 
 @dataclass(frozen=True)
 class Grid:
-    """rows x columns cells whose sides lie along x and y, as a GeoTransform of GDAL that is not
-    turned.
+    """Grid of rows x columns cells along x and y, as an unrotated GeoTransform of GDAL.
 
     Coordinates u, v count cells from the corner: cell (row, column) reaches from u = column to
     column + 1 and from v = row to row + 1, its centre has u = column + ½, v = row + ½. Row 0 is the
@@ -38,40 +36,41 @@ class Grid:
     rows: int
     columns: int
     step_x: float
-    """m from column to column"""
+    """Distance from column to column, m; negative: westwards."""
     step_y: float
-    """m from row to row"""
+    """Distance from row to row, m; negative: southwards."""
     x_corner: float
-    """m: outer corner of cell 0, 0, where u = v = 0"""
+    """x of the outer corner of cell 0, 0, where u = v = 0, m."""
     y_corner: float
+    """y of the same corner, m."""
 
     def coordinates(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """(u, v) of positions in metres, cells, not rounded."""
+        """Return (u, v), cells, not rounded, of positions in metres."""
         return (x - self.x_corner) / self.step_x, (y - self.y_corner) / self.step_y
 
     def positions(self, u: Any, v: Any) -> tuple[Any, Any]:
-        """(x, y) in metres of coordinates in cells, also outside the grid."""
+        """Return (x, y) in metres of coordinates in cells, also outside the grid."""
         return self.x_corner + u * self.step_x, self.y_corner + v * self.step_y
 
     def centres(self, rows: Any, columns: Any) -> tuple[Any, Any]:
-        """(x of columns, y of rows) in metres: the cells' centres, also outside the grid."""
+        """Return (x of columns, y of rows), m, of the cells' centres, also outside the grid."""
         return self.positions(columns + 0.5, rows + 0.5)
 
     def cells(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """(rows, columns), int64, of the cells that hold positions; a position on an edge belongs
-        to the higher index.
+        """Return (rows, columns), int64, of the cells that hold positions.
 
-        Outside the grid they are outside the array, see `holds`.
+        A position on an edge belongs to the higher index. Positions outside the grid give numbers
+        outside the array, see `holds`.
         """
         u, v = self.coordinates(np.asarray(x), np.asarray(y))
         return np.floor(snap(v)).astype(np.int64), np.floor(snap(u)).astype(np.int64)
 
     def holds(self, rows: Any, columns: Any) -> Any:
-        """Whether rows and columns are those of a cell."""
+        """Return whether rows and columns are those of a cell."""
         return (rows >= 0) & (rows < self.rows) & (columns >= 0) & (columns < self.columns)
 
     def finer(self, factor: int) -> Grid:
-        """The cells of which `factor` to a side make up one of these."""
+        """Return the grid whose cells are `factor` times as small."""
         return replace(
             self,
             rows=self.rows * factor,

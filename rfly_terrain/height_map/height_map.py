@@ -29,71 +29,73 @@ if TYPE_CHECKING:
 
 Scalar = float | np.floating[Any] | np.integer[Any]
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
-"""what a query takes for one number, beside arrays and what becomes one"""
+"""Types of a single number in a query, in addition to arrays and what becomes one."""
 
 
 class TerrainQuery(NamedTuple):
-    """The answer of `HeightMap.query`: floats, or arrays of the points' shape."""
+    """Answer of `HeightMap.query`: floats, or arrays of the points' shape."""
 
     altitude: Any
-    """m, float64: z of the ground in the asked axes"""
+    """z of the ground in the axes of the query, m, float64."""
     inside: Any
-    """bool: False where the point is off the map and the altitude is that of the map's edge"""
+    """False where the point is off the map and the altitude is that of the map's edge."""
     normal: Any
-    """(…, 3) unit vectors out of the ground; None if not wanted"""
+    """Unit vectors out of the ground, (…, 3); None if not wanted."""
 
 
 class Surface(NamedTuple):
     """The ground under n moving points."""
 
     altitude: Floats
-    """(n,) m, z up"""
+    """Height, (n,), m, z up."""
     gradient: Floats
-    """(n, 2) dz/dx, dz/dy of the exact ground"""
+    """dz/dx and dz/dy of the exact ground, (n, 2)."""
     smooth_gradient: Floats
-    """(n, 2)"""
+    """dz/dx and dz/dy of the smooth ground, (n, 2)."""
     smooth_gradient_rate: Floats
-    """(n, 2) its derivative by time along the points' motion, 1/s"""
+    """Its derivative by time along the points' motion, (n, 2), 1/s."""
 
 
 class HeightMap:
-    """A terrain of (rows, columns) samples, immutable, in ENU metres: `heights[r, c]` lies at
+    """Immutable terrain of (rows, columns) samples, in ENU metres.
 
-        x_east = origin_x + r·step_x,  y_north = origin_y + c·step_y,
+    `heights[r, c]` lies at
 
-    between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run
+        x_east = origin_x + r·step_x,  y_north = origin_y + c·step_y.
+
+    Between the samples the surface is bilinear. This is the layout of RflySim's png, whose rows run
     along east and whose columns run along north. Heights are float32, arithmetic is float64
     whatever the type of the coordinates.
 
-    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as
-    RflySim's tools do it; `inside` tells. Coordinates that are NaN or infinite raise ValueError.
-    Floats are answered by floats (ints and NumPy scalars too), arrays broadcast. All methods may be
-    called from several threads at once.
+    Points off the map are clamped, each axis on its own, and get the altitude of the edge, as in
+    RflySim's tools; `inside` distinguishes them. Coordinates that are NaN or infinite raise
+    ValueError. Floats, ints and NumPy scalars give floats, and arrays broadcast. Several threads
+    may call all methods at once.
     """
 
     heights: NDArray[np.float32]
-    """(rows, columns) m, z up; read-only"""
+    """Heights, (rows, columns), m, z up; read-only."""
     rows: int
     columns: int
     origin_x: float
-    """x_east of heights[0, 0], m"""
+    """x_east of heights[0, 0], m."""
     origin_y: float
-    """y_north of heights[0, 0], m"""
+    """y_north of heights[0, 0], m."""
     step_x: float
-    """x_east from one row to the next, m; may be negative, never 0"""
+    """Distance from one row to the next, east, m; may be negative, never 0."""
     step_y: float
-    """y_north from one column to the next, m; may be negative, never 0"""
+    """Distance from one column to the next, north, m; may be negative, never 0."""
     z_min: float
-    """lowest height, m"""
+    """Lowest height, m."""
     z_max: float
-    """highest height, m"""
+    """Highest height, m."""
     name: str
     geo_origin: tuple[float, float, float] | None
-    """latitude and longitude (degrees, WGS 84), altitude (m) of x = y = z = 0"""
+    """Latitude and longitude (degrees, WGS 84) and altitude (m) of x = y = z = 0."""
     files: tuple[Path, ...]
-    """absolute paths of what the map was read from, or ()"""
+    """Absolute paths of the files that the map was read from, or ()."""
     ground: GroundGrid
-    """the same as plain numbers: what kernels take"""
+    """The same map as plain numbers, for kernels."""
     _pyramid: Pyramid | None = None
     _point: PointLookup
 
@@ -109,10 +111,10 @@ class HeightMap:
         geo_origin: tuple[float, float, float] | None = None,
         files: Sequence[StrPath] | None = None,
     ) -> None:
-        """A map of heights (rows, columns), m, z up, rounded to float32.
+        """Make a map of heights (rows, columns), m, z up, rounded to float32.
 
-        The heights are copied, but for a contiguous float32 array that nobody can write to any
-        more, which is shared.
+        The heights are copied, except a contiguous float32 array that can no longer be written to,
+        which is shared.
 
         Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples,
         for heights, origin, steps or geo_origin that are not finite, and for a step of 0.
@@ -124,8 +126,11 @@ class HeightMap:
         if not (math.isfinite(z_min) and math.isfinite(z_max)):
             row, column = np.argwhere(~np.isfinite(heights))[0].tolist()
             raise TerrainFormatError(
-                f"heights_up[{row}, {column}] is {heights[row, column]}: heights must be finite float32 numbers"
+                f"heights_up[{row}, {column}] is {heights[row, column]}: "
+                "heights must be finite float32 numbers"
             )
+
+        # the grid
         numbers = {"origin_x": origin_x, "origin_y": origin_y, "step_x": step_x, "step_y": step_y}
         for key, value in numbers.items():
             finite_number(key, value, "m", error=TerrainFormatError)
@@ -154,10 +159,10 @@ class HeightMap:
         search_path: Sequence[StrPath] = (),
         third_pixel: ThirdPixelRule = "truncate",
     ) -> HeightMap:
-        """The RflySim map of a name on the search path (`map_search.find_map`) or of a path, with
-        or without extension.
+        """Load the RflySim map of a name on the search path or of a path, with or without
+        extension.
 
-        `third_pixel`: how the third point of the txt becomes a pixel: "truncate" as RflySim's
+        `third_pixel` says how the third point of the txt becomes a pixel: "truncate" as RflySim's
         Python tool, "round" as MATLAB's. Raises TerrainFileNotFound, TerrainFormatError.
         """
         from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
@@ -166,7 +171,7 @@ class HeightMap:
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """(x_min, x_max, y_min, y_max), ENU metres, of the outermost samples."""
+        """x_min, x_max, y_min, y_max of the outermost samples, ENU, m."""
         return self.ground.x_min, self.ground.x_max, self.ground.y_min, self.ground.y_max
 
     @functools.cached_property
@@ -179,15 +184,14 @@ class HeightMap:
     @overload
     def altitude(self, x: ArrayLike, y: ArrayLike) -> Floats: ...
     def altitude(self, x: Any, y: Any) -> Any:
-        """Height of the ground (m, z up) at x east, y north: a float for two floats, else a float64
-        array.
+        """Return the height of the ground (m, z up) at x east, y north.
 
-        Bilinear; RflySim's `getTerrainAltData` gives the same number with the other sign and the
-        axes exchanged.
+        It is a float for two floats, else a float64 array. Bilinear; RflySim's `getTerrainAltData`
+        gives the same number with the other sign and the axes exchanged.
         """
         if type(x) is float and type(y) is float:
             z = self._point.altitude(x, y)
-            if z == z:  # NaN: a coordinate is not finite, which the next lines say
+            if z == z:  # NaN: a coordinate is not finite, which the next lines report
                 return z
         if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
             return self._point.altitude(*_finite_floats(("x", "y"), (x, y)))
@@ -198,8 +202,9 @@ class HeightMap:
     @overload
     def altitude_ned(self, x_north: ArrayLike, y_east: ArrayLike) -> Floats: ...
     def altitude_ned(self, x_north: Any, y_east: Any) -> Any:
-        """z of the ground (m, down: negative above the origin) at x north, y east: RflySim's own
-        number.
+        """Return z of the ground at x north, y east, m, down (negative above the origin).
+
+        This is RflySim's own number.
         """
         if type(x_north) is float and type(y_east) is float:
             z = self._point.altitude(y_east, x_north)
@@ -215,9 +220,9 @@ class HeightMap:
     @overload
     def inside(self, x: ArrayLike, y: ArrayLike) -> Bools: ...
     def inside(self, x: Any, y: Any) -> Any:
-        """Whether x east, y north lies on the map, edges included (to within rounding).
+        """Return whether x east, y north lies on the map, edges included (to within rounding).
 
-        A bool for two floats, else an array.
+        It is a bool for two floats, else an array.
         """
         if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
             *_, on_x, on_y = self._surface_at(("x", "y"), x, y)
@@ -228,17 +233,13 @@ class HeightMap:
     def query(
         self, x: Any, y: Any, want_normals: bool = True, smooth: bool = False
     ) -> TerrainQuery:
-        """Altitude (z up), inside and, if wanted, the ENU normal of points x east, y north, in one
-        pass.
-        """
+        """Return altitude (z up), inside and, if wanted, the ENU normal of points."""
         return self._query(("x", "y"), x, y, want_normals, smooth)
 
     def query_ned(
         self, x_north: Any, y_east: Any, want_normals: bool = True, smooth: bool = False
     ) -> TerrainQuery:
-        """`query` in NED: x north, y east; altitude z down, normals NED (they point out of the
-        ground: z < 0).
-        """
+        """Return the `query` in NED: x north, y east, altitude z down, normals NED (z < 0)."""
         altitude, inside, normal = self._query(
             ("y_east", "x_north"), y_east, x_north, want_normals, smooth
         )
@@ -247,16 +248,16 @@ class HeightMap:
         )
 
     def normal(self, x: Any, y: Any, smooth: bool = False) -> Floats:
-        """(…, 3) unit vectors (ENU, z > 0) that stand on the ground.
+        """Return the unit vectors (…, 3) (ENU, z > 0) that stand on the ground.
 
-        Exact: of the bilinear surface, with a jump at the borders of cells (there it is the cell of
-        the higher index). `smooth`: of the interpolated gradient of the samples, without jumps. See
-        `gradient` for points off the map.
+        Exact normals are those of the bilinear surface, with a jump at the borders of cells (there
+        it is the cell of the higher index). `smooth` ones are those of the interpolated gradient of
+        the samples, without jumps. See `gradient` for points off the map.
         """
         return self._query(("x", "y"), x, y, True, smooth).normal
 
     def gradient(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats:
-        """(…, 2) dz/dx (east) and dz/dy (north) of the ground.
+        """Return dz/dx (east) and dz/dy (north) of the ground, (…, 2).
 
         Exact: the derivative of the bilinear surface; on a border of cells that of the cell with
         the higher index. `smooth`: central differences at the samples (one-sided at the map's
@@ -267,11 +268,10 @@ class HeightMap:
         return gradient
 
     def gradient_rate(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Floats:
-        """(…, 2) time derivative (1/s) of the smooth gradient at points that move with vx east, vy
-        north (m/s).
+        """Return the time derivative (…, 2) (1/s) of the smooth gradient at moving points.
 
-        Analytic within a cell; on a border of cells of the cell with the higher index. Along a
-        clamped axis nothing changes.
+        They move with vx east, vy north (m/s). The derivative is analytic within a cell, and on a
+        border that of the cell with the higher index. Along a clamped axis nothing changes.
         """
         names = ("x", "y", "vx", "vy")
         values = (x, y, vx, vy)
@@ -279,9 +279,7 @@ class HeightMap:
         return rate
 
     def surface(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Surface:
-        """`altitude`, both `gradient`s and `gradient_rate` of n points (one axis) in one pass; the
-        same numbers.
-        """
+        """Return altitude, both gradients and `gradient_rate` of n points (one axis)."""
         from rfly_terrain.height_map import kernels
 
         names = ("x", "y", "vx", "vy")
@@ -298,16 +296,17 @@ class HeightMap:
     @overload
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Floats: ...
     def slope(self, x: ArrayLike, y: ArrayLike, smooth: bool = False) -> Any:
-        """The angle (rad, 0 … π/2) between the ground and the horizontal: a float for two scalars,
-        else an array.
+        """Return the angle (rad, 0 … π/2) between the ground and the horizontal.
+
+        It is a float for two scalars, else an array.
         """
         gradient = self.gradient(x, y, smooth)
         slope = np.arctan(np.hypot(gradient[..., 0], gradient[..., 1]))
         return slope if slope.ndim else float(slope)
 
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
-        """(rows', columns', 3) float32 points x east, y north, z up: every `stride`-th sample of
-        each axis.
+        """Return every `stride`-th sample as points x east, y north, z up, (rows', columns', 3)
+        float32.
 
         `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first
         sample in it is always there. Raises ValueError for a stride below 1 and a region without
@@ -316,7 +315,7 @@ class HeightMap:
         return point_cloud(self, stride, region)
 
     def point_cloud_ned(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
-        """The same points in the same order as x north, y east, z down.
+        """Return the same points in the same order as x north, y east, z down.
 
         The region remains x_min, x_max, y_min, y_max in ENU.
         """
@@ -348,8 +347,9 @@ class HeightMap:
         *,
         normals: bool = False,
     ) -> Any:
-        """Ranges (m) at which rays meet the ground, inf where they don't; with `normals` the pair
-        ranges, normals.
+        """Return the ranges (m) at which rays meet the ground, inf where they do not.
+
+        With `normals` the pair ranges, normals is returned.
 
         `origins`, `directions` (…, 3): ENU metres, and directions of any length but 0; `max_range`
         (…): metres. The three broadcast; one ray gives a float. Ranges (…) float64 are metres along
@@ -374,12 +374,12 @@ class HeightMap:
         return distance if out is None else (distance, out)
 
     def line_of_sight(self, a: ArrayLike, b: ArrayLike, tolerance: float = 1e-3) -> Any:
-        """Whether the ground leaves the straight line from a to b free: a bool for two points, else
-        an array.
+        """Return whether the ground leaves the straight line from a to b free.
 
-        `a`, `b` (…, 3): ENU metres, which broadcast. GroundGrid that rises above the line by no more
-        than `tolerance` (m) does not count, so that points on the ground see and are seen. Nothing
-        outside the map is in the way. Raises ValueError for coordinates that are not finite.
+        It is a bool for two points, else an array. `a`, `b` (…, 3): ENU metres, which broadcast.
+        GroundGrid that rises above the line by no more than `tolerance` (m) does not count, so that
+        points on the ground see and are seen. Nothing outside the map is in the way. Raises
+        ValueError for coordinates that are not finite.
         """
         from rfly_terrain.height_map import ray_cast
 
@@ -457,7 +457,7 @@ class HeightMap:
 
 
 def _finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[float, float]:
-    """Both coordinates as floats; ValueError that names the first that is NaN or infinite."""
+    """Return both as floats. Raise ValueError for the first that is NaN or infinite."""
     first = float(values[0])
     second = float(values[1])
     if not math.isfinite(first - second):
@@ -474,13 +474,14 @@ def _checked_shape(heights: NDArray[Any]) -> NDArray[Any]:
         raise TerrainFormatError(f"heights_up: expected shape (rows, columns), got {heights.shape}")
     if min(heights.shape) < 2:
         raise TerrainFormatError(
-            f"heights_up: {heights.shape[0]} rows x {heights.shape[1]} columns, expected at least 2 x 2: "
-            "a single row or column has no extent and no slope"
+            f"heights_up: {heights.shape[0]} rows x {heights.shape[1]} columns, "
+            "expected at least 2 x 2: a single row or column has no extent and no slope"
         )
     if heights.size > MAX_CELLS:
         raise TerrainFormatError(
-            f"heights_up: {heights.shape[0]:,} rows x {heights.shape[1]:,} columns are {heights.size:,} samples, "
-            f"expected at most {MAX_CELLS:,} (10,000 x 10,000); cut or thin the map"
+            f"heights_up: {heights.shape[0]:,} rows x {heights.shape[1]:,} columns "
+            f"are {heights.size:,} samples, expected at most {MAX_CELLS:,} (10,000 x 10,000); "
+            "cut or thin the map"
         )
     return heights
 
@@ -491,26 +492,28 @@ def _checked_geo_origin(geo_origin: Sequence[float] | None) -> tuple[float, floa
     values = tuple(float(value) for value in geo_origin)
     if len(values) != 3 or not all(math.isfinite(value) for value in values):
         raise TerrainFormatError(
-            f"geo_origin is {geo_origin}, expected finite latitude, longitude (degrees), altitude (m)"
+            f"geo_origin is {geo_origin}, "
+            "expected finite latitude, longitude (degrees), altitude (m)"
         )
     return values[0], values[1], values[2]
 
 
 def _frozen(heights: NDArray[Any]) -> NDArray[np.float32]:
-    """The heights as read-only, contiguous float32: the array itself where nobody can write to it,
-    else a copy.
+    """Return the heights as read-only, contiguous float32.
+
+    This is the array itself where it cannot be written to, else a copy.
     """
-    shared = heights.dtype == np.float32 and heights.flags.c_contiguous and heights.flags.aligned
-    if not (shared and _nobody_writes(heights)):
-        with np.errstate(
-            over="ignore"
-        ):  # what float32 cannot hold becomes infinite and is refused by name
+    fits = heights.dtype == np.float32 and heights.flags.c_contiguous and heights.flags.aligned
+    if not (fits and _is_read_only(heights)):
+        # what float32 cannot hold becomes infinite and is refused by name
+        with np.errstate(over="ignore"):
             heights = np.array(heights, dtype=np.float32, order="C")
         heights.flags.writeable = False
     return heights.view(np.ndarray)  # a view of a read-only array cannot be made writable again
 
 
-def _nobody_writes(array: Any) -> bool:
+def _is_read_only(array: Any) -> bool:
+    """Return whether neither the array nor one that it is a view of can be written to."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False

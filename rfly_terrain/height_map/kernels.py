@@ -1,11 +1,11 @@
 """Compiled look-ups in a height map: altitude, gradient and its rate, normal, inside, point cloud.
 
-What all of them share:
-- `ground`: a `ground.GroundGrid`; rows u and columns v are clamped each on its own (`bilinear`).
-- x, y: one-dimensional; results go to the last arguments. Kernels that return a bool return False
-where an x or y was
-  NaN or infinite (its result is without meaning); the caller then looks which one.
-- No fastmath, which drops the checks for NaN. All release the GIL.
+Rules that all kernels share:
+- `ground` is a `ground.GroundGrid`; rows u and columns v are clamped each on its own (`bilinear`).
+- x and y are one-dimensional, and results go to the last arguments.
+- A kernel that returns a bool returns False where a coordinate was NaN or infinite. The result of
+  that point has no meaning, and the caller then finds the coordinate.
+- No fastmath, which drops the checks for NaN.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_terrain.height_map.bilinear import (
     cell_at,
     clamp,
@@ -29,23 +29,21 @@ from rfly_terrain.height_map.bilinear import (
 from rfly_terrain.height_map.ground import GroundGrid
 
 BLOCK = 256
-"""points between the loops of `altitudes`: their cells, fractions and corners stay in the
-first-level cache
-"""
+"""Points between the loops of `altitudes`; what they hand on fits into the first-level cache."""
+
 SMALL_BLOCK = 64
-"""the same for `surfaces`, which keeps more of each point"""
+"""Points between the loops of `surfaces`, which keeps more of each point."""
 
 
 @kernel
 def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
-    """Bilinear heights at n points -> out (n,) float64. Formula: terrain-format.md, "Altitude at
-    (x, y)".
+    """Write the bilinear heights at n points -> out (n,) float64.
 
-    In blocks of three loops: cells and fractions, then the corners, then the interpolation. The
-    first and the last become vector instructions, and the cache misses of the middle one overlap
-    best in a loop that does nothing else (measured: 9 instead of 13 ns a random point on one core;
-    prefetching, huge pages and 64-bit pairs gained nothing). Unsigned offsets spare a test for
-    negative ones.
+    Formula: terrain-format.md, "Altitude at (x, y)". Each block goes through three loops: cells and
+    fractions, then the corners, then the interpolation. The first and the last become vector
+    instructions, and the cache misses of the middle one overlap best in a loop that does nothing
+    else. Measured: 9 instead of 13 ns a random point on one core. Prefetching, huge pages and
+    64-bit pairs gained nothing. Unsigned offsets spare a test for negative ones.
     """
     origin_x = ground.origin_x
     origin_y = ground.origin_y
@@ -59,6 +57,8 @@ def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
     width = np.int32(ground.columns)
     right = np.uint64(1)
     below = np.uint64(ground.columns)
+
+    # what the loops hand on
     first = np.empty(BLOCK, np.int32)
     fraction_u = np.empty(BLOCK)
     fraction_v = np.empty(BLOCK)
@@ -66,9 +66,12 @@ def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
     z01 = np.empty(BLOCK, np.float32)
     z10 = np.empty(BLOCK, np.float32)
     z11 = np.empty(BLOCK, np.float32)
+
     bad = 0
     for start in range(0, x.size, BLOCK):
         count = min(BLOCK, x.size - start)
+
+        # cells and fractions
         for n in range(count):
             x_n = np.float64(x[start + n])
             y_n = np.float64(y[start + n])
@@ -80,12 +83,16 @@ def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
             fraction_u[n] = u - np.float64(i)
             fraction_v[n] = v - np.float64(j)
             first[n] = np.int32(i * width + j)
+
+        # corners
         for n in range(count):
             k = np.uint64(np.uint32(first[n]))
             z00[n] = flat[k]
             z01[n] = flat[k + right]
             z10[n] = flat[k + below]
             z11[n] = flat[k + below + right]
+
+        # interpolation
         for n in range(count):
             out[start + n] = interpolate(
                 z00[n], z01[n], z10[n], z11[n], fraction_u[n], fraction_v[n]
@@ -95,7 +102,7 @@ def altitudes(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
 
 @kernel
 def insides(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
-    """Whether n points lie on the map, edges included -> out (n,) bool."""
+    """Write whether n points lie on the map, edges included -> out (n,) bool."""
     finite = True
     for n in range(x.size):
         finite &= abs(x[n]) < np.inf
@@ -107,9 +114,9 @@ def insides(ground: GroundGrid, x: Any, y: Any, out: Any) -> bool:
 
 @kernel
 def gradients(ground: GroundGrid, x: Any, y: Any, smooth: bool, out: Any) -> bool:
-    """(dz/dx, dz/dy) at n points -> out (n, 2): of the bilinear surface, or (smooth) of the
-    vertices, interpolated.
+    """Write (dz/dx, dz/dy) at n points -> out (n, 2).
 
+    The gradient is that of the bilinear surface or, `smooth`, of the vertices, interpolated. It is
     0 along an axis on which the point lies outside. On the border of two cells the exact gradient
     is that of the higher index.
     """
@@ -127,8 +134,9 @@ def gradients(ground: GroundGrid, x: Any, y: Any, smooth: bool, out: Any) -> boo
 def queries(
     ground: GroundGrid, x: Any, y: Any, smooth: bool, altitude: Any, normal: Any, inside: Any
 ) -> bool:
-    """Height, unit normal (ENU, z > 0) and inside of n points -> altitude (n,), normal (n, 3),
-    inside (n,) bool.
+    """Write height, unit normal (ENU, z > 0) and inside of n points.
+
+    -> altitude (n,), normal (n, 3), inside (n,) bool.
     """
     finite = True
     for n in range(x.size):
@@ -143,9 +151,9 @@ def queries(
 
 @kernel
 def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
-    """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s.
+    """Write d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s.
 
-    0 along an axis that is clamped.
+    The rate is 0 along an axis that is clamped.
     """
     finite = True
     for n in range(x.size):
@@ -153,12 +161,15 @@ def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: An
         finite &= abs(y[n]) < np.inf
         finite &= abs(vx[n]) < np.inf
         finite &= abs(vy[n]) < np.inf
+
+        # gradients at the corners, and how the point moves between them
         i, j, a, b, on_x, on_y = cell_at(ground, x[n], y[n])
         u_rate = vx[n] / ground.step_x if on_x else 0.0
         v_rate = vy[n] / ground.step_y if on_y else 0.0
         x_slopes, y_slopes = vertex_gradients(
             ground, i, j, corners(ground, i, j), heights_around(ground, i, j)
         )
+
         along_u, along_v = slopes(x_slopes[0], x_slopes[1], x_slopes[2], x_slopes[3], a, b)
         rate_x = along_u * u_rate + along_v * v_rate
         along_u, along_v = slopes(y_slopes[0], y_slopes[1], y_slopes[2], y_slopes[3], a, b)
@@ -168,39 +179,85 @@ def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: An
     return finite
 
 
-CORNER, TO_WEST, TO_EAST, TO_SOUTH, TO_NORTH = range(5)
-"""rows of `at`, which the loops of `surfaces` hand on: the cell's first corner in the flat heights,
-and how far its neighbours are from the corners
-"""
-Z00, Z01, Z10, Z11 = range(4)
-"""rows of `w`: heights of the cell's corners"""
-WEST_0, WEST_1, EAST_0, EAST_1, SOUTH_0, SOUTH_1, NORTH_0, NORTH_1 = range(4, 12)
-"""heights of the corners' neighbours: along x before 00 and 01, after 10 and 11; along y before 00
-and 10, after 01 and
-11. At the map's edge they are the corners themselves.
-"""
-SHARE_U, SHARE_V, SPAN_WEST, SPAN_EAST, SPAN_SOUTH, SPAN_NORTH = range(12, 18)
-"""where in the cell a point lies; distances of neighbours on the two sides of a corner, m"""
-RATE_U, RATE_V, ON_X, ON_Y, RESULTS = range(18, 23)
-"""rates of the cell coordinates, 1/s; whether they are on the map; the first of seven rows of
-results
-"""
+# rows of `cells`, which the loops of `surfaces` hand on: the cell's first corner in the flat
+# heights, and how far from the corners their neighbours are in each direction
+CORNER = 0
+TO_WEST = 1
+TO_EAST = 2
+TO_SOUTH = 3
+TO_NORTH = 4
+CELL_ROWS = 5
+
+# rows of `work`: heights of the cell's corners
+Z00 = 0
+Z01 = 1
+Z10 = 2
+Z11 = 3
+# heights of the corners' neighbours: along x before 00 and 01 and after 10 and 11, along y before
+# 00 and 10 and after 01 and 11; at the map's edge they are the corners themselves
+WEST_0 = 4
+WEST_1 = 5
+EAST_0 = 6
+EAST_1 = 7
+SOUTH_0 = 8
+SOUTH_1 = 9
+NORTH_0 = 10
+NORTH_1 = 11
+# where in the cell a point lies, and distances of the neighbours on the two sides of a corner, m
+SHARE_U = 12
+SHARE_V = 13
+SPAN_WEST = 14
+SPAN_EAST = 15
+SPAN_SOUTH = 16
+SPAN_NORTH = 17
+# rates of the cell coordinates, 1/s, and 1 where they are on the map, else 0
+RATE_U = 18
+RATE_V = 19
+ON_X = 20
+ON_Y = 21
+# results, in the order of `surfaces`
+ALTITUDE = 22
+GRADIENT_X = 23
+GRADIENT_Y = 24
+SMOOTH_X = 25
+SMOOTH_Y = 26
+SMOOTH_RATE_X = 27
+SMOOTH_RATE_Y = 28
+WORK_ROWS = 29
 
 
 @kernel
 def surfaces(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> bool:
-    """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out
-    (7, n), in one pass.
+    """Write altitude, gradient, smooth gradient and its rate at n moving points -> out (7, n).
 
-    The same numbers as `altitudes`, `gradients` and `gradient_rates`, in blocks and loops as
-    `altitudes`. What the loops hand on lies in one array, since only then the compiler sees that
-    nothing overlaps, and the last loop becomes vector instructions (a third of the time, measured).
+    They are the numbers of `altitudes`, `gradients` and `gradient_rates`, in blocks as in
+    `altitudes`. All that the loops hand on lies in one array. Only then does the compiler see that
+    nothing overlaps and make the last loop vector instructions, which takes a third of the time.
     """
+    cells = np.empty((CELL_ROWS, SMALL_BLOCK), np.int32)
+    work = np.empty((WORK_ROWS, SMALL_BLOCK))
+    finite = True
+    for start in range(0, x.size, SMALL_BLOCK):
+        count = min(SMALL_BLOCK, x.size - start)
+        finite &= locate(ground, x, y, start, count, cells, work)
+        finite &= find_rates(ground, vx, vy, start, count, work)
+        read_heights(ground, count, cells, work)
+        find_surface(ground, count, work)
+        for row in range(7):
+            for n in range(count):
+                out[row, start + n] = work[ALTITUDE + row, n]
+    return finite
+
+
+@inlined_kernel
+def locate(
+    ground: GroundGrid, x: Any, y: Any, start: int, count: int, cells: Any, work: Any
+) -> bool:
+    """Find the cells of a block of points, and where in them the points lie."""
     origin_x = ground.origin_x
     origin_y = ground.origin_y
     step_x = ground.step_x
     step_y = ground.step_y
-    flat = ground.heights
     slack_u = ground.slack_u
     slack_v = ground.slack_v
     last_u = ground.rows - 1.0
@@ -208,97 +265,123 @@ def surfaces(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> 
     last_i = np.int32(ground.rows - 2)
     last_j = np.int32(ground.columns - 2)
     width = np.int32(ground.columns)
-    right = np.uint64(1)
-    below = np.uint64(ground.columns)
     none = np.int32(0)
     one = np.int32(1)
-    at = np.empty((5, SMALL_BLOCK), np.int32)
-    w = np.empty((29, SMALL_BLOCK))
+
     bad = 0
-    for start in range(0, x.size, SMALL_BLOCK):
-        count = min(SMALL_BLOCK, x.size - start)
-        for n in range(count):
-            x_n = x[start + n]
-            y_n = y[start + n]
-            bad |= (not (abs(x_n) < np.inf)) | (not (abs(y_n) < np.inf))
-            raw_u = (x_n - origin_x) / step_x
-            raw_v = (y_n - origin_y) / step_y
-            on_x = (raw_u >= -slack_u) & (raw_u <= last_u + slack_u)
-            on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
-            u = clamp(raw_u, last_u)
-            v = clamp(raw_v, last_v)
-            i = min(np.int32(u), last_i)
-            j = min(np.int32(v), last_j)
-            at[CORNER, n] = np.int32(i * width + j)
-            at[TO_WEST, n] = width if i > 0 else none
-            at[TO_EAST, n] = width if i < last_i else none
-            at[TO_SOUTH, n] = one if j > 0 else none
-            at[TO_NORTH, n] = one if j < last_j else none
-            w[SHARE_U, n] = u - np.float64(i)
-            w[SHARE_V, n] = v - np.float64(j)
-            w[SPAN_WEST, n] = step_x * (2.0 if i > 0 else 1.0)
-            w[SPAN_EAST, n] = step_x * (2.0 if i < last_i else 1.0)
-            w[SPAN_SOUTH, n] = step_y * (2.0 if j > 0 else 1.0)
-            w[SPAN_NORTH, n] = step_y * (2.0 if j < last_j else 1.0)
-            w[ON_X, n] = 1.0 if on_x else 0.0
-            w[ON_Y, n] = 1.0 if on_y else 0.0
-        for n in range(count):
-            vx_n = vx[start + n]
-            vy_n = vy[start + n]
-            bad |= (not (abs(vx_n) < np.inf)) | (not (abs(vy_n) < np.inf))
-            w[RATE_U, n] = vx_n / step_x if w[ON_X, n] > 0.0 else 0.0
-            w[RATE_V, n] = vy_n / step_y if w[ON_Y, n] > 0.0 else 0.0
-        for n in range(count):
-            k = np.uint64(np.uint32(at[CORNER, n]))
-            west = np.uint64(np.uint32(at[TO_WEST, n]))
-            east = np.uint64(np.uint32(at[TO_EAST, n]))
-            south = np.uint64(np.uint32(at[TO_SOUTH, n]))
-            north = np.uint64(np.uint32(at[TO_NORTH, n]))
-            w[Z00, n] = flat[k]
-            w[Z01, n] = flat[k + right]
-            w[Z10, n] = flat[k + below]
-            w[Z11, n] = flat[k + below + right]
-            w[WEST_0, n] = flat[k - west]
-            w[WEST_1, n] = flat[k - west + right]
-            w[EAST_0, n] = flat[k + below + east]
-            w[EAST_1, n] = flat[k + below + east + right]
-            w[SOUTH_0, n] = flat[k - south]
-            w[SOUTH_1, n] = flat[k + below - south]
-            w[NORTH_0, n] = flat[k + right + north]
-            w[NORTH_1, n] = flat[k + below + right + north]
-        for n in range(count):
-            z00 = w[Z00, n]
-            z01 = w[Z01, n]
-            z10 = w[Z10, n]
-            z11 = w[Z11, n]
-            a = w[SHARE_U, n]
-            b = w[SHARE_V, n]
-            u_rate = w[RATE_U, n]
-            v_rate = w[RATE_V, n]
-            on_x = w[ON_X, n] > 0.0
-            on_y = w[ON_Y, n] > 0.0
-            x00 = (z10 - w[WEST_0, n]) / w[SPAN_WEST, n]
-            x01 = (z11 - w[WEST_1, n]) / w[SPAN_WEST, n]
-            x10 = (w[EAST_0, n] - z00) / w[SPAN_EAST, n]
-            x11 = (w[EAST_1, n] - z01) / w[SPAN_EAST, n]
-            y00 = (z01 - w[SOUTH_0, n]) / w[SPAN_SOUTH, n]
-            y10 = (z11 - w[SOUTH_1, n]) / w[SPAN_SOUTH, n]
-            y01 = (w[NORTH_0, n] - z00) / w[SPAN_NORTH, n]
-            y11 = (w[NORTH_1, n] - z10) / w[SPAN_NORTH, n]
-            along_u, along_v = slopes(z00, z01, z10, z11, a, b)
-            x_along_u, x_along_v = slopes(x00, x01, x10, x11, a, b)
-            y_along_u, y_along_v = slopes(y00, y01, y10, y11, a, b)
-            w[RESULTS, n] = interpolate(z00, z01, z10, z11, a, b)
-            w[RESULTS + 1, n] = along_u / step_x if on_x else 0.0
-            w[RESULTS + 2, n] = along_v / step_y if on_y else 0.0
-            w[RESULTS + 3, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
-            w[RESULTS + 4, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
-            w[RESULTS + 5, n] = x_along_u * u_rate + x_along_v * v_rate if on_x else 0.0
-            w[RESULTS + 6, n] = y_along_u * u_rate + y_along_v * v_rate if on_y else 0.0
-        for row in range(7):
-            for n in range(count):
-                out[row, start + n] = w[RESULTS + row, n]
+    for n in range(count):
+        x_n = x[start + n]
+        y_n = y[start + n]
+        bad |= (not (abs(x_n) < np.inf)) | (not (abs(y_n) < np.inf))
+        raw_u = (x_n - origin_x) / step_x
+        raw_v = (y_n - origin_y) / step_y
+        on_x = (raw_u >= -slack_u) & (raw_u <= last_u + slack_u)
+        on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
+        work[ON_X, n] = 1.0 if on_x else 0.0
+        work[ON_Y, n] = 1.0 if on_y else 0.0
+
+        # the cell
+        u = clamp(raw_u, last_u)
+        v = clamp(raw_v, last_v)
+        i = min(np.int32(u), last_i)
+        j = min(np.int32(v), last_j)
+        cells[CORNER, n] = np.int32(i * width + j)
+        work[SHARE_U, n] = u - np.float64(i)
+        work[SHARE_V, n] = v - np.float64(j)
+
+        # its neighbours
+        cells[TO_WEST, n] = width if i > 0 else none
+        cells[TO_EAST, n] = width if i < last_i else none
+        cells[TO_SOUTH, n] = one if j > 0 else none
+        cells[TO_NORTH, n] = one if j < last_j else none
+        work[SPAN_WEST, n] = step_x * (2.0 if i > 0 else 1.0)
+        work[SPAN_EAST, n] = step_x * (2.0 if i < last_i else 1.0)
+        work[SPAN_SOUTH, n] = step_y * (2.0 if j > 0 else 1.0)
+        work[SPAN_NORTH, n] = step_y * (2.0 if j < last_j else 1.0)
     return bad == 0
+
+
+@inlined_kernel
+def find_rates(ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, work: Any) -> bool:
+    """Compute the rates of the cell coordinates of a block of points."""
+    step_x = ground.step_x
+    step_y = ground.step_y
+    bad = 0
+    for n in range(count):
+        vx_n = vx[start + n]
+        vy_n = vy[start + n]
+        bad |= (not (abs(vx_n) < np.inf)) | (not (abs(vy_n) < np.inf))
+        work[RATE_U, n] = vx_n / step_x if work[ON_X, n] > 0.0 else 0.0
+        work[RATE_V, n] = vy_n / step_y if work[ON_Y, n] > 0.0 else 0.0
+    return bad == 0
+
+
+@inlined_kernel
+def read_heights(ground: GroundGrid, count: int, cells: Any, work: Any) -> None:
+    """Read the heights of the cells' corners and of the corners' neighbours."""
+    heights = ground.heights
+    right = np.uint64(1)
+    below = np.uint64(ground.columns)
+    for n in range(count):
+        k = np.uint64(np.uint32(cells[CORNER, n]))
+        west = np.uint64(np.uint32(cells[TO_WEST, n]))
+        east = np.uint64(np.uint32(cells[TO_EAST, n]))
+        south = np.uint64(np.uint32(cells[TO_SOUTH, n]))
+        north = np.uint64(np.uint32(cells[TO_NORTH, n]))
+        work[Z00, n] = heights[k]
+        work[Z01, n] = heights[k + right]
+        work[Z10, n] = heights[k + below]
+        work[Z11, n] = heights[k + below + right]
+        work[WEST_0, n] = heights[k - west]
+        work[WEST_1, n] = heights[k - west + right]
+        work[EAST_0, n] = heights[k + below + east]
+        work[EAST_1, n] = heights[k + below + east + right]
+        work[SOUTH_0, n] = heights[k - south]
+        work[SOUTH_1, n] = heights[k + below - south]
+        work[NORTH_0, n] = heights[k + right + north]
+        work[NORTH_1, n] = heights[k + below + right + north]
+
+
+@inlined_kernel
+def find_surface(ground: GroundGrid, count: int, work: Any) -> None:
+    """Compute the results of a block of points."""
+    step_x = ground.step_x
+    step_y = ground.step_y
+    for n in range(count):
+        z00 = work[Z00, n]
+        z01 = work[Z01, n]
+        z10 = work[Z10, n]
+        z11 = work[Z11, n]
+        a = work[SHARE_U, n]
+        b = work[SHARE_V, n]
+        u_rate = work[RATE_U, n]
+        v_rate = work[RATE_V, n]
+        on_x = work[ON_X, n] > 0.0
+        on_y = work[ON_Y, n] > 0.0
+
+        # the bilinear surface
+        along_u, along_v = slopes(z00, z01, z10, z11, a, b)
+        work[ALTITUDE, n] = interpolate(z00, z01, z10, z11, a, b)
+        work[GRADIENT_X, n] = along_u / step_x if on_x else 0.0
+        work[GRADIENT_Y, n] = along_v / step_y if on_y else 0.0
+
+        # dz/dx at the corners by central differences, between them bilinear
+        x00 = (z10 - work[WEST_0, n]) / work[SPAN_WEST, n]
+        x01 = (z11 - work[WEST_1, n]) / work[SPAN_WEST, n]
+        x10 = (work[EAST_0, n] - z00) / work[SPAN_EAST, n]
+        x11 = (work[EAST_1, n] - z01) / work[SPAN_EAST, n]
+        along_u, along_v = slopes(x00, x01, x10, x11, a, b)
+        work[SMOOTH_X, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
+        work[SMOOTH_RATE_X, n] = along_u * u_rate + along_v * v_rate if on_x else 0.0
+
+        # dz/dy in the same way
+        y00 = (z01 - work[SOUTH_0, n]) / work[SPAN_SOUTH, n]
+        y10 = (z11 - work[SOUTH_1, n]) / work[SPAN_SOUTH, n]
+        y01 = (work[NORTH_0, n] - z00) / work[SPAN_NORTH, n]
+        y11 = (work[NORTH_1, n] - z10) / work[SPAN_NORTH, n]
+        along_u, along_v = slopes(y00, y01, y10, y11, a, b)
+        work[SMOOTH_Y, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
+        work[SMOOTH_RATE_Y, n] = along_u * u_rate + along_v * v_rate if on_y else 0.0
 
 
 @kernel
@@ -312,9 +395,9 @@ def cloud(
     ned: bool,
     out: Any,
 ) -> None:
-    """Points -> out (n, m, 3) float32; row r of out is row first_row + r·stride.
+    """Write points -> out (n, m, 3) float32; row r of out is row first_row + r·stride.
 
-    ENU, or (ned) x north, y east, z down.
+    Points are ENU or, `ned`, x north, y east, z down.
     """
     columns = out.shape[1]
     for r in range(out.shape[0]):
@@ -322,15 +405,15 @@ def cloud(
         line = out[r].reshape(-1)
         row = heights[first_row + r * stride, first_column:]
         z = row[:columns] if stride == 1 else np.ascontiguousarray(row[::stride][:columns])
-        # unsigned indices into contiguous lines: only so do the loops become SIMD
+
+        # unsigned indices into contiguous lines, without which the loops are not SIMD
         if ned:
             for c in range(columns):
                 k = np.uint64(c)
                 line[np.uint64(3) * k] = y_of_column[k]
                 line[np.uint64(3) * k + np.uint64(1)] = x
-                line[np.uint64(3) * k + np.uint64(2)] = (
-                    np.float32(0.0) - z[k]
-                )  # 0 - z: no negative zeros in the cloud
+                # 0 - z: no negative zeros in the cloud
+                line[np.uint64(3) * k + np.uint64(2)] = np.float32(0.0) - z[k]
         else:
             for c in range(columns):
                 k = np.uint64(c)

@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 Region = tuple[float, float, float, float]
 
 _POINTS_PER_PIECE = 1_048_576
-"""a third of a millisecond: threads for less cost more than they save"""
+"""Points of a third of a millisecond; threads for less cost more than they save."""
 
 
 def point_cloud(
     height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False
 ) -> NDArray[np.float32]:
-    """(rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
+    """Return (rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
     from rfly_terrain.height_map import kernels
 
     if isinstance(stride, bool) or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")
+
+    # the samples, and their coordinates
     stride = min(int(stride), max(height_map.rows, height_map.columns))
     rows, columns = selected(height_map, region)
     first_row = rows.start
@@ -33,6 +35,7 @@ def point_cloud(
     row, column = (np.arange(part.start, part.stop, stride) for part in (rows, columns))
     x_of_row = (height_map.origin_x + row * height_map.step_x).astype(np.float32)
     y_of_column = (height_map.origin_y + column * height_map.step_y).astype(np.float32)
+
     points = np.empty((row.size, column.size, 3), np.float32)
 
     def work(start: int, stop: int) -> None:
@@ -54,21 +57,24 @@ def point_cloud(
 
 
 def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice]:
-    """The rows and columns whose samples lie in the region (x_min, x_max, y_min, y_max; ENU
-    metres), borders included.
+    """Return the rows and columns whose samples lie in the region, borders included.
 
-    Raises ValueError for a region that is malformed or holds no sample.
+    The region is x_min, x_max, y_min, y_max; ENU, m. Raises ValueError for a region that is
+    malformed or holds no sample.
     """
     if region is None:
         return slice(0, height_map.rows), slice(0, height_map.columns)
+
     limits = np.asarray(region, dtype=float)
     if limits.shape != (4,) or not np.isfinite(limits).all():
         raise ValueError(
-            f"region is {region}, expected x_min, x_max, y_min, y_max, four finite numbers of metres"
+            f"region is {region}, expected x_min, x_max, y_min, y_max, "
+            "four finite numbers of metres"
         )
     x_min, x_max, y_min, y_max = limits.tolist()
     if x_min > x_max or y_min > y_max:
         raise ValueError(f"region is {region}, expected x_min <= x_max and y_min <= y_max")
+
     rows = _between(
         x_min,
         x_max,
@@ -85,9 +91,11 @@ def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice
         height_map.ground.slack_v,
         height_map.columns,
     )
+
     if rows.start >= rows.stop or columns.start >= columns.stop:
         raise ValueError(
-            f"region {region} holds no sample of the map, whose bounds are {height_map.bounds} with steps of "
+            f"region {region} holds no sample of the map, "
+            f"whose bounds are {height_map.bounds} with steps of "
             f"{abs(height_map.step_x):g} and {abs(height_map.step_y):g} m"
         )
     return rows, columns
@@ -96,7 +104,7 @@ def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice
 def _between(
     low: float, high: float, origin: float, step: float, slack: float, count: int
 ) -> slice:
-    """The samples 0 … count - 1 that lie between two coordinates."""
+    """Return the samples of 0 … count - 1 that lie between two coordinates."""
     first, last = sorted(((low - origin) / step, (high - origin) / step))
     # clipped before they become integers: a region may reach to 1e300
     start = np.ceil(np.clip(first - slack, 0, count))

@@ -1,5 +1,4 @@
-"""Ray casting against a height map: argument checks in front of the kernels, hit points and normals
-behind them.
+"""Ray casting against a height map: checks of arguments, threads, hit points and lines of sight.
 
 The conventions are those of `HeightMap.cast`.
 """
@@ -19,13 +18,12 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 CHUNK = 2_048
-"""rays a thread takes at once, about 0.7 ms of work"""
+"""Rays that a thread takes at once, about 0.7 ms of work."""
 
 START_LEVEL = 3
-"""Of the pyramid: where a ray begins, with blocks of 32 x 32 cells, and may go up or down from
-there.
+"""Level of the pyramid on which a ray begins, with blocks of 32 x 32 cells.
 
-The root costs near rays some steps down; small blocks cost far rays some steps up.
+From the root near rays would take more steps down; from small blocks far rays would take more up.
 """
 
 
@@ -36,7 +34,7 @@ def cast(
     max_range: ArrayLike,
     normals: bool,
 ) -> tuple[Floats, Floats | None]:
-    """Ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
+    """Return ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
     names = ("origins", "directions", "max_range")
     arrays = [
         arguments.real_array(*pair)
@@ -48,15 +46,18 @@ def cast(
     shape = arguments.common_shape(
         names, arrays, (arrays[0].shape[:-1], arrays[1].shape[:-1], arrays[2].shape)
     )
+
+    # one or two types of numbers, for which kernels are compiled
     single = arrays[0].dtype == arrays[1].dtype == np.float32
     dtypes = (*(2 * [np.float32 if single else np.float64]), np.float64)
     rows = [
         _rows(array, shape, trailing, dtype)
         for array, trailing, dtype in zip(arrays, ((3,), (3,), ()), dtypes, strict=True)
     ]
+
     count = int(np.prod(shape))
     ranges = np.empty(count)
-    # never (0, 3) where normals are wanted: that is how a kernel is told
+    # never (0, 3) where normals are wanted: that tells the kernel to leave them out
     out = np.empty((count, 3) if normals else (0, 3))
     if count and not _run(height_map, rows, ranges, out):
         _refuse(*arrays)
@@ -87,8 +88,9 @@ def _run(
 def _rows(
     array: NDArray[Any], shape: tuple[int, ...], trailing: tuple[int, ...], dtype: Any
 ) -> NDArray[Any]:
-    """(n, *trailing), or (1, *trailing) where one serves all: an origin need not be repeated for a
-    whole sweep.
+    """Return (n, *trailing), or (1, *trailing) where one serves all.
+
+    An origin need not be repeated for a whole sweep.
     """
     if array.size != np.prod(trailing, dtype=int):
         array = np.broadcast_to(array, (*shape, *trailing))
@@ -96,9 +98,7 @@ def _rows(
 
 
 def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[Any]) -> None:
-    """ValueError that names the first number that no ray can be cast with; called only when a
-    kernel met one.
-    """
+    """Raise ValueError for the first number that no ray can be cast with, as a kernel met one."""
     arguments.check_finite(("origins", "directions"), (origins, directions))
     zero = np.argwhere(~directions.any(axis=-1))
     if len(zero):
@@ -112,26 +112,23 @@ def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[
 
 
 def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> Floats:
-    """(…, 3) points where rays end after `ranges` metres; NaN where the range is infinite, a miss.
+    """Return the points (…, 3) where rays end after `ranges` metres; NaN for a miss.
 
-    Directions of any length, as `HeightMap.cast` takes them.
+    Directions have any length, as `HeightMap.cast` takes them.
     """
     start, along, length = (
         np.asarray(value, dtype=np.float64) for value in (origins, directions, ranges)
     )
     with np.errstate(invalid="ignore"):
-        unit = along / np.abs(along).max(
-            axis=-1, keepdims=True
-        )  # squares of the largest floats would overflow
+        # squares of the largest floats would overflow
+        unit = along / np.abs(along).max(axis=-1, keepdims=True)
         unit /= np.linalg.norm(unit, axis=-1, keepdims=True)
         points: Floats = start + np.where(np.isfinite(length), length, np.nan)[..., None] * unit
     return points
 
 
 def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
-    """Whether the ground leaves the straight line between points free; see
-    `HeightMap.line_of_sight`.
-    """
+    """Return whether the ground leaves lines free; see `HeightMap.line_of_sight`."""
     start, end = (
         arguments.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
     )
@@ -141,10 +138,12 @@ def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: 
         arguments.check_finite((name,), (points,))
     if not 0.0 <= tolerance < np.inf:
         raise ValueError(f"tolerance is {tolerance}, expected 0 or more metres")
+
     try:
         along = end - start
     except ValueError:
         raise ValueError(f"shapes do not broadcast: a {start.shape}, b {end.shape}") from None
+
     length = np.linalg.norm(along, axis=-1)
     along[length == 0.0] = (0.0, 0.0, -1.0)  # a point sees itself unless it lies in the ground
     ranges, _ = cast(height_map, start + np.array((0.0, 0.0, tolerance)), along, length, False)

@@ -4,17 +4,18 @@ A ray is o + t·d with d of length 1, so that t is metres. In rows u and columns
 line as well, and over one cell of the map the height of the ray above the ground is a quadratic in
 t:
 
-    S(a, b) = z00 + A·a + B·b + K·a·b,  a, b = u - i, v - j,  A = z10 - z00, B = z01 - z00, K = z11
-    - z10 - z01 + z00 f(t) = z(t) - S = c + m·t + q·t²,   m = dz - A·du - B·dv - K·(a·dv + b·du),  q
-    = -K·du·dv
+    S(a, b) = z00 + A·a + B·b + K·a·b,  a, b = u - i, v - j
+    A = z10 - z00,  B = z01 - z00,  K = z11 - z10 - z01 + z00
+    f(t) = z(t) - S = c + m·t + q·t²
+    m = dz - A·du - B·dv - K·(a·dv + b·du),  q = -K·du·dv
 
-The ray hits where f comes down to 0. Which cells are looked at follows from a pyramid of maxima
-(`ray_pyramid.py`): from block to block of the largest size that the ray passes above, down to
+The ray hits where f comes down to 0. A pyramid of maxima (`ray_pyramid.py`) chooses the cells to
+look at: the ray goes from block to block of the largest size that it passes above, and down to
 single cells where it may touch. The times at which a ray crosses the lines of the grid come from
 one formula for blocks of all sizes and for cells, so that they share their borders without a gap.
 
-- `ground`: a `ground.GroundGrid`. `high`: the highest height.
-- No fastmath, which drops the checks for NaN. Releases the GIL.
+`ground` is a `ground.GroundGrid`, `high` its highest height. No fastmath, which drops the checks
+for NaN.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NEVER = 1e300
 """Stand-in for 1 / 0: metres per row for a ray that does not move along that axis."""
 
 PARALLEL = 1e-100
-"""Rows or columns per metre below which a ray does not move along that axis, on a map of any size."""
+"""Rows or columns per metre below which a ray does not move along that axis of any map."""
 
 
 class Rays(NamedTuple):
@@ -51,30 +52,32 @@ class Rays(NamedTuple):
 
 
 class GroundRay(NamedTuple):
-    """The part of a ray over the map and not above its highest point; t (m) counts from where that
-    begins.
-    """
+    """Part of a ray over the map and not above its highest point; t, m, begins with it."""
 
     begin: float
-    """m from the ray's origin: far origins cost no precision"""
+    """Distance from the ray's origin, m: far origins cost no precision."""
     end: float
-    """t; below 0: the ray never comes there"""
+    """Value of t at the end; below 0 where the ray never comes there."""
     u: float
-    """row at t = 0"""
+    """Row at t = 0."""
     v: float
-    """column"""
+    """Column at t = 0."""
     z: float
-    """m"""
+    """Height at t = 0, m."""
     du: float
-    """rows per metre"""
+    """Rows per metre."""
     dv: float
+    """Columns per metre."""
     dz: float
+    """Metres of height per metre."""
     per_u: float
-    """metres per row, 1 / du, or ± NEVER"""
+    """Metres per row, 1 / du, or ± NEVER."""
     per_v: float
+    """Metres per column, likewise."""
     up_u: int
-    """1 where the ray goes to higher rows, else 0"""
+    """1 where the ray goes to higher rows, else 0."""
     up_v: int
+    """1 where the ray goes to higher columns, else 0."""
 
 
 @kernel
@@ -87,14 +90,13 @@ def cast(
     ranges: Any,
     normals: Any,
 ) -> bool:
-    """Ranges -> ranges (n,), inf for a miss; where normals is (n, 3) and not (0, 3) the unit
-    normals, NaN for a miss.
+    """Write ranges (n,), inf for a miss, and unit normals, NaN for a miss.
 
-    Returns False where a number is not finite, a direction is 0 or a max_range is NaN or negative;
-    the caller then looks which one.
+    Normals are written where `normals` is (n, 3) and not (0, 3). Returns False where a number is
+    not finite, a direction is 0 or a max_range is NaN or negative; the caller then finds out which.
     """
     origins, directions, max_range = rays
-    # in a loop each look-up would count them
+    # out of the loop, in which each look-up would count the arrays' references
     heights = ground.heights
     maxima = pyramid.maxima
     levels = pyramid.levels
@@ -107,6 +109,7 @@ def cast(
         ranges[n] = np.inf
         if want_normals:
             normals[n, 0] = normals[n, 1] = normals[n, 2] = np.nan
+
         o = n * o_stride
         d = n * d_stride
         limit = max_range[n * r_stride]
@@ -120,6 +123,7 @@ def cast(
         if not (finite and limit >= 0.0 and direction[0] == direction[0]):  # false for NaN
             good = False
             continue
+
         ray = over_map(ground, high, (x, y, z), direction, limit)
         if ray.end < 0.0:
             continue
@@ -135,9 +139,9 @@ def cast(
 
 @inlined_kernel
 def unit_vector(dx: float, dy: float, dz: float) -> tuple[float, float, float]:
-    """Of length 1; NaN where a number is not finite or all are 0."""
+    """Return a vector of length 1; NaN where a number is not finite or all are 0."""
     square = dx * dx + dy * dy + dz * dz
-    if not (1e-200 < square < 1e200):
+    if not (1e-200 < square < 1e200):  # it overflowed, or lost its precision
         largest = max(abs(dx), abs(dy), abs(dz))
         if not (0.0 < largest < np.inf) or square != square:
             return np.nan, np.nan, np.nan
@@ -151,7 +155,7 @@ def unit_vector(dx: float, dy: float, dz: float) -> tuple[float, float, float]:
 
 @inlined_kernel
 def snapped(u: float, slack: float, last: float) -> float:
-    """A row or column; on the edge where it seems to lie outside by rounding."""
+    """Return a row or column, moved to the edge where it seems to lie outside by rounding."""
     if u < 0.0 and u >= -slack:
         return 0.0
     return last if u > last and u <= last + slack else u
@@ -159,8 +163,9 @@ def snapped(u: float, slack: float, last: float) -> float:
 
 @inlined_kernel
 def axis_span(u: float, du: float, last: float) -> tuple[float, float, float, float]:
-    """(du, metres per row, from where, to where (m) the ray is over the map along this axis;
-    swapped: never).
+    """Return (du, metres per row, begin, end) of the part over the map along this axis, m.
+
+    Begin and end are swapped where there is none.
     """
     if abs(du) > PARALLEL:
         per = 1.0 / du
@@ -176,7 +181,7 @@ def axis_span(u: float, du: float, last: float) -> tuple[float, float, float, fl
 def over_map(
     ground: GroundGrid, high: float, origin: Triple, direction: Triple, limit: float
 ) -> GroundRay:
-    """The part, at most `limit` metres from the origin, that may meet the ground."""
+    """Return the part of a ray, at most `limit` metres long, that may meet the ground."""
     x, y, z = origin
     dx, dy, dz = direction
     last_u = ground.rows - 1.0
@@ -185,6 +190,8 @@ def over_map(
     v = snapped((y - ground.origin_y) / ground.step_y, ground.slack_v, last_v)
     du, per_u, near_u, far_u = axis_span(u, dx / ground.step_x, last_u)
     dv, per_v, near_v, far_v = axis_span(v, dy / ground.step_y, last_v)
+
+    # over the map, below its highest point
     first = max(0.0, near_u, near_v)
     last = min(limit, far_u, far_v)
     from_above = False
@@ -196,15 +203,17 @@ def over_map(
         last = min(last, (high - z) / dz)
     if first > last or (z > high and dz >= 0.0):
         return GroundRay(0.0, -1.0, u, v, z, du, dv, dz, per_u, per_v, 0, 0)
+
     if first > 0.0:
         u = u + first * du
         v = v + first * dv
         z = high if from_above else z + first * dz
         u = min(max(u, 0.0), last_u)
         v = min(max(v, 0.0), last_v)
+
     up_u = 1 if per_u > 0.0 else 0
     up_v = 1 if per_v > 0.0 else 0
-    # by the formula of all lines of the grid: no block beyond the map can be entered by rounding
+    # the formula of all lines of the grid: rounding leads into no block beyond the map
     edge_u = ((last_u if up_u else 0.0) - u) * per_u
     edge_v = ((last_v if up_v else 0.0) - v) * per_v
     return GroundRay(
@@ -216,18 +225,20 @@ def over_map(
 def first_hit(
     ground: GroundGrid, heights: Any, maxima: Any, levels: Any, start_level: int, ray: GroundRay
 ) -> tuple[float, float, int, int]:
-    """From block to block of the pyramid, as large as the ray passes above, and through the cells
-    of others.
+    """Return (step, t, i, j): the ray enters cell i, j at t and meets its ground `step` metres
+    later.
 
-    Returns (step, t, i, j): the ray meets the ground `step` metres after t, at which it enters cell
-    i, j; below 0: nowhere.
+    `step` is below 0 where the ray meets no ground. It goes from block to block of the pyramid, as
+    large as it passes above, and through the cells of the others.
     """
+    # the cell of the beginning; on a line the one that the ray goes into
     i = min(int(ray.u), ground.rows - 2)
     j = min(int(ray.v), ground.columns - 2)
     if ray.up_u == 0 and i > 0 and np.float64(i) == ray.u:
         i -= 1
     if ray.up_v == 0 and j > 0 and np.float64(j) == ray.v:
         j -= 1
+
     step = -1.0
     t = 0.0
     top = levels.shape[0] - 1
@@ -245,6 +256,8 @@ def first_hit(
         if lowest > maxima[np.uint64(begin + block_i * wide + block_j)]:
             if leave >= ray.end:
                 break
+
+            # above this block: on to the next
             t = leave
             next_i = block_i
             next_j = block_j
@@ -253,7 +266,7 @@ def first_hit(
             else:
                 next_j += 2 * ray.up_v - 1
             if level < top and ((next_i ^ block_i) | (next_j ^ block_j)) > 1:
-                # into another parent: its blocks may be passed in one step
+                # into another parent, which may be passed in one step
                 level += 1
                 shift += 1
                 begin = levels[np.uint64(level), 0]
@@ -263,6 +276,7 @@ def first_hit(
             block_i = next_i
             block_j = next_j
         elif level > 0:
+            # down to the quarter of the block where the ray is
             level -= 1
             shift -= 1
             begin = levels[np.uint64(level), 0]
@@ -275,8 +289,7 @@ def first_hit(
             step, t, i, j = hit_in_block(ground, heights, ray, t, block_i, block_j)
             if step >= 0.0 or t >= ray.end:
                 break
-            # no larger block next: where the ray is near the ground it would have to look into that
-            # too
+            # no larger block next: near the ground the ray would have to go through it too
             block_i = i >> BLOCK_BITS
             block_j = j >> BLOCK_BITS
     return step, t, i, j
@@ -286,8 +299,9 @@ def first_hit(
 def hit_in_block(
     ground: GroundGrid, heights: Any, ray: GroundRay, t: float, block_i: int, block_j: int
 ) -> tuple[float, float, int, int]:
-    """As `first_hit`, cell by cell through a block that is entered at t; or t and the next cell
-    where it is left.
+    """Return what `first_hit` returns, cell by cell through a block that is entered at t.
+
+    Without a hit t and i, j are where the ray leaves the block.
     """
     last_i = ground.rows - 2
     last_j = ground.columns - 2
@@ -298,6 +312,7 @@ def hit_in_block(
     j = min(
         max(int(ray.v + t * ray.dv), block_j << BLOCK_BITS), (block_j + 1 << BLOCK_BITS) - 1, last_j
     )
+
     cell_u = (np.float64(i + ray.up_u) - ray.u) * ray.per_u
     cell_v = (np.float64(j + ray.up_v) - ray.v) * ray.per_v
     step = -1.0
@@ -314,6 +329,8 @@ def hit_in_block(
             step = hit_in_cell(ray, t, leave, i, j, corner)
             if step >= 0.0:
                 break
+
+        # the next cell
         t = leave
         if t >= ray.end:
             break
@@ -339,8 +356,9 @@ def hit_in_cell(
     j: int,
     corner: tuple[float, float, float, float],
 ) -> float:
-    """Metres after t to the first root of f = c + m·t + q·t² in cell i, j, crossed from t to
-    `leave`; below 0: none.
+    """Return the first root of f = c + m·t + q·t² in cell i, j, metres after t; below 0: none.
+
+    The ray crosses the cell from t to `leave`.
     """
     z00, z01, z10, z11 = corner
     a = ray.u + t * ray.du - i
@@ -353,6 +371,7 @@ def hit_in_cell(
     c = ray.z + t * ray.dz - (z00 + along_u * a + slope_v * b)
     if c <= 0.0:
         return 0.0
+
     span = leave - t
     m = ray.dz - slope_u * ray.du - slope_v * ray.dv
     q = -twist * ray.du * ray.dv
@@ -372,7 +391,7 @@ def hit_in_cell(
 def normal_at_hit(
     ground: GroundGrid, ray: GroundRay, step: float, t: float, i: int, j: int
 ) -> tuple[float, float, float]:
-    """The unit normal of the surface `step` metres after t, at which the ray enters cell i, j."""
+    """Return the unit normal of the surface in cell i, j, `step` metres after t."""
     z00, z01, z10, z11 = corners(ground, i, j)
     twist = (z11 - z10) - (z01 - z00)
     a = ray.u + t * ray.du - i + step * ray.du

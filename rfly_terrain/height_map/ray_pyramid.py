@@ -1,8 +1,8 @@
-"""Max-height pyramid (mipmap) of a map, by which rays skip most of the ground.
+"""Max-height pyramid (mipmap) of a map, which lets rays skip most of the ground.
 
-Maxima suffice. All below the surface is ground, so a ray comes from above, and a block is passed
-where the ray stays above its highest point; where it does not the block is looked into, however low
-its lowest point lies.
+Maxima suffice. All below the surface is ground, so a ray comes from above. A block is skipped where
+the ray stays above its highest point; otherwise the ray goes through it, however low its lowest
+point lies.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 BLOCK_BITS = 2
+"""Binary logarithm of BLOCK."""
+
 BLOCK = 1 << BLOCK_BITS
-"""cells a side of the smallest blocks: 4 were the quickest of 2, 4, 8, and hold 1/12 of the map's
-memory
+"""Side of the smallest blocks, cells.
+
+4 was the quickest of 2, 4 and 8, and takes 1/12 of the map's memory.
 """
 
 _BLOCK_ROWS_AT_ONCE = 32
@@ -31,21 +34,18 @@ _building = threading.Lock()
 
 
 class Pyramid(NamedTuple):
-    """Maxima of BLOCK x BLOCK cells, of 2 x 2 such blocks, and so on up to one block that is the
-    whole map.
-    """
+    """Maxima of BLOCK x BLOCK cells, of 2 x 2 such blocks, and so on up to the whole map."""
 
     maxima: NDArray[np.float32]
-    """all levels row by row, the finest first; read-only"""
+    """Maxima of all levels row by row, the finest first; read-only."""
     levels: Ints
-    """(levels, 2): index in `maxima` at which each level begins, and its columns; read-only"""
+    """Index in `maxima` at which each level begins, and its columns, (levels, 2); read-only."""
 
 
 def pyramid_of(height_map: HeightMap) -> Pyramid:
-    """The map's pyramid, built at the first call (1 ms for 1,000 x 1,000 samples) and kept with the
-    map.
+    """Return the map's pyramid, built at the first call and kept with the map.
 
-    Threads that ask at once wait for the one that builds.
+    Building takes 1 ms for 1,000 x 1,000 samples. Other threads wait for the one that builds.
     """
     pyramid = height_map._pyramid
     if pyramid is None:
@@ -58,19 +58,20 @@ def pyramid_of(height_map: HeightMap) -> Pyramid:
 
 
 def build(heights: NDArray[np.float32]) -> Pyramid:
-    """The pyramid of (rows, columns) samples."""
+    """Return the pyramid of (rows, columns) samples."""
     finest = np.empty(tuple(-(-(samples - 1) // BLOCK) for samples in heights.shape), np.float32)
 
     def work(start: int, stop: int) -> None:
+        # a block's last samples are the first of the next one
         part = heights[start * BLOCK : stop * BLOCK + 1]
-        finest[start:stop] = _reduced(
-            part, BLOCK, BLOCK + 1
-        )  # a block's last samples are the next one's first
+        finest[start:stop] = _reduced(part, BLOCK, BLOCK + 1)
 
     in_chunks(work, finest.shape[0], _BLOCK_ROWS_AT_ONCE)
+
     levels = [finest]
     while levels[-1].size > 1:
         levels.append(_reduced(levels[-1], 2, 2))
+
     begins = np.cumsum([0, *(level.size for level in levels[:-1])])
     pyramid = Pyramid(
         np.concatenate([level.reshape(-1) for level in levels]),
@@ -82,8 +83,9 @@ def build(heights: NDArray[np.float32]) -> Pyramid:
 
 
 def _reduced(values: NDArray[np.float32], step: int, window: int) -> NDArray[np.float32]:
-    """Maxima over windows of `window` x `window` values, one every `step`; windows are cut off at
-    the far edges.
+    """Return the maxima over windows of `window` x `window` values, one every `step`.
+
+    Windows are cut off at the far edges.
     """
     for axis in (0, 1):
         last = values.shape[axis] - 1

@@ -46,8 +46,8 @@ class PointLookup:
 def python_altitude(ground: GroundGrid) -> Altitude:
     """Return the look-up in Python.
 
-    A NumPy array hands out its elements slowly, each as a NumPy scalar whose arithmetic is slow too.
-    One call of `struct` reads the four corners of a cell from the array's memory as Python floats.
+    A NumPy array hands out its elements slowly, each as a NumPy scalar with slow arithmetic. One
+    call of `struct` reads the four corners of a cell from the array's memory as Python floats.
     """
     rows = ground.rows
     columns = ground.columns

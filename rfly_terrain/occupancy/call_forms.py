@@ -1,8 +1,7 @@
-"""MATLAB's call forms beside Python's: frame texts in position, name-value pairs, both spellings of
-an option.
+"""MATLAB's call forms in addition to Python's: texts in position, name-value pairs, both spellings.
 
-One table, CALL_FORMS, says what each method takes. Source: MathWorks, Navigation Toolbox, the
-reference pages of binaryOccupancyMap and its functions.
+One table, CALL_FORMS, lists the arguments of each method. Source: MathWorks, Navigation Toolbox,
+the reference pages of binaryOccupancyMap and its functions.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ class CallFormError(TypeError, ValueError):
 
 @dataclass(frozen=True)
 class CallForm:
-    """What a method takes beside numbers in position."""
+    """Arguments of a method in addition to numbers in position."""
 
     options: Mapping[str, str]
-    """Python's name -> MATLAB's"""
+    """Names of options: Python's -> MATLAB's."""
     text: str = ""
-    """the option that a text in position is"""
+    """Option that a text in position stands for."""
     words: tuple[str, ...] = ()
-    """options whose value is a word, in any case"""
+    """Options whose value is a word, in any case."""
 
     @cached_property
     def spellings(self) -> dict[str, str]:
-        """Either spelling in lower case -> Python's name."""
+        """Names of options: either spelling in lower case -> Python's."""
         return {
             spelt.lower(): option
             for option, matlab in self.options.items()
@@ -85,7 +84,7 @@ CALL_FORMS: dict[str, CallForm] = {
 
 
 def in_call_forms(method: _Method) -> _Method:
-    """The method, called in any form of its row of CALL_FORMS."""
+    """Return the method, to be called in any form of its row of CALL_FORMS."""
     name = method.__name__
     form = CALL_FORMS[name]
     taken = frozenset(inspect.signature(method).parameters)
@@ -97,7 +96,8 @@ def in_call_forms(method: _Method) -> _Method:
         values, options = arguments(name, form, args, kwargs)
         if unknown := options.keys() - taken:
             raise CallFormError(
-                f"{name}: no option {min(unknown)}, expected one of {', '.join(form.options.values())}"
+                f"{name}: no option {min(unknown)}, "
+                f"expected one of {', '.join(form.options.values())}"
             )
         return method(*values, **options)
 
@@ -107,7 +107,7 @@ def in_call_forms(method: _Method) -> _Method:
 def arguments(
     name: str, form: CallForm, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Values in position and options by Python's names, of a call in either spelling."""
+    """Return values in position and options by Python's names, of a call in either spelling."""
     spelling = form.spellings
     values: list[Any] = []
     options: dict[str, Any] = {}
@@ -115,9 +115,8 @@ def arguments(
     def take(option: str, value: Any) -> None:
         if option in options:
             known = form.options.get(option)
-            raise CallFormError(
-                f"{name}: {f'{option} and {known} are' if known else option} the same option, given twice"
-            )
+            names = f"{option} and {known} are" if known else option
+            raise CallFormError(f"{name}: {names} the same option, given twice")
         options[option] = (
             value.lower() if option in form.words and isinstance(value, str) else value
         )

@@ -19,15 +19,16 @@ from rfly_common.files import MAX_CELLS
 from rfly_terrain.height_map.grid import Grid, snap
 
 SNAP = 1e-9
-"""cells: how far from a whole number a cell coordinate still is that number"""
+"""Distance from a whole number within which a cell coordinate is that number, cells."""
 
 FRAMES = ("world", "local", "grid")
 _LARGEST_INDEX = 2.0**62
 
 
 def points(values: ArrayLike, what: str) -> Floats:
-    """A pair or n pairs as (n, 2) float64. Raises ValueError for other shapes and for what is not
-    finite.
+    """Return a pair or n pairs as (n, 2) float64.
+
+    Raises ValueError for other shapes and for numbers that are not finite.
     """
     array = numbers(values, what)
     if array.shape == (2,):
@@ -38,7 +39,7 @@ def points(values: ArrayLike, what: str) -> Floats:
 
 
 def pair(values: ArrayLike, what: str) -> tuple[float, float]:
-    """One pair of finite numbers; (1, 2) arrays too."""
+    """Return one pair of finite numbers, also of a (1, 2) array."""
     array = numbers(values, what)
     if array.shape not in ((2,), (1, 2)):
         raise ValueError(f"{what}: expected one pair of numbers, got the shape {array.shape}")
@@ -47,7 +48,7 @@ def pair(values: ArrayLike, what: str) -> tuple[float, float]:
 
 
 def numbers(values: ArrayLike, what: str) -> Floats:
-    """Finite real numbers as float64 of any shape."""
+    """Return finite real numbers as float64 of any shape."""
     array = real_numbers(values, what)
     if not np.isfinite(array).all():
         where = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
@@ -57,7 +58,7 @@ def numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def real_numbers(values: ArrayLike, what: str) -> Floats:
-    """Real numbers, NaN and infinity among them, as float64 of any shape."""
+    """Return real numbers, also NaN and infinity, as float64 of any shape."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -72,7 +73,7 @@ def real_numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def not_zero(values: ArrayLike, what: str) -> Bools:
-    """A new array of bool: which of the finite real numbers are not 0."""
+    """Return a new array of bool: True for finite real numbers other than 0."""
     if isinstance(values, np.ndarray) and values.dtype == bool:
         return np.array(values, order="C")
     result: Bools = numbers(values, what) != 0
@@ -82,7 +83,7 @@ def not_zero(values: ArrayLike, what: str) -> Bools:
 def number(
     value: Any, what: str, *, above: float | None = None, at_least: float | None = None
 ) -> float:
-    """One finite number within its limits."""
+    """Return one finite number within its limits."""
     array = numbers(value, what)
     if array.size != 1:
         raise ValueError(f"{what}: expected one number, got the shape {array.shape}")
@@ -95,14 +96,14 @@ def number(
 
 
 def binary(value: Any, what: str) -> bool:
-    """0, 1, False or True as bool; nothing else."""
+    """Return 0, 1, False or True as bool. Raise ValueError for anything else."""
     if np.ndim(value) != 0 or value not in (0, 1):
         raise ValueError(f"{what}: {value!r}, expected 0 or 1")
     return bool(value)
 
 
 def whole(values: Floats, what: str) -> Ints:
-    """Rows and columns as int64."""
+    """Return rows and columns as int64."""
     if not (values == np.rint(values)).all() or np.abs(values).max(initial=0.0) >= _LARGEST_INDEX:
         raise ValueError(f"{what}: expected whole rows and columns, got {values.tolist()[:3]}")
     return values.astype(np.int64)
@@ -114,7 +115,7 @@ def check_frame(frame: str, allowed: tuple[str, ...] = FRAMES) -> None:
 
 
 def checked_size(rows: Any, columns: Any) -> tuple[int, int]:
-    """A grid size that fits into memory."""
+    """Return a grid size that fits into memory."""
     for name, count in (("rows", rows), ("columns", columns)):
         if not count >= 1 or not math.isfinite(count) or count != int(count):
             raise ValueError(f"{name}: {count}, expected a whole number of at least 1")
@@ -126,12 +127,12 @@ def checked_size(rows: Any, columns: Any) -> tuple[int, int]:
 
 
 def cells_for(length: float, resolution: float) -> float:
-    """Whole cells that cover a length in metres."""
+    """Return the number of whole cells that cover a length in metres."""
     return float(np.ceil(snap(length * resolution, SNAP)))
 
 
 def resolution_of(cell_size: Any, what: str) -> float:
-    """Cells per metre of a cell's side in metres, which may have been stored as float32:
+    """Return the cells per metre of a cell's side in metres, which may have been stored as float32:
     0.05000000075 m is 20.
     """
     per_metre = 1.0 / number(cell_size, what, above=0.0)
@@ -141,10 +142,10 @@ def resolution_of(cell_size: Any, what: str) -> float:
 
 @dataclass(frozen=True)
 class MatrixGrid(Grid):
-    """A grid from the bottom-left corner upwards, and a matrix of its cells whose row 0 is on top."""
+    """Grid from the bottom-left corner upwards, with a matrix of cells whose row 0 is on top."""
 
     def cell_coordinates(self, xy: Floats) -> Floats:
-        """(n, 2) metres -> (n, 2) snapped u, v."""
+        """Convert (n, 2) metres to (n, 2) snapped u, v."""
         with np.errstate(over="ignore"):
             uv = np.column_stack(self.coordinates(*xy.T))
         if not np.isfinite(uv).all():
@@ -152,17 +153,19 @@ class MatrixGrid(Grid):
         return snap(uv, SNAP)
 
     def metres(self, uv: Floats) -> Floats:
-        """(n, 2) cell coordinates -> (n, 2) metres."""
+        """Convert (n, 2) cell coordinates to (n, 2) metres."""
         return np.column_stack(self.positions(*uv.T))
 
     def inside(self, uv: Floats) -> Bools:
-        """(n,) whether snapped cell coordinates lie on the grid, all four borders included."""
+        """Return, (n,), whether snapped cell coordinates lie on the grid, all four borders
+        included.
+        """
         u, v = uv.T
         return (u >= 0) & (u <= self.columns) & (v >= 0) & (v <= self.rows)
 
     def indices(self, uv: Floats) -> Ints:
-        """(n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its left,
-        or below.
+        """Return (n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its
+        left, or below.
 
         Outside the grid the indices are outside the array. The left and bottom edges of the grid
         are its own.
@@ -174,14 +177,14 @@ class MatrixGrid(Grid):
         return np.column_stack((self.rows - 1 - right_up[:, 1], right_up[:, 0]))
 
     def centres_of(self, ij: Floats | Ints) -> Floats:
-        """(n, 2) row, column of the matrix -> (n, 2) metres, also outside the grid."""
+        """Convert (n, 2) row, column of the matrix to (n, 2) metres, also outside the grid."""
         i, j = ij.T
         return np.column_stack(self.centres(self.rows - 1 - i, j))
 
 
 @dataclass(frozen=True)
 class Block:
-    """A rectangle of cells that may reach over the border of the grid."""
+    """Rectangle of cells that may reach over the border of the grid."""
 
     top: int
     left: int
@@ -189,7 +192,7 @@ class Block:
     columns: int
 
     def overlap(self, grid: Grid) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-        """The cells that lie on the grid: where in the grid's matrix, and where in the block's."""
+        """Return the cells on the grid: slices of the grid's matrix, and of the block's."""
         first_row = max(self.top, 0)
         last_row = min(self.top + self.rows, grid.rows)
         first_column = max(self.left, 0)
@@ -205,7 +208,8 @@ class Block:
 
 
 def block_at(grid: MatrixGrid, corner: ArrayLike, rows: int, columns: int, in_cells: bool) -> Block:
-    """The block with its bottom-left corner (metres) or its top-left cell (row, column) there.
+    """Return the block with its bottom-left corner (metres) or its top-left cell (row, column)
+    there.
 
     Unlike a point, a corner on a grid line starts to the right of it and above.
     """
@@ -218,7 +222,9 @@ def block_at(grid: MatrixGrid, corner: ArrayLike, rows: int, columns: int, in_ce
 
 
 def block_size(grid: Grid, size: ArrayLike, in_cells: bool) -> tuple[int, int]:
-    """(rows, columns) of a block of `size`: (rows, columns), or (x length, y length) in metres."""
+    """Return (rows, columns) of a block of `size`: (rows, columns), or (x length, y length) in
+    metres.
+    """
     first, second = pair(size, "size")
     if not (first > 0 and second > 0):
         raise ValueError(f"size: ({first:g}, {second:g}), expected two numbers above 0")

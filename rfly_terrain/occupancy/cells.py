@@ -14,13 +14,14 @@ from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.cell_grid import SNAP, MatrixGrid, checked_size
 
 _LARGEST_KERNEL = 10
-"""cells: up to this radius a dilation by a disc is quicker than a distance transform"""
+"""Radius up to which a dilation by a disc is quicker than a distance transform, cells."""
 _LARGEST_FLOAT32 = 1000.5
-"""cells: up to this distance float32 tells the squares of distances, whole numbers, apart"""
+"""Distance up to which float32 holds the squares of distances, whole numbers, exactly, cells."""
 
 
 def inflated(cells: Bools, radius: int) -> Bools:
-    """Occupied where an occupied cell is i rows and j columns away with i² + j² ≤ radius² + radius.
+    """Return which cells are occupied: those where an occupied cell is i rows and j columns away
+    with i² + j² ≤ radius² + radius.
 
     That is a distance below radius + ½, since both sides are whole numbers and (radius + ½)² =
     radius² + radius + ¼.
@@ -35,8 +36,8 @@ def inflated(cells: Bools, radius: int) -> Bools:
 
 
 def near_cells(cells: Bools, radius: float) -> Bools:
-    """Cells whose centres are less than `radius` cells away from that of a set one, of which there
-    is one at least.
+    """Return the cells whose centres are less than `radius` cells away from that of a set one, of
+    which there is one at least.
 
     Squares of distances are whole numbers: a radius² that is none leaves no doubt.
     """
@@ -51,8 +52,8 @@ def near_cells(cells: Bools, radius: float) -> Bools:
 
 
 def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
-    """The window moved by (columns to the right, rows upwards): the new matrix, and which of its
-    cells were not seen before, which hold `fill`.
+    """Return the window moved by (columns to the right, rows upwards): the new matrix, and which of
+    its cells were not seen before, which hold `fill`.
     """
     rows, columns = cells.shape
     right, up = (int(n) for n in np.clip(shift, (-columns, -rows), (columns, rows)))
@@ -68,8 +69,8 @@ def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
 
 
 def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bools]:
-    """The cells of `grid` at the centres of another grid's cells: (values, which centres lie on
-    `grid`).
+    """Return the cells of `grid` at the centres of another grid's cells: (values, which centres lie
+    on `grid`).
     """
     x, y = at.centres(np.arange(at.rows)[::-1], np.arange(at.columns))
     column_uv = grid.cell_coordinates(np.column_stack((x, np.full(x.size, grid.y_corner))))
@@ -84,7 +85,7 @@ def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bool
 
 
 def resample(cells: Bools, factor: float) -> Bools:
-    """Cells `factor` times as fine, from the bottom-left corner.
+    """Return cells `factor` times as fine, from the bottom-left corner.
 
     A new cell is occupied if it shares area with an occupied one.
     ."""
@@ -95,8 +96,8 @@ def resample(cells: Bools, factor: float) -> Bools:
 
 
 def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
-    """Row i of the result: any of the source's rows that share length with i/factor … (i +
-    1)/factor.
+    """Return rows, row i of the result being any of the source's rows that share length with
+    i/factor … (i + 1)/factor.
     """
     edges = np.arange(rows + 1) / factor
     first = np.floor(snap(edges[:-1], SNAP)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Occupancy map files: ROS's map_server YAML and image, and the data of an OccupancyGrid.
+"""Occupancy map files: YAML and image of ROS's map_server, and the data of an OccupancyGrid.
 
 Files come from anywhere: sizes are checked before anything is decoded.
 """
@@ -28,7 +28,7 @@ MAX_YAML_BYTES = 100_000
 MAX_IMAGE_BYTES = 256 << 20
 _ROWS_AT_ONCE = 256
 LARGEST_YAW = 1e-6
-"""rad: a grid turned by more cannot be a map, whose axes are those of the world"""
+"""Largest turn of a grid that can be a map, whose axes are those of the world, rad."""
 
 _PGM_START = re.compile(
     rb"P([25])((?:\s|#[^\n]*\n)+)(\d{1,9})((?:\s|#[^\n]*\n)+)(\d{1,9})((?:\s|#[^\n]*\n)+)(\d{1,5})\s"
@@ -42,7 +42,7 @@ MODES = ("trinary", "scale", "raw")
 _OCCUPIED = 0
 _FREE = 254
 _UNKNOWN = 205
-"""grey levels of a saved map"""
+"""Grey levels of a saved map."""
 
 
 def image_to_cells(
@@ -52,7 +52,7 @@ def image_to_cells(
     free_thresh: float = FREE_THRESH,
     mode: str = "trinary",
 ) -> NDArray[np.int8]:
-    """(rows, columns) of an image 0 … 255, black is occupied -> int8 0 … 100, −1 unknown.
+    """Convert (rows, columns) of an image 0 … 255, black is occupied, to int8 0 … 100, −1 unknown.
 
     Pixels (rows, columns), or with 3 colour channels, whose mean counts, or with 2 or 4, the last
     of which is alpha. The mode "trinary" knows 0, 100 and −1, "scale" also what lies between (and
@@ -63,26 +63,34 @@ def image_to_cells(
     image = numbers(pixels, "pixels")
     if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 2, 3, 4)):
         raise ValueError(
-            f"pixels: the shape {image.shape}, expected (rows, columns) or that with 1 to 4 channels"
+            f"pixels: the shape {image.shape}, "
+            "expected (rows, columns) or that with 1 to 4 channels"
         )
     if image.size and (image.min() < 0 or image.max() > 255):
         raise ValueError(f"pixels: {image.min():g} … {image.max():g}, expected 0 … 255")
+
     occupied = number(occupied_thresh, "occupied_thresh", at_least=0.0)
     free = number(free_thresh, "free_thresh", at_least=0.0)
     if not free < occupied <= 1:
         raise ValueError(
             f"free_thresh {free:g}, occupied_thresh {occupied:g}: expected 0 ≤ free < occupied ≤ 1"
         )
+
     if mode not in MODES:
         raise ValueError(f"mode: {mode!r}, expected {', '.join(MODES)}")
     if negate not in (0, 1):
         raise ValueError(f"negate: {negate!r}, expected 0 or 1")
+
+    # grey levels
     alpha = image[..., -1] if image.ndim == 3 and image.shape[2] in (2, 4) else None
     grey = image
     if image.ndim == 3:
         grey = image[..., : image.shape[2] - (alpha is not None)].mean(axis=2)
+
     if mode == "raw":
         return np.where(grey < 100.5, np.floor(grey + 0.5), -1).astype(np.int8)
+
+    # costs
     p = grey / 255.0 if negate else (255.0 - grey) / 255.0
     if mode == "scale":
         between = np.floor(100.0 * (p - free) / (occupied - free) + 0.5)
@@ -95,7 +103,7 @@ def image_to_cells(
 
 
 def cells_to_image(cells: ArrayLike) -> NDArray[np.uint8]:
-    """(rows, columns) costs −1 … 100 -> uint8: occupied (≥ 65) 0, free (0 … 25) 254, unknown 205."""
+    """Convert costs −1 … 100 to uint8: occupied (≥ 65) 0, free (0 … 25) 254, unknown 205."""
     values = numbers(cells, "cells")
     if values.ndim != 2:
         raise ValueError(f"cells: the shape {values.shape}, expected (rows, columns)")
@@ -104,31 +112,33 @@ def cells_to_image(cells: ArrayLike) -> NDArray[np.uint8]:
 
 
 class MapImage(NamedTuple):
-    """What a map's files say."""
+    """Contents of a map's files."""
 
     cells: NDArray[np.int8]
-    """(rows, columns) 0 … 100, −1 unknown; top row first"""
+    """Costs, (rows, columns), 0 … 100, −1 unknown; top row first."""
     resolution: float
-    """cells per metre"""
+    """Cells per metre."""
     origin: tuple[float, float]
-    """m: the bottom-left corner"""
+    """Bottom-left corner, m."""
 
 
 def occupied(cells: NDArray[Any], threshold: float, unknown: bool) -> Bools:
-    """Costs to cells: occupied from the threshold on; what is negative becomes `unknown`."""
+    """Convert costs to cells: occupied from the threshold up; negative ones become `unknown`."""
     return np.where(cells < 0, unknown, cells >= threshold)
 
 
 def from_message(
     info: Mapping[str, Any], data: ArrayLike, threshold: float, unknown: bool
 ) -> tuple[Bools, float, tuple[float, float]]:
-    """(cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid's info and data."""
+    """Return (cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid."""
     rows, columns = checked_size(info["height"], info["width"])
     values = numbers(data, "data").reshape(-1)
     if values.size != rows * columns:
         raise ValueError(
-            f"data: {values.size} values for {rows} rows x {columns} columns, expected {rows * columns}"
+            f"data: {values.size} values for {rows} rows x {columns} columns, "
+            f"expected {rows * columns}"
         )
+
     x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
     check_yaw(yaw)
     resolution = resolution_of(info["resolution"], "resolution")
@@ -139,12 +149,13 @@ def from_message(
 def check_yaw(yaw: float) -> None:
     if not abs(yaw) <= LARGEST_YAW:
         raise ValueError(
-            f"origin: the grid is turned by {yaw:g} rad, expected 0: a map's axes are those of the world"
+            f"origin: the grid is turned by {yaw:g} rad, "
+            "expected 0: a map's axes are those of the world"
         )
 
 
 def load_map(path: StrPath) -> MapImage:
-    """A map from its yaml and the image that this names.
+    """Read a map from its yaml and the image that this names.
 
     Raises TerrainFileNotFound, and TerrainFormatError that names file, line and key.
     """
@@ -155,6 +166,8 @@ def load_map(path: StrPath) -> MapImage:
     values = document.value
     x, y, yaw = [*values["origin"], 0.0][:3]
     pixels = _read_image(file.parent / values["image"])
+
+    # cells, some rows at a time
     try:
         check_yaw(yaw)
         resolution = resolution_of(values["resolution"], "resolution")
@@ -176,7 +189,7 @@ def load_map(path: StrPath) -> MapImage:
 def save_map(
     path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str
 ) -> None:
-    """Writes `path` with the ending .yaml and its image beside it; `cell_size` in metres."""
+    """Write `path` with the ending .yaml and its image next to it; `cell_size` in metres."""
     image = cells_to_image(cells * np.int8(100))
     _save(Path(path).with_suffix(".yaml"), image, "trinary", cell_size, origin, image_format)
 
@@ -188,8 +201,7 @@ def save_costs(
     origin: Sequence[float],
     image_format: str = "png",
 ) -> None:
-    """Writes costs −1 … 100, top row first, so that map_server gives them back as they are: in the
-    mode "raw".
+    """Write costs −1 … 100, top row first, in the mode "raw", which map_server reads unchanged.
 
     Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
     """
@@ -208,11 +220,15 @@ def _save(
 ) -> None:
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
+
+    # the image
     if image_format == "pgm":
         encoded = b"P5\n%d %d\n255\n" % image.shape[::-1] + image.tobytes()
     else:
         encoded = cv2.imencode(".png", image)[1].tobytes()
     file.with_suffix(f".{image_format}").write_bytes(encoded)
+
+    # the yaml
     keys = {
         "image": f"{file.stem}.{image_format}",
         "mode": mode,
@@ -235,7 +251,7 @@ def _parse(data: bytes, file: str) -> Document:
 
 
 def _read_image(file: Path) -> NDArray[Any]:
-    """(rows, columns) or (rows, columns, channels), grey levels 0 … 255, or 0 … 65535 as uint16."""
+    """Read grey levels 0 … 255, or 0 … 65535 as uint16, with or without channels."""
     with terrain_file_errors(file):
         data = read_regular(file, MAX_IMAGE_BYTES)
     encoded = np.frombuffer(data, np.uint8)
@@ -244,6 +260,7 @@ def _read_image(file: Path) -> NDArray[Any]:
         size = header.height, header.width
     else:
         size = _pgm_size(data, str(file))
+
     with reader_errors(
         lambda text: TerrainFormatError(f"{file}: the image cannot be decoded: {text}")
     ):
@@ -256,21 +273,25 @@ def _read_image(file: Path) -> NDArray[Any]:
 
 
 def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
-    """(rows, columns) of a pgm that is whole."""
+    """Return (rows, columns) of a pgm that is complete."""
     found = _PGM_START.match(data[:_PGM_HEADER_BYTES])
     if found is None:
         raise TerrainFormatError(
             f"{file}: begins with {data[:8]!r}, expected a pgm (P5 or P2) or a png"
         )
+
     columns, rows, largest = (int(found[group]) for group in (3, 5, 7))
     if not 1 <= rows * columns <= MAX_CELLS or not 1 <= largest <= 65535:
         raise TerrainFormatError(
-            f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, expected at least 1 x 1, at "
+            f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, "
+            "expected at least 1 x 1, at "
             f"most {MAX_CELLS:,} pixels of 0 … 65535; it was not decoded"
         )
-    needed = (
-        rows * columns * (2 if largest > 255 else 1) if found[1] == b"5" else 2 * rows * columns - 1
-    )
+
+    if found[1] == b"5":  # binary
+        needed = rows * columns * (2 if largest > 255 else 1)
+    else:  # text: a digit and a space for each pixel
+        needed = 2 * rows * columns - 1
     if len(data) - found.end() < needed:
         raise TerrainFormatError(
             f"{file}: cut off: {len(data) - found.end():,} bytes of pixels, expected {needed:,}"

@@ -20,7 +20,7 @@ from rfly_terrain.occupancy.cell_grid import (
 
 
 class MapFrames:
-    """A grid of square cells in three frames.
+    """Grid of square cells in three frames.
 
     world: x right, y up, metres, fixed. local: the same axes, moved: local = world −
     `local_origin_in_world`. grid: (row, column), row 0 on top, column 0 on the left, both from 0.
@@ -53,12 +53,12 @@ class MapFrames:
 
     @property
     def grid_size(self) -> tuple[int, int]:
-        """(rows, columns)"""
+        """Rows and columns."""
         return self._rows, self._columns
 
     @property
     def default_value(self) -> bool:
-        """The value of places outside the map, and of places that `move` reveals."""
+        """Value of places outside the map, and of places that `move` reveals."""
         return self._default_value
 
     @default_value.setter
@@ -67,7 +67,7 @@ class MapFrames:
 
     @property
     def grid_origin_in_local(self) -> Floats:
-        """(2,) m: the bottom-left corner in the local frame. Assigning relabels the grid: no cell
+        """Bottom-left corner, (2,), m, in the local frame. Assigning relabels the grid: no cell
         changes.
         """
         return np.array(self._grid_origin)
@@ -78,7 +78,7 @@ class MapFrames:
 
     @property
     def local_origin_in_world(self) -> Floats:
-        """(2,) m: the local frame's origin. Assigning relabels the grid; `move` shifts its cells."""
+        """Origin of the local frame, (2,), m; assigning relabels the grid, `move` shifts cells."""
         return np.array(self._local_origin)
 
     @local_origin_in_world.setter
@@ -87,7 +87,7 @@ class MapFrames:
 
     @property
     def grid_location_in_world(self) -> Floats:
-        """(2,) m: the bottom-left corner in the world frame. Assigning moves the local origin with
+        """Bottom-left corner, (2,), m, in the world frame. Assigning moves the local origin with
         it.
         """
         return self.local_origin_in_world + self.grid_origin_in_local
@@ -99,22 +99,22 @@ class MapFrames:
 
     @property
     def x_local_limits(self) -> Floats:
-        """(2,) m: left and right border in the local frame."""
+        """Left and right border in the local frame, (2,), m."""
         return self._limits(self._grid_origin[0], self._columns)
 
     @property
     def y_local_limits(self) -> Floats:
-        """(2,) m: lower and upper border in the local frame."""
+        """Lower and upper border in the local frame, (2,), m."""
         return self._limits(self._grid_origin[1], self._rows)
 
     @property
     def x_world_limits(self) -> Floats:
-        """(2,) m: left and right border in the world frame."""
+        """Left and right border in the world frame, (2,), m."""
         return self._limits(float(self.grid_location_in_world[0]), self._columns)
 
     @property
     def y_world_limits(self) -> Floats:
-        """(2,) m: lower and upper border in the world frame."""
+        """Lower and upper border in the world frame, (2,), m."""
         return self._limits(float(self.grid_location_in_world[1]), self._rows)
 
     def _limits(self, low: float, cells: int) -> Floats:
@@ -122,23 +122,23 @@ class MapFrames:
 
     @property
     def data_type(self) -> str:
-        """What a cell holds: "logical", free or occupied."""
+        """Type of a cell: "logical", free or occupied."""
         return "logical"
 
     @property
     def layer_name(self) -> str:
-        """The name of the only layer, "binaryLayer" unless the constructor got another."""
+        """Name of the only layer, "binaryLayer" unless the constructor got another."""
         return self._layer_name
 
     def _grid(self, frame: str) -> MatrixGrid:
-        """The grid in metres of the world or of the local frame."""
+        """Return the grid in metres of the world or of the local frame."""
         x, y = self._grid_origin if frame == "local" else self.grid_location_in_world.tolist()
         side = 1.0 / self._resolution
         return MatrixGrid(self._rows, self._columns, side, side, x, y)
 
     def world2grid(self, xy: ArrayLike) -> Ints:
-        """(n, 2) metres -> (n, 2) row, column. A point on an edge belongs to the cell on its left,
-        or below.
+        """Convert (n, 2) metres to (n, 2) row, column. A point on an edge belongs to the cell on
+        its left, or below.
 
         A point outside the map gets an index outside the array.
         """
@@ -146,30 +146,30 @@ class MapFrames:
         return grid.indices(_coordinates(grid, xy, "xy"))
 
     def local2grid(self, xy: ArrayLike) -> Ints:
-        """(n, 2) metres in the local frame -> (n, 2) row, column, as `world2grid`."""
+        """Convert (n, 2) metres in the local frame to (n, 2) row, column, as `world2grid`."""
         grid = self._grid("local")
         return grid.indices(_coordinates(grid, xy, "xy"))
 
     def grid2world(self, ij: ArrayLike) -> Floats:
-        """(n, 2) row, column -> (n, 2) centres of the cells, m; indices outside the map are taken
-        too.
+        """Convert (n, 2) row, column to (n, 2) centres of the cells, m; indices outside the map are
+        taken too.
         """
         return self._grid("world").centres_of(whole(points(ij, "ij"), "ij"))
 
     def grid2local(self, ij: ArrayLike) -> Floats:
-        """(n, 2) row, column -> (n, 2) centres of the cells in the local frame, m."""
+        """Convert (n, 2) row, column to (n, 2) centres of the cells in the local frame, m."""
         return self._grid("local").centres_of(whole(points(ij, "ij"), "ij"))
 
     def world2local(self, xy: ArrayLike) -> Floats:
-        """(n, 2) m."""
+        """Convert points (n, 2), m, of the world to the local frame."""
         return points(xy, "xy") - self._local_origin
 
     def local2world(self, xy: ArrayLike) -> Floats:
-        """(n, 2) m."""
+        """Convert points (n, 2), m, of the local frame to the world."""
         return points(xy, "xy") + self._local_origin
 
     def _find(self, places: ArrayLike, frame: str) -> tuple[Ints, Any]:
-        """((k, 2) row, column of those points that are on the map, (n,) bool which are)."""
+        """Return ((k, 2) row, column of the points on the map, (n,) bool which are on it)."""
         check_frame(frame)
         if frame == "grid":
             ij = whole(points(places, "points"), "points")
@@ -195,8 +195,8 @@ class MapFrames:
 
 
 def _coordinates(grid: MatrixGrid, xy: ArrayLike, what: str) -> Floats:
-    """(n, 2) cell coordinates of points. Those of single precision that are whole numbers but for
-    its rounding are whole: 1.2 m of cells of 0.1 m is on the edge of the twelfth in either
+    """Return (n, 2) cell coordinates of points. Those of single precision that are whole numbers
+    but for its rounding are whole: 1.2 m of cells of 0.1 m is on the edge of the twelfth in either
     precision.
     """
     places = points(xy, what)

@@ -48,26 +48,25 @@ OptionalArray = ArrayLike | None
 
 
 class RayCells(NamedTuple):
-    """The cells that many rays touch; ray n: `cells[offsets[n]:offsets[n + 1]]`, in order from its
+    """Cells that many rays touch; ray n: `cells[offsets[n]:offsets[n + 1]]`, in order from its
     start.
     """
 
     cells: NDArray[np.int32]
-    """(k, 2) row, column"""
+    """Row and column, (k, 2)."""
     offsets: Ints
-    """(n + 1,)"""
+    """Index of each ray's first cell, (n + 1,)."""
     is_end: Bools
-    """(k,) whether the ray ends in the cell, on its edge or on its corner"""
+    """True where the ray ends in the cell, on its edge or on its corner, (k,)."""
 
 
 class BinaryOccupancyMap(MapFrames):
-    """A grid of free (False) and occupied (True) cells, with queries, inflation, ray casting and a
-    moving window.
+    """Grid of free (False) and occupied (True) cells, with queries, rays and a moving window.
 
     It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row,
     of the largest y. Points are n-by-2 or one pair, in the frame "world" (default) or "local" in
-    metres, or "grid" as row and column. What is passed is copied and what is returned is a copy.
-    Bad arguments raise ValueError. Reading from several threads at once is safe, writing is not.
+    metres, or "grid" as row and column. Arguments and results are copied. Bad arguments raise
+    ValueError. Reading from several threads at once is safe, writing is not.
 
     >>> m = BinaryOccupancyMap(10, 10, 2)
     >>> m.set_occupancy([[4, 4]], 1)
@@ -90,21 +89,23 @@ class BinaryOccupancyMap(MapFrames):
         layer_name: str | None = None,
         frame: str = "world",
     ) -> None:
-        """A map of width x height metres (10 x 10), rounded up to whole cells, filled with
-        `default_value` (free).
+        """Make a map of width x height metres (10 x 10), rounded up to whole cells.
 
-        As MATLAB constructs it too: `(rows, cols, resolution, "grid")`, `(matrix)`, `(matrix,
-        resolution)`, `(map)`, `(map, resolution)`, with properties as keywords in either spelling.
+        Its cells are `default_value` (free). MATLAB's forms work too: `(rows, cols, resolution,
+        "grid")`, `(matrix)`, `(matrix, resolution)`, `(map)`, `(map, resolution)`, with properties
+        as keywords in either spelling.
         """
         check_frame(frame, ("world", "grid"))
-        given = {
+        keywords = {
             "grid_origin_in_local": grid_origin_in_local,
             "local_origin_in_world": local_origin_in_world,
             "grid_location_in_world": grid_location_in_world,
             "default_value": default_value,
             "layer_name": layer_name,
         }
-        properties = {name: value for name, value in given.items() if value is not None}
+        properties = {name: value for name, value in keywords.items() if value is not None}
+
+        # another map, or a matrix
         is_map = isinstance(width, BinaryOccupancyMap)
         if is_map or np.ndim(width) == 2:
             if (height is not None and resolution is not None) or frame == "grid":
@@ -120,6 +121,8 @@ class BinaryOccupancyMap(MapFrames):
                 per_metre = 1 if per_metre is None else per_metre
             self._become(cells, per_metre, properties)
             return
+
+        # an empty map of this size
         per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
         height = 10 if height is None else height
         if frame == "grid":
@@ -132,12 +135,13 @@ class BinaryOccupancyMap(MapFrames):
         self._become(np.full(shape, value), per_metre, properties)
 
     def _become(self, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> None:
-        """A map of these cells and properties, those by Python's names."""
+        """Return a map of these cells and properties, by Python's names."""
         properties = dict(properties)
         location = properties.pop("grid_location_in_world", None)
         if location is not None and "local_origin_in_world" in properties:
             raise ValueError(
-                "grid_location_in_world and local_origin_in_world both say where the map is, expected one"
+                "grid_location_in_world and local_origin_in_world both say where the map is, "
+                "expected one"
             )
         known = {
             "grid_origin_in_local": (0, 0),
@@ -145,11 +149,13 @@ class BinaryOccupancyMap(MapFrames):
             "default_value": False,
             "layer_name": "binaryLayer",
         }
+
         unknown = set(properties) - set(known)
         if unknown:
             raise TypeError(
                 f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}"
             )
+
         super().__init__((cells.shape[0], cells.shape[1]), resolution, **{**known, **properties})
         if location is not None:
             self.grid_location_in_world = location
@@ -164,7 +170,7 @@ class BinaryOccupancyMap(MapFrames):
         }
 
     def _resampled(self, resolution: Any) -> tuple[Bools, float]:
-        """A copy of the cells, or the same area in cells of another resolution, and the resolution."""
+        """Return a copy of the cells, or the same area in other cells, and the resolution."""
         if resolution is None:
             return self._cells.copy(), self.resolution
         per_metre = number(resolution, "resolution", above=0.0)
@@ -180,28 +186,31 @@ class BinaryOccupancyMap(MapFrames):
 
     @classmethod
     def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
-        """A map of that many cells, filled with `default_value`. Keywords as those of the class."""
+        """Return a map of that many cells, filled with `default_value`, with the keywords of the
+        class.
+        """
         return cls(rows, cols, resolution, frame="grid", **properties)
 
     @classmethod
     def from_matrix(cls, p: ArrayLike, resolution: float = 1, **properties: Any) -> Self:
-        """A map from a matrix, row 0 on top: occupied where p is not 0. Keywords as those of the
-        class.
+        """Return a map from a matrix, row 0 on top: occupied where p is not 0.
+
+        Keywords are those of the class.
         """
         return cls._of(_matrix(p), resolution, properties)
 
     @classmethod
     def from_map(cls, source: BinaryOccupancyMap, resolution: float | None = None) -> Self:
-        """A copy of a map, or (with a resolution) the same area in other cells, from the same
-        bottom-left corner.
+        """Return a copy of a map, or (with a resolution) the same area in other cells.
 
-        A new cell is occupied if it shares area with an occupied cell of the source.
+        Both have the same bottom-left corner. A new cell is occupied if it shares area with an
+        occupied cell of the source.
         """
         cells, per_metre = source._resampled(resolution)
         return cls._of(cells, per_metre, source._properties())
 
     def copy(self) -> Self:
-        """An independent map with the same cells and properties."""
+        """Return an independent map with the same cells and properties."""
         return type(self).from_map(self)
 
     def _set_cells(self, cells: Bools) -> None:
@@ -210,19 +219,20 @@ class BinaryOccupancyMap(MapFrames):
         self._changed()
 
     def _changed(self) -> None:
-        """What was computed from the cells no longer holds."""
+        """Forget what was computed from the cells."""
         self._clearance: NDArray[np.uint8] | None = None
         self._swept = 0
 
     def __repr__(self) -> str:
         (x_0, x_1), (y_0, y_1) = self.x_world_limits, self.y_world_limits
         return (
-            f"<BinaryOccupancyMap {self._rows} rows x {self._columns} columns, {self.resolution:g} cells/m, "
+            f"<BinaryOccupancyMap {self._rows} rows x {self._columns} columns, "
+            f"{self.resolution:g} cells/m, "
             f"x {x_0:g} … {x_1:g} m, y {y_0:g} … {y_1:g} m, {int(self._cells.sum())} occupied>"
         )
 
     def occupancy_matrix(self) -> Bools:
-        """(rows, columns) bool, row 0 on top."""
+        """Return the cells, (rows, columns) bool, row 0 on top."""
         return self._cells.copy()
 
     @overload
@@ -252,12 +262,11 @@ class BinaryOccupancyMap(MapFrames):
         frame: str = "world",
         return_valid: bool = False,
     ) -> Any:
-        """Values (n,) bool at n points, `default_value` outside; without arguments the whole
-        matrix.
+        """Return values (n,) bool at n points, `default_value` outside; or the whole matrix.
 
         With a size, the block whose bottom-left corner (in "grid": top-left cell) is `points`, of
-        (x length, y length) metres (in "grid": rows, columns). `return_valid`: a tuple with the
-        values and which of them lie on the map.
+        (x length, y length) metres (in "grid": rows, columns). With `return_valid` the result is a
+        tuple of the values and which of them lie on the map.
         """
         values, inside = self._read(points, size, frame)
         result = np.where(inside, values, self.default_value)
@@ -290,7 +299,7 @@ class BinaryOccupancyMap(MapFrames):
         frame: str = "world",
         return_valid: bool = False,
     ) -> Any:
-        """As `get_occupancy` in int8: 0 free, 1 occupied, −1 outside the map."""
+        """Return `get_occupancy` in int8: 0 free, 1 occupied, −1 outside the map."""
         values, inside = self._read(points, size, frame)
         result = np.where(inside, values.astype(np.int8), np.int8(-1))
         return (result, inside) if return_valid else result
@@ -298,7 +307,7 @@ class BinaryOccupancyMap(MapFrames):
     def _read(
         self, places: ArrayLike | None, size: ArrayLike | None, frame: str
     ) -> tuple[Bools, Bools]:
-        """(values, which are on the map) of points, of a block, or of everything."""
+        """Return (values, which are on the map) of points, of a block, or of everything."""
         check_frame(frame)
         if places is None:
             if size is not None:
@@ -323,12 +332,13 @@ class BinaryOccupancyMap(MapFrames):
 
     @in_call_forms
     def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
-        """Writes one value, or one per point, (n,) or (n, 1); not 0 is occupied; later points win.
+        """Write one value, or one per point, (n,) or (n, 1); not 0 is occupied; later points win.
 
         A matrix of values with one location is a block, placed as that of `get_occupancy`. Returns,
-        in the shape of points or block, which lie on the map; the others are ignored.
+        in the shape of points or block, which of them lie on the map; the others are ignored.
         """
         check_frame(frame)
+
         occupied = not_zero(values, "values")
         if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
             block = block_at(
@@ -338,23 +348,28 @@ class BinaryOccupancyMap(MapFrames):
             self._cells[in_grid] = occupied[in_block]
             inside = np.zeros(occupied.shape, bool)
             inside[in_block] = True
+
         else:
             ij, inside = self._find(points, frame)
             if occupied.size == 1:
                 occupied = np.full(inside.shape, occupied.reshape(-1)[0])
             elif occupied.shape not in (inside.shape, (inside.size, 1)):
                 raise ValueError(
-                    f"values: {occupied.shape} for {inside.size} points, expected one or one per point"
+                    f"values: {occupied.shape} for {inside.size} points, "
+                    "expected one or one per point"
                 )
             self._cells[ij[:, 0], ij[:, 1]] = occupied.reshape(-1)[inside]
+
         self._changed()
         return inside
 
     @in_call_forms
     def inflate(self, radius: float, frame: str = "world") -> None:
-        """Grows every occupied cell by a disc of cells whose centres are radius, rounded up to
-        whole cells, or less away (to within rounding: i² + j² ≤ r² + r). The radius is in metres,
-        or in cells in the frame "grid".
+        """Grow every occupied cell by a disc of cells.
+
+        The disc holds the cells whose centres are at most the radius, rounded up to whole cells,
+        away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the
+        frame "grid".
         """
         check_frame(frame, ("world", "grid"))
         reach = number(radius, "radius", at_least=0.0)
@@ -363,19 +378,22 @@ class BinaryOccupancyMap(MapFrames):
             if frame == "grid"
             else cells_for(reach, self.resolution)
         )
+
         self._cells = inflated(self._cells, int(min(cells, self._rows + self._columns)))
         self._changed()
 
     def raycast(
         self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None
     ) -> tuple[Ints, Ints]:
-        """Cells under the segment from p1 to p2, or under the ray from a pose: `raycast(pose,
-        range, angle)`.
+        """Return the cells under the segment from p1 to p2, or under a ray, `raycast(pose, range,
+        angle)`.
 
         Returns (endpoints, midpoints), each (n, 2) row, column: cells that hold the end (two where
         it lies on an edge, four on a corner), and all others that the segment touches, edges and
         corners included, in order from the start.
         """
+
+        # both ends
         grid = self._grid("world")
         if angle is None:
             start = points([pair(p1, "p1")], "p1")
@@ -384,13 +402,15 @@ class BinaryOccupancyMap(MapFrames):
             start, theta = pose_of(p1)
             length = number(p2, "range", at_least=0.0)
             end = start + length * directions(theta, np.array([number(angle, "angle")]))
+
         cells, _, is_end = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
         as_int = cells.astype(np.int64)
         return as_int[is_end], as_int[~is_end]
 
     def raycast_many(self, starts: ArrayLike, ends: ArrayLike) -> RayCells:
-        """Cells under n segments, as `raycast`: starts and ends (n, 2) metres in the world; one
-        start serves all.
+        """Return the cells under n segments, as `raycast`.
+
+        Starts and ends are (n, 2) metres in the world; one start serves all.
         """
         grid = self._grid("world")
         start = points(starts, "starts")
@@ -407,35 +427,41 @@ class BinaryOccupancyMap(MapFrames):
         )
 
     def ray_intersection(self, pose: ArrayLike, angles: ArrayLike, max_range: float) -> Floats:
-        """(n, 2) m: where rays from a pose (x, y, θ) in the directions θ + angle first meet an
-        occupied cell, or NaN.
+        """Return the points, (n, 2), m, where rays first meet an occupied cell, or NaN.
 
-        Exact geometry: the first point of the ray in the closed square of an occupied cell. What is
-        `max_range` or more away is a miss. Several poses (m, 3) give (m, n, 2).
+        Rays go from a pose (x, y, θ) in the directions θ + angle. Exact geometry: the first point
+        of the ray in the closed square of an occupied cell. A point `max_range` or more away is a
+        miss. Several poses (m, 3) give (m, n, 2).
         """
         poses = poses_of(pose)
         turned = numbers(angles, "angles").reshape(-1)
         limit = max_range_of(max_range) * self.resolution
         grid = self._grid("world")
         start_uv = grid.cell_coordinates(poses[:, :2])
+
+        # rays no longer than the map
         reach = np.minimum(limit, self._reach(start_uv))
         segments = segments_along(start_uv, reach, directions(poses[:, 2:], turned))
         distances, hits = first_hits(segments, self._clearance_for(len(segments)))
         result = grid.metres(hits)
+
+        # a ray that begins in an occupied cell meets it at its start
         at_start = np.flatnonzero(distances == 0.0)
+
         result[distances >= limit - SNAP] = np.nan
         if at_start.size:
             result[at_start] = poses[at_start // turned.size, :2]
         return result if np.ndim(pose) == 1 else result.reshape(len(poses), turned.size, 2)
 
     def _reach(self, start_uv: Floats) -> Floats:
-        """(n,) cells from which on a ray from there is off the map, with some to spare."""
+        """Return the lengths, (n,) cells, beyond which rays are off the map, with some to spare."""
         u, v = np.abs(start_uv).T
         return u + v + (self._columns + self._rows + 2.0)
 
     def _clearance_for(self, rays: int) -> NDArray[np.uint8]:
-        """What `first_hits` needs; the distances for leaps are made once rays enough have been cast
-        to pay for it.
+        """Return the clearance for `first_hits`.
+
+        Distances for leaps are computed once enough rays have been cast to pay for them.
         """
         if self._clearance is None:
             self._swept += rays * max(self._cells.shape) // 4
@@ -451,14 +477,16 @@ class BinaryOccupancyMap(MapFrames):
         angles: Any = None,
         max_range: float | None = None,
     ) -> None:
-        """Writes observations: cells that a ray touches become free, those at its end occupied.
+        """Write observations: cells that a ray touches become free, those at its end occupied.
 
-        `insert_ray(start, endpoints)`, `insert_ray(pose, ranges, angles, max_range)`, or with an
-        object that has `ranges` and `angles`: `insert_ray(pose, scan, max_range)`. A ray of
+        Forms: `insert_ray(start, endpoints)`, `insert_ray(pose, ranges, angles, max_range)`, or
+        with an object that has `ranges` and `angles`: `insert_ray(pose, scan, max_range)`. A ray of
         `max_range` or more is free over `max_range` metres and occupies nothing; NaN is skipped.
         Ends win over the rays of the same call.
         """
         grid = self._grid("world")
+
+        # where rays end
         if isinstance(rays, Scan) or angles is not None or max_range is not None:
             place, theta = pose_of(start)
             scan = scan_of(rays, angles, max_range)
@@ -469,6 +497,7 @@ class BinaryOccupancyMap(MapFrames):
             place = points([pair(start, "start")], "start")
             end = points(rays, "endpoints")
             is_hit = np.ones(len(end), bool)
+
         start_uv = grid.cell_coordinates(place)
         end_uv = grid.cell_coordinates(end)
         free_touched(segments_between(start_uv, end_uv), self._cells)
@@ -485,16 +514,17 @@ class BinaryOccupancyMap(MapFrames):
         fill_value: Any = None,
         sync_with: BinaryOccupancyMap | None = None,
     ) -> None:
-        """Moves the window over the world to `value`, or ("relative") by it, in whole cells,
-        truncated towards zero.
+        """Move the window over the world to `value`, or ("relative") by it, in whole cells.
 
-        Cells that stay in view keep their value at their place. Those newly in view take the value
-        of `sync_with` where it covers their centre, else `fill_value` or, without one,
-        `default_value`.
+        The shift is truncated towards zero. Cells that stay in view keep their value at their
+        place. Those newly in view take the value of `sync_with` where it covers their centre, else
+        `fill_value` or, without one, `default_value`.
         """
         if move_type not in ("absolute", "relative"):
             raise ValueError(f"move_type: {move_type!r}, expected 'absolute' or 'relative'")
         fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
+
+        # the shift, in whole cells
         wanted = np.array(pair(value, "value")) * self.resolution
         origin = snap(self.local_origin_in_world * self.resolution, SNAP)
         if move_type == "relative":
@@ -502,9 +532,12 @@ class BinaryOccupancyMap(MapFrames):
         else:
             offset = origin - np.floor(origin)
             shift = np.rint(np.trunc(snap(wanted - offset, SNAP)) + offset - origin)
+
+        # the cells, and those newly in view
         source = sync_with.copy() if sync_with is self else sync_with
         self.local_origin_in_world = (origin + shift) / self.resolution
         self._cells, revealed = shifted(self._cells, shift, fill)
+
         if source is not None:
             values, covered = self._values_of(source)
             revealed &= covered
@@ -512,8 +545,7 @@ class BinaryOccupancyMap(MapFrames):
         self._changed()
 
     def sync_with(self, source: BinaryOccupancyMap) -> Bools:
-        """Takes over the values of another map at the centres of the cells, `default_value` where
-        it has none.
+        """Take over the values of another map at the centres of the cells, else `default_value`.
 
         Resolutions may differ. Returns the new matrix.
         """
@@ -523,25 +555,25 @@ class BinaryOccupancyMap(MapFrames):
         return self.occupancy_matrix()
 
     def _values_of(self, source: BinaryOccupancyMap) -> tuple[Bools, Bools]:
-        """(values, covered), both (rows, columns): another map at the centres of this one's cells."""
+        """Return values of another map at the centres of the cells, and where it has any."""
         return sampled(source._cells, source._grid("world"), self._grid("world"))
 
     @in_call_forms
     def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
-        """Draws the map, free white and occupied black, into Matplotlib axes (the current ones) in
-        a frame's units.
+        """Draw the map, free white and occupied black, into Matplotlib axes (the current ones).
 
-        `fast_update` reuses the image that this map drew there before. Returns the image artist.
+        Units are those of the frame. `fast_update` reuses the image that this map drew there
+        before. Returns the image artist.
         """
         from rfly_terrain.occupancy.plot import draw
 
         return draw(self, frame, ax, fast_update)
 
     def to_occupancy_grid(self) -> tuple[dict[str, Any], NDArray[np.int8]]:
-        """(info, data) of a nav_msgs/OccupancyGrid: row-major from the bottom row, 100 occupied, 0
-        free.
+        """Return (info, data) of a nav_msgs/OccupancyGrid.
 
-        info: `resolution` (metres per cell), `width`, `height`, `origin` (x, y, yaw).
+        Data are row-major from the bottom row, 100 occupied, 0 free. info: `resolution` (metres per
+        cell), `width`, `height`, `origin` (x, y, yaw).
         """
         x, y = self.grid_location_in_world.tolist()
         info = {"width": self._columns, "height": self._rows, "resolution": 1.0 / self.resolution}
@@ -551,9 +583,9 @@ class BinaryOccupancyMap(MapFrames):
     def from_occupancy_grid(
         cls, info: Mapping[str, Any], data: ArrayLike, threshold: float = 50, unknown: Any = False
     ) -> Self:
-        """The map of a nav_msgs/OccupancyGrid's info and data, see `to_occupancy_grid`.
+        """Return the map of a nav_msgs/OccupancyGrid's info and data, see `to_occupancy_grid`.
 
-        Occupied from `threshold` on; negative values, −1 as a rule, become `unknown`.
+        Cells are occupied from `threshold` up; negative values, usually −1, become `unknown`.
         """
         from rfly_terrain.occupancy.files import from_message
 
@@ -561,7 +593,7 @@ class BinaryOccupancyMap(MapFrames):
         return cls._of(cells, resolution, {"local_origin_in_world": origin})
 
     def save(self, path: StrPath, image_format: str = "pgm") -> None:
-        """Writes map_server's files: path with the ending .yaml, and beside it the image, pgm or
+        """Write map_server's files: path with the ending .yaml, and next to it the image, pgm or
         png.
         """
         from rfly_terrain.occupancy.files import save_map
@@ -576,11 +608,11 @@ class BinaryOccupancyMap(MapFrames):
 
     @classmethod
     def load(cls, path: StrPath, unknown: Any = False) -> Self:
-        """The map of map_server's files: a .yaml and the image that it names.
+        """Return the map of map_server's files: a .yaml and the image that it names.
 
         `unknown` is the value of cells that are neither free nor occupied. Raises
-        TerrainFormatError (a ValueError) that names file and key, TerrainFileNotFound for a file
-        that is not there.
+        TerrainFormatError (a ValueError) that names file and key, TerrainFileNotFound for a missing
+        file.
         """
         from rfly_terrain.occupancy.files import load_map, occupied
 
@@ -599,7 +631,7 @@ class BinaryOccupancyMap(MapFrames):
 
 
 def _matrix(p: ArrayLike) -> Bools:
-    """A new matrix of cells: occupied where p is not 0."""
+    """Return a new matrix of cells, occupied where p is not 0."""
     cells = not_zero(p, "p")
     if cells.ndim != 2:
         raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
-    """Draws the map into axes (None: the current ones), see `BinaryOccupancyMap.show`. Returns the
+    """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`. Returns the
     image artist.
     """
     require("matplotlib", "drawing")

@@ -31,9 +31,9 @@ MAP_RESOLUTION = 5.0
 SHAPES = ("box", "circle")
 SMALLEST = 0.02
 LARGEST = 0.08
-"""of the map's shorter side: half the width of an obstacle"""
+"""Half the width of an obstacle, as a share of the map's shorter side."""
 TRIES = 1000
-"""places that are tried for each obstacle"""
+"""Places that are tried for each obstacle."""
 
 
 @in_call_forms
@@ -45,12 +45,11 @@ def map_maze(
     map_resolution: float = MAP_RESOLUTION,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """A random maze: passages and walls of so many cells, one way between any two places, closed
-    outside.
+    """Return a random maze with one way between any two places, closed outside.
 
-    `map_size`: width and height, m; `map_resolution`: cells/m. What is left over at the right and
-    the bottom is wall. The same `seed` gives the same maze. ValueError where not one passage has
-    room.
+    Widths are numbers of cells. `map_size`: width and height, m; `map_resolution`: cells/m. What is
+    left over at the right and the bottom is wall. The same `seed` gives the same maze. Raises
+    ValueError where not even one passage has room.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
@@ -62,18 +61,20 @@ def map_maze(
     rooms = [(side - wall) // pitch for side in shape]
     if min(rooms) < 1:
         raise ValueError(
-            f"map_size: {shape[1]} x {shape[0]} cells, expected at least {pitch + wall} each way for a passage of "
+            f"map_size: {shape[1]} x {shape[0]} cells, "
+            f"expected at least {pitch + wall} each way for a passage of "
             f"{passage} between walls of {wall}"
         )
-    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(
-        rooms
-    )  # SciPy 1.11 takes no others in graphs
+    # a random spanning tree of the rooms; SciPy 1.11 takes no other integers in graphs
+    index = np.arange(rooms[0] * rooms[1], dtype=np.int32).reshape(rooms)
     first = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
     second = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
     weight = 1.0 + np.random.default_rng(seed).random(first.size)
     tree = minimum_spanning_tree(
         coo_array((weight, (first, second)), shape=(index.size, index.size))
     ).tocoo()
+
+    # rooms, then the passages between them
     cells = np.ones(shape, bool)
     top, left = (wall + pitch * axis for axis in np.divmod(np.arange(index.size), rooms[1]))
     _free(cells, top, left, passage, passage)
@@ -96,17 +97,19 @@ def map_clutter(
     collision_free: bool = True,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """An empty map with so many random boxes and circles, all of them whole on the map.
+    """Return an empty map with so many random boxes and circles, all of them whole on the map.
 
     `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same
     `seed` gives the same map. ValueError where there is no room for so many.
     """
+
     shape, per_metre = _shape(map_size, map_resolution)
     names = [shapes] if isinstance(shapes, str) else list(shapes)
     kinds = [str(name).lower() for name in names]
     if not kinds or not set(kinds) <= set(SHAPES):
         raise ValueError(f"shapes: {names!r}, expected 'Box', 'Circle' or both")
     count = _whole(number_of_obstacles, "number_of_obstacles")
+
     cells = np.zeros(shape, bool)
     random = np.random.default_rng(seed)
     side = min(shape)
@@ -120,6 +123,7 @@ def map_clutter(
                 half[1] = half[0]
             if (2 * half + 1 > shape).any():
                 continue
+
             row, column = random.integers(half, np.array(shape) - half)
             if _place(cells, int(row), int(column), half, is_circle, bool(collision_free)):
                 break
@@ -132,8 +136,9 @@ def map_clutter(
 def _place(
     cells: Bools, row: int, column: int, half: Any, is_circle: bool, collision_free: bool
 ) -> bool:
-    """Occupy an obstacle's cells, and whether they were free, and those around them, where that is
-    asked for.
+    """Occupy an obstacle's cells and return True; False where it would touch another one.
+
+    Obstacles may touch unless `collision_free` is set.
     """
     above = int(half[0])
     beside = int(half[1])
@@ -142,6 +147,7 @@ def _place(
     ]
     if collision_free and around.any():
         return False
+
     target = cells[row - above : row + above + 1, column - beside : column + beside + 1]
     i, j = np.ogrid[-above : above + 1, -beside : beside + 1]
     target |= (i * i + j * j <= above * above + above) if is_circle else True
@@ -169,24 +175,29 @@ def _free(cells: Bools, top: Any, left: Any, rows: int, columns: int) -> None:
 
 
 EXAMPLE_MAPS = "exampleMaps.mat"
-"""MATLAB's own file of that name; where there is none, `load_mat_maps` gives maps of our own under
-its names
+"""Name of MATLAB's file of examples.
+
+`load_mat_maps` gives maps of our own under their names where there is no such file.
 """
+
 MAX_MAPS = 100
+"""Largest number of matrices of a file."""
+
 MAX_BYTES = 4 * MAX_CELLS
-"""of a file, and of what its packed matrices become"""
+"""Largest size of a file, and of its unpacked matrices."""
+
 _NUMERIC = frozenset(
     {"logical", "double", "single"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
-"""classes of MATLAB that are read; no cells, structures, objects or functions"""
+"""Classes of MATLAB that are read; no cells, structures, objects or functions."""
 
 Maps = dict[str, NDArray[np.generic]]
 
 
 def load_mat_maps(path: StrPath) -> Maps:
-    """The matrices (2-D, of numbers or logicals) of a .mat file by name; other variables are left
-    out.
+    """Return the matrices (2-D, of numbers or logicals) of a .mat file by name, and no other
+    variables.
 
     The extension may be missing. "exampleMaps.mat" where there is no such file: `simpleMap`,
     `complexMap` and `ternaryMap` of our own. Raises TerrainFileNotFound, TerrainFormatError for a
@@ -221,7 +232,8 @@ def _read(path: Path) -> Maps:
         cells = sum(math.prod(shape) for _, shape in wanted)
         if len(wanted) > MAX_MAPS or cells > MAX_CELLS:
             raise ValueError(
-                f"{len(wanted)} matrices of {cells:,} numbers, expected at most {MAX_MAPS} of {MAX_CELLS:,}"
+                f"{len(wanted)} matrices of {cells:,} numbers, "
+                f"expected at most {MAX_MAPS} of {MAX_CELLS:,}"
             )
         if not wanted:
             return {}
@@ -231,8 +243,8 @@ def _read(path: Path) -> Maps:
 
 
 def example_maps() -> Maps:
-    """Maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one with 0.5
-    for unknown.
+    """Return maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one
+    with 0.5 for unknown.
     """
     simple = np.zeros((26, 27), bool)
     simple[[0, -1]] = True

@@ -7,11 +7,10 @@ by slab along its longer axis instead: between the two edges of a slab (a column
 the other coordinate fills an interval, and the cells that meet the interval are the touched ones,
 corners and edges included, with nothing special about any of them.
 
-What all functions share:
-- `segments`: (n, 4) float64 u0, v0, u1, v1, cell coordinates; finite.
-- a is the longer axis, b the other one; `size`: cells along a and along b; slabs and cells count
-from the bottom left.
-- No fastmath, which may move a point on an edge into the next cell. All release the GIL.
+Rules that all functions share:
+- `segments` are (n, 4) float64 u0, v0, u1, v1, finite cell coordinates.
+- a is the longer axis, b the other one. Slabs and cells count from the bottom left.
+- No fastmath, which may move a point on an edge into the next cell.
 """
 
 from __future__ import annotations
@@ -25,43 +24,48 @@ from rfly_common.kernels.jit import kernel, pasted_kernel
 from rfly_terrain.occupancy.cell_grid import SNAP
 
 CLEAR = 4.0 * SNAP
+"""Distance from a grid line beyond which no rounding matters, cells."""
+
 LEVEL = 1e100
 """|da/db| above which b is taken as constant."""
 
 NEARBY = 1e5
-"""cells: so far from the grid rounding errors of coordinates stay far below SNAP"""
-ONE_ROW, ONE_COLUMN = (1, 1 << 32) if sys.byteorder == "little" else (1 << 32, 1)
-"""what a pair of int32 row and column, read as one int64, grows by with each"""
+"""Largest coordinates whose rounding errors stay far below SNAP, cells."""
+
+# a pair of int32 row and column, read as one int64, grows by these with each row and column
+ONE_ROW = 1 if sys.byteorder == "little" else 1 << 32
+ONE_COLUMN = 1 << 32 if sys.byteorder == "little" else 1
 
 
 class GridLine(NamedTuple):
-    """A segment from (a0, b0) to (a1, b1) on a grid of size_a by size_b cells."""
+    """Segment from (a0, b0) to (a1, b1) on a grid of size_a by size_b cells."""
 
     along_u: bool
-    """whether a is u, else v"""
+    """True if a is u, False if it is v."""
     a0: float
     b0: float
     a1: float
     b1: float
     slope: float
-    """db/da"""
+    """Slope db/da."""
     base_a: float
-    """of the end nearer to the grid"""
+    """a of the end nearer to the grid."""
     base_b: float
+    """b of the same end."""
     size_a: int
     size_b: int
 
 
 @pasted_kernel
 def _clamp(value: float, low: float, high: float) -> float:
-    """NaN becomes high: it must not reach int()."""
+    """Return the value within low … high; NaN becomes high, as it must not reach int()."""
     value = value if value < high else high
     return value if value > low else low
 
 
 @kernel
 def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: int) -> GridLine:
-    """Of a segment on a grid of rows by columns cells."""
+    """Return a segment, oriented along its longer axis, on a grid of rows by columns cells."""
     along_u = abs(u1 - u0) >= abs(v1 - v0)
     if along_u:
         a0 = u0
@@ -85,9 +89,7 @@ def _oriented(u0: float, v0: float, u1: float, v1: float, rows: int, columns: in
 
 @pasted_kernel
 def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
-    """First and last slab of the grid that the segment touches, in rising order; none: first >
-    last.
-    """
+    """Return first and last slab that the segment touches, rising; none: first > last."""
     low, high = (a0, a1) if a0 <= a1 else (a1, a0)
     first = int(np.ceil(_clamp(low - SNAP, 0.0, size_a + 2.0))) - 1
     last = int(np.floor(_clamp(high + SNAP, -2.0, size_a + 1.0)))
@@ -96,7 +98,7 @@ def _slabs(a0: float, a1: float, size_a: int) -> tuple[int, int]:
 
 @pasted_kernel
 def _span(line: GridLine, slab: int) -> tuple[float, float]:
-    """Lowest and highest b of the segment within a slab."""
+    """Return lowest and highest b of the segment within a slab."""
     a_low, a_high = (line.a0, line.a1) if line.a0 <= line.a1 else (line.a1, line.a0)
     b_low, b_high = (line.b0, line.b1) if line.b0 <= line.b1 else (line.b1, line.b0)
     left = max(a_low, slab - SNAP)
@@ -108,8 +110,8 @@ def _span(line: GridLine, slab: int) -> tuple[float, float]:
 
 @pasted_kernel
 def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
-    """First and last cell of a slab that the interval touches, one beyond the grid at most on
-    either side.
+    """Return first and last cell of a slab that the interval touches, one beyond the grid at most
+    on either side.
     """
     first = int(np.ceil(_clamp(low - SNAP, 0.0, size_b + 1.0))) - 1
     last = int(np.floor(_clamp(high + SNAP, -1.0, size_b + 0.0)))
@@ -118,27 +120,28 @@ def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
 
 @pasted_kernel
 def _inverse(line: GridLine) -> float:
-    """|da/db|; 0 where b as good as stays."""
+    """Return |da/db|; 0 where b is taken as constant."""
     inverse = abs((line.a1 - line.a0) / (line.b1 - line.b0)) if line.b1 != line.b0 else 0.0
     return inverse if inverse < LEVEL else 0.0
 
 
 @pasted_kernel
 def _progress(line: GridLine, slab: int, cell: int, inverse: float) -> float:
-    """How far along a, in cells from the start, the segment first meets a touched cell."""
+    """Return the distance along a, cells, from the start to where a touched cell is first met."""
     forward = line.a1 >= line.a0
-    enters, leaves = (
-        (slab - line.a0, slab + 1.0 - line.a0)
-        if forward
-        else (line.a0 - (slab + 1.0), line.a0 - slab)
-    )
+    if forward:
+        enters = slab - line.a0
+        leaves = slab + 1.0 - line.a0
+    else:
+        enters = line.a0 - (slab + 1.0)
+        leaves = line.a0 - slab
     to_cell = cell - line.b0 if line.b1 >= line.b0 else line.b0 - (cell + 1.0)
     return max(min(max(enters, to_cell * inverse), leaves, abs(line.a1 - line.a0)), 0.0)
 
 
 @pasted_kernel
 def _between_lines(value: float) -> bool:
-    """Whether a coordinate is clear of every grid line, by more than any tolerance here."""
+    """Return whether a coordinate is clear of all grid lines, by more than any tolerance here."""
     fraction = value - np.floor(value)
     return CLEAR < fraction < 1.0 - CLEAR
 
@@ -147,7 +150,7 @@ def _between_lines(value: float) -> bool:
 def _crosses_in(
     line: float, rises: bool, first: int, last: int, base_a: float, base_b: float, slope: float
 ) -> int:
-    """The slab first … last in which b crosses a line that it does cross there."""
+    """Return the slab of first … last in which b crosses a line; it must cross it there."""
     slab = int(_clamp(base_a + (line - base_b) / slope, first + 0.0, last + 0.0))
     while slab > first and (base_b + (slab - base_a) * slope > line) == rises:
         slab -= 1
@@ -158,29 +161,33 @@ def _crosses_in(
 
 @kernel
 def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
-    """(is plain, along u, first and last slab, cell in which it is at either end of them, base a,
-    base b, slope).
+    """Return (is plain, along u, first and last slab, first and last cell, base a, base b, slope).
 
-    In the order of rising a, without the slabs in which b is off the grid. Plain are segments that
-    meet no corner and no line lengthwise and end on no line, as nearly all do: from one edge of a
-    slab to the other b stays in a cell or crosses into the next. With `check` False only what of
-    that is found out at the ends is looked at.
+    Slabs are in the order of rising a, without those in which b is off the grid. A plain segment
+    meets no corner and no line lengthwise and ends on no line, as nearly all do: from one edge of a
+    slab to the other b stays in a cell or crosses into the next. Without `check` only its ends are
+    looked at.
     """
     along_u, a0, b0, a1, b1, slope, base_a, base_b, size_a, size_b = _oriented(
         segment[0], segment[1], segment[2], segment[3], rows, columns
     )
     plain = _between_lines(a0) and _between_lines(b0) and _between_lines(a1) and _between_lines(b1)
+
+    # b at the first and the last slab, of rising a
     first, last = _slabs(a0, a1, size_a)
     if a1 < a0:
         a0, b0, a1, b1 = a1, b1, a0, b0
     b_first = b0 if a0 >= first else base_b + (first - base_a) * slope
     b_last = b1 if a1 <= last + 1.0 else base_b + (last + 1.0 - base_a) * slope
+
     plain = plain and first <= last and _between_lines(b_first) and _between_lines(b_last)
     plain = plain and abs(a0) + abs(a1) + abs(b0) + abs(b1) < NEARBY
     if not plain:
         return False, along_u, 0, -1, 0, 0, base_a, base_b, slope
     if max(b_first, b_last) < 0.0 or min(b_first, b_last) > size_b:
         return True, along_u, 0, -1, 0, 0, base_a, base_b, slope
+
+    # without the slabs in which b is off the grid
     first_cell = int(_clamp(b_first, 0.0, size_b - 1.0))
     last_cell = int(_clamp(b_last, 0.0, size_b - 1.0))
     rises = b_last > b_first
@@ -188,6 +195,7 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
     last_edge = last
     begin = first
     end = last
+
     if b_first < 0.0 or b_first > size_b:
         begin = first_edge = _crosses_in(
             0.0 if rises else size_b + 0.0, rises, first, last, base_a, base_b, slope
@@ -195,6 +203,8 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
     if b_last < 0.0 or b_last > size_b:
         end = _crosses_in(size_b + 0.0 if rises else 0.0, rises, first, last, base_a, base_b, slope)
         last_edge = end + 1
+
+    # no edge is crossed near a corner
     if check:
         near = 0
         for edge in range(first_edge, last_edge + 1):
@@ -202,15 +212,15 @@ def _plain(segment: Any, rows: int, columns: int, check: bool) -> Any:
             fraction = b - np.floor(b)
             near |= (fraction <= CLEAR) | (fraction >= 1.0 - CLEAR)
         plain = near == 0
+
     return plain, along_u, begin, end, first_cell, last_cell, base_a, base_b, slope
 
 
 @kernel
 def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: Any) -> None:
-    """Number of cells of the grid that each segment touches -> counts (n,) int64; what
-    `fill_touched` is to know.
+    """Write the number of touched cells of each segment -> counts (n,) int64; plain (n,) bool.
 
-    plain (n,) bool: see `_plain`.
+    `fill_touched` needs both; see `_plain`.
     """
     for n in range(segments.shape[0]):
         plain[n], _, first_slab, last_slab, first_cell, last_cell, _, _, _ = _plain(
@@ -219,6 +229,8 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: An
         if plain[n]:
             counts[n] = last_slab - first_slab + 1 + abs(last_cell - first_cell)
             continue
+
+        # any other segment: slab by slab
         line = _oriented(
             segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
         )
@@ -235,14 +247,16 @@ def count_touched(segments: Any, rows: int, columns: int, counts: Any, plain: An
 def _fill_plain(
     segment: Any, rows: int, columns: int, start: int, stop: int, pairs: Any, is_end: Any
 ) -> None:
-    """`fill_touched` of one plain segment; pairs (k,) int64, each a row and a column.
+    """Do what `fill_touched` does for one plain segment; pairs (k,) int64, each a row and a column.
 
-    Each slab writes its first cell and, at once, the one beside it, on which the next slab writes
-    again where b has not crossed a line: no branch that depends on the slope.
+    Each slab writes its first cell and at once the one next to it. Where b has not crossed a line
+    the next slab writes over it. So no branch depends on the slope.
     """
     _, along_u, slab, last_slab, cell, last_cell, base_a, base_b, slope = _plain(
         segment, rows, columns, False
     )
+
+    # the first cell, and the steps to its neighbours in `pairs`
     row, column = (rows - 1 - cell, slab) if along_u else (rows - 1 - slab, cell)
     to_next_slab, to_next_cell = (ONE_COLUMN, -ONE_ROW) if along_u else (-ONE_ROW, ONE_COLUMN)
     if last_cell < cell:
@@ -251,6 +265,7 @@ def _fill_plain(
     place, step = (start, 1) if forward else (stop - 1, -1)
     pair = row * ONE_ROW + column * ONE_COLUMN
     edge = slab + 1.0 - base_a
+
     for _ in range(last_slab - slab):
         next_cell = int(base_b + edge * slope)
         crossed = abs(next_cell - cell)
@@ -263,6 +278,7 @@ def _fill_plain(
     pairs[np.uint64(place)] = pair
     if cell != last_cell:
         pairs[np.uint64(place + step)] = pair + to_next_cell
+
     end_u = segment[2]
     end_v = segment[3]
     if 0.0 < end_u < columns and 0.0 < end_v < rows:
@@ -271,7 +287,7 @@ def _fill_plain(
 
 @kernel
 def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) -> None:
-    """`fill_touched` of one segment."""
+    """Do what `fill_touched` does for any one segment."""
     line = _oriented(segment[0], segment[1], segment[2], segment[3], rows, columns)
     first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
     inverse = _inverse(line)
@@ -286,9 +302,9 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
         for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
             row, column = (rows - 1 - cell, slab) if line.along_u else (rows - 1 - slab, cell)
             key = _progress(line, slab, cell, inverse)
-            place = (
-                count  # insertion sort: a cell has at most a few predecessors that belong behind it
-            )
+
+            # insertion sort: few predecessors of a cell belong behind it
+            place = count
             while place > 0:
                 before = progress[place - 1]
                 other_row = cells[place - 1, 0]
@@ -307,6 +323,8 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
             cells[place, 0] = row
             cells[place, 1] = column
             count += 1
+
+    # cells that hold the end
     for place in range(count):
         column = cells[place, 1]
         above = rows - 1 - cells[place, 0]
@@ -319,12 +337,11 @@ def _fill_any(segment: Any, rows: int, columns: int, cells: Any, is_end: Any) ->
 def fill_touched(
     segments: Any, rows: int, columns: int, offsets: Any, plain: Any, cells: Any, is_end: Any
 ) -> None:
-    """Touched cells -> cells (k, 2) int32 row, column; those of segment n from offsets[n] to
-    offsets[n + 1].
+    """Write touched cells -> cells (k, 2) int32 row, column; of segment n from offsets[n] up.
 
-    In the order in which the segment first meets them, ties (within SNAP) by row, then column.
-    is_end (k,) bool, all False when it comes: the segment ends in the cell, on its edge or on its
-    corner. plain: from `count_touched`.
+    They are in the order in which the segment first meets them, ties (within SNAP) by row, then
+    column. is_end (k,) bool, all False before the call, becomes True where the segment ends in the
+    cell, on its edge or on its corner. `plain` comes from `count_touched`.
     """
     pairs = cells.view(np.int64).reshape(cells.shape[0])
     for n in range(segments.shape[0]):
@@ -338,7 +355,7 @@ def fill_touched(
 
 @kernel
 def free_touched(segments: Any, occupied: Any) -> None:
-    """Sets every touched cell of occupied (rows, columns) bool to False."""
+    """Set every touched cell of occupied (rows, columns) bool to False."""
     rows, columns = occupied.shape
     for n in range(segments.shape[0]):
         line = _oriented(
@@ -357,12 +374,12 @@ def free_touched(segments: Any, occupied: Any) -> None:
 
 @kernel
 def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None:
-    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances
-    (n,), both in cells.
+    """Write the first point of each segment on a cell with clearance 0 -> hits (n, 2).
 
-    Without a hit the distance is infinite and the place NaN. `clearance`: (rows, columns) uint8;
-    all cells whose row and column differ from a cell's by less than its clearance must be free, so
-    that the sweep may leap over them.
+    Its distance from the start goes to distances (n,). Both are in cells. Without a hit the
+    distance is infinite and the point NaN. `clearance` is (rows, columns) uint8. All cells whose
+    row and column differ from a cell's by less than its clearance must be free, as the sweep leaps
+    over them.
     """
     rows, columns = clearance.shape
     flat = clearance.reshape(rows * columns)
@@ -374,6 +391,7 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
         line = _oriented(
             segments[n, 0], segments[n, 1], segments[n, 2], segments[n, 3], rows, columns
         )
+
         step_a, step_b = (1, -columns) if line.along_u else (-columns, 1)
         first_slab, last_slab = _slabs(line.a0, line.a1, line.size_a)
         inverse = _inverse(line)
@@ -381,21 +399,28 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
         rises = (line.slope > 0.0) == forward
         slab = first_slab if forward else last_slab
         remaining = last_slab - first_slab
+
         while remaining >= 0:
             index = bottom_left + slab * step_a
             middle = line.base_b + (slab + 0.5 - line.base_a) * line.slope
+
+            # a leap over free cells
             if 0.0 <= middle < line.size_b:
-                # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle
-                # of this slab
+                # touched cells of slab + k lie at most k + 1 cells from the middle of this slab
                 leap = int(flat[index + int(middle) * step_b]) - 1
                 if leap > 0:
                     remaining -= leap
                     slab += leap if forward else -leap
                     continue
+
+            # the cells of this slab
             low, high = _span(line, slab)
             first, last = _cells(low, high, line.size_b)
-            if (first >= line.size_b) if rises else (last < 0):  # beyond the grid for good
+            left_for_good = first >= line.size_b if rises else last < 0
+            if left_for_good:
                 break
+
+            # the nearest occupied cell of this slab
             nearest = np.inf
             nearest_cell = 0
             for cell in range(max(first, 0), min(last, line.size_b - 1) + 1):
@@ -404,6 +429,7 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
                     if progress < nearest:
                         nearest = progress
                         nearest_cell = cell
+
             if nearest < np.inf:
                 a = line.a0 + nearest if forward else line.a0 - nearest
                 a = _clamp(a, slab + 0.0, slab + 1.0)

@@ -14,17 +14,20 @@ from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.parallel import in_chunks
 
 _RAYS_IN_CHUNK = 256
+"""Rays that a thread takes at once."""
+
 _LARGEST_CLEARANCE = 255
+"""Largest number of a uint8."""
 
 
 def segments_between(start_uv: Floats, end_uv: Floats) -> Floats:
-    """(n, 4) u0, v0, u1, v1 of starts and ends that broadcast to (n, 2)."""
+    """Return (n, 4) u0, v0, u1, v1 of starts and ends that broadcast to (n, 2)."""
     starts, ends = np.broadcast_arrays(start_uv, end_uv)
     return np.ascontiguousarray(np.hstack((starts, ends)), np.float64)
 
 
 def segments_along(start_uv: Floats, lengths: Floats, ways: Floats) -> Floats:
-    """(m · n, 4) of m starts (m, 2) with their lengths (m,), in cells, and unit vectors (m, n, 2)."""
+    """Return segments (m · n, 4) of starts (m, 2), lengths (m,) and unit vectors (m, n, 2)."""
     segments = np.empty((*ways.shape[:2], 4))
     segments[..., :2] = start_uv[:, None]
     np.multiply(ways, lengths[:, None, None], out=segments[..., 2:])
@@ -35,10 +38,10 @@ def segments_along(start_uv: Floats, lengths: Floats, ways: Floats) -> Floats:
 def touched_cells(
     segments: Floats, rows: int, columns: int
 ) -> tuple[NDArray[np.int32], Ints, Bools]:
-    """Cells whose closed square meets a segment, corners and edges included.
+    """Return the cells whose closed square meets a segment, corners and edges included.
 
-    Returns (k, 2) row, column; (n + 1,) offsets; (k,) whether the segment ends in the cell, its
-    border included. Those of segment n are those from offsets[n] to offsets[n + 1], in the order in
+    They are (k, 2) row, column; (n + 1,) offsets; (k,) whether the segment ends in the cell, its
+    border included. The cells of segment n lie from offsets[n] to offsets[n + 1], in the order in
     which it first meets them.
     """
     from rfly_terrain.occupancy import ray_kernels
@@ -53,7 +56,8 @@ def touched_cells(
 
     in_chunks(count, len(segments), _RAYS_IN_CHUNK)
     np.cumsum(offsets, out=offsets)
-    # zeros, for is_end: memory that nobody has written to costs nothing, and few cells are ends
+
+    # zeros, as memory that is not written to costs nothing, and few cells are ends
     cells = np.empty((int(offsets[-1]), 2), np.int32)
     is_end = np.zeros(int(offsets[-1]), bool)
 
@@ -68,7 +72,7 @@ def touched_cells(
 
 
 def free_touched(segments: Floats, occupied: Bools) -> None:
-    """Sets every cell that a segment touches to False, in place."""
+    """Set every cell that a segment touches to False, in place."""
     from rfly_terrain.occupancy import ray_kernels
 
     # chunks may write the same cell at once: all write the same value
@@ -80,8 +84,9 @@ def free_touched(segments: Floats, occupied: Bools) -> None:
 
 
 def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-    """((n,) distance in cells, inf for a miss; (n, 2) u, v of the first point on a closed occupied
-    cell, or NaN).
+    """Return distances (n,), cells, inf for a miss, and hits (n, 2), u, v, NaN for a miss.
+
+    A hit is the first point on a closed occupied cell.
     """
     from rfly_terrain.occupancy import ray_kernels
 
@@ -98,15 +103,19 @@ def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, 
 
 
 def end_cells(end_uv: Floats, rows: int, columns: int) -> Any:
-    """Cells whose closed square holds an end -> ((k,) which end, (k,) row, (k,) column): one, two
-    or four an end.
+    """Return the cells whose closed square holds an end: (k,) which end, (k,) row, (k,) column.
+
+    Each end has one, two or four.
     """
     u, v = end_uv.T
     inside = np.flatnonzero((u >= 0) & (u <= columns) & (v >= 0) & (v <= rows))
     u = u[inside]
     v = v[inside]
+
+    # both cells of an end on an edge, along each axis
     columns_at = np.stack((np.ceil(u) - 1, np.floor(u)), axis=1).astype(np.int64)
     above_at = np.stack((np.ceil(v) - 1, np.floor(v)), axis=1).astype(np.int64)
+
     which = np.repeat(inside, 4)
     column = np.repeat(columns_at, 2, axis=1).ravel()
     above = np.tile(above_at, 2).ravel()
@@ -115,8 +124,8 @@ def end_cells(end_uv: Floats, rows: int, columns: int) -> Any:
 
 
 def clearance_of(occupied: Bools) -> NDArray[np.uint8]:
-    """(rows, columns) for each cell how many rows or columns (the larger number) the nearest
-    occupied one is away.
+    """Return each cell's distance to the nearest occupied one, in rows or columns, the larger
+    number.
     """
     import cv2
 
@@ -128,5 +137,5 @@ def clearance_of(occupied: Bools) -> NDArray[np.uint8]:
 
 
 def occupancy_as_clearance(occupied: Bools) -> NDArray[np.uint8]:
-    """The same for no leaps: 0 where occupied, 1 where free; quick to make."""
+    """Return a clearance that allows no leaps: 0 where occupied, 1 where free; quick to make."""
     return np.logical_not(occupied).view(np.uint8)

@@ -1,6 +1,4 @@
-"""Range scans for an occupancy map: checked poses, directions and ranges, and `lidarScan` in
-MATLAB's call forms.
-"""
+"""Range scans for an occupancy map: checked poses and ranges, and MATLAB's `lidarScan`."""
 
 from __future__ import annotations
 
@@ -28,18 +26,18 @@ class Scan(Protocol):
 
 
 class ScanRays(NamedTuple):
-    """The rays of a scan that say something."""
+    """Rays of a scan, without those that have no range."""
 
     lengths: Floats
-    """(n,) m, at most the maximum range"""
+    """Lengths, (n,), m, at most the maximum range."""
     angles: Floats
-    """(n,) rad"""
+    """Angles, (n,), rad."""
     is_hit: Bools
-    """(n,) whether the ray ends at an obstacle"""
+    """True where the ray ends at an obstacle, (n,)."""
 
 
 def pose_of(pose: ArrayLike) -> tuple[Floats, float]:
-    """x, y, θ -> ((1, 2) place, θ)."""
+    """Convert x, y, θ to ((1, 2) place, θ)."""
     array = numbers(pose, "pose")
     if array.size != 3 or array.ndim > 2:
         raise ValueError(f"pose: the shape {array.shape}, expected x, y and an angle")
@@ -48,7 +46,7 @@ def pose_of(pose: ArrayLike) -> tuple[Floats, float]:
 
 
 def poses_of(poses: ArrayLike) -> Floats:
-    """One pose or (m, 3) -> (m, 3)."""
+    """Return one pose or (m, 3) as (m, 3)."""
     array = numbers(poses, "pose")
     if array.ndim not in (1, 2) or array.shape[-1] != 3:
         raise ValueError(f"pose: the shape {array.shape}, expected x, y and an angle, or n-by-3")
@@ -56,13 +54,13 @@ def poses_of(poses: ArrayLike) -> Floats:
 
 
 def directions(theta: Any, angles: Floats) -> Floats:
-    """Unit vectors (…, n, 2) in the directions θ + angle."""
+    """Return the unit vectors (…, n, 2) in the directions θ + angle."""
     turned = theta + angles
     return np.stack((np.cos(turned), np.sin(turned)), axis=-1)
 
 
 def max_range_of(max_range: Any) -> float:
-    """A maximum range, m; infinity means that there is none."""
+    """Return a maximum range, m; infinity means that there is none."""
     array = real_numbers(max_range, "max_range")
     if array.size != 1 or not float(array.reshape(())) > 0:
         raise ValueError(f"max_range: {max_range!r}, expected one number above 0")
@@ -82,15 +80,17 @@ def _readings(ranges: Any, angles: Any) -> tuple[Floats, Floats]:
 
 
 def scan_of(rays: Any, angles: Any, max_range: Any) -> ScanRays:
-    """(ranges, angles, max_range), or (scan, max_range) with the range in either of the last two
-    places.
+    """Return the rays of (ranges, angles, max_range), or of (scan, max_range).
+
+    The range of the second form may stand in either of the last two places.
     """
     if isinstance(rays, Scan):
         if max_range is None:
             angles, max_range = None, angles
         if angles is not None:
             raise ValueError("angles: a scan has its own; expected a scan and max_range")
-        rays, angles = rays.ranges, rays.angles
+        angles = rays.angles
+        rays = rays.ranges
     if angles is None or max_range is None:
         raise ValueError("expected ranges, angles and max_range, or a scan and max_range")
     ranges, turned = _readings(rays, angles)
@@ -130,22 +130,22 @@ class LidarScan:
 
     @property
     def ranges(self) -> Floats:
-        """(n,) m; NaN and infinity among them."""
+        """Ranges, (n,), m, with NaN and infinity."""
         return self._ranges
 
     @property
     def angles(self) -> Floats:
-        """(n,) rad."""
+        """Angles, (n,), rad."""
         return self._angles
 
     @property
     def cartesian(self) -> Floats:
-        """(n, 2) m, x ahead and y left; not finite where the range isn't."""
+        """Points, (n, 2), m, x ahead and y left; not finite where the range is not."""
         return self._cartesian
 
     @property
     def count(self) -> int:
-        """How many readings."""
+        """Number of readings."""
         return int(self._ranges.size)
 
     def __repr__(self) -> str:
@@ -160,8 +160,8 @@ class LidarScan:
         range_limits: ArrayLike = (0.0, np.inf),
         angle_limits: ArrayLike = (-np.inf, np.inf),
     ) -> LidarScan:
-        """The readings with a finite range from the least to the greatest of the limits, both
-        included (m, rad).
+        """Return the readings with a finite range from the least to the greatest of the limits,
+        both included (m, rad).
         """
         keep = np.isfinite(self._ranges)
         for name, values, limits in (
@@ -176,7 +176,7 @@ class LidarScan:
         return LidarScan(self._ranges[keep], self._angles[keep])
 
     def transformed(self, pose: ArrayLike) -> LidarScan:
-        """The same readings about another frame, in which the sensor is at `pose` (x, y, θ).
+        """Return the same readings about another frame, in which the sensor is at `pose` (x, y, θ).
 
         Readings without a finite range keep it and turn by θ.
         """
@@ -193,7 +193,7 @@ class LidarScan:
 
     @in_call_forms
     def plot(self, ax: Any = None, *, maximum_range: float | None = None) -> Any:
-        """Draws the finite readings as points into Matplotlib axes (the current ones); returns the
+        """Draw the finite readings as points into Matplotlib axes (the current ones); returns the
         line artist.
 
         `maximum_range` (m): where the axes end, on all sides.

@@ -27,23 +27,33 @@ from rfly_trajectory.kernels.tables import (
 )
 
 BLOCK = 128
-"""vehicles between the loops of `poses`: what they hand on stays in the first-level cache"""
-ALONG, LEFT, ALONG_RATE, LEFT_RATE, HEADING_X, HEADING_Y, YAW_RATE = range(7)
-"""rows of what `poses` hands on: slopes of the floor along the heading and to its left and their
-rates, the heading
-"""
-QX, QY, QZ, QW, RATE_X, RATE_Y, RATE_Z = range(7, 14)
-"""rows of what it takes back: quaternion and body rates"""
+"""Vehicles between the loops of `poses`; what they hand on fits into the first-level cache."""
+
+# rows of a block: slopes of the floor along the heading and to its left, their rates, the heading
+ALONG = 0
+LEFT = 1
+ALONG_RATE = 2
+LEFT_RATE = 3
+HEADING_X = 4
+HEADING_Y = 5
+YAW_RATE = 6
+# and what follows from them: quaternion and body rates
+QX = 7
+QY = 8
+QZ = 9
+QW = 10
+RATE_X = 11
+RATE_Y = 12
+RATE_Z = 13
 BLOCK_ROWS = 14
+
 TINY = 1e-30
-"""m: terms of a series that no coordinate can feel"""
+"""Terms of a series below this change no coordinate, m."""
 
 
 @kernel
 def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
-    """The largest index in first … end-1 with starts[index] <= value, and `first` where there is
-    none.
-    """
+    """Return the largest index in first … end-1 with starts[index] <= value, or else `first`."""
     low = first
     high = end
     while high - low > 1:
@@ -57,107 +67,127 @@ def last_not_above(starts: Floats, first: int, end: int, value: float) -> int:
 
 @pasted_kernel
 def place_on_path(length: float, closed: bool, s: float) -> float:
-    """The place on a path of that length which arc length s means: round and round where it is
-    closed, else an end.
-    """
-    at = s - math.floor(s / length) * length if closed else s
-    return min(max(at, 0.0), length)
+    """Return the place on a path for arc length s; a closed path goes round and round."""
+    place = s - math.floor(s / length) * length if closed else s
+    return min(max(place, 0.0), length)
 
 
 @kernel
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the
-    paths `path` (k,).
+    """Return x, y, tangent x, tangent y, curvature, curvature rate at arc lengths s (k,), (k, 6).
+
+    `path` (k,) are the paths. Each column is contiguous, as loops over vehicles need it.
     """
-    points = np.empty((6, s.size)).T  # each column contiguous, as the loops over vehicles want it
+    points = np.empty((6, s.size)).T
     for i in range(s.size):
-        at = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
-        piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], at)
-        values = table.values[piece]
-        if table.kind[piece] == ARC:
-            run = at - table.start[piece]
-            c = values[3]
-            d = values[4]
-            if values[2] == 0.0:
-                points[i, 0] = values[0] + run * c
-                points[i, 1] = values[1] + run * d
-                points[i, 2] = c
-                points[i, 3] = d
-            else:
-                half = 0.5 * values[2] * run
-                sine = math.sin(half)
-                cosine = math.cos(half)
-                chord = 2.0 * sine / values[2]
-                points[i, 0] = values[0] + chord * (c * cosine - d * sine)
-                points[i, 1] = values[1] + chord * (d * cosine + c * sine)
-                turn_sine = 2.0 * sine * cosine
-                turn_cosine = 1.0 - 2.0 * sine * sine
-                points[i, 2] = c * turn_cosine - d * turn_sine
-                points[i, 3] = d * turn_cosine + c * turn_sine
-            points[i, 4] = values[2]
-            points[i, 5] = 0.0
-        elif table.kind[piece] == SPIRAL:
-            run = at - values[2]
-            angle = 0.5 * values[3] * run * run
-            x = y = 0.0
-            term = run
-            for n in range(0, SPIRAL_TERMS, 2):
-                x += term / (2 * n + 1)
-                term *= angle / (n + 1)
-                y += term / (2 * n + 3)
-                term *= -angle / (n + 2)
-                if abs(term) < TINY:
-                    break
-            c = values[4]
-            d = values[5]
-            sine = math.sin(angle)
-            cosine = math.cos(angle)
-            points[i, 0] = values[0] + c * x - d * y
-            points[i, 1] = values[1] + d * x + c * y
-            points[i, 2] = c * cosine - d * sine
-            points[i, 3] = d * cosine + c * sine
-            points[i, 4] = values[3] * run
-            points[i, 5] = values[3]
+        place = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
+        piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], place)
+        kind = table.kind[piece]
+        if kind == ARC:
+            write_arc(table.values[piece], place - table.start[piece], points[i])
+        elif kind == SPIRAL:
+            write_spiral(table.values[piece], place - table.values[piece, 2], points[i])
         else:
-            run = at - table.start[piece]
-            x = x1 = x2 = x3 = y = y1 = y2 = y3 = 0.0
-            for n in range(
-                5, -1, -1
-            ):  # Horner's scheme for the polynomials and their derivatives at once
-                x3 = x3 * run + 3.0 * x2
-                x2 = x2 * run + 2.0 * x1
-                x1 = x1 * run + x
-                x = x * run + values[n]
-                y3 = y3 * run + 3.0 * y2
-                y2 = y2 * run + 2.0 * y1
-                y1 = y1 * run + y
-                y = y * run + values[6 + n]
-            per_norm = 1.0 / math.sqrt(x1 * x1 + y1 * y1)
-            square = per_norm * per_norm
-            cube = square * per_norm
-            curvature = (x1 * y2 - y1 * x2) * cube
-            points[i, 0] = x
-            points[i, 1] = y
-            points[i, 2] = x1 * per_norm
-            points[i, 3] = y1 * per_norm
-            points[i, 4] = curvature
-            points[i, 5] = (x1 * y3 - y1 * x3) * cube - 3.0 * curvature * (
-                x1 * x2 + y1 * y2
-            ) * square
+            write_polynomial(table.values[piece], place - table.start[piece], points[i])
     return points
+
+
+@inlined_kernel
+def write_arc(values: Floats, run: float, point: Floats) -> None:
+    """Write the point of an arc or a straight line, `run` metres after its start."""
+    c = values[3]
+    d = values[4]
+    if values[2] == 0.0:
+        point[0] = values[0] + run * c
+        point[1] = values[1] + run * d
+        point[2] = c
+        point[3] = d
+    else:
+        half = 0.5 * values[2] * run
+        sine = math.sin(half)
+        cosine = math.cos(half)
+
+        # along the chord, then turned by the whole angle
+        chord = 2.0 * sine / values[2]
+        point[0] = values[0] + chord * (c * cosine - d * sine)
+        point[1] = values[1] + chord * (d * cosine + c * sine)
+        turn_sine = 2.0 * sine * cosine
+        turn_cosine = 1.0 - 2.0 * sine * sine
+        point[2] = c * turn_cosine - d * turn_sine
+        point[3] = d * turn_cosine + c * turn_sine
+    point[4] = values[2]
+    point[5] = 0.0
+
+
+@inlined_kernel
+def write_spiral(values: Floats, run: float, point: Floats) -> None:
+    """Write the point of a clothoid, `run` metres after its straight end."""
+    # Fresnel's integrals by their power series
+    angle = 0.5 * values[3] * run * run
+    x = 0.0
+    y = 0.0
+    term = run
+    for n in range(0, SPIRAL_TERMS, 2):
+        x += term / (2 * n + 1)
+        term *= angle / (n + 1)
+        y += term / (2 * n + 3)
+        term *= -angle / (n + 2)
+        if abs(term) < TINY:
+            break
+
+    c = values[4]
+    d = values[5]
+    sine = math.sin(angle)
+    cosine = math.cos(angle)
+    point[0] = values[0] + c * x - d * y
+    point[1] = values[1] + d * x + c * y
+    point[2] = c * cosine - d * sine
+    point[3] = d * cosine + c * sine
+    point[4] = values[3] * run
+    point[5] = values[3]
+
+
+@inlined_kernel
+def write_polynomial(values: Floats, run: float, point: Floats) -> None:
+    """Write the point of a polynomial piece at its parameter `run`."""
+    # Horner's scheme for the polynomials and their derivatives at once
+    x = x1 = x2 = x3 = y = y1 = y2 = y3 = 0.0
+    for n in range(5, -1, -1):
+        x3 = x3 * run + 3.0 * x2
+        x2 = x2 * run + 2.0 * x1
+        x1 = x1 * run + x
+        x = x * run + values[n]
+        y3 = y3 * run + 3.0 * y2
+        y2 = y2 * run + 2.0 * y1
+        y1 = y1 * run + y
+        y = y * run + values[6 + n]
+
+    per_norm = 1.0 / math.sqrt(x1 * x1 + y1 * y1)
+    square = per_norm * per_norm
+    cube = square * per_norm
+    curvature = (x1 * y2 - y1 * x2) * cube
+    point[0] = x
+    point[1] = y
+    point[2] = x1 * per_norm
+    point[3] = y1 * per_norm
+    point[4] = curvature
+    bend = 3.0 * curvature * (x1 * x2 + y1 * y2) * square
+    point[5] = (x1 * y3 - y1 * x3) * cube - bend
 
 
 @kernel
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
+    """Return the second derivative of the curvature, (k,), 1/m³, at arc lengths s (k,) of paths."""
     bends = np.zeros(s.size)
     for i in range(s.size):
-        at = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
-        piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], at)
+        place = place_on_path(table.length[path[i]], table.closed[path[i]], s[i])
+        piece = last_not_above(table.start, table.first[path[i]], table.first[path[i] + 1], place)
         if table.kind[piece] == ARC or table.kind[piece] == SPIRAL:
             continue
+
+        # Horner's scheme for the polynomials and their derivatives at once
         values = table.values[piece]
-        run = at - table.start[piece]
+        run = place - table.start[piece]
         x = x1 = x2 = x3 = x4 = y = y1 = y2 = y3 = y4 = 0.0
         for n in range(5, -1, -1):
             x4 = x4 * run + 4.0 * x3
@@ -176,37 +206,38 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
 
 @kernel
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
-    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path`
-    (k,).
-    """
+    """Return z, m, its slope and the slope's rate, 1/m, at arc lengths s (k,) of paths, (k, 3)."""
     rows = np.empty((s.size, 3))
     for i in range(s.size):
         p = path[i]
         length = table.length[p]
-        at = s[i]
+        place = s[i]
         if table.closed[p]:
-            at -= math.floor(at / length) * length
-        inside = min(max(at, 0.0), length)
+            place -= math.floor(place / length) * length
+        inside = min(max(place, 0.0), length)
         piece = last_not_above(table.start, table.first[p], table.first[p + 1], inside)
         run = inside - table.start[piece]
         values = table.values[piece]
+
+        # beyond an end of an open path the slope goes on
         slope = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3])
         rows[i, 0] = (
             values[0]
             + run * (values[1] + run * (values[2] + run * values[3]))
-            + slope * (at - inside)
+            + slope * (place - inside)
         )
         rows[i, 1] = slope
-        rows[i, 2] = 2.0 * values[2] + run * 6.0 * values[3] if inside == at else 0.0
+        rows[i, 2] = 2.0 * values[2] + run * 6.0 * values[3] if inside == place else 0.0
     return rows
 
 
 @kernel
 def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
-    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles
-    (k,) at the times (k,) [s].
+    """Return arc length, m, its rate, m/s, acceleration, m/s², and jerk, m/s³, of vehicles, (k, 4).
+
+    `vehicle` (k,) at `time` (k,), s. Each column is contiguous, as loops over vehicles need it.
     """
-    rows = np.empty((4, time.size)).T  # each column contiguous, as the loops over vehicles want it
+    rows = np.empty((4, time.size)).T
     for i in range(time.size):
         v = vehicle[i]
         first = departures.first[v]
@@ -217,10 +248,13 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
             rows[i, 2] = 0.0
             rows[i, 3] = 0.0
             continue
+
+        # the same instant of the first round
         begin = departures.loop_start[v]
         period = departures.loop_period[v]
         if since > begin and period < math.inf:
             since = begin + np.fmod(since - begin, period)
+
         piece = last_not_above(departures.start, first, departures.first[v + 1], since)
         run = since - departures.start[piece]
         speed = departures.law[piece, 1]
@@ -239,11 +273,10 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
 def poses(
     placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: VehiclePoses
 ) -> None:
-    """Poses of k vehicles -> made; see `attitude.poses`. progress (4, k) and points (6, k) come as
-    rows.
+    """Write the poses of k vehicles -> made; see `attitude.poses`.
 
-    In blocks: what the loops hand on lies in one array, so that the loop in the middle becomes
-    vector instructions.
+    progress (4, k) and points (6, k) come as rows. Vehicles go in blocks through three loops. What
+    these hand on lies in one array, so that the loop in the middle becomes vector instructions.
     """
     block = np.empty((BLOCK_ROWS, BLOCK))
     orientation = made.orientation
@@ -287,9 +320,7 @@ def place_on_ground(
     count: int,
     block: Floats,
 ) -> None:
-    """Position and velocity of `count` vehicles from `start` on -> made, slopes of their floors ->
-    block.
-    """
+    """Write position and velocity of a block of vehicles -> made, slopes of floors -> block."""
     kind, height, absolute = placements
     altitude, gradient, smooth, smooth_rate = ground
     position = made.position
@@ -304,6 +335,8 @@ def place_on_ground(
         yaw_rate = points[4, i] * speed
         lateral = yaw_rate * speed
         lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
+
+        # on the ground below, or at a height of its own
         follows = not absolute[i] or height[i] <= altitude[i]
         position[i, 0] = points[0, i]
         position[i, 1] = points[1, i]
@@ -320,6 +353,8 @@ def place_on_ground(
             position[i, 2] = height[i]
             velocity[i, 2] = 0.0
             along = left = along_rate = left_rate = 0.0
+
+        # aircraft bank into their turns, multirotors lean with their acceleration
         if kind[i] == FIXED_WING:
             climb = 1.0 + along * along
             left = -climb * lateral * per_gravity
@@ -329,6 +364,7 @@ def place_on_ground(
             along_rate = -progress[3, i] * per_gravity
             left = -lateral * per_gravity
             left_rate = -lateral_rate * per_gravity
+
         block[ALONG, n] = along
         block[LEFT, n] = left
         block[ALONG_RATE, n] = along_rate
@@ -342,10 +378,10 @@ def place_on_ground(
 def attitude_of_floor(
     floor: tuple[float, float, float, float], tx: float, ty: float, yaw_rate: float
 ) -> tuple[float, float, float, float, float, float, float]:
-    """Quaternion xyzw and body rates of a floor, given as slopes along the heading and to its left
-    and their rates.
+    """Return quaternion xyzw and body rates on a floor with slopes along and left of the heading.
 
-    No angle is computed: sines and cosines of the half angles follow from square roots.
+    `floor` are the two slopes and their rates. No angle is computed: sines and cosines of the half
+    angles follow from square roots.
     """
     along, left, along_rate, left_rate = floor
     a = math.sqrt(1.0 + along * along)
@@ -359,7 +395,9 @@ def attitude_of_floor(
     sin_roll = left * per_b
     pitch_rate = -along_rate * per_a * per_a
     roll_rate = (left_rate * a - left * a_rate) * per_b * per_b
-    more = math.sqrt(0.5 + 0.5 * abs(tx))  # of cosine and sine of half the heading the larger
+
+    # half angles; `more` is the larger of cosine and sine of half the heading
+    more = math.sqrt(0.5 + 0.5 * abs(tx))
     cp = math.sqrt(0.5 + 0.5 * cos_pitch)
     cr = math.sqrt(0.5 + 0.5 * cos_roll)
     per_all = 0.5 / (more * cp * cr)
@@ -379,23 +417,28 @@ def attitude_of_floor(
     )
 
 
+@inlined_kernel
+def wheel_offset(wheel: int, wheelbase: float, track: float) -> tuple[float, float]:
+    """Return how far ahead and left of the origin a wheel of the vehicle is, body axes."""
+    fore = 0.5 * wheelbase if wheel < 2 else -0.5 * wheelbase
+    side = 0.5 * track if wheel % 2 == 0 else -0.5 * track
+    return fore, side
+
+
 @kernel
 def wheel_arm(
     wheel: int, wheelbase: float, track: float, q: float, p: float
 ) -> tuple[float, float]:
-    """How far ahead and left of the origin a wheel is, seen from above."""
+    """Return how far ahead and left of the origin a wheel is, seen from above."""
     a = math.sqrt(1.0 + q * q)
     b = math.sqrt(a * a + p * p)
-    fore = 0.5 * wheelbase if wheel < 2 else -0.5 * wheelbase
-    side = 0.5 * track if wheel % 2 == 0 else -0.5 * track
+    fore, side = wheel_offset(wheel, wheelbase, track)
     return fore / a - side * p * q / (a * b), side * a / b
 
 
 @kernel
 def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See
-    `wheels`.
-    """
+    """Return x and y of the wheels, (k, 4): front left, front right, rear left, rear right."""
     wheelbase, track = wheels
     x = np.empty((q.size, 4))
     y = np.empty((q.size, 4))
@@ -411,7 +454,7 @@ def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tu
 
 @kernel
 def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
-    """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    """Return α, β, q and p, (k, 4), of the least-squares plane through heights h (k, 4)."""
     wheelbase, track = wheels
     plane = np.empty((wheelbase.size, 4))
     for i in range(wheelbase.size):
@@ -431,8 +474,9 @@ def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
 def wheel_contact(
     wheels: WheelBases, ground: WheelGround, points: Floats, speed: Floats, plane: Floats
 ) -> Floats:
-    """(k, 7) altitude, q, p, climb rate, rates of q and p, gap; plane (k, 4) as `wheel_plane` gives
-    it.
+    """Return altitude, q, p, climb rate, rates of q and p, and gap, (k, 7).
+
+    `plane` (k, 4) comes from `wheel_plane`.
     """
     wheelbase, track = wheels
     h, under, middle, gradient = ground
@@ -444,16 +488,16 @@ def wheel_contact(
         beta = plane[i, 1]
         q = plane[i, 2]
         p = plane[i, 3]
-        half_base = 0.5 * wheelbase[i]
-        half_track = 0.5 * track[i]
+
+        # the plane raised until no wheel is below the ground
         lowest = 0
         for wheel in range(4):
-            fore = half_base if wheel < 2 else -half_base
-            side = half_track if wheel % 2 == 0 else -half_track
+            fore, side = wheel_offset(wheel, wheelbase[i], track[i])
             needed[wheel] = h[i, wheel] - alpha * fore - beta * side
             if needed[wheel] > needed[lowest]:
                 lowest = wheel
         altitude = max(needed[lowest], middle[i])
+
         tx = points[i, 2]
         ty = points[i, 3]
         yaw_rate = points[i, 4] * speed[i]
@@ -462,14 +506,15 @@ def wheel_contact(
         u = p / b
         root = math.sqrt(1.0 - u * u)
         q_rate = p_rate = alpha_rate = beta_rate = 0.0
-        for _ in range(2):  # how the wheels move depends on how the body turns
+
+        # the motion of the wheels depends on the rates that follow from it: twice is enough
+        for _ in range(2):
             a_rate = q * q_rate / a
             b_rate = (a * a_rate + p * p_rate) / b
             left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
             left_y_rate = a_rate / b - a * b_rate / (b * b)
             for wheel in range(4):
-                fore = half_base if wheel < 2 else -half_base
-                side = half_track if wheel % 2 == 0 else -half_track
+                fore, side = wheel_offset(wheel, wheelbase[i], track[i])
                 ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
                 ahead_rate = (
                     speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
@@ -484,12 +529,13 @@ def wheel_contact(
             a_rate = q * q_rate / a
             u_rate = beta_rate * a + u / a * a_rate
             p_rate = a_rate * u / root + a * u_rate / (root * root * root)
+
         if middle[i] > needed[lowest]:
             climb = speed[i] * (gradient[i, 0] * tx + gradient[i, 1] * ty)
         else:
-            fore = half_base if lowest < 2 else -half_base
-            side = half_track if lowest % 2 == 0 else -half_track
+            fore, side = wheel_offset(lowest, wheelbase[i], track[i])
             climb = h_rate[lowest] - alpha_rate * fore - beta_rate * side
+
         rows[i, 0] = altitude
         rows[i, 1] = q
         rows[i, 2] = p

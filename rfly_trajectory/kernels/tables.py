@@ -9,132 +9,141 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 
+# kinds of pieces
 ARC = 0
 SPIRAL = 1
 POLYNOMIAL = 2
+
 SPIRAL_TERMS = 30
-"""of the power series: exact to rounding for spirals that turn by up to π"""
+"""Terms of the power series: exact to rounding for spirals that turn by up to π."""
+
 PIECE_VALUES = 12
-"""numbers of a piece. ARC: x, y of its start, curvature, cosine and sine of the heading there.
-SPIRAL: x, y of its straight end, s there, sharpness (rate of curvature), cosine and sine of the
-heading there. POLYNOMIAL: six coefficients of x and six of y, lowest power first
+"""Numbers of a piece.
+
+ARC: x, y of its start, curvature, cosine and sine of the heading there. SPIRAL: x, y of its
+straight end, s there, sharpness (rate of curvature), cosine and sine of the heading there.
+POLYNOMIAL: six coefficients of x and six of y, lowest power first.
 """
 
 
 class PathTable(NamedTuple):
-    """Pieces of n paths, one path after the other. Plain arrays: what the kernels read."""
+    """Pieces of n paths, one path after the other, as plain arrays for kernels."""
 
     first: Ints
-    """(n + 1,) index of a path's first piece; the last one is the number of pieces"""
+    """Index of each path's first piece, (n + 1,); the last one is the number of pieces."""
     start: Floats
-    """(p,) arc length from the path's start at which a piece begins, m"""
+    """Arc length from the path's start at which a piece begins, (p,), m."""
     kind: NDArray[np.uint8]
-    """(p,) ARC, SPIRAL or POLYNOMIAL"""
+    """ARC, SPIRAL or POLYNOMIAL, (p,)."""
     values: Floats
-    """(p, 12) see PIECE_VALUES"""
+    """Numbers of each piece, (p, PIECE_VALUES)."""
     length: Floats
-    """(n,) m"""
+    """Length of each path, (n,), m."""
     closed: Bools
-    """(n,) the end is the start: arc length counts round and round"""
+    """True where the end is the start and arc length counts round and round, (n,)."""
 
 
 class AltitudeTable(NamedTuple):
-    """Profiles of n paths, one after the other; a path without one has no pieces. Plain arrays for
-    the kernels.
+    """Altitude profiles of n paths, one after the other, as plain arrays for kernels.
+
+    A path without a profile has no pieces.
     """
 
     first: Ints
-    """(n + 1,) index of a path's first piece"""
+    """Index of each path's first piece, (n + 1,)."""
     start: Floats
-    """(p,) m"""
+    """Arc length at which a piece begins, (p,), m."""
     values: Floats
-    """(p, 4) see AltitudeProfile"""
+    """Coefficients of each piece, (p, 4), see AltitudeProfile."""
     length: Floats
-    """(n,) of the paths, m"""
+    """Length of each path, (n,), m."""
     closed: Bools
-    """(n,)"""
+    """True for closed paths, (n,)."""
 
 
 class Departures(NamedTuple):
-    """The motion of n vehicles, one after the other. Plain arrays: what the kernels read."""
+    """Motion of n vehicles, one after the other, as plain arrays for kernels."""
 
     first: Ints
-    """(n + 1,) index of a vehicle's first piece"""
+    """Index of each vehicle's first piece, (n + 1,)."""
     start: Floats
-    """(p,) time since the vehicle's departure at which a piece begins, s"""
+    """Time since the vehicle's departure at which a piece begins, (p,), s."""
     law: Floats
-    """(p, 4) arc length [m], speed [m/s] and acceleration [m/s²] at the piece's start, and its jerk
-    [m/s³]; speed < 0 drives backwards
+    """Arc length, m, speed, m/s, and acceleration, m/s², at the piece's start, and its jerk, m/s³.
+
+    (p, 4); a speed below 0 drives backwards.
     """
     delay: Floats
-    """(n,) departure, s"""
+    """Time of departure, (n,), s."""
     loop_start: Floats
-    """(n,) time since departure from which the motion repeats, s"""
+    """Time since departure at which the repeated part begins, (n,), s."""
     loop_period: Floats
-    """(n,) s; inf: it does not repeat"""
+    """Period of the repeated part, (n,), s; inf: none."""
 
 
 class Placements(NamedTuple):
-    """What k vehicles are and how high they go."""
+    """Kinds and heights of k vehicles."""
 
     kind: NDArray[np.uint8]
-    """(k,) GROUND, MULTIROTOR or FIXED_WING"""
+    """GROUND, MULTIROTOR or FIXED_WING, (k,)."""
     height: Floats
-    """(k,) above the ground, or z where absolute, m"""
+    """Height above the ground, or z where absolute, (k,), m."""
     absolute: Bools
-    """(k,)"""
+    """True where the height is z, (k,)."""
 
 
 class GroundRows(NamedTuple):
-    """The ground under k points, components as rows."""
+    """Ground under k points, components as rows."""
 
     altitude: Floats
-    """(k,) z up, m"""
+    """Height, (k,), m, z up."""
     gradient: Floats
-    """(2, k) dz/dx, dz/dy of the exact ground"""
+    """dz/dx and dz/dy of the exact ground, (2, k)."""
     smooth: Floats
-    """(2, k) the smooth gradient"""
+    """Smooth gradient, (2, k)."""
     smooth_rate: Floats
-    """(2, k) its derivative by time along the vehicle's motion, 1/s"""
+    """Its derivative by time along the vehicle's motion, (2, k), 1/s."""
 
 
 class VehiclePoses(NamedTuple):
-    """k vehicles at an instant each; ENU, SI."""
+    """Poses of k vehicles at an instant each; ENU, SI."""
 
     position: Floats
-    """(k, 3) never below the ground"""
+    """Positions, (k, 3), m, never below the ground."""
     orientation: Floats
-    """(k, 4) xyzw, base_link (FLU) -> map"""
+    """Quaternions xyzw, base_link (FLU) -> map, (k, 4)."""
     velocity: Floats
-    """(k, 3) m/s, axes of map"""
+    """Velocities, axes of map, (k, 3), m/s."""
     angular_velocity: Floats
-    """(k, 3) rad/s, axes of base_link (FLU)"""
+    """Angular velocities, axes of base_link (FLU), (k, 3), rad/s."""
 
 
 class WheelBases(NamedTuple):
-    """Where the wheels of k vehicles are."""
+    """Places of the wheels of k vehicles."""
 
     wheelbase: Floats
-    """(k,) m"""
+    """Distance of the axles, (k,), m."""
     track: Floats
-    """(k,) m"""
+    """Distance of left and right wheels, (k,), m."""
 
 
 class WheelGround(NamedTuple):
-    """The ground under k vehicles on wheels."""
+    """Ground under k vehicles on wheels."""
 
     altitude: Floats
-    """(k, 4) at the wheels, m"""
+    """Height at the wheels, (k, 4), m."""
     gradient: Floats
-    """(k, 4, 2) at the wheels"""
+    """Gradient at the wheels, (k, 4, 2)."""
     middle: Floats
-    """(k,) what the wheels' plane at the origin is not to be below, m"""
+    """Least height of the wheels' plane at the origin, (k,), m."""
     middle_gradient: Floats
-    """(k, 2) at the origin"""
+    """Gradient at the origin, (k, 2)."""
 
 
+# kinds of vehicles
 GROUND = 0
 MULTIROTOR = 1
 FIXED_WING = 2
+
 STEEPEST = 0.99
-"""sine of the steepest slope of a vehicle on wheels: a plane that stands upright has none"""
+"""Sine of the steepest slope of a vehicle on wheels; an upright plane has no slope."""

@@ -37,8 +37,8 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
 def overlaps(
     low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any
 ) -> int:
-    """Return how many boxes overlap, as `kernels.overlaps`: sorted along x, each box with those that
-    begin before it ends.
+    """Return how many boxes overlap, as `kernels.overlaps`: sorted along x, each box with those
+    that begin before it ends.
     """
     n = len(low)
     order = np.argsort(low[:, 0], kind="stable")

@@ -27,9 +27,7 @@ from rfly_trajectory.kernels.tables import (
 
 
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k, 6) x, y, tangent x, tangent y, curvature, curvature rate at arc length s (k,) of the
-    paths `path` (k,).
-    """
+    """Return x, y, tangent x and y, curvature, curvature rate at arc lengths s (k,), (k, 6)."""
     _, at, piece = _on_path(table, path, s)
     kind = table.kind[piece]
     values = table.values[piece]
@@ -141,7 +139,7 @@ def _derivatives(values: Floats, run: Floats, highest: int) -> list[Floats]:
 
 
 def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """(k,) second derivative of the curvature, 1/m³, at arc length s (k,) of the paths `path` (k,)."""
+    """Return the second derivative of the curvature, (k,), 1/m³, at arc lengths s (k,) of paths."""
     _, at, piece = _on_path(table, path, s)
     _, p1, p2, p3, p4 = _derivatives(table.values[piece], at - table.start[piece], 4)
     bends = p2[:, 0] * p3[:, 1] - p2[:, 1] * p3[:, 0] + p1[:, 0] * p4[:, 1] - p1[:, 1] * p4[:, 0]
@@ -274,7 +272,7 @@ def _wheel_arms(wheels: WheelBases, q: Floats, p: Floats) -> tuple[Floats, Float
 
 
 def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
-    """(k, 4) α, β, q and p of the least-squares plane through the heights h (k, 4) at the wheels."""
+    """Return α, β, q and p, (k, 4), of the least-squares plane through heights h (k, 4)."""
     alpha = np.clip((h @ _FORE) / (2.0 * wheels.wheelbase), -STEEPEST, STEEPEST)
     a = 1.0 / np.sqrt(1.0 - alpha * alpha)
     u = np.clip(a * (h @ _LEFT) / (2.0 * wheels.track), -STEEPEST, STEEPEST)

@@ -89,7 +89,7 @@ def _expand(first: Array, last: Array) -> tuple[Array, Array]:
 
 
 def _touched(lines: _Oriented) -> tuple[Array, _Oriented, Array, Array]:
-    """(segment, its line, slab, cell) of every touched cell of the grid, by segments, slabs rising."""
+    """Return (segment, line, slab, cell) of every touched cell, by segments, slabs rising."""
     segment, slab = _expand(lines.first_slab, lines.last_slab)
     of_slab = lines.take(segment)
     first, last = of_slab.cells(slab)

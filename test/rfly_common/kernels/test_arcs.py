@@ -1,4 +1,4 @@
-"""Arc tangent and sine of `arcs` beside those of the mathematics library, and how far off they are."""
+"""Arc tangent and sine of `arcs` against those of the mathematics library."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The cache of compiled kernels: never old code, one for all checkouts, and it does without a
-folder.
-"""
+"""Cache of compiled kernels: never old code, one for all checkouts, damaged files, no folder."""
 
 from __future__ import annotations
 
@@ -49,9 +47,12 @@ class Checkout:
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder / "rfly_example"
         self._environment = {
-            **os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": "",
+            **os.environ,
+            "PYTHONPATH": str(folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_CACHE_DIR": "",
             **dict.fromkeys(("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"), str(cache)),
-        }  # fmt: skip
+        }
         shutil.copytree(
             PACKAGES / "rfly_common",
             folder / "rfly_common",
@@ -176,8 +177,12 @@ def in_suite(file):
 
 def test_source_files_hold_all_that_kernels_refer_to():
     """Whatever a kernel of the suite calls comes from a file that its stamp covers."""
-    modules = ("rfly_amphibious.dynamics.stepping", "rfly_amphibious.estimation.filter_kernels",
-               "rfly_collision.narrow_phase.terrain_contact", "rfly_terrain.planning.search_kernels")  # fmt: skip
+    modules = (
+        "rfly_amphibious.dynamics.stepping",
+        "rfly_amphibious.estimation.filter_kernels",
+        "rfly_collision.narrow_phase.terrain_contact",
+        "rfly_terrain.planning.search_kernels",
+    )
     for name in modules:
         module = importlib.import_module(name)
         covered = {

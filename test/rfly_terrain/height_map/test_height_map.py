@@ -220,7 +220,7 @@ def test_a_cell_stays_between_its_corners(heights, i, j, a, b):
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (5, 2), (3, 4)])
 def test_borders(shape):
-    """Corners, edges, the last cell, one step and one bit outside: each axis is clamped on its own."""
+    """Corners, edges, the last cell, one step and one bit outside: each axis clamps on its own."""
     heights = np.random.default_rng(5).normal(0, 100, shape).astype(np.float32)
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
     last_x = float(shape[0] - 1)

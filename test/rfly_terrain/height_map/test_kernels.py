@@ -132,7 +132,7 @@ def test_the_python_source_gives_the_same(rows, columns):
     rates = kernels.gradient_rates
     assert_same([rates, as_python(rates, bilinear)], terrain, [x, y, *velocity], (), [(2,)])
     assert_surfaces_are_those_one_by_one(
-        [as_python(kernels.surfaces, bilinear)], terrain, x, y, *velocity
+        [as_python(kernels.surfaces, bilinear, kernels)], terrain, x, y, *velocity
     )
 
 
@@ -231,7 +231,7 @@ def copy_packages(folder: Path) -> Path:
 
 
 def test_where_no_cache_can_be_written(tmp_path):
-    """A read-only install of a user without a home: kernels are compiled in the process and answer."""
+    """A read-only install of a user without a home compiles kernels in the process."""
     packages = copy_packages(tmp_path / "install")
     not_a_folder = tmp_path / "file"
     not_a_folder.write_text("")
@@ -243,7 +243,7 @@ def test_where_no_cache_can_be_written(tmp_path):
 
 
 def test_warm_up_leaves_nothing_to_compile():
-    """After warm_up() no query compiles another signature, whatever the caller's arrays look like."""
+    """After warm_up() no query compiles another signature, whatever the caller's arrays are."""
     from rfly_terrain.warm_up import warm_up
 
     warm_up()

@@ -244,7 +244,8 @@ def test_random_scenes_have_no_missed_and_no_invented_hit():
         touching += int((dip[differs] < 1e-9).sum())
         wrong = np.flatnonzero(differs & ~(dip < 1e-9))
         assert wrong.size == 0, (
-            f"scene {seed}, ray {wrong[0]}: {ranges[wrong[0]]!r}, sampling {expected[wrong[0]]!r}, dip {dip[wrong[0]]}"
+            f"scene {seed}, ray {wrong[0]}: {ranges[wrong[0]]!r}, "
+            f"sampling {expected[wrong[0]]!r}, dip {dip[wrong[0]]}"
         )
     assert 0.3 < hits / rays < 0.9  # the scenes hold both
     assert touching < rays / 1_000

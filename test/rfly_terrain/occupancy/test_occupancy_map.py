@@ -1,4 +1,4 @@
-"""BinaryOccupancyMap beside slow, obvious implementations: a cell at a time, in rational numbers."""
+"""BinaryOccupancyMap against slow, obvious implementations: cell by cell, in rational numbers."""
 
 from __future__ import annotations
 
@@ -317,7 +317,8 @@ def test_read_only_properties():
 def test_the_names_of_matlab():
     """Each does what its snake_case twin does, and there is one for every documented name."""
     methods = (
-        "checkOccupancy copy getOccupancy grid2local grid2world inflate insertRay local2grid local2world move "
+        "checkOccupancy copy getOccupancy grid2local grid2world inflate insertRay "
+        "local2grid local2world move "
         "occupancyMatrix raycast rayIntersection setOccupancy show syncWith world2grid world2local"
     )
     for name in methods.split():

@@ -25,7 +25,7 @@ def test_bytes_by_hand():
 
 
 def test_children_count_x_then_y_then_z():
-    """Second child east, third north, fifth up: eighths of the whole cube of 65536 voxels of 1 m."""
+    """Second child east, third north, fifth up: eighths of the cube of 65536 voxels of 1 m."""
     leaves = read_octree(bytes((0b00101000, 0b00000010)), 1.0)
     assert leaves.low.tolist() == [[0, -32768, -32768], [-32768, 0, -32768], [-32768, -32768, 0]]
     assert leaves.side.tolist() == [32768.0] * 3

@@ -151,7 +151,7 @@ def test_first_point_on_an_occupied_cell(
 
 
 def example(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """A map of scattered blocks, and rays on and beside it, some along grid lines and to corners."""
+    """A map of scattered blocks, and rays on and near it, some along grid lines and to corners."""
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(1, 120, 2)
     matrix = np.zeros((rows, columns), bool)
