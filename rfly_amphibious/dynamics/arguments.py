@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rfly_common.arrays import Bools, Floats, Ints
 
@@ -11,16 +11,16 @@ SEMI_IMPLICIT_EULER = 1
 
 
 class Inputs(NamedTuple):
-    """What acts on one vehicle from outside."""
+    """Commands and wind that act on one vehicle; for many rows, arrays of public rows."""
 
-    command: Floats
-    """(controls,) as in `state_layout`"""
+    controls: Any
+    """Record of the controls; (n, controls) as in `state_layout`."""
     torques: bool
-    """whether rotors are commanded by torque, not by speed"""
-    brake_acting: Floats
-    """(wheels,) N m, signed"""
-    wind: Floats
-    """(3,) m/s, world"""
+    """True if rotors are commanded by torque, not by speed."""
+    brake_acting: Any
+    """Torques of the brakes, (wheels,) or (n, wheels), N m, signed."""
+    wind: Any
+    """Wind, a vector or (n, 3), m/s, world."""
 
 
 class Vehicles(NamedTuple):

@@ -25,11 +25,11 @@ from rfly_amphibious.dynamics.arguments import (
 )
 from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.obstacle_contacts import lower_to_roofs
-from rfly_amphibious.dynamics.obstacles import Obstacles, obstacles_of, with_moving
+from rfly_amphibious.dynamics.obstacles import Obstacles, no_obstacles, obstacles_of, with_moving
 from rfly_amphibious.dynamics.wind import GUST_PERIOD, Wind, gust_times
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
+from rfly_amphibious.vehicle.vehicle_record import hull_ellipsoids, kernel_records, vehicle_record
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, DynamicsError
@@ -92,35 +92,36 @@ class Controls:
         """(vehicles, controls) in the order of `state_layout`."""
         rotors = params.rotors
         wheels = len(params.wheels)
+        columns = at.control_columns(rotors, wheels)
         rows = np.empty((vehicles, at.controls_size(rotors, wheels)))
         rotor = self.rotor_torque if self.rotor_torque is not None else self.rotor_speed
         parts = (
             (
                 "drive_torque",
                 self.drive_torque,
-                at.wheel_commands(at.DRIVE_COMMAND, wheels, rotors),
+                columns["drive_torque"],
             ),
             (
                 "brake_torque",
                 self.brake_torque,
-                at.wheel_commands(at.BRAKE_COMMAND, wheels, rotors),
+                columns["brake_torque"],
             ),
             (
                 "rotor_torque" if self.torques else "rotor_speed",
                 0.0 if rotor is None else rotor,
-                at.rotor_commands(rotors),
+                columns["rotor"],
             ),
             ("steering", self.steering, at.STEERING_COMMAND),
         )
         try:
-            for _, value, columns in parts:
-                rows[:, columns] = value
+            for _, value, own in parts:
+                rows[:, own] = value
             if np.isfinite(rows).all():
                 return rows
         except ValueError:
             pass  # told below, by name
-        for name, value, columns in parts:
-            rows[:, columns] = _broadcast(name, value, rows[:, columns].shape)
+        for name, value, own in parts:
+            rows[:, own] = _broadcast(name, value, rows[:, own].shape)
         return rows
 
 
@@ -140,9 +141,9 @@ class _Columns:
 class _OfWheels:
     """(…, wheels) of an object's `numbers`, whose size tells how many wheels there are."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, name: str) -> None:
         self._columns = {
-            at.reported(wheels): at.wheel_outputs(first, wheels) for wheels in WHEEL_COUNTS
+            at.reported(wheels): at.output_columns(wheels)[name] for wheels in WHEEL_COUNTS
         }
 
     def __get__(self, holder: Any, _owner: Any = None) -> Floats:
@@ -190,7 +191,7 @@ class ModelState:
     def brake_torque_acting(self) -> Floats:
         """(…, wheels) signed brake torques of the last step, N m."""
         wheels = self.memory.shape[-1] - at.MEMORY + at.OUTER_WHEELS
-        return self.memory[..., at.wheel_memory(wheels)]
+        return self.memory[..., at.memory_columns(wheels)["brake_acting"]]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """To an .npz file, bit by bit."""
@@ -229,15 +230,15 @@ class Outputs:
 
     specific_force = _Columns("numbers", at.SPECIFIC_FORCE, 3)
     """(…, 3) m/s², body, of the sprung centre of mass: what an accelerometer there reads."""
-    wheel_load = _OfWheels(at.WHEEL_LOAD)
+    wheel_load = _OfWheels("wheel_load")
     """(…, wheels) N."""
-    tyre_force_x = _OfWheels(at.TYRE_FORCE_X)
+    tyre_force_x = _OfWheels("tyre_force_x")
     """(…, wheels) N, forward."""
-    tyre_force_y = _OfWheels(at.TYRE_FORCE_Y)
+    tyre_force_y = _OfWheels("tyre_force_y")
     """(…, wheels) N, to the left."""
-    strut_force = _OfWheels(at.STRUT_FORCE)
+    strut_force = _OfWheels("strut_force")
     """(…, wheels) N; positive pushes the body up."""
-    tyre_compression = _OfWheels(at.TYRE_COMPRESSION)
+    tyre_compression = _OfWheels("tyre_compression")
     """(…, wheels) m; 0 without contact."""
 
     @property
@@ -315,6 +316,7 @@ class AmphibiousModel:
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
         self._reach = params.reach
+        self._hull = hull_ellipsoids(params)
         self._memory = at.memory_size(len(params.wheels))
         self._outputs = at.reported(len(params.wheels))
         self.clock_ahead = 0.0
@@ -327,10 +329,10 @@ class AmphibiousModel:
 
     def set_solids(self, solids: Solids | None, moving: MovingSolids | None = None) -> None:
         """Other things stand on the ground, or move on it, from the next step on."""
-        self._obstacles = obstacles_of(solids, self._reach)
+        self._obstacles = obstacles_of(solids, self._reach, self._hull)
         self._moving = moving
-        if moving is not None:
-            self._obstacles = with_moving(self._obstacles, ())
+        if moving is not None and self._obstacles is None:
+            self._obstacles = no_obstacles(self._hull)
 
     def obstacles_at(self, time: float, x: Floats, span: float) -> Obstacles | None:
         """What a vehicle in the state x at a time (s) may touch within the next `span` s, by which
@@ -349,7 +351,9 @@ class AmphibiousModel:
         )
         if self.others is not None:
             near += self.others(place, reach, more, time)
-        return with_moving(self._obstacles, near) if near else self._obstacles
+        if not near:
+            return self._obstacles
+        return with_moving(self._obstacles or no_obstacles(self._hull), near)
 
     def height_above_ground(self, points: Floats) -> Floats:
         """(n,) m from points (n, 3) straight down to the ground, or to what stands on it."""
@@ -461,7 +465,7 @@ class AmphibiousModel:
         state[0:3] = np.array((x, y, height)) + p.origin_height * normal
         state[3:6] = speed * forward
         state[at.QUATERNION_XYZW] = Rotation.from_matrix(rotation).as_quat()
-        state[at.wheel_states(at.WHEEL_SPEED, len(p.wheels), p.rotors)] = speed / p.rolling_radius
+        state[at.state_columns(p.rotors, len(p.wheels))["wheel_speed"]] = speed / p.rolling_radius
         return ModelState(state, np.zeros(self._memory))
 
     def flying(
@@ -475,7 +479,7 @@ class AmphibiousModel:
         state[0:3] = position
         state[3:6] = velocity
         state[at.QUATERNION_XYZW] = euler_to_quat((0.0, 0.0, yaw))
-        state[at.wheel_states(at.STRUT, len(p.wheels), p.rotors)] = p.hanging_strut
+        state[at.state_columns(p.rotors, len(p.wheels))["strut"]] = p.hanging_strut
         state[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
         return ModelState(state, np.zeros(self._memory))
 

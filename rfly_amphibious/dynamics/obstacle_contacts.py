@@ -14,12 +14,23 @@ from typing import Any, NamedTuple
 from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
-from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
-from rfly_amphibious.dynamics.wheels import first_rotor, wheel_count
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, wheel_axle
+from rfly_amphibious.dynamics.wheels import first_rotor
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
-from rfly_common.kernels.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    dot,
+    rotated,
+    rotated_back,
+    row,
+    scaled,
+    set_row,
+    subtract,
+    vector,
+)
 
 TYRE_FLATNESS = 0.09
 """of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6"""
@@ -114,7 +125,7 @@ def to_contact(length: float, normal: Vector, axis: Vector, flatness: float) -> 
 @inlined_kernel
 def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
     """Whether a vehicle may be near any part within a step of dt seconds."""
-    place = (x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2])
+    place = vector(x.position)
     i = (place[0] - obstacles.origin_x) / obstacles.cell
     j = (place[1] - obstacles.origin_y) / obstacles.cell
     if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
@@ -122,48 +133,43 @@ def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
         for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
             if is_near(place, p.reach + STEP_MARGIN, obstacles.parts, obstacles.lists[m]):
                 return True
-    vx = x[at.VELOCITY]
-    vy = x[at.VELOCITY + 1]
-    vz = x[at.VELOCITY + 2]
-    return (
-        obstacles.velocity.shape[0] > 0
-        or not 2.0 * dt * math.sqrt(vx * vx + vy * vy + vz * vz) < STEP_MARGIN
-    )
+    if obstacles.velocity.shape[0] > 0:
+        return True
+    velocity = vector(x.velocity)
+    return not 2.0 * dt * math.sqrt(dot(velocity, velocity)) < STEP_MARGIN
 
 
 @inlined_kernel
-def no_contacts(p: Any, scratch: Any) -> None:
-    """Nothing is touched -> scratch."""
-    scratch.hull_contacts = 0
-    for i in range(wheel_count(p)):
-        scratch.part_distance[i] = math.inf
-        scratch.part_below[i] = math.inf
-        scratch.side_compression[i] = 0.0
-        set_row(scratch.contact_velocity, i, (0.0, 0.0, 0.0))
+def no_contacts(p: Any, solids: Any) -> Any:
+    """Fill and return `solids`: nothing is touched."""
+    solids.hull_contacts = 0.0
+    for i in range(p.wheels):
+        solids.distance[i] = math.inf
+        solids.hub_height[i] = math.inf
+        solids.side_compression[i] = 0.0
     for j in range(p.rotors):
-        scratch.rotor_touches[j] = 0.0
+        solids.rotor_touches[j] = 0.0
+    return solids
 
 
 @inner_kernel
 def obstacle_contacts(
-    x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratch: Any
+    x: Any, motion: BodyMotion, p: Any, obstacles: Any, since: float, points: Any, solids: Any
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of all parts on hull and sides of wheels, N and N m, body axes. Eq. 6.8,
-    6.10.
+    """Return (force, moment) of all parts on hull and sides of wheels, N and N m, body axes.
 
-    What wheels and rotors touch -> scratch: the part that each wheel may roll on, and which rotors
-    are struck; the height of each rotor's hub is that above a part, where one lies between it and
-    the ground.
+    Add to `solids`, which is empty, what wheels and rotors touch: the part that each wheel may roll
+    on, and which rotors are struck. Lower the heights of rotor hubs, and the clearance, in `points`
+    where a part lies between them and the ground. Eq. 6.8, 6.10.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
-    no_contacts(p, scratch)
-    px = x[at.POSITION]
-    py = x[at.POSITION + 1]
-    pz = x[at.POSITION + 2]
+    position = vector(x.position)
+
+    # parts of the cell, then those that move
     begin = end = 0
-    i = (px - obstacles.origin_x) / obstacles.cell
-    j = (py - obstacles.origin_y) / obstacles.cell
+    i = (position[0] - obstacles.origin_x) / obstacles.cell
+    j = (position[1] - obstacles.origin_y) / obstacles.cell
     if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
         cell = int(i) * obstacles.columns + int(j)
         begin = obstacles.lists[cell]
@@ -175,17 +181,20 @@ def obstacle_contacts(
         else:
             k = obstacles.standing + m - end
             velocity = row(obstacles.velocity, m - end)
-        place = add((px, py, pz), scaled(-scratch.since, velocity))
+
+        # seen from the part
+        place = subtract(position, scaled(since, velocity))
         if is_near(place, p.reach, obstacles.parts, k):
             carried = rotated_back(motion.rotation, velocity)
-            set_row(scratch.carried, 0, carried)
+            relative = seen_from(carried, motion)
             pressed, turned = part_contact(
-                x, place, seen_from(carried, motion), p, obstacles.parts, k, scratch
+                x, place, carried, relative, p, obstacles, k, points, solids
             )
             force = add(force, pressed)
             moment = add(moment, turned)
-    for i in range(wheel_count(p)):
-        scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
+
+    for i in range(p.wheels):
+        points.clearance = min(points.clearance, solids.hub_height[i] - p.wheel_radius)
     return force, moment
 
 
@@ -218,68 +227,82 @@ def is_near(place: Vector, reach: float, parts: Parts, k: int) -> bool:
 
 @inner_kernel
 def part_contact(
-    x: Any, place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    x: Any,
+    place: Vector,
+    carried: Vector,
+    motion: BodyMotion,
+    p: Any,
+    obstacles: Any,
+    k: int,
+    points: Any,
+    solids: Any,
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of part k on the body at a place, m, world; body axes. What it touches
-    otherwise -> scratch.
+    """Return (force, moment) of part k on the body at a place, m, world; body axes.
+
+    Add to `solids`, and lower in `points`, what else it touches. `carried`: the velocity of the
+    part, m/s, body axes; `motion` is relative to it.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
+    parts = obstacles.parts
     if place[2] - p.reach <= parts.bounds[k, 5]:
-        pressed, turned = hull_contact(place, motion, p, parts, k, scratch)
+        pressed, turned = hull_contact(place, motion, p, obstacles, k, solids)
         force = add(force, pressed)
         moment = add(moment, turned)
-        rotor_contact(place, motion, p, parts, k, scratch)
-        pressed, turned = wheel_contact_with_part(x, place, motion, p, parts, k, scratch)
+        rotor_contact(place, motion, p, parts, k, solids)
+        pressed, turned = wheel_contact_with_part(x, place, carried, motion, p, parts, k, solids)
         force = add(force, pressed)
         moment = add(moment, turned)
-    for i in range(wheel_count(p)):
-        raised = p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)]
+
+    # heights of hubs and rotors above the part
+    for i in range(p.wheels):
+        raised = p.point_z[i] + x.strut[i]
         hub = in_world(place, motion, (p.point_x[i], p.point_y[i], raised))
-        scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
+        solids.hub_height[i] = min(solids.hub_height[i], height_above(hub, parts, k))
     if p.ground_effect:
         for point in range(first_rotor(p), first_rotor(p) + p.rotors):
             hub = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
-            scratch.point_height[point] = min(
-                scratch.point_height[point], height_above(hub, parts, k)
-            )
+            points.height[point] = min(points.height[point], height_above(hub, parts, k))
     return force, moment
 
 
 @inner_kernel
 def in_world(place: Vector, motion: BodyMotion, point: Vector) -> Vector:
-    """A point of the body at a place, m, world."""
+    """Return a point of the body at a place, m, world."""
     return add(place, rotated(motion.rotation, point))
 
 
 @inner_kernel
 def hull_contact(
-    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    place: Vector, motion: BodyMotion, p: Any, obstacles: Any, k: int, solids: Any
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of part k on the hull, body axes. Eq. 6.8."""
+    """Return (force, moment) of part k on the hull, body axes. Eq. 6.8."""
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
-    for e in range(p.hull_parts):
-        point = row(p.hull_centre, e)
-        radius = p.hull_radius[e]
-        ellipsoid = Ellipsoid(in_world(place, motion, point), up, p.hull_flatness[e], radius)
-        distance, gradient = nearest(ellipsoid, parts, k)
+    for e in range(obstacles.hull.size):
+        ellipsoid = obstacles.hull[e]
+        centre = vector(ellipsoid.centre)
+        radius = ellipsoid.radius
+        flatness = ellipsoid.flatness
+        placed = Ellipsoid(in_world(place, motion, centre), up, flatness, radius)
+        distance, gradient = nearest(placed, obstacles.parts, k)
         if distance >= radius:
             continue
-        scratch.hull_contacts += 1
+        solids.hull_contacts += 1.0
+
+        # where it touches, and how fast it approaches
         slope = math.sqrt(dot(gradient, gradient))
         normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
-        touched = add(
-            point, to_contact(distance * slope, normal, (0.0, 0.0, 1.0), p.hull_flatness[e])
-        )
+        to_part = to_contact(distance * slope, normal, (0.0, 0.0, 1.0), flatness)
+        touched = add(centre, to_part)
         velocity = add(motion.velocity, cross(motion.rates, touched))
         approach = dot(velocity, normal)
-        push = (
-            slope * p.hull_stiffness[e] * (radius - distance)
-            - slope * slope * p.hull_damping[e] * approach
-        )
-        push = max(0.0, push)
+
+        # spring, damper and friction
+        spring = slope * ellipsoid.stiffness * (radius - distance)
+        damper = slope * slope * ellipsoid.damping * approach
+        push = max(0.0, spring - damper)
         sliding = add(velocity, scaled(-approach, normal))
         speed = math.sqrt(dot(sliding, sliding))
         friction = p.body_friction * push * math.tanh(speed / SLIDING_SPEED) / max(speed, 1e-12)
@@ -291,58 +314,66 @@ def hull_contact(
 
 @inner_kernel
 def rotor_contact(
-    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, solids: Any
 ) -> None:
-    """Which rotors' discs part k reaches into -> scratch."""
+    """Add to `solids` the rotors whose discs part k reaches into."""
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
     for j in range(p.rotors):
         point = first_rotor(p) + j
         centre = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
         distance, _ = nearest(Ellipsoid(centre, up, ROTOR_FLATNESS, p.rotor_radius), parts, k)
         if distance < p.rotor_radius:
-            scratch.rotor_touches[j] = 1.0
+            solids.rotor_touches[j] = 1.0
 
 
 @inner_kernel
 def wheel_contact_with_part(
-    x: Any, place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    x: Any,
+    place: Vector,
+    carried: Vector,
+    motion: BodyMotion,
+    p: Any,
+    parts: Parts,
+    k: int,
+    solids: Any,
 ) -> tuple[Vector, Vector]:
-    """(force, moment) on the body where a wheel touches a part that is too steep to roll on. Eq.
-    6.10.
+    """Return (force, moment) on the body of wheels at part k, where it is too steep to roll on.
 
-    The nearest part that it may roll on -> scratch.
+    Add to `solids` the nearest part that each wheel may roll on. Eq. 6.10.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
-    tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
-    for i in range(wheel_count(p)):
-        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[at.state_of(at.STRUT, i, p.rotors)])
+    tan_steering = math.tan(x.steering)
+    for i in range(p.wheels):
+        hub = (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i])
         axle = wheel_axle(i, tan_steering, p)
-        tyre = Ellipsoid(
-            in_world(place, motion, point),
-            rotated(motion.rotation, axle),
-            TYRE_FLATNESS,
-            p.wheel_radius,
-        )
+        centre = in_world(place, motion, hub)
+        tyre = Ellipsoid(centre, rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
         distance, gradient = nearest(tyre, parts, k)
-        if distance < p.wheel_radius:
-            slope = math.sqrt(dot(gradient, gradient))
-            normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
-            if normal[2] <= MIN_UPRIGHT:
-                compression = p.wheel_radius - distance
-                scratch.hull_contacts += 1
-                scratch.side_compression[i] = max(scratch.side_compression[i], compression)
-                touched = add(point, to_contact(distance * slope, normal, axle, TYRE_FLATNESS))
-                approach = dot(add(motion.velocity, cross(motion.rates, touched)), normal)
-                push = slope * (p.tyre_stiffness * compression - slope * p.tyre_damping * approach)
-                pressed = scaled(max(0.0, push), normal)
-                force = add(force, pressed)
-                moment = add(moment, cross(touched, pressed))
-            elif distance < scratch.part_distance[i]:
-                scratch.part_distance[i] = distance
-                scratch.part_slope[i] = slope
-                set_row(scratch.part_normal, i, normal)
-                set_row(scratch.part_velocity, i, row(scratch.carried, 0))
+        if distance >= p.wheel_radius:
+            continue
+        slope = math.sqrt(dot(gradient, gradient))
+        normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
+
+        # the wheel rolls on it
+        if normal[2] > MIN_UPRIGHT:
+            if distance < solids.distance[i]:
+                solids.distance[i] = distance
+                solids.slope[i] = slope
+                set_row(solids.normal, i, normal)
+                set_row(solids.velocity, i, carried)
+            continue
+
+        # its side is pressed
+        compression = p.wheel_radius - distance
+        solids.hull_contacts += 1.0
+        solids.side_compression[i] = max(solids.side_compression[i], compression)
+        touched = add(hub, to_contact(distance * slope, normal, axle, TYRE_FLATNESS))
+        approach = dot(add(motion.velocity, cross(motion.rates, touched)), normal)
+        push = slope * (p.tyre_stiffness * compression - slope * p.tyre_damping * approach)
+        pressed = scaled(max(0.0, push), normal)
+        force = add(force, pressed)
+        moment = add(moment, cross(touched, pressed))
     return force, moment
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats, Ints
 from rfly_terrain.world.moving import MovingPart
@@ -62,10 +63,12 @@ class Obstacles(NamedTuple):
     standing: int
     """how many stand"""
     velocity: Floats
-    """(m, 3) of those that move, m/s, world"""
+    """Velocities of the parts that move, (m, 3), m/s, world."""
+    hull: NDArray[np.void]
+    """Ellipsoids of the vehicle's hull, records of `vehicle_record.HULL`."""
 
 
-def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
+def obstacles_of(solids: Solids | None, reach: float, hull: NDArray[np.void]) -> Obstacles | None:
     """For vehicles that reach so far (m) from their positions; None where nothing can be touched.
 
     What has no volume is left out.
@@ -109,10 +112,17 @@ def obstacles_of(solids: Solids | None, reach: float) -> Obstacles | None:
         parts,
         n,
         np.empty((0, 3)),
+        hull,
     )
 
 
-def with_moving(obstacles: Obstacles | None, bodies: Iterable[MovingPart]) -> Obstacles:
+def no_obstacles(hull: NDArray[np.void]) -> Obstacles:
+    """Return obstacles for a hull without any part."""
+    no_list = np.ones(1, np.int64)
+    return Obstacles(0.0, 0.0, 1.0, 0, 0, no_list, _parts([]), 0, np.empty((0, 3)), hull)
+
+
+def with_moving(obstacles: Obstacles, bodies: Iterable[MovingPart]) -> Obstacles:
     """The same among parts of bodies that move."""
     parts = []
     velocities = []
@@ -124,15 +134,14 @@ def with_moving(obstacles: Obstacles | None, bodies: Iterable[MovingPart]) -> Ob
             planes = np.column_stack([normals, planes[:, 3] + normals @ place])
             parts.append((planes, (edges.reshape(-1, 3) @ rotation.T + place).reshape(-1, 6)))
             velocities.append(velocity)
-    known = obstacles or _NOTHING
     more = _parts(parts)
-    standing = known.parts
+    standing = obstacles.parts
     together = Parts(
         np.concatenate([standing.bounds, more.bounds]),
         np.concatenate([standing.first[:-1], more.first + len(standing.faces)]),
         np.concatenate([standing.faces, more.faces]),
     )
-    return known._replace(parts=together, velocity=np.array(velocities, float).reshape(-1, 3))
+    return obstacles._replace(parts=together, velocity=np.array(velocities, float).reshape(-1, 3))
 
 
 def _parts(parts: Sequence[tuple[Floats, Floats]]) -> Parts:
@@ -151,10 +160,6 @@ def _parts(parts: Sequence[tuple[Floats, Floats]]) -> Parts:
         for planes, edges in parts
     ]
     return Parts(bounds, first, np.concatenate([np.empty((0, 6)), *faces]))
-
-
-_NOTHING = Obstacles(0.0, 0.0, 1.0, 0, 0, np.ones(1, np.int64), _parts([]), 0, np.empty((0, 3)))
-"""that stands"""
 
 
 @functools.lru_cache(maxsize=8192)  # a millisecond each, where one of many objects has moved

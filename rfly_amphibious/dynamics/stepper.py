@@ -55,8 +55,7 @@ class Stepper:
         self._rotors = model.params.rotors
         wheels = len(model.params.wheels)
         self._row = np.zeros((1, 1, at.controls_size(self._rotors, wheels)))
-        self._drive = at.wheel_commands(at.DRIVE_COMMAND, wheels, self._rotors)
-        self._brake = at.wheel_commands(at.BRAKE_COMMAND, wheels, self._rotors)
+        self._columns = at.control_columns(self._rotors, wheels)
         self._keep_steps = keep_steps
         self._samples = self._room(1)
         periods = gust_times(begin.time, dt, steps)
@@ -100,10 +99,10 @@ class Stepper:
         """
         row = self._row[0, 0]
         row[at.STEERING_COMMAND] = controls.steering
-        row[self._drive] = controls.drive_torque
-        row[self._brake] = controls.brake_torque
+        row[self._columns["drive_torque"]] = controls.drive_torque
+        row[self._columns["brake_torque"]] = controls.brake_torque
         rotor = controls.rotor_torque if controls.torques else controls.rotor_speed
-        row[at.rotor_commands(self._rotors)] = 0.0 if rotor is None else rotor
+        row[self._columns["rotor"]] = 0.0 if rotor is None else rotor
         if self._keep_steps and steps != self._samples.states.shape[1]:
             self._samples = self._room(steps)
         first = self.done

@@ -213,7 +213,7 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
     rotor_rate = rotors[:, : params.rotors]
     rotor_angle = rotors[:, params.rotors :]
     strut, strut_rate = (
-        run.x[:, at.wheel_states(k, wheels, params.rotors)] for k in (at.STRUT, at.STRUT_RATE)
+        run.x[:, at.state_columns(params.rotors, wheels)[k]] for k in ("strut", "strut_rate")
     )
     joints = JointSamples(
         run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate

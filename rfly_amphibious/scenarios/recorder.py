@@ -121,10 +121,10 @@ def wheel_power(x: Floats, params: VehicleParameters) -> Floats:
     rotors = params.rotors
     wheels = len(params.wheels)
     spin = (
-        x[..., at.wheel_states(at.WHEEL_SPEED, wheels, rotors)]
+        x[..., at.state_columns(rotors, wheels)["wheel_speed"]]
         - x[..., at.RATES + 1 : at.RATES + 2]
     )
-    return (x[..., at.wheel_drives(wheels, rotors)] * spin).sum(axis=-1)
+    return (x[..., at.state_columns(rotors, wheels)["drive_torque"]] * spin).sum(axis=-1)
 
 
 class RunRecorder:

@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from rfly_amphibious.vehicle import state_layout as at
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.rotations import rotation_matrix
 from rfly_common.kernels.vectors import Matrix, Vector, cross, rotated_back
@@ -64,6 +64,8 @@ class JointGeometry(NamedTuple):
     """m"""
     rotor_spin: Floats
     """(rotors,) the sense in which each turns"""
+    wheel_speed: Ints
+    """(wheels,) columns of the wheels' speeds in the state"""
 
 
 @kernel
@@ -219,7 +221,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and
     angles, rotor speeds and angles.
     """
-    steering_sign, wheel_y, steering_lever, rotor_spin = geometry
+    steering_sign, wheel_y, steering_lever, rotor_spin, wheel_speed = geometry
     rotors = rotor_spin.size
     wheels = steering_sign.size
     joints = wheels + rotors
@@ -232,7 +234,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
             own = steering_sign[i] * tangent / (1.0 - wheel_y[i] * tangent / steering_lever)
             out[k, i] = math.atan(own)
             carrier = (x[k, at.RATES + 1] - own * x[k, at.RATES]) / math.sqrt(1.0 + own * own)
-            out[k, wheel_rate + i] = x[k, at.state_of(at.WHEEL_SPEED, i, rotors)] - carrier
+            out[k, wheel_rate + i] = x[k, wheel_speed[i]] - carrier
         for j in range(rotors):
             out[k, rotor_rate + j] = rotor_spin[j] * x[k, at.ROTOR_SPEED + j]
         for n in range(joints):

@@ -131,11 +131,14 @@ class WheelOdometry:
 def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
     """Of a vehicle, for `kernels.turn_joints`."""
     record = vehicle_record(params, False, False, 0.0)
+    states = np.arange(params.state_size)
+    wheel_speed = states[at.state_columns(params.rotors, len(params.wheels))["wheel_speed"]]
     return kernels.JointGeometry(
         np.array(record.steering_sign, float),
         params.hub_position[:, 1].copy(),
         float(record.steering_lever),
         np.array(params.rotor_spin, float),
+        wheel_speed,
     )
 
 
@@ -342,7 +345,7 @@ class SensorSuite:
         x = x[rows]
         memory = memory[rows]
         blowing = memory[:, at.GUST : at.GUST + 3] + np.asarray(wind.mean, float)
-        acting = np.array(memory[:, at.wheel_memory(self._wheels)])
+        acting = np.array(memory[:, at.memory_columns(self._wheels)["brake_acting"]])
         params = self.model.params
         commands = controls.rows(params, len(x))
         torques = controls.torques
@@ -359,7 +362,7 @@ class SensorSuite:
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, at.SPECIFIC_FORCE : at.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)
-        return _Seen(x, truth, numbers[:, at.wheel_outputs(at.WHEEL_LOAD, self._wheels)], blowing)
+        return _Seen(x, truth, numbers[:, at.output_columns(self._wheels)["wheel_load"]], blowing)
 
     # the sensors
 
@@ -435,7 +438,7 @@ class SensorSuite:
             self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)
         ]
         strut, strut_rate = (
-            seen.x[:, at.wheel_states(k, wheels, rotors)] for k in (at.STRUT, at.STRUT_RATE)
+            seen.x[:, at.state_columns(rotors, wheels)[k]] for k in ("strut", "strut_rate")
         )
         spin = turned[:, 3 * wheels : 3 * wheels + rotors]
         rotor = turned[:, 3 * wheels + rotors :]

@@ -412,12 +412,13 @@ class Simulation:
         )
         rotors = self.model.params.rotors
         wheels = len(self.model.params.wheels)
-        x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] = rolling + x[at.RATES + 1]
-        x[at.wheel_states(at.TYRE_X, wheels, rotors)] = x[
-            at.wheel_states(at.TYRE_Y, wheels, rotors)
-        ] = 0.0
-        memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
-        memory[at.wheel_memory(wheels)] = 0.0
+        columns = at.state_columns(rotors, wheels)
+        x[columns["wheel_speed"]] = rolling + x[at.RATES + 1]
+        x[columns["tyre_x"]] = 0.0
+        x[columns["tyre_y"]] = 0.0
+        memory[at.OVERTURNED] = 0.0
+        memory[at.CRASHED] = 0.0
+        memory[at.memory_columns(wheels)["brake_acting"]] = 0.0
         self._set_state(ModelState(x, memory))
 
     def save(self) -> dict[str, Any]:

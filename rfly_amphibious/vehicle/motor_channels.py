@@ -17,7 +17,7 @@ def motor_channels(x: Floats, rotors: int, wheels: int = at.OUTER_WHEELS) -> Flo
     the means.
     """
     rotor = x[at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
-    wheel = x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[at.RATES + 1]
+    wheel = x[at.state_columns(rotors, wheels)["wheel_speed"]] - x[at.RATES + 1]
     room = CHANNELS - rotors
     if room >= wheels:
         shown = wheel

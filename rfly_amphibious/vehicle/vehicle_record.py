@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.state_layout import CORNERS, MAX_ROTORS, POINTS
+from rfly_amphibious.vehicle.state_layout import (
+    CONTROLS,
+    CORNERS,
+    MAX_ROTORS,
+    MAX_WHEELS,
+    MEMORY_FIELDS,
+    OUTPUTS,
+    POINTS,
+    STATE,
+    columns_of_record,
+)
 from rfly_common.config.declared import declarations
-from rfly_common.kernels.jit import use_numba
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 _NOT_COPIED = (
@@ -37,14 +48,34 @@ _DERIVED = (
     "torque_coefficient",
     "inflow_coefficient",
 )
-
+_OF_WHEELS = (
+    "spring_load",
+    "spring",
+    "anti_roll",
+    "steering_sign",
+    "cornering_stiffness",
+    "driven",
+)
+_OF_SLIPS = ("shapes", "curvatures")
 
 HULL_FREQUENCY = 150.0
+"""Frequency of the whole mass on one ellipsoid of the hull, rad/s. Eq. 6.8."""
 HULL_DAMPING = 0.3
-"""rad/s and ratio to the critical damping of the whole mass on one ellipsoid of the hull. Eq. 6.8
-"""
+"""Damping of the whole mass on one ellipsoid of the hull, relative to the critical one. Eq. 6.8."""
 HUB_SIZE = 0.1
-"""of the rotor's radius: the ball about its hub that something solid touches"""
+"""Radius of the ball about a rotor hub that something solid touches, relative to the rotor's."""
+
+HULL = np.dtype(
+    [
+        ("centre", np.float64, 3),
+        ("radius", np.float64),
+        ("flatness", np.float64),
+        ("stiffness", np.float64),
+        ("damping", np.float64),
+    ]
+)
+"""An ellipsoid of the hull about an axis along body z: its centre, m, body axes; its radius across
+the axis, m; how much shorter it is along the axis, squared; N/m; N s/m. Eq. 6.6, 6.8."""
 
 
 def peak_slip(shape: float, curvature: float) -> float:
@@ -81,7 +112,7 @@ def vehicle_record(
     points[: len(hubs) + CORNERS + p.rotors] = np.concatenate([hubs, corners, rotors])
     values["point_x"], values["point_y"], values["point_z"] = points.T
     values["corner_reach"] = float(np.linalg.norm(np.array(corners) - hubs[0], axis=1).max())
-    values["slips"] = 2 * len(hubs)
+    values["wheels"] = len(hubs)
     values["shapes"] = np.repeat((p.shape_x, p.shape_y), len(hubs))
     values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), len(hubs))
     values["cornering_stiffness"] = (
@@ -96,58 +127,74 @@ def vehicle_record(
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["rotors"] = p.rotors
     values["gravity"] = GRAVITY
-    values |= hull_ellipsoids(p)
     values["reach"] = p.reach
     values["air_density"] = AIR_DENSITY
     values["ground_effect"] = int(ground_effect)
     values["standard_atmosphere"] = int(standard_atmosphere)
     values["map_altitude"] = map_altitude
+    values["state_columns"] = columns_of_record(STATE, p.rotors, len(hubs))
+    values["control_columns"] = columns_of_record(CONTROLS, p.rotors, len(hubs))
+    values["memory_columns"] = columns_of_record(MEMORY_FIELDS, p.rotors, len(hubs))
+    values["output_columns"] = columns_of_record(OUTPUTS, p.rotors, len(hubs))
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
 
 
-def hull_ellipsoids(p: VehicleParameters) -> dict[str, Any]:
-    """Ellipsoids about axes along body z that fill the body box and lie about the rotor hubs. Eq.
-    6.6, 6.8.
+def hull_ellipsoids(p: VehicleParameters) -> NDArray[np.void]:
+    """Return the ellipsoids of HULL that fill the body box and lie about the rotor hubs.
+
+    Their axes are parallel to body z. Eq. 6.6, 6.8.
     """
     half = 0.5 * np.array(p.body_box)
     radius = min(half[:2])
     corner = min(half[2], 0.4 * min(half[:2]))
+
+    # a row along the longer side, then the corners, then the rotor hubs
     spare = np.where(half[:2] > radius, half[:2] - radius, 0.0)
     count = 1 + int(np.ceil(2.0 * spare.max() / (0.7 * radius)))
     along = np.linspace(-1.0, 1.0, count)[:, None] if count > 1 else np.zeros((1, 1))
     corners = np.array([(x, y) for x in (1.0, -1.0) for y in (1.0, -1.0)]) * (half[:2] - corner)
     level = np.concatenate([along * spare, corners])
     centre = np.concatenate([np.column_stack([level, np.zeros(len(level))]), p.rotor_position])
-    sizes = np.repeat((radius, corner, HUB_SIZE * p.rotor_radius), (count, 4, p.rotors))
-    height = np.repeat((half[2], half[2], HUB_SIZE * p.rotor_radius), (count, 4, p.rotors))
+
+    hub = HUB_SIZE * p.rotor_radius
+    sizes = np.repeat((radius, corner, hub), (count, 4, p.rotors))
+    height = np.repeat((half[2], half[2], hub), (count, 4, p.rotors))
     stiffness = p.mass * HULL_FREQUENCY**2 * height / sizes
-    return {
-        "hull_parts": len(centre),
-        "hull_centre": centre,
-        "hull_radius": sizes,
-        "hull_flatness": (height / sizes) ** 2,
-        "hull_stiffness": stiffness,
-        "hull_damping": stiffness * (2.0 * HULL_DAMPING / HULL_FREQUENCY),
-    }
+
+    hull = np.zeros(len(centre), HULL)
+    hull["centre"] = centre
+    hull["radius"] = sizes
+    hull["flatness"] = (height / sizes) ** 2
+    hull["stiffness"] = stiffness
+    hull["damping"] = stiffness * (2.0 * HULL_DAMPING / HULL_FREQUENCY)
+    return hull
 
 
 def kernel_records(record: SimpleNamespace) -> Any:
-    """The one record of a structured array (1,), which kernels read by name and take in a
-    microsecond.
+    """Return the record as the only one of a structured array (1,), for kernels.
 
-    In a list as it is for the path without numba.
+    They read it by name and take it in a microsecond. Arrays of the wheels have room for
+    MAX_WHEELS, so that all vehicles have the same type.
     """
-    if not use_numba():
-        return [record]
+    room = dict.fromkeys(_OF_WHEELS, MAX_WHEELS) | dict.fromkeys(_OF_SLIPS, 2 * MAX_WHEELS)
     arrays = {name: np.asarray(value) for name, value in vars(record).items()}
-    dtype = np.dtype(
-        [
-            (name, np.int64 if a.dtype.kind == "i" else np.float64, a.shape)
-            for name, a in arrays.items()
-        ]
-    )
-    records = np.zeros(1, dtype)
+    for name, size in room.items():
+        arrays[name] = np.append(arrays[name], np.zeros(size - len(arrays[name])))
+    fields = tuple((name, a.dtype.kind == "i", a.shape) for name, a in arrays.items())
+    records = np.zeros(1, _record_type(fields))
     for name, array in arrays.items():
         records[name][0] = array
     return records
+
+
+@functools.cache
+def _record_type(fields: tuple[tuple[str, bool, tuple[int, ...]], ...]) -> np.dtype[np.void]:
+    """Return a type with these fields: (name, whether they are integers, shape).
+
+    It is the same object for all vehicles: each call of a kernel compares types, and comparing two
+    equal ones takes a microsecond.
+    """
+    return np.dtype(
+        [(name, np.int64 if whole else np.float64, shape) for name, whole, shape in fields]
+    )

@@ -12,9 +12,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.imputils import impl_ret_borrowed, impl_ret_untracked
+from numba.core.imputils import impl_ret_untracked
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import (
     AbstractTemplate,
@@ -33,7 +34,16 @@ from numba.extending import (
     type_callable,
 )
 
-from rfly_common.kernels.lanes import LANES, any_lane, flat, lane_record, lane_rows, lanes_of, where
+from rfly_common.kernels.lanes import (
+    LANES,
+    any_lane,
+    flat,
+    lane_record,
+    lanes_of,
+    lookup,
+    numbers,
+    where,
+)
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -214,6 +224,7 @@ def _intrinsic(name: str) -> Callable[..., Any]:
 
 _operator(abs, 1, LANES_TYPE, LANES_TYPE, _intrinsic("fabs"))
 _operator(math.sqrt, 1, LANES_TYPE, LANES_TYPE, _intrinsic("sqrt"))
+_operator(np.floor, 1, LANES_TYPE, LANES_TYPE, _intrinsic("floor"))
 
 
 def _one_by_one(function: Any, count: int) -> None:
@@ -285,6 +296,38 @@ def _lower_any(_context: Any, _builder: Any, _sig: Any, args: Any) -> Any:
     return args[0]
 
 
+@type_callable(lookup)
+def _type_lookup(_context: Any) -> Callable[..., Any]:
+    def typer(table: types.Type, index: types.Type) -> types.Type | None:
+        if not isinstance(table, types.Array):
+            return None
+        return LANES_TYPE if index == LANES_TYPE else types.float64
+
+    return typer
+
+
+@lower_builtin(lookup, types.Array, types.Float)
+def _lower_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    table = context.make_array(sig.args[0])(context, builder, args[0])
+    index = builder.fptosi(args[1], cgutils.intp_t)
+    number = builder.load(builder.gep(table.data, [index]))
+    return context.cast(builder, number, sig.args[0].dtype, types.float64)
+
+
+@lower_builtin(lookup, types.Array, LanesType)
+def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    table = context.make_array(sig.args[0])(context, builder, args[0])
+    number = context.get_data_type(sig.args[0].dtype)
+    indices = builder.fptosi(args[1], ir.VectorType(ir.IntType(32), LANES))
+    result = ir.Constant(ir.VectorType(number, LANES), ir.Undefined)
+    for lane in range(LANES):
+        place = ir.Constant(ir.IntType(32), lane)
+        index = builder.extract_element(indices, place)
+        found = builder.load(builder.gep(table.data, [index]))
+        result = builder.insert_element(result, found, place)
+    return result if number == _DOUBLE else builder.fpext(result, _VECTOR)
+
+
 # memory
 
 
@@ -350,15 +393,23 @@ def _set_number(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
 
 @type_callable(flat)
 def _type_flat(_context: Any) -> Callable[..., Any]:
-    memory = (LaneRowsType, LaneRecordType, types.Record)
-    return lambda rows: FLAT if isinstance(rows, memory) else rows
+    return lambda record: FLAT if isinstance(record, LaneRecordType | types.Record) else None
+
+
+@type_callable(numbers)
+def _type_numbers(_context: Any) -> Callable[..., Any]:
+    def typer(record: types.Type) -> types.Type | None:
+        if isinstance(record, LaneRecordType):
+            return LaneRowsType(0)
+        return FLAT if isinstance(record, types.Record) else None
+
+    return typer
 
 
 @lower_builtin(flat, types.Any)
-def _lower_flat(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    if sig.return_type == FLAT:
-        return builder.bitcast(args[0], _DOUBLE.as_pointer())
-    return impl_ret_borrowed(context, builder, sig.return_type, args[0])
+@lower_builtin(numbers, types.Any)
+def _lower_flat(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], _DOUBLE.as_pointer())
 
 
 @type_callable(lanes_of)
@@ -371,18 +422,6 @@ def _lower_lanes_of(_context: Any, _builder: Any, sig: Any, _args: Any) -> Any:
     return ir.Constant(cgutils.intp_t, LANES if isinstance(sig.args[0], LaneRecordType) else 1)
 
 
-@type_callable(lane_rows)
-def _type_lane_rows(_context: Any) -> Callable[..., Any]:
-    return lambda array: (
-        LaneRowsType(0) if isinstance(array, types.Array) and array.ndim == 2 else None
-    )
-
-
-@lower_builtin(lane_rows, types.Array)
-def _lower_lane_rows(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return context.make_array(sig.args[0])(context, builder, args[0]).data
-
-
 @type_callable(lane_record)
 def _type_lane_record(_context: Any) -> Callable[..., Any]:
     return lambda record: LaneRecordType(record) if isinstance(record, types.Record) else None
@@ -393,8 +432,15 @@ def _lower_lane_record(_context: Any, builder: Any, _sig: Any, args: Any) -> Any
     return builder.bitcast(args[0], ir.IntType(8).as_pointer())
 
 
-def _shape(kind: LaneRecordType, name: str) -> tuple[int, ...]:
-    return kind.record.typeof(name).shape  # type: ignore[attr-defined]  # of an array
+def _field_type(kind: LaneRecordType, name: str) -> types.Type:
+    """Return the type of a field: a record of lanes, rows of lanes or one vector."""
+    field = kind.record.typeof(name)
+    if isinstance(field, types.Record):
+        return LaneRecordType(field)
+    *rows, _ = field.shape  # type: ignore[attr-defined]  # of an array
+    if not rows:
+        return LANES_TYPE
+    return LaneRowsType(rows[1] if len(rows) > 1 else 0)
 
 
 @infer_getattr
@@ -404,25 +450,24 @@ class _LaneRecordFields(AttributeTemplate):
     def generic_resolve(self, kind: LaneRecordType, name: str) -> types.Type | None:  # type: ignore[override]
         if name not in kind.record.fields:
             return None
-        *rows, _ = _shape(kind, name)
-        return LaneRowsType(rows[1] if len(rows) > 1 else 0) if rows else LANES_TYPE
+        return _field_type(kind, name)
 
 
-def _field(builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
+def _field(builder: Any, kind: LaneRecordType, record: Any, name: str, pointer: ir.Type) -> Any:
     start = builder.gep(record, [ir.Constant(ir.IntType(64), kind.record.offset(name))])
-    return builder.bitcast(start, _DOUBLE.as_pointer())
+    return builder.bitcast(start, pointer)
 
 
 @lower_getattr_generic(LaneRecordType)
-def _get_field(_context: Any, builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
-    numbers = _field(builder, kind, record, name)
-    if len(_shape(kind, name)) > 1:
-        return numbers
-    return builder.load(builder.bitcast(numbers, _VECTOR.as_pointer()), align=8)
+def _get_field(context: Any, builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
+    field = _field_type(kind, name)
+    if field == LANES_TYPE:
+        return builder.load(_field(builder, kind, record, name, _VECTOR.as_pointer()), align=8)
+    return _field(builder, kind, record, name, context.get_value_type(field))
 
 
 @lower_setattr_generic(LaneRecordType)
 def _set_field(_context: Any, builder: Any, sig: Any, args: Any, name: str) -> None:
     record, value = args
-    place = builder.bitcast(_field(builder, sig.args[0], record, name), _VECTOR.as_pointer())
+    place = _field(builder, sig.args[0], record, name, _VECTOR.as_pointer())
     builder.store(value, place, align=8)

@@ -13,9 +13,43 @@ Matrix = tuple[float, float, float, float, float, float, float, float, float]
 
 
 @inlined_kernel
+def vector(array: Any) -> Vector:
+    """Return the three numbers of an array."""
+    return array[0], array[1], array[2]
+
+
+@inlined_kernel
+def set_vector(array: Any, value: Vector) -> None:
+    """Set the three numbers of an array."""
+    array[0] = value[0]
+    array[1] = value[1]
+    array[2] = value[2]
+
+
+@inlined_kernel
+def row(array: Any, i: int) -> Vector:
+    """Return row i of an (n, 3) array."""
+    return array[i, 0], array[i, 1], array[i, 2]
+
+
+@inlined_kernel
+def set_row(array: Any, i: int, value: Vector) -> None:
+    """Set row i of an (n, 3) array."""
+    array[i, 0] = value[0]
+    array[i, 1] = value[1]
+    array[i, 2] = value[2]
+
+
+@inlined_kernel
 def add(a: Vector, b: Vector) -> Vector:
     """a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@inlined_kernel
+def subtract(a: Vector, b: Vector) -> Vector:
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @inlined_kernel

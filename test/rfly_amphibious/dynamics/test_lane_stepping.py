@@ -12,7 +12,7 @@ from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
 from rfly_amphibious.dynamics import model as model_module
 from rfly_amphibious.dynamics.body_motion import corners_may_touch
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.dynamics.scratch import SCRATCH
+from rfly_amphibious.dynamics.records import POINTS_RECORD, STATE_RECORD
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import DynamicsError
 from rfly_common.frames import rotation_matrix
@@ -143,10 +143,10 @@ def test_no_corner_touches_where_none_is_looked_up():
     import numba
 
     @numba.njit
-    def may_touch(x, heights, hub_z, records, ground, scratches):
+    def may_touch(states, heights, hub_z, records, ground, points):
         for k in range(heights.size):
-            scratches[0].point_height[k] = heights[k]
-        return corners_may_touch(x, hub_z, records[0], ground, scratches[0])
+            points[0].height[k] = heights[k]
+        return corners_may_touch(states[0], hub_z, records[0], ground, points[0])
 
     rng = np.random.default_rng(4)
     params = parameters("scale")
@@ -158,8 +158,8 @@ def test_no_corner_touches_where_none_is_looked_up():
     for _ in range(2000):
         quaternion = rng.normal(size=4)
         strut = rng.uniform(-0.1, 0.1)
-        state = np.zeros(params.state_size)
-        state[at.STRUT] = strut
+        state = np.zeros(1, STATE_RECORD)
+        state["strut"][0, 0] = strut
         rotation = rotation_matrix(quaternion / np.linalg.norm(quaternion))
         points = np.append(rng.uniform(-28.0, 28.0, 2), rng.uniform(-1.0, 6.0)) + body @ rotation.T
         points[0] += strut * rotation[:, 2]
@@ -172,7 +172,7 @@ def test_no_corner_touches_where_none_is_looked_up():
             points[0, 2],
             model._records,
             ground_of(model.terrain),
-            np.zeros(1, SCRATCH),
+            np.zeros(1, POINTS_RECORD),
         ):
             left_out += 1
             corners = points[first : first + at.CORNERS]

@@ -309,7 +309,7 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
     for flatness in (1.0, 0.09, 0.01, 2.0):
         for _ in range(12):
             corners = rng.normal(size=(8, 3))
-            found = obstacles_of(Solids(corners, np.array((0, 8))), 1.0)
+            found = obstacles_of(Solids(corners, np.array((0, 8))), 1.0, np.zeros(0))
             assert found is not None
             parts = found.parts
             axis = rng.normal(size=3)
@@ -346,7 +346,7 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
 def as_python_nearest():  # type: ignore[no-untyped-def]
     from kernels_as_python import as_python
 
-    from rfly_amphibious.dynamics import vectors
+    from rfly_common.kernels import vectors
 
     return as_python(obstacle_contacts.nearest, vectors, obstacle_contacts)
 

@@ -13,6 +13,7 @@ from amphibious_cases import model
 
 from rfly_amphibious import Controls, Wind
 from rfly_amphibious.dynamics.ground import ground_of
+from rfly_amphibious.dynamics.records import WORKSPACE
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 
@@ -28,21 +29,23 @@ def simulated_gusts():
     import numba
 
     from rfly_amphibious.dynamics.turbulence import next_turbulence
+    from rfly_common.kernels.vectors import row, vector
 
     @numba.njit
-    def simulate(x, mean, noise, wind_at_6_m, ground, out):
-        memory = np.zeros(at.MEMORY)
+    def simulate(work, mean, noise, wind_at_6_m, ground, out):
+        x = work[0].x
+        memory = work[0].memory
         for n in range(len(noise)):
-            next_turbulence(x, memory, mean, noise[n], wind_at_6_m, PERIOD, ground)
-            out[n] = memory[at.GUST : at.GUST + 3]
+            next_turbulence(x, memory, vector(mean), row(noise, n), wind_at_6_m, PERIOD, ground)
+            out[n] = memory.gust
 
     def gusts(height, velocity, mean, wind_at_6_m, seconds):
-        x = np.zeros(at.FIXED_STATES)
-        x[at.POSITION + 2] = height
-        x[at.VELOCITY : at.VELOCITY + 3] = velocity
+        work = np.zeros(1, WORKSPACE)
+        work["x"]["position"][0, 2] = height
+        work["x"]["velocity"][0] = velocity
         noise = np.random.default_rng(5).standard_normal((round(seconds / PERIOD), 3))
         out = np.empty_like(noise)
-        simulate(x, np.array(mean, float), noise, wind_at_6_m, ground_of(None), out)
+        simulate(work, np.array(mean, float), noise, wind_at_6_m, ground_of(None), out)
         return out
 
     return gusts

@@ -123,11 +123,42 @@ def test_the_first_columns_are_those_of_four_wheels():
     ]
     assert len(six) == SIX.state_size == 56
     assert (at.controls_size(6, 6), at.memory_size(6), at.reported(6)) == (19, 16, 46)
-    wheel_speed = at.wheel_states(at.WHEEL_SPEED, 6, 6)
-    assert [six[k] for k in wheel_speed] == [f"wheel_speed_{wheel}_radps" for wheel in WHEELS]
-    assert [six[k] for k in at.wheel_drives(6, 6)] == [
-        f"drive_torque_{wheel}_nm" for wheel in WHEELS
+    columns = at.state_columns(6, 6)
+    names = np.array(six)
+    assert names[columns["wheel_speed"]].tolist() == [f"wheel_speed_{w}_radps" for w in WHEELS]
+    assert names[columns["drive_torque"]].tolist() == [f"drive_torque_{w}_nm" for w in WHEELS]
+
+
+@pytest.mark.parametrize("wheels", [4, 6])
+def test_columns_are_those_of_the_constants(wheels):
+    """The tables of fields against the published numbers of columns."""
+    state = at.state_columns(6, wheels)
+    controls = at.control_columns(6, wheels)
+    memory = at.memory_columns(wheels)
+    outputs = at.output_columns(wheels)
+
+    def first(columns, name):
+        return np.arange(100)[columns[name]][0]
+
+    for name in at.STATE[:10]:
+        assert first(state, name[0]) == getattr(at, name[0].upper())
+    assert [first(controls, name) for name, _ in at.CONTROLS] == [
+        at.STEERING_COMMAND,
+        at.DRIVE_COMMAND,
+        at.BRAKE_COMMAND,
+        at.ROTOR_COMMAND,
     ]
+    for name, _ in at.MEMORY_FIELDS:
+        assert first(memory, name) == getattr(at, name.upper())
+    for name, _ in at.OUTPUTS[:-1]:
+        assert first(outputs, name) == getattr(at, name.upper())
+    assert first(outputs, "wheels_off_map") == at.OFF_MAP
+
+    sizes = [at.state_size(6, wheels), at.controls_size(6, wheels)]
+    sizes += [at.memory_size(wheels), at.reported(wheels)]
+    for columns, size in zip((state, controls, memory, outputs), sizes, strict=True):
+        used = np.concatenate([np.arange(size)[own] for own in columns.values()])
+        assert sorted(used) == list(range(size))
 
 
 def test_joint_states_name_all_wheels_and_only_those_that_steer():
@@ -145,5 +176,5 @@ def test_rflysim3ds_channels_show_the_means_of_both_sides(rotors, shown):
     x = np.zeros(at.state_size(rotors, 6))
     x[33 : 33 + rotors] = 100.0
     x[11] = 2.0
-    x[at.wheel_states(at.WHEEL_SPEED, 6, rotors)] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
+    x[at.state_columns(rotors, 6)["wheel_speed"]] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
     assert motor_channels(x, rotors, 6).tolist() == [100.0] * rotors + shown
