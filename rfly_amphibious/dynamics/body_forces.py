@@ -1,4 +1,4 @@
-"""Forces on the body itself: weight, drag, and contacts of its box and rotor hubs with the ground."""
+"""Forces on the body itself: weight, drag, and contacts of its box and rotor hubs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_points import first_corner, first_rotor
 from rfly_amphibious.dynamics.environment import ground_normal
-from rfly_amphibious.dynamics.wheels import first_corner, first_rotor
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.vectors import (

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rfly_amphibious.dynamics.body_points import first_corner, first_rotor
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
-from rfly_amphibious.dynamics.wheels import first_corner, first_rotor
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.rotations import quaternion, rotation_matrix

@@ -1,8 +1,8 @@
 """Contact of hull, wheels and rotors with what stands on the ground. docs/model, section 6.2.
 
 The hull is a few ellipsoids with two equal axes (`vehicle_record`), a wheel is one about its axle,
-a rotor a flat one about its shaft: each is a ball in a metric that is stretched along one axis, so
-that one function finds the nearest point of a convex part for all of them. Conventions as in
+a rotor a flat one about its shaft. Each is a ball in a metric that is stretched along one axis, so
+one function finds the nearest point of a convex part for all of them. Conventions as in
 `equations_of_motion.py`.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_points import first_rotor
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, wheel_axle
-from rfly_amphibious.dynamics.wheels import first_rotor
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.vectors import (
@@ -33,76 +33,122 @@ from rfly_common.kernels.vectors import (
 )
 
 TYRE_FLATNESS = 0.09
-"""of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6"""
+"""Flatness of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6."""
 ROTOR_FLATNESS = 0.01
-"""of a turning blade: its disc is 0.1 of the radius thick above and below the hub"""
+"""Flatness of a turning blade: its disc is 0.1 of the radius thick above and below the hub."""
 ON_FACE = 1e-7
-"""m by which a point of a face may lie outside the part"""
+"""Distance by which a point of a face may lie outside the part, m."""
 
 
 class Ellipsoid(NamedTuple):
-    """About `axis` (unit vector, world), to which it is shorter by the root of `flatness`. Eq. 6.6."""
+    """Ellipsoid about an axis, to which it is shorter by the root of `flatness`. Eq. 6.6."""
 
     centre: Vector
+    """Centre, m, world."""
     axis: Vector
+    """Unit vector, world."""
     flatness: float
+    """Half axis along `axis` relative to `radius`, squared."""
     radius: float
-    """m, across the axis"""
+    """Half axes across `axis`, m."""
 
 
 @inner_kernel
 def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vector]:
-    """(distance, its gradient) in the ellipsoid's metric, of its centre from a convex part; inf
-    beyond the radius.
+    """Return (distance, its gradient) of an ellipsoid's centre from a convex part. Eq. 6.7.
 
-    m, and world axes, out of the part. Below 0 within it, by the nearest face. Eq. 6.7.
+    Both are in the ellipsoid's metric: m, and world axes, out of the part. The distance is negative
+    within the part, where the nearest face counts, and inf beyond the radius.
     """
-    centre, axis, flatness, radius = ellipsoid
-    planes = edges = parts.faces
-    bounds = parts.bounds
-    reach = radius * max(1.0, math.sqrt(flatness))
+    if is_out_of_reach(ellipsoid, parts.bounds, part):
+        return math.inf, ellipsoid.axis
+    face, distance, size = nearest_plane(ellipsoid, parts, part)
+    normal = row(parts.faces, face)
+    if distance >= ellipsoid.radius:
+        return math.inf, normal
+    if distance <= 0.0 or foot_is_on_face(ellipsoid, normal, distance / size, parts, part):
+        return distance, scaled(1.0 / size, normal)
+    return nearest_edge(ellipsoid, normal, parts, part)
+
+
+@inlined_kernel
+def is_out_of_reach(ellipsoid: Ellipsoid, bounds: Floats, part: int) -> bool:
+    """Return whether an ellipsoid lies outside the bounds of a part."""
+    centre = ellipsoid.centre
+    reach = ellipsoid.radius * max(1.0, math.sqrt(ellipsoid.flatness))
     for c in range(3):
         if centre[c] + reach < bounds[part, c] or centre[c] - reach > bounds[part, 3 + c]:
-            return math.inf, axis
-    begin = parts.first[part, 0]
-    end = parts.first[part, 1]
-    best = -math.inf
-    length = 1.0
-    face = begin
-    for k in range(begin, end):
-        normal = (planes[k, 0], planes[k, 1], planes[k, 2])
+            return True
+    return False
+
+
+@inlined_kernel
+def nearest_plane(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[int, float, float]:
+    """Return (row of the face, distance from its plane, length of its normal) in the metric.
+
+    The face is the one from whose plane the centre is farthest out.
+    """
+    centre, axis, flatness, _ = ellipsoid
+    planes = parts.faces
+    face = parts.first[part, 0]
+    distance = -math.inf
+    size = 1.0
+    for k in range(parts.first[part, 0], parts.first[part, 1]):
+        normal = row(planes, k)
         along = dot(normal, axis)
-        size = math.sqrt(1.0 - (1.0 - flatness) * along * along)
-        outside = (dot(normal, centre) - planes[k, 3]) / size
-        if outside > best:
-            best = outside
-            length = size
+        length = math.sqrt(1.0 - (1.0 - flatness) * along * along)
+        outside = (dot(normal, centre) - planes[k, 3]) / length
+        if outside > distance:
             face = k
-    normal = (planes[face, 0], planes[face, 1], planes[face, 2])
-    if best >= radius:
-        return math.inf, normal
+            distance = outside
+            size = length
+    return face, distance, size
+
+
+@inlined_kernel
+def foot_is_on_face(
+    ellipsoid: Ellipsoid, normal: Vector, length: float, parts: Parts, part: int
+) -> bool:
+    """Return whether the nearest point of a face's plane belongs to the part.
+
+    `length` is the distance from the plane over the length of its normal, both in the metric.
+    """
+    centre, axis, flatness, _ = ellipsoid
+    planes = parts.faces
+    stretched = add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis))
+    foot = add(centre, scaled(-length, stretched))
     on_face = True
-    if best > 0.0:
-        stretched = add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis))
-        foot = add(centre, scaled(-best / length, stretched))
-        for k in range(begin, end):
-            on_face &= (
-                planes[k, 0] * foot[0] + planes[k, 1] * foot[1] + planes[k, 2] * foot[2]
-                < planes[k, 3] + ON_FACE
-            )
-    if on_face:
-        return best, scaled(1.0 / length, normal)
-    least = radius * radius
+    for k in range(parts.first[part, 0], parts.first[part, 1]):
+        on_face &= dot(row(planes, k), foot) < planes[k, 3] + ON_FACE
+    return on_face
+
+
+@inlined_kernel
+def nearest_edge(
+    ellipsoid: Ellipsoid, normal: Vector, parts: Parts, part: int
+) -> tuple[float, Vector]:
+    """Return (distance, its gradient) of the centre from the nearest edge of a part.
+
+    The distance is inf, and the gradient `normal`, where no edge is within the radius.
+    """
+    centre, axis, flatness, radius = ellipsoid
+    edges = parts.faces
     steep = 1.0 / flatness - 1.0
+    least = radius * radius
     away = normal
     stretch = 0.0
-    for k in range(end, parts.first[part + 1, 0]):
-        side = (edges[k, 3] - edges[k, 0], edges[k, 4] - edges[k, 1], edges[k, 5] - edges[k, 2])
-        offset = (centre[0] - edges[k, 0], centre[1] - edges[k, 1], centre[2] - edges[k, 2])
+    for k in range(parts.first[part, 1], parts.first[part + 1, 0]):
+        begin = row(edges, k)
+        end = (edges[k, 3], edges[k, 4], edges[k, 5])
+        side = subtract(end, begin)
+        offset = subtract(centre, begin)
+
+        # the nearest point of the edge
         up = dot(side, axis)
         over = dot(offset, axis)
         share = (dot(offset, side) + steep * over * up) / (dot(side, side) + steep * up * up)
         share = min(max(share, 0.0), 1.0)
+
         apart = add(offset, scaled(-share, side))
         over -= share * up
         square = dot(apart, apart) + steep * over * over
@@ -118,21 +164,32 @@ def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vecto
 
 @inner_kernel
 def to_contact(length: float, normal: Vector, axis: Vector, flatness: float) -> Vector:
-    """From an ellipsoid's centre to the nearest point, m: -D Q∇D, with `length` D·|∇D|. Eq. 6.7."""
+    """Return the vector from an ellipsoid's centre to the nearest point, m: -D Q∇D. Eq. 6.7.
+
+    `length` is D·|∇D|.
+    """
     return scaled(-length, add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis)))
 
 
 @inlined_kernel
-def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
-    """Whether a vehicle may be near any part within a step of dt seconds."""
-    place = vector(x.position)
+def parts_near(obstacles: Any, place: Vector) -> tuple[int, int]:
+    """Return (begin, end) in `obstacles.lists` of the standing parts near a place."""
     i = (place[0] - obstacles.origin_x) / obstacles.cell
     j = (place[1] - obstacles.origin_y) / obstacles.cell
     if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
         cell = int(i) * obstacles.columns + int(j)
-        for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
-            if is_near(place, p.reach + STEP_MARGIN, obstacles.parts, obstacles.lists[m]):
-                return True
+        return obstacles.lists[cell], obstacles.lists[cell + 1]
+    return 0, 0
+
+
+@inlined_kernel
+def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
+    """Return whether a vehicle may be near any part within a step of dt seconds."""
+    place = vector(x.position)
+    begin, end = parts_near(obstacles, place)
+    for m in range(begin, end):
+        if is_near(place, p.reach + STEP_MARGIN, obstacles.parts, obstacles.lists[m]):
+            return True
     if obstacles.velocity.shape[0] > 0:
         return True
     velocity = vector(x.velocity)
@@ -167,13 +224,7 @@ def obstacle_contacts(
     position = vector(x.position)
 
     # parts of the cell, then those that move
-    begin = end = 0
-    i = (position[0] - obstacles.origin_x) / obstacles.cell
-    j = (position[1] - obstacles.origin_y) / obstacles.cell
-    if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
-        cell = int(i) * obstacles.columns + int(j)
-        begin = obstacles.lists[cell]
-        end = obstacles.lists[cell + 1]
+    begin, end = parts_near(obstacles, position)
     for m in range(begin, end + obstacles.velocity.shape[0]):
         if m < end:
             k = obstacles.lists[m]
@@ -200,7 +251,7 @@ def obstacle_contacts(
 
 @inlined_kernel
 def seen_from(carried: Vector, motion: BodyMotion) -> BodyMotion:
-    """The motion beside something that moves evenly, m/s, body axes. Eq. 6.11."""
+    """Return the motion relative to a part that moves at `carried`, m/s, body axes. Eq. 6.11."""
     velocity = add(motion.velocity, scaled(-1.0, carried))
     return BodyMotion(
         motion.rotation,
@@ -214,7 +265,7 @@ def seen_from(carried: Vector, motion: BodyMotion) -> BodyMotion:
 
 @inlined_kernel
 def is_near(place: Vector, reach: float, parts: Parts, k: int) -> bool:
-    """Whether a body at a place may be beside or above part k."""
+    """Return whether a body at a place may be next to or above part k."""
     bounds = parts.bounds
     return not (
         place[0] + reach < bounds[k, 0]
@@ -379,7 +430,10 @@ def wheel_contact_with_part(
 
 @inner_kernel
 def height_above(point: Vector, parts: Parts, part: int) -> float:
-    """m from a point straight down to a convex part; 0 within it, inf where it does not lie below."""
+    """Return the height of a point above a convex part, m.
+
+    It is 0 within the part, and inf where the part does not lie below the point.
+    """
     planes = parts.faces
     bounds = parts.bounds
     enter = 0.0
@@ -387,13 +441,10 @@ def height_above(point: Vector, parts: Parts, part: int) -> float:
     for c in range(2):
         if point[c] < bounds[part, c] or point[c] > bounds[part, 3 + c]:
             return math.inf
+
+    # where the vertical enters and leaves the part
     for k in range(parts.first[part, 0], parts.first[part, 1]):
-        outside = (
-            planes[k, 0] * point[0]
-            + planes[k, 1] * point[1]
-            + planes[k, 2] * point[2]
-            - planes[k, 3]
-        )
+        outside = dot(row(planes, k), point) - planes[k, 3]
         if planes[k, 2] > 0.0:
             enter = max(enter, outside / planes[k, 2])
         elif planes[k, 2] < 0.0:
@@ -405,14 +456,10 @@ def height_above(point: Vector, parts: Parts, part: int) -> float:
 
 @kernel
 def lower_to_roofs(points: Floats, obstacles: Any, heights: Floats) -> None:
-    """Heights (n,) of points (n, 3) above the ground -> above the parts that lie between, m."""
+    """Lower heights (n,) of points (n, 3) above the ground to those above parts in between, m."""
     for n in range(points.shape[0]):
         point = row(points, n)
-        i = (point[0] - obstacles.origin_x) / obstacles.cell
-        j = (point[1] - obstacles.origin_y) / obstacles.cell
-        if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
-            cell = int(i) * obstacles.columns + int(j)
-            for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
-                heights[n] = min(
-                    heights[n], height_above(point, obstacles.parts, obstacles.lists[m])
-                )
+        begin, end = parts_near(obstacles, point)
+        for m in range(begin, end):
+            above_part = height_above(point, obstacles.parts, obstacles.lists[m])
+            heights[n] = min(heights[n], above_part)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.wheels import first_rotor
+from rfly_amphibious.dynamics.body_points import first_rotor
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.vectors import Vector, add, cross

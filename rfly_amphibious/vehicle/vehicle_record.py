@@ -1,4 +1,4 @@
-"""VehicleParameters as one flat record for compiled kernels."""
+"""Parameters of a vehicle as one flat record for compiled kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import (
     CONTROLS,
-    CORNERS,
     MAX_ROTORS,
     MAX_WHEELS,
     MEMORY_FIELDS,
@@ -35,8 +34,7 @@ _NOT_COPIED = (
     "middle_anti_roll",
     "cornering_factor_middle",
 )
-"""fields that the kernels get in another form; all others go into the record under their own names
-"""
+"""Fields that the record has in another form; it has all others under their own names."""
 _DERIVED = (
     "mass_sprung",
     "mass",
@@ -48,6 +46,7 @@ _DERIVED = (
     "torque_coefficient",
     "inflow_coefficient",
 )
+"""Properties that the record has under their own names."""
 _OF_WHEELS = (
     "spring_load",
     "spring",
@@ -56,7 +55,9 @@ _OF_WHEELS = (
     "cornering_stiffness",
     "driven",
 )
+"""Arrays of the record with a number for each wheel."""
 _OF_SLIPS = ("shapes", "curvatures")
+"""Arrays of the record with a number for each wheel, longitudinal, then lateral."""
 
 HULL_FREQUENCY = 150.0
 """Frequency of the whole mass on one ellipsoid of the hull, rad/s. Eq. 6.8."""
@@ -79,18 +80,18 @@ the axis, m; how much shorter it is along the axis, squared; N/m; N s/m. Eq. 6.6
 
 
 def peak_slip(shape: float, curvature: float) -> float:
-    """The slip ρ at which f(ρ; C, E) is 1. Eq. 5.12.
+    """Return the slip ρ at which f(ρ; C, E) is 1. Eq. 5.12.
 
-    By Newton's method, as scipy.optimize takes each node 25 MB. z - E (z - arctan z) rises for E <
-    1, and bends one way for z > 0: from 0 on no step but the first leads past the root.
+    Newton's method instead of scipy.optimize, which takes 25 MB in each node. z - E (z - arctan z)
+    rises for E < 1, and bends one way for z > 0: from 0 only the first step passes the root.
     """
     target = math.tan(math.pi / (2.0 * shape))
     z = 0.0
     step = math.inf
     while abs(step) > 1e-12 * z:
-        step = (target - z + curvature * (z - math.atan(z))) / (
-            1.0 - curvature * z * z / (1.0 + z * z)
-        )
+        error = target - z + curvature * (z - math.atan(z))
+        slope = 1.0 - curvature * z * z / (1.0 + z * z)
+        step = error / slope
         z += step
     return shape * z
 
@@ -98,44 +99,52 @@ def peak_slip(shape: float, curvature: float) -> float:
 def vehicle_record(
     p: VehicleParameters, ground_effect: bool, standard_atmosphere: bool, map_altitude: float
 ) -> SimpleNamespace:
-    """What the kernels know as `p`: numbers and arrays by name."""
-    declared = {name: getattr(p, name) for name in declarations(VehicleParameters)}
-    values: dict[str, Any] = {
-        name: value for name, value in declared.items() if name not in _NOT_COPIED
-    }
-    values |= {name: getattr(p, name) for name in _DERIVED}
-    hubs = p.hub_position
-    rotors = p.rotor_position
+    """Return the parameters that kernels call `p`: numbers and arrays by name."""
+    wheels = len(p.wheels)
+    names = [name for name in declarations(VehicleParameters) if name not in _NOT_COPIED]
+    values: dict[str, Any] = {name: getattr(p, name) for name in (*names, *_DERIVED)}
+
+    # points of the body
     half = 0.5 * np.array(p.body_box)
     corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]
     points = np.zeros((POINTS, 3))
-    points[: len(hubs) + CORNERS + p.rotors] = np.concatenate([hubs, corners, rotors])
-    values["point_x"], values["point_y"], values["point_z"] = points.T
-    values["corner_reach"] = float(np.linalg.norm(np.array(corners) - hubs[0], axis=1).max())
-    values["wheels"] = len(hubs)
-    values["shapes"] = np.repeat((p.shape_x, p.shape_y), len(hubs))
-    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), len(hubs))
-    values["cornering_stiffness"] = (
-        p.cornering_factor * p.cornering_stiffness_per_rad * p.nominal_load
-    )
+    used = np.concatenate([p.hub_position, corners, p.rotor_position])
+    points[: len(used)] = used
+    values["point_x"] = points[:, 0]
+    values["point_y"] = points[:, 1]
+    values["point_z"] = points[:, 2]
+    reaches = np.linalg.norm(np.array(corners) - p.hub_position[0], axis=1)
+    values["corner_reach"] = float(reaches.max())
+    values["reach"] = p.reach
+
+    # wheels and tyres
+    values["wheels"] = wheels
+    values["shapes"] = np.repeat((p.shape_x, p.shape_y), wheels)
+    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), wheels)
+    cornering = p.cornering_factor * p.cornering_stiffness_per_rad
+    values["cornering_stiffness"] = cornering * p.nominal_load
+    peak_x = peak_slip(p.shape_x, p.curvature_x)
+    peak_y = peak_slip(p.shape_y, p.curvature_y)
+    values["peak_slip"] = max(peak_x, peak_y)
     values["driven"] = p.is_driven
     values["drive_power"] = p.max_drive_power / max(len(p.driven), 1)
-    values["peak_slip"] = max(
-        peak_slip(p.shape_x, p.curvature_x), peak_slip(p.shape_y, p.curvature_y)
-    )
-    values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
-    values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
+
+    # rotors and air
     values["rotors"] = p.rotors
-    values["gravity"] = GRAVITY
-    values["reach"] = p.reach
+    values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
+    values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
     values["air_density"] = AIR_DENSITY
     values["ground_effect"] = int(ground_effect)
     values["standard_atmosphere"] = int(standard_atmosphere)
     values["map_altitude"] = map_altitude
-    values["state_columns"] = columns_of_record(STATE, p.rotors, len(hubs))
-    values["control_columns"] = columns_of_record(CONTROLS, p.rotors, len(hubs))
-    values["memory_columns"] = columns_of_record(MEMORY_FIELDS, p.rotors, len(hubs))
-    values["output_columns"] = columns_of_record(OUTPUTS, p.rotors, len(hubs))
+    values["gravity"] = GRAVITY
+
+    # columns of the records' numbers in public arrays
+    values["state_columns"] = columns_of_record(STATE, p.rotors, wheels)
+    values["control_columns"] = columns_of_record(CONTROLS, p.rotors, wheels)
+    values["memory_columns"] = columns_of_record(MEMORY_FIELDS, p.rotors, wheels)
+    values["output_columns"] = columns_of_record(OUTPUTS, p.rotors, wheels)
+
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
 

@@ -1,8 +1,7 @@
-"""What `lanes` means to numba: `Lanes` are an LLVM vector, and arithmetic with them is that of
-vectors.
+"""Lanes for numba: `Lanes` are an LLVM vector, and arithmetic with them is that of vectors.
 
-Registered with numba when it is first imported (`jit`). A kernel takes `Lanes` where it takes
-numbers: it loads and stores them by rows of an array (n, LANES) or of a record's fields (…, LANES).
+This module registers them when numba is first imported (`jit`). A kernel takes `Lanes` where it
+takes numbers: it loads and stores them in the fields (…, LANES) of a record.
 """
 
 from __future__ import annotations
@@ -51,37 +50,37 @@ _BITS = ir.VectorType(ir.IntType(1), LANES)
 
 
 class LanesType(types.Type):
-    """LANES numbers."""
+    """Type of LANES numbers."""
 
     def __init__(self) -> None:
         super().__init__(name="Lanes")
 
     def can_convert_from(self, _context: Any, other: types.Type) -> Conversion | None:
-        """A number becomes the same number for all."""
+        """Allow a number, which becomes the same number for all."""
         return Conversion.safe if isinstance(other, types.Float | types.Integer) else None
 
     def unify(self, _context: Any, other: types.Type) -> types.Type | None:
-        """With a number: lanes."""
+        """Return lanes for lanes and a number."""
         return self if isinstance(other, types.Float | types.Integer) else None
 
 
 class MaskType(types.Type):
-    """LANES truth values."""
+    """Type of LANES truth values."""
 
     def __init__(self) -> None:
         super().__init__(name="LaneMask")
 
     def can_convert_from(self, _context: Any, other: types.Type) -> Conversion | None:
-        """A truth value becomes the same for all."""
+        """Allow a truth value, which becomes the same for all."""
         return Conversion.safe if isinstance(other, types.Boolean) else None
 
     def unify(self, _context: Any, other: types.Type) -> types.Type | None:
-        """With a truth value: a mask."""
+        """Return a mask for a mask and a truth value."""
         return self if isinstance(other, types.Boolean) else None
 
 
 class LaneRowsType(types.Type):
-    """Rows of lanes in memory: (n, LANES), or (n, `columns`, LANES)."""
+    """Type of rows of lanes in memory: (n, LANES), or (n, `columns`, LANES)."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -89,14 +88,14 @@ class LaneRowsType(types.Type):
 
 
 class FlatType(types.Type):
-    """The numbers of `LaneRowsType`, one after the other."""
+    """Type of the plain numbers of a record, one after the other."""
 
     def __init__(self) -> None:
         super().__init__(name="FlatLanes")
 
 
 class LaneRecordType(types.Type):
-    """A record whose fields have a last axis of LANES."""
+    """Type of a record whose fields have a last axis of LANES."""
 
     def __init__(self, record: types.Record) -> None:
         self.record = record
@@ -147,7 +146,7 @@ def _bool_to_mask(
 def _operator(
     function: Any, count: int, kind: types.Type, result: types.Type, lower: Callable[..., Any]
 ) -> None:
-    """`function` of `count` arguments of that kind, of which at least one is in lanes."""
+    """Register a function of `count` arguments of a kind; at least one has to be in lanes."""
 
     @infer_global(function)
     class _Template(AbstractTemplate):
@@ -165,51 +164,62 @@ def _operator(
         return lower(builder, *args)
 
 
-for _function, _name in (
-    (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
-    (operator.iadd, "fadd"), (operator.isub, "fsub"), (operator.imul, "fmul"), (operator.itruediv, "fdiv"),
-):  # fmt: skip
-    _operator(
-        _function,
-        2,
-        LANES_TYPE,
-        LANES_TYPE,
-        lambda builder, a, b, name=_name: getattr(builder, name)(a, b),
-    )
-for _function, _name in (
-    (operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="),
-):  # fmt: skip
-    _operator(
-        _function,
-        2,
-        LANES_TYPE,
-        MASK,
-        lambda builder, a, b, name=_name: builder.fcmp_ordered(name, a, b),
-    )
-_operator(
-    operator.ne, 2, LANES_TYPE, MASK, lambda builder, a, b: builder.fcmp_unordered("!=", a, b)
-)
-for _function, _name in (
-    (operator.and_, "and_"), (operator.or_, "or_"), (operator.iand, "and_"), (operator.ior, "or_"),
-):  # fmt: skip
-    _operator(
-        _function, 2, MASK, MASK, lambda builder, a, b, name=_name: getattr(builder, name)(a, b)
-    )
-_operator(operator.neg, 1, LANES_TYPE, LANES_TYPE, lambda builder, a: builder.fneg(a))
-_operator(
-    min,
-    2,
-    LANES_TYPE,
-    LANES_TYPE,
-    lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a),
-)
-_operator(
-    max,
-    2,
-    LANES_TYPE,
-    LANES_TYPE,
-    lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a),
-)
+_ARITHMETIC = {
+    "fadd": (operator.add, operator.iadd),
+    "fsub": (operator.sub, operator.isub),
+    "fmul": (operator.mul, operator.imul),
+    "fdiv": (operator.truediv, operator.itruediv),
+}
+_COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+_LOGIC = {
+    "and_": (operator.and_, operator.iand),
+    "or_": (operator.or_, operator.ior),
+}
+
+
+def _instruction(name: str) -> Callable[..., Any]:
+    """Return what makes the instruction of that name."""
+    return lambda builder, *args: getattr(builder, name)(*args)
+
+
+def _comparison(sign: str) -> Callable[..., Any]:
+    """Return what makes a comparison that is false for NaN."""
+    return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
+
+
+def _less(builder: Any, a: Any, b: Any) -> Any:
+    """Make min(a, b), as Python defines it for NaN."""
+    return builder.select(builder.fcmp_ordered("<", b, a), b, a)
+
+
+def _greater(builder: Any, a: Any, b: Any) -> Any:
+    """Make max(a, b), as Python defines it for NaN."""
+    return builder.select(builder.fcmp_ordered(">", b, a), b, a)
+
+
+def _unequal(builder: Any, a: Any, b: Any) -> Any:
+    """Make a != b, which is true for NaN."""
+    return builder.fcmp_unordered("!=", a, b)
+
+
+for _name, _functions in _ARITHMETIC.items():
+    for _function in _functions:
+        _operator(_function, 2, LANES_TYPE, LANES_TYPE, _instruction(_name))
+for _name, _functions in _LOGIC.items():
+    for _function in _functions:
+        _operator(_function, 2, MASK, MASK, _instruction(_name))
+for _sign, _function in _COMPARISONS.items():
+    _operator(_function, 2, LANES_TYPE, MASK, _comparison(_sign))
+_operator(operator.ne, 2, LANES_TYPE, MASK, _unequal)
+_operator(operator.neg, 1, LANES_TYPE, LANES_TYPE, _instruction("fneg"))
+_operator(min, 2, LANES_TYPE, LANES_TYPE, _less)
+_operator(max, 2, LANES_TYPE, LANES_TYPE, _greater)
 
 
 def _intrinsic(name: str) -> Callable[..., Any]:
@@ -228,7 +238,7 @@ _operator(np.floor, 1, LANES_TYPE, LANES_TYPE, _intrinsic("floor"))
 
 
 def _one_by_one(function: Any, count: int) -> None:
-    """A function of libm's, called for each of the lanes."""
+    """Register a function of libm's that is called for each of the lanes."""
 
     @infer_global(function)
     class _Template(AbstractTemplate):
@@ -318,7 +328,7 @@ def _lower_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     table = context.make_array(sig.args[0])(context, builder, args[0])
     number = context.get_data_type(sig.args[0].dtype)
-    indices = builder.fptosi(args[1], ir.VectorType(ir.IntType(32), LANES))
+    indices = builder.fptosi(args[1], ir.VectorType(cgutils.intp_t, LANES))
     result = ir.Constant(ir.VectorType(number, LANES), ir.Undefined)
     for lane in range(LANES):
         place = ir.Constant(ir.IntType(32), lane)

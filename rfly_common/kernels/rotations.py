@@ -15,7 +15,7 @@ Quaternion = tuple[float, float, float, float]
 def rotation_matrix(
     x: float, y: float, z: float, w: float
 ) -> tuple[float, float, float, float, float, float, float, float, float]:
-    """The nine numbers, row by row, of a quaternion of any norm but 0. As `frames.rotation_matrix`."""
+    """Return the rotation matrix, row by row, of a quaternion of any norm but 0."""
     s = 2.0 / (x * x + y * y + z * z + w * w)
     return (
         1.0 - s * (y * y + z * z),

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.needs("numba")
 
 
 def looks_up():
-    """The kernels' look-up: (height of a point at z = 100 above the ground, normal of the ground
-    there).
+    """Return the kernels' look-up of a place.
+
+    It returns the height of a point at z = 100 above the ground, and the ground's normal.
     """
     import numba
 

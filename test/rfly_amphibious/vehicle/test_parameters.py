@@ -1,4 +1,4 @@
-"""Parameter files: shipped sets, derived values, and what bad files are told."""
+"""Parameter files: shipped sets, derived values, and the errors of bad files."""
 
 from __future__ import annotations
 
