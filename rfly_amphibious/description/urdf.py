@@ -153,16 +153,17 @@ class _Links:
 def _add_body(link: _Links, p: VehicleParameters, mesh: str | None) -> None:
     """Add the body with the arms of the rotors."""
     body = link.add("body", _body_without_rotors(p))
+    box = _numbers(*p.body_box)
     link.join("body_joint", "fixed", "base_link", "body", _HERE)
     if mesh is not None:
         _mesh(body, mesh)
     else:
-        _shape(body, "visual", "box", "body", size=_numbers(*p.body_box))
+        _shape(body, "visual", "box", "body", {"size": box})
         hub = np.array((p.center_x, 0.0, p.rotor_height))
         for place, length, yaw in zip(p.rotor_position, p.rotor_arm, p.rotor_azimuth, strict=True):
-            size = _numbers(length, 0.06 * p.rotor_radius, 0.06 * p.rotor_radius)
-            _shape(body, "visual", "box", "dark", (place + hub) / 2, (0.0, 0.0, yaw), size=size)
-    _shape(body, "collision", "box", None, size=_numbers(*p.body_box))
+            arm = {"size": _numbers(length, 0.06 * p.rotor_radius, 0.06 * p.rotor_radius)}
+            _shape(body, "visual", "box", "dark", arm, (place + hub) / 2, (0.0, 0.0, yaw))
+    _shape(body, "collision", "box", None, {"size": box})
 
 
 def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str | None) -> None:
@@ -207,11 +208,11 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
     if mesh is not None:
         _mesh(element, mesh)
     else:
-        _shape(element, "visual", "cylinder", "dark", rpy=upright, **size)
+        _shape(element, "visual", "cylinder", "dark", size, rpy=upright)
         # a spoke shows that the wheel turns
-        spoke = _numbers(1.4 * radius, 1.04 * width, 0.25 * radius)
-        _shape(element, "visual", "box", "body", size=spoke)
-    _shape(element, "collision", "cylinder", None, rpy=upright, **size)
+        spoke = {"size": _numbers(1.4 * radius, 1.04 * width, 0.25 * radius)}
+        _shape(element, "visual", "box", "body", spoke)
+    _shape(element, "collision", "cylinder", None, size, rpy=upright)
 
 
 def _add_rotor(
@@ -225,10 +226,10 @@ def _add_rotor(
     if mesh is not None:
         _mesh(element, mesh)
     else:
-        blades = _numbers(2.0 * radius, 0.12 * radius, 0.02 * radius)
-        _shape(element, "visual", "box", "rotor", size=blades)
+        blades = {"size": _numbers(2.0 * radius, 0.12 * radius, 0.02 * radius)}
+        _shape(element, "visual", "box", "rotor", blades)
     size = {"radius": _numbers(radius), "length": _numbers(0.05 * radius)}
-    _shape(element, "collision", "cylinder", None, **size)
+    _shape(element, "collision", "cylinder", None, size)
 
 
 def _add_sensors(link: _Links, p: VehicleParameters, mounts: Mapping[str, Triple]) -> None:
@@ -336,9 +337,9 @@ def _shape(
     tag: str,
     kind: str,
     colour: str | None,
-    place: Vector | Triple = (0.0, 0.0, 0.0),
+    size: dict[str, str],
+    place: Vector | Triple = _HERE,
     rpy: Triple = (0.0, 0.0, 0.0),
-    **size: str,
 ) -> None:
     """Add a simple shape to a link."""
     element = ET.SubElement(link, tag)

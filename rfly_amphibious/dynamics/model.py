@@ -39,6 +39,7 @@ from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_common.untrusted_files.numpy_files import NpzReader
 from rfly_common.untrusted_files.reader_errors import reader_errors
+from rfly_terrain.height_map.ground import Ground
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
 from rfly_terrain.world.solids import Solids
@@ -640,11 +641,13 @@ class AmphibiousModel:
         """Take all vehicles through their steps, on all cores, side by side where possible."""
         from rfly_amphibious.dynamics import lane_stepping, stepping
 
-        def arguments(start: int, stop: int) -> tuple[Any, ...]:
+        def arguments(
+            start: int, stop: int
+        ) -> tuple[Vehicles, HeldControls, WindSeries, Integrator, Any, Ground]:
             """Return the arguments of a kernel for some of the vehicles."""
             piece = slice(start, stop)
             return (
-                Vehicles(*(array[piece] for array in vehicles)),
+                Vehicles(vehicles.x[piece], vehicles.memory[piece], vehicles.status[piece]),
                 controls._replace(rows=controls.rows[piece]),
                 wind._replace(mean=wind.mean[piece], noise=wind.noise[piece]),
                 integrator,

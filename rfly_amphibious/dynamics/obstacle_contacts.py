@@ -93,6 +93,8 @@ def nearest_plane(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[int, f
     face = parts.first[part, 0]
     distance = -math.inf
     size = 1.0
+
+    # the length of a normal in the metric scales the distance
     for k in range(parts.first[part, 0], parts.first[part, 1]):
         normal = row(planes, k)
         along = dot(normal, axis)

@@ -290,6 +290,7 @@ def state_names(rotors: int, wheels: int = OUTER_WHEELS) -> list[str]:
         "steering": ["steering_rad"],
         "drive_torque": [f"drive_torque_{wheel}_nm" for wheel in WHEELS],
     }
+
     every = np.arange(state_size(rotors, wheels))
     result = [""] * len(every)
     for quantity, own in state_columns(rotors, wheels).items():

@@ -54,22 +54,19 @@ def test_the_ground_is_the_height_maps():
 def test_one_of_a_batch_is_the_vehicle_alone():
     p = parameters("full")
     m = model("full")
-    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)] + [
-        m.flying((0.0, 0.0, 5.0))
-    ]
+    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)]
+    singles.append(m.flying((0.0, 0.0, 5.0)))
     batch = ModelState(np.stack([s.x for s in singles]), np.stack([s.memory for s in singles]))
-    controls = Controls(
-        rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5), drive_torque=100.0
-    )
+    steering = np.linspace(-0.2, 0.2, 5)
+    rotor_speed = 0.5 * p.hover_speed
+    controls = Controls(rotor_speed=rotor_speed, steering=steering, drive_torque=100.0)
+
     end = m.step(batch, controls, steps=500)
     dx = m.derivative(batch.x, rotor_speed=50.0)
+
     for k, single in enumerate(singles):
-        one = Controls(
-            rotor_speed=p.hover_speed * 0.5,
-            steering=np.linspace(-0.2, 0.2, 5)[k],
-            drive_torque=100.0,
-        )
-        alone = m.step(single, one, steps=500)
+        own = Controls(rotor_speed=rotor_speed, steering=steering[k], drive_torque=100.0)
+        alone = m.step(single, own, steps=500)
         assert np.array_equal(alone.x, end.x[k])
         assert np.array_equal(alone.memory, end.memory[k])
         assert np.array_equal(m.derivative(single.x, rotor_speed=50.0), dx[k])

@@ -219,26 +219,28 @@ def test_all_derivatives_of_random_states(name):
         step_y=0.9 * p.wheelbase,
     )
     model = AmphibiousModel(p, terrain)
+
     loaded = 0
     for k in range(120):
         x = random_state(p, rng, terrain, k % 3 == 0)
         wind = rng.normal(0, 3, 3)
         steering = rng.uniform(-1, 1)
-        torque, brake = (
-            rng.normal(0, 1, len(p.wheels)) * most
-            for most in (p.max_drive_torque, p.max_brake_torque)
-        )
+        torque = rng.normal(0, 1, len(p.wheels)) * p.max_drive_torque
+        brake = rng.normal(0, 1, len(p.wheels)) * p.max_brake_torque
         torques = k % 2 == 0
-        command = (
-            rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
-            if torques
-            else rng.uniform(0, 1.2, p.rotors) * p.max_rotor_speed
-        )
+        if torques:
+            command = rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
+            rotor = {"rotor_torque": command}
+        else:
+            command = rng.uniform(0, 1.2, p.rotors) * p.max_rotor_speed
+            rotor = {"rotor_speed": command}
+
         expected, loads = reference(p, terrain, x, command, steering, torque, brake, wind, torques)
-        rotor = {"rotor_torque" if torques else "rotor_speed": command}
         got = model.derivative(
             x, steering=steering, drive_torque=torque, brake_torque_acting=brake, wind=wind, **rotor
         )
+
+        # each quantity against its own size
         for part in (
             slice(0, 3),
             slice(3, 6),

@@ -71,16 +71,19 @@ def test_thrust_in_the_vortex_ring_state(name):
         out = m.outputs(state, Controls(rotor_speed=in_hover))
         return out.thrust.mean()
 
+    # descending
     for climb, induced in ((-1.0, 1.816), (-1.5, 2.083625), (-0.5, 1.3935)):
         through = (climb + induced - 1.0) * v_h
         expected = static - p.inflow_coefficient * in_hover * through
         assert thrust(with_ring, climb) == pytest.approx(expected, rel=2e-3)
         half = thrust(with_ring, climb, 0.5 * v_h)  # blown away by half
         assert half == pytest.approx(0.5 * (expected + thrust(without, climb)), rel=5e-3)
+
+    # climbing, hovering, and fast enough along or down
     for climb, across in ((1.0, 0.0), (0.0, 0.0), (-1.0, 1.01 * v_h), (-2.5, 0.0)):
-        assert thrust(with_ring, climb, across) == pytest.approx(
-            thrust(without, climb, across), rel=1e-12
-        )
+        expected = thrust(without, climb, across)
+        assert thrust(with_ring, climb, across) == pytest.approx(expected, rel=1e-12)
+
     # nothing damps the descent: at hover's rotor speed it sinks on, faster and faster
     rates = [thrust(m, -0.8) - thrust(m, -0.6) for m in (without, with_ring)]
     assert rates[0] > 0.05 * static
@@ -132,6 +135,7 @@ def test_v17_mixer_steps(name):
         rotor_drag_coefficient=0.0,
         zero_thrust_advance_ratio=1e9,
     )
+
     m = AmphibiousModel(p, ground_effect=False)
     tilt, turn = pick(name, (200.0, 150.0), (0.5, 0.4))
     for axis, moment, expected, tolerance in (
