@@ -34,26 +34,26 @@ from rfly_common.kernels.vectors import (
 
 @kernel
 def state_derivative(
-    x: Any, inputs: Inputs, p: Any, ground: Any, obstacles: Any, since: float, dx: Any, found: Any
+    x: Any, inputs: Inputs, p: Any, ground: Any, obstacles: Any, since: float, dx: Any, results: Any
 ) -> None:
-    """Set ẋ of the state x in `dx`, and what the evaluation finds in `found`.
+    """Set ẋ of the state x in `dx`, and the results of the evaluation in `results`.
 
     The obstacles were `since` seconds ago where they are said to be. docs/model, section 7.3.
     """
     # where the body is and what it touches
     motion = body_motion(x, inputs.wind, p)
-    points = place_points(x, motion.rotation, p, ground, found.points)
-    solids = no_contacts(p, found.solids)
+    points = place_points(x, motion.rotation, p, ground, results.points)
+    solids = no_contacts(p, results.solids)
     solid_force = (0.0, 0.0, 0.0)
     solid_moment = (0.0, 0.0, 0.0)
     if obstacles is not None:
         solid_force, solid_moment = obstacle_contacts(
             x, motion, p, obstacles, since, points, solids
         )
-    wheels = wheel_contacts(x, motion, p, ground, obstacles, points, solids, dx, found.wheels)
+    wheels = wheel_contacts(x, motion, p, ground, obstacles, points, solids, dx, results.wheels)
 
     # forces
-    outputs = found.outputs
+    outputs = results.outputs
     force, moment = weight_and_drag(motion, p)
     wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, wheels, dx, outputs)
     rotor_force, rotor_moment = rotor_forces(x, inputs, motion, p, points, solids, dx, outputs)

@@ -151,22 +151,22 @@ def renew_wind(
 
 @inlined_kernel
 def renew_controls(
-    given: Any, lane: int, controls: HeldControls, p: Any, work: Any, own: Any
+    commands: Any, lane: int, controls: HeldControls, p: Any, work: Any, own: Any
 ) -> None:
     """Set the controls of one vehicle from a row of commands."""
     take_lane(work.memory, lane, MEMORY_NUMBERS, own.memory)
     take_lane(work.controls, lane, CONTROL_NUMBERS, own.controls)
     crashed = own.memory.crashed != INTACT
-    accept_controls(given, controls.torques, crashed, p, own.controls)
+    accept_controls(commands, controls.torques, crashed, p, own.controls)
     put_lane(own.controls, CONTROL_NUMBERS, work.controls, lane)
 
 
 @inlined_kernel
-def must_be_watched(x: Any, p: Any, found: Any) -> Any:
+def must_be_watched(x: Any, p: Any, results: Any) -> Any:
     """Return where `watch` may find something; nothing has happened to the other vehicles."""
-    may_have = found.outputs.body_points_down > 0.0
+    may_have = results.outputs.body_points_down > 0.0
     for i in range(p.wheels):
-        may_have |= found.wheels.compression[i] > p.max_tyre_compression * p.wheel_radius
+        may_have |= results.wheels.compression[i] > p.max_tyre_compression * p.wheel_radius
     return may_have | not_finite(x) | is_far_away(x)
 
 

@@ -137,7 +137,7 @@ _WORKSPACE: Shapes = {
     "point": _STATE,
     "rate": _STATE,
     "total": _STATE,
-    # found at the begin of a step, and at its later stages
+    # results at the begin of a step, and at its later stages
     "first": _EVALUATION,
     "later": _EVALUATION,
 }

@@ -149,7 +149,7 @@ def next_gust(x: Any, memory: Any, v: int, gust: int, wind: WindSeries, ground: 
 
 
 @inlined_kernel
-def accept_controls(given: Any, torques: bool, crashed: bool, p: Any, controls: Any) -> None:
+def accept_controls(commands: Any, torques: bool, crashed: bool, p: Any, controls: Any) -> None:
     """Set a row of commands in `controls`; after a crash only the brakes, in full. Eq. 6.5."""
     if crashed:
         controls.steering = 0.0
@@ -160,7 +160,7 @@ def accept_controls(given: Any, torques: bool, crashed: bool, p: Any, controls: 
         for j in range(p.rotors):
             controls.rotor[j] = 0.0
     else:
-        read_row(given, p.control_columns, controls)
+        read_row(commands, p.control_columns, controls)
         controls.torques = 1.0 if torques else 0.0
 
 
@@ -195,14 +195,14 @@ def derivatives(
 
 
 @inlined_kernel
-def report(p: Any, found: Any, row: Any) -> None:
+def report(p: Any, results: Any, row: Any) -> None:
     """Write what callers see of an evaluation into a row of the outputs."""
-    outputs = found.outputs
+    outputs = results.outputs
     for i in range(p.wheels):
-        outputs.wheel_load[i] = found.wheels.load[i]
-        outputs.tyre_compression[i] = found.wheels.compression[i]
-    outputs.clearance = found.points.clearance
-    outputs.wheels_off_map = found.points.wheels_off_map
+        outputs.wheel_load[i] = results.wheels.load[i]
+        outputs.tyre_compression[i] = results.wheels.compression[i]
+    outputs.clearance = results.points.clearance
+    outputs.wheels_off_map = results.points.wheels_off_map
     write_row(outputs, p.output_columns, row)
 
 
@@ -235,8 +235,10 @@ def rk4_step(
 
     later = 0.0
     for stage in range(4):
-        found = work.first if stage == 0 else work.later
-        state_derivative(work.point, inputs, p, ground, obstacles, since + later, work.rate, found)
+        results = work.first if stage == 0 else work.later
+        state_derivative(
+            work.point, inputs, p, ground, obstacles, since + later, work.rate, results
+        )
         weight = 2.0 if 0 < stage < 3 else 1.0
         later = dt if stage == 2 else 0.5 * dt
         for n in range(STATE_NUMBERS):
@@ -344,17 +346,17 @@ def project(x: Any, p: Any, wheels: Any) -> None:
 
 
 @inlined_kernel
-def damage(p: Any, found: Any) -> int:
+def damage(p: Any, results: Any) -> int:
     """Return what has broken by the limits of Eq. 6.5: a cause of `state_layout`, or INTACT."""
     cause = INTACT
-    outputs = found.outputs
+    outputs = results.outputs
     if outputs.body_points_down > 0.0:
         force = vector(outputs.specific_force)
         limit = p.max_impact * p.gravity
         if dot(force, force) > limit * limit:
             cause = HULL_BROKEN
     for i in range(p.wheels):
-        compression = max(found.wheels.compression[i], found.solids.side_compression[i])
+        compression = max(results.wheels.compression[i], results.solids.side_compression[i])
         if compression > p.max_tyre_compression * p.wheel_radius:
             cause = WHEEL_BROKEN + i
     if outputs.rotor_down_speed > p.max_strike_speed * p.max_rotor_speed:
@@ -363,16 +365,16 @@ def damage(p: Any, found: Any) -> int:
 
 
 @inlined_kernel
-def watch(x: Any, memory: Any, dt: float, p: Any, found: Any) -> int:
+def watch(x: Any, memory: Any, dt: float, p: Any, results: Any) -> int:
     """Latch a crash (Eq. 6.5); return 0, or the status of a state that is an error.
 
     A rotor that something solid has broken stops.
     """
-    cause = damage(p, found)
-    if found.outputs.rotor_lost >= 0.0:
-        x.rotor_speed[int(found.outputs.rotor_lost)] = 0.0
+    cause = damage(p, results)
+    if results.outputs.rotor_lost >= 0.0:
+        x.rotor_speed[int(results.outputs.rotor_lost)] = 0.0
 
-    if upright_cosine(x) < CRASH_TILT_COSINE and found.outputs.body_points_down > 0.0:
+    if upright_cosine(x) < CRASH_TILT_COSINE and results.outputs.body_points_down > 0.0:
         memory.overturned += dt
         if memory.overturned >= CRASH_TILT_TIME and cause == INTACT:
             cause = OVERTURNED_TOO_LONG

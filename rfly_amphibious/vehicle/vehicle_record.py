@@ -205,5 +205,8 @@ def _record_type(fields: tuple[tuple[str, bool, tuple[int, ...]], ...]) -> np.dt
     equal ones takes a microsecond.
     """
     return np.dtype(
-        [(name, np.int64 if whole else np.float64, shape) for name, whole, shape in fields]
+        [
+            (name, np.int64 if is_integer else np.float64, shape)
+            for name, is_integer, shape in fields
+        ]
     )

@@ -333,8 +333,8 @@ def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     for lane in range(LANES):
         place = ir.Constant(ir.IntType(32), lane)
         index = builder.extract_element(indices, place)
-        found = builder.load(builder.gep(table.data, [index]))
-        result = builder.insert_element(result, found, place)
+        value = builder.load(builder.gep(table.data, [index]))
+        result = builder.insert_element(result, value, place)
     return result if number == _DOUBLE else builder.fpext(result, _VECTOR)
 
 
