@@ -10,17 +10,9 @@ from rfly_amphibious.dynamics.body_points import first_corner, first_rotor
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
-from rfly_common.kernels.rotations import quaternion, rotation_matrix
-from rfly_common.kernels.vectors import (
-    Matrix,
-    Vector,
-    add,
-    rotated,
-    rotated_back,
-    scaled,
-    subtract,
-    vector,
-)
+from rfly_common.kernels.record_vectors import quaternion, vector
+from rfly_common.kernels.rotations import rotation_matrix
+from rfly_common.kernels.vectors import Matrix, Vector, add, rotated, rotated_back, scaled, subtract
 
 
 class BodyMotion(NamedTuple):

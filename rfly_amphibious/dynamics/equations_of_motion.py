@@ -19,17 +19,8 @@ from rfly_amphibious.dynamics.rotors import rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.rotations import quaternion, quaternion_rate
-from rfly_common.kernels.vectors import (
-    Vector,
-    add,
-    cross,
-    rotated,
-    row,
-    set_vector,
-    subtract,
-    vector,
-)
+from rfly_common.kernels.record_vectors import quaternion, quaternion_rate, row, set_vector, vector
+from rfly_common.kernels.vectors import Vector, add, cross, rotated, subtract
 
 
 @kernel

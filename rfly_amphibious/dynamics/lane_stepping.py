@@ -41,7 +41,8 @@ from rfly_amphibious.dynamics.stepping import (
 from rfly_amphibious.vehicle.state_layout import INTACT
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.lanes import LANES, any_lane, lane_record, where
-from rfly_common.kernels.vectors import add, row, set_vector, vector
+from rfly_common.kernels.record_vectors import row, set_vector, vector
+from rfly_common.kernels.vectors import add
 
 
 @kernel

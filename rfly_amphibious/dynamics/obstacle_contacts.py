@@ -18,6 +18,7 @@ from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, wheel_axle
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
+from rfly_common.kernels.record_vectors import row, set_row, vector
 from rfly_common.kernels.vectors import (
     Vector,
     add,
@@ -25,11 +26,8 @@ from rfly_common.kernels.vectors import (
     dot,
     rotated,
     rotated_back,
-    row,
     scaled,
-    set_row,
     subtract,
-    vector,
 )
 
 TYRE_FLATNESS = 0.09

@@ -36,8 +36,15 @@ from rfly_amphibious.vehicle.state_layout import (
 )
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import any_lane, numbers, where
-from rfly_common.kernels.rotations import quaternion, quaternion_rate, turned_back
-from rfly_common.kernels.vectors import add, dot, row, scaled, set_vector, vector
+from rfly_common.kernels.record_vectors import (
+    quaternion,
+    quaternion_rate,
+    row,
+    set_vector,
+    turned_back,
+    vector,
+)
+from rfly_common.kernels.vectors import add, dot, scaled
 
 CRASH_TILT_COSINE = 0.5
 """Cosine of the tilt beyond which a vehicle that lies on its body is overturned. Eq. 6.5."""

@@ -9,7 +9,8 @@ from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.tyres import tyre_force
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import where
-from rfly_common.kernels.vectors import Vector, add, cross, dot, row, scaled
+from rfly_common.kernels.record_vectors import row
+from rfly_common.kernels.vectors import Vector, add, cross, dot, scaled
 
 
 @inlined_kernel

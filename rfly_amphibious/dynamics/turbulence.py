@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.vectors import Vector, dot, set_vector, subtract, vector
+from rfly_common.kernels.record_vectors import set_vector, vector
+from rfly_common.kernels.vectors import Vector, dot, subtract
 from rfly_terrain.height_map.bilinear import altitude
 
 FOOT = 0.3048

@@ -13,6 +13,7 @@ from rfly_amphibious.dynamics.environment import ground_normal
 from rfly_common.kernels.arcs import atan, sin
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 from rfly_common.kernels.lanes import any_lane, where
+from rfly_common.kernels.record_vectors import row, set_row
 from rfly_common.kernels.vectors import (
     Vector,
     add,
@@ -20,9 +21,7 @@ from rfly_common.kernels.vectors import (
     dot,
     only_where,
     rotated_back,
-    row,
     scaled,
-    set_row,
     subtract,
 )
 

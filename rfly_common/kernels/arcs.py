@@ -1,7 +1,8 @@
-"""Arc tangent and sine without a branch or a call: loops over them become vector instructions.
+"""Arc tangent and sine without a branch or a call, so that loops over them become vector
+instructions.
 
-libm's functions are called for one number after the other. Both are right to 3 units in the last
-place, as the tests show.
+libm's are called for one number after the other. Both are right to 3 units in the last place, as
+the tests show.
 """
 
 from __future__ import annotations
@@ -13,25 +14,21 @@ from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import where
 
 _TAN_3_8 = 1.0 + math.sqrt(2.0)
-"""tan(3 π/8), above which arctan x is π/2 - arctan(1/x)."""
+"""tan(3 π/8): beyond it arctan x is π/2 - arctan(1/x)"""
 _NEAR = 0.66
-"""Number above which arctan x is π/4 + arctan((x - 1)/(x + 1))."""
+"""beyond it, π/4 + arctan((x - 1)/(x + 1))"""
 
 
 @inlined_kernel
 def atan(x: Any) -> Any:
-    """Return arctan x for x ≥ 0.
-
-    Reductions and rational function are those of Moshier's Cephes library, 2.8, `atan.c`.
+    """arctan x for x ≥ 0: the reductions and the rational function of Moshier's Cephes library,
+    2.8, `atan.c`.
     """
-    # reduction
     far = x > _TAN_3_8
     middle = x > _NEAR
     over = where(far, -1.0, where(middle, x - 1.0, x))
     under = where(far, x, where(middle, x + 1.0, 1.0))
     reduced = over / under
-
-    # rational function
     z = reduced * reduced
     above = -8.750608600031904122785e-1
     for c in (
@@ -49,17 +46,14 @@ def atan(x: Any) -> Any:
         1.945506571482613964425e2,
     ):
         below = below * z + c
-
-    offset = where(far, 0.5 * math.pi, where(middle, 0.25 * math.pi, 0.0))
-    return offset + (reduced * (z * above / below) + reduced)
+    return where(far, 0.5 * math.pi, where(middle, 0.25 * math.pi, 0.0)) + (
+        reduced * (z * above / below) + reduced
+    )
 
 
 @inlined_kernel
 def sin(x: Any) -> Any:
-    """Return sin x for 0 ≤ x ≤ π.
-
-    It is the Taylor series about the nearer of 0 and π, to the 21st power.
-    """
+    """sin x for 0 ≤ x ≤ π: the Taylor series about the nearer of 0 and π, to the 21st power."""
     a = min(x, math.pi - x)
     z = a * a
     series = 1.0 / 51090942171709440000.0

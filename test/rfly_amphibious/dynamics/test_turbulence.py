@@ -30,7 +30,7 @@ def simulated_gusts():
     import numba
 
     from rfly_amphibious.dynamics.turbulence import next_turbulence
-    from rfly_common.kernels.vectors import row, vector
+    from rfly_common.kernels.record_vectors import row, vector
 
     @numba.njit
     def simulate(work, mean, noise, wind_at_6_m, ground, out):
