@@ -1,10 +1,10 @@
-"""Compilation of the vehicle's kernels, or loading from the disk cache, ahead of the first step."""
+"""Compilation of the vehicle's kernels, or loading from the cache, before the first step."""
 
 from __future__ import annotations
 
 
 def warm_up() -> None:
-    """Run the kernels of model and sensors once with the arguments' types."""
+    """Run the kernels of model and sensors once with the types of their arguments."""
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.sensors.sensor_suite import SensorSuite
@@ -17,7 +17,7 @@ def warm_up() -> None:
 
 
 def warm_up_lanes() -> None:
-    """The same for many vehicles in one state, side by side."""
+    """Run the kernels for many vehicles in one state, side by side."""
     import numpy as np
 
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
@@ -25,25 +25,21 @@ def warm_up_lanes() -> None:
     from rfly_common.kernels.lanes import LANES
 
     model = AmphibiousModel(VehicleParameters.load("scale"))
-    one = model.standing()
-    model.step(
-        ModelState(np.tile(one.x, (LANES, 1)), np.tile(one.memory, (LANES, 1))), Controls(), 1e-3
-    )
+    state = model.standing()
+    states = ModelState(np.tile(state.x, (LANES, 1)), np.tile(state.memory, (LANES, 1)))
+    model.step(states, Controls(), 1e-3)
 
 
 def warm_up_solids() -> None:
-    """The same for a vehicle among solid things: other machine code, for which the bare step does
-    not pay.
-    """
+    """Run the kernels for a vehicle among solids, which are other machine code."""
     import numpy as np
 
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_terrain.world.solids import ObjectBoxes
 
-    box = ObjectBoxes(
-        np.array([[9.0, 0.0, 1.0]]), np.ones((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]])
-    )
+    level = np.array([[0.0, 0.0, 0.0, 1.0]])
+    box = ObjectBoxes(np.array([[9.0, 0.0, 1.0]]), np.ones((1, 3)), level)
     model = AmphibiousModel(VehicleParameters.load("scale"), solids=box)
     state = model.standing()
     model.derivative(state.x)
@@ -52,7 +48,7 @@ def warm_up_solids() -> None:
 
 
 def warm_up_rays() -> None:
-    """The same for lidar and cameras."""
+    """Run the kernels of lidar and cameras."""
     import numpy as np
 
     from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera

@@ -1,5 +1,6 @@
-"""Schemas of parameter files, written to `data/schemas` by `python -m
-rfly_amphibious.write_schemas`, for editors.
+"""Write the schemas of parameter files to `data/schemas`, for editors.
+
+Run by `python -m rfly_amphibious.write_schemas`.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
 FOLDER = Path(__file__).parent / "data" / "schemas"
+"""Folder of the schemas."""
 SCHEMAS = {
     "vehicle_parameters": VehicleParameters.schema,
     "motors": MotorParameters.schema,
     "estimator": EstimatorParameters.schema,
     "sensors": SensorParameters.schema,
 }
+"""Functions that return a schema, by the names of their files."""
 
 
 def schema_text(name: str) -> str:
-    """The file of a schema."""
+    """Return the content of a schema's file."""
     return json.dumps(SCHEMAS[name](), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Writes them all."""
+    """Write all schemas."""
     for name in SCHEMAS:
         (FOLDER / f"{name}.schema.json").write_text(schema_text(name), encoding="utf-8")
 

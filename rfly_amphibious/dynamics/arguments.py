@@ -2,84 +2,89 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rfly_common.arrays import Bools, Floats, Ints
 
 RK4 = 0
+"""Method: classical Runge–Kutta."""
 SEMI_IMPLICIT_EULER = 1
+"""Method: semi-implicit Euler."""
+METHODS = {"rk4": RK4, "semi_implicit_euler": SEMI_IMPLICIT_EULER}
+"""Methods by their public names."""
 
 
 class Inputs(NamedTuple):
-    """What acts on one vehicle from outside."""
+    """Commands and wind that act on one vehicle; for many rows, arrays of public rows."""
 
-    command: Floats
-    """(controls,) as in `state_layout`"""
+    controls: Any
+    """Record of the controls; (n, controls) as in `state_layout`."""
     torques: bool
-    """whether rotors are commanded by torque, not by speed"""
-    brake_acting: Floats
-    """(wheels,) N m, signed"""
-    wind: Floats
-    """(3,) m/s, world"""
+    """True if rotors are commanded by torque, not by speed."""
+    brake_acting: Any
+    """Torques of the brakes, (wheels,) or (n, wheels), N m, signed."""
+    wind: Any
+    """Wind, a vector or (n, 3), m/s, world."""
 
 
 class Vehicles(NamedTuple):
-    """n vehicles, changed in place."""
+    """n vehicles, which a kernel changes in place."""
 
     x: Floats
-    """(n, states)"""
+    """States, (n, states)."""
     memory: Floats
-    """(n, memory)"""
+    """Memories, (n, memory)."""
     status: Ints
-    """(n, 2): 0 or what is wrong, and the step"""
+    """Status of each vehicle, 0 or an error, and the step in which it came, (n, 2)."""
 
 
 class HeldControls(NamedTuple):
     """Commands of n vehicles."""
 
     rows: Floats
-    """(n, rows, controls)"""
+    """Rows of commands in the order of `state_layout`, (n, rows, controls)."""
     torques: bool
-    """whether rotors are commanded by torque"""
+    """True if rotors are commanded by torque."""
     hold: int
-    """steps for which each row is held"""
+    """Number of steps for which each row is held."""
 
 
 class WindSeries(NamedTuple):
     """Wind at n vehicles, world, m/s: a mean and gusts. Eq. 3.5."""
 
     mean: Floats
-    """(n, 3)"""
+    """Mean wind, (n, 3)."""
     noise: Floats
-    """(n, gusts, 3): unit normal numbers, a set for each step at which a gust begins"""
+    """Unit normal numbers, three for each step in which a gust begins, (n, gusts, 3)."""
     gust_begins: Bools
-    """(steps,)"""
+    """True in each step in which a gust begins, (steps,)."""
     keep: Floats
-    """(3,)"""
+    """Factor of the last gust in the next one, (3,)."""
     add: Floats
-    """(3,)"""
+    """Factor of the unit normal numbers in the next gust, (3,), m/s."""
     turbulence: float
-    """m/s: of the mean wind at 6 m, which tells Dryden's turbulence; 0: gusts by keep and add"""
+    """Mean wind at 6 m for Dryden's turbulence, m/s; 0: gusts by `keep` and `add`."""
     period: float
-    """s: of the gusts"""
+    """Period of the gusts, s."""
 
 
 class Samples(NamedTuple):
-    """What is kept of n vehicles after every `every`-th step."""
+    """Room for samples of n vehicles, one after every `every`-th step."""
 
     every: int
+    """Number of steps from sample to sample."""
     states: Floats
-    """(n, samples, states)"""
+    """States, (n, samples, states)."""
     memories: Floats
-    """(n, samples, memory)"""
+    """Memories, (n, samples, memory)."""
     outputs: Floats
-    """(n, samples, outputs): met at the beginning of that step"""
+    """Outputs at the beginning of the step, (n, samples, outputs)."""
 
 
 class Integrator(NamedTuple):
-    """How steps are made."""
+    """Method and size of the steps."""
 
     dt: float
-    """s"""
+    """Step, s."""
     method: int
-    """RK4 or SEMI_IMPLICIT_EULER"""
+    """RK4 or SEMI_IMPLICIT_EULER."""

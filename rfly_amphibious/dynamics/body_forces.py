@@ -1,6 +1,4 @@
-"""Forces on the body itself: weight, drag, and the ground where corners of its box or rotor hubs
-touch.
-"""
+"""Forces on the body itself: weight, drag, and contacts of its box and rotor hubs."""
 
 from __future__ import annotations
 
@@ -8,8 +6,8 @@ import math
 from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_points import first_corner, first_rotor
 from rfly_amphibious.dynamics.environment import ground_normal
-from rfly_amphibious.dynamics.wheels import first_corner, first_rotor
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.vectors import (
@@ -23,17 +21,19 @@ from rfly_common.kernels.vectors import (
 )
 
 SLIDING_SPEED = 0.1
-"""m/s: friction of the body is full well above it. Eq. 6.4"""
+"""Sliding speed, m/s, well above which the body's friction is full. Eq. 6.4."""
 
 
 @inlined_kernel
 def contact_force(
     point: Vector, depth: float, normal: Vector, motion: BodyMotion, p: Any
 ) -> Vector:
-    """F_c, N, body axes, on a point `depth` m below the ground's plane with `normal`. Eq. 6.4."""
+    """Return F_c, N, body axes, on a point `depth` m below the ground's plane. Eq. 6.4."""
     velocity = add(motion.velocity, cross(motion.rates, point))
     approach = dot(velocity, normal)
     push = max(0.0, p.body_stiffness * depth - p.body_damping * approach)
+
+    # Coulomb friction, softened at low speed
     sliding = add(velocity, scaled(-approach, normal))
     speed = math.sqrt(dot(sliding, sliding))
     friction = p.body_friction * push * math.tanh(speed / SLIDING_SPEED) / max(speed, 1e-12)
@@ -42,33 +42,38 @@ def contact_force(
 
 @inlined_kernel
 def body_contact_forces(
-    motion: BodyMotion, p: Any, ground: Any, scratch: Any
+    motion: BodyMotion, p: Any, ground: Any, points: Any, solids: Any, outputs: Any
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of all contact points on the body, N and N m, body axes. Eq. 6.4, 7.2."""
+    """Return (force, moment) of all contact points on the body, N and N m, body axes.
+
+    Eq. 6.4, 7.2.
+    """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     points_down = 0.0
     for k in range(first_corner(p), first_rotor(p) + p.rotors):
-        down = scratch.point_height[k] < 0.0
+        down = points.height[k] < 0.0
         if not any_lane(down):
             continue
         points_down += where(down, 1.0, 0.0)
+
         point = (p.point_x[k], p.point_y[k], p.point_z[k])
-        world_normal = ground_normal(ground, k, scratch)
+        world_normal = ground_normal(ground, points, k)
         normal = rotated_back(motion.rotation, world_normal)
-        pressed = contact_force(
-            point, -scratch.point_height[k] * world_normal[2], normal, motion, p
-        )
-        pressed = only_where(down, pressed)
+        depth = -points.height[k] * world_normal[2]
+        pressed = only_where(down, contact_force(point, depth, normal, motion, p))
         force = add(force, pressed)
         moment = add(moment, cross(point, pressed))
-    scratch.body_points_down = points_down
+    outputs.body_points_down = points_down + solids.hull_contacts
     return force, moment
 
 
 @inlined_kernel
 def weight_and_drag(motion: BodyMotion, p: Any) -> tuple[Vector, Vector]:
-    """(force, moment) on the sprung body, N and N m, body axes: the first terms of Eq. 7.1 and 7.2."""
+    """Return (force, moment) on the sprung body, N and N m, body axes.
+
+    These are the first terms of Eq. 7.1 and 7.2.
+    """
     gravity = motion.gravity
     air = motion.air_velocity
     rates = motion.rates

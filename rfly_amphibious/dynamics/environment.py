@@ -1,4 +1,4 @@
-"""The ground and the air that the vehicle meets, as kernels. docs/model, section 3."""
+"""The ground and the air that the vehicle meets. docs/model, section 3."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rfly_common.kernels.atmosphere import (
     standard_temperature,
 )
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.lanes import flat, lanes_of, where
+from rfly_common.kernels.lanes import lookup, where
+from rfly_common.kernels.vectors import Vector
 from rfly_terrain.height_map.bilinear import (
-    clamp,
-    heights_around,
+    Around,
     interpolate,
     on_map,
     unit_normal,
@@ -24,90 +24,108 @@ from rfly_terrain.height_map.bilinear import (
 
 
 @kernel
-def heights_above_ground(ground: Any, begin: int, end: int, scratch: Any) -> None:
-    """Turns z in `point_height` into the height above the bilinear ground, m, as
-    `HeightMap.altitude` has it. Eq. 3.1.
+def heights_above_ground(ground: Any, points: Any, begin: int, end: int) -> None:
+    """Turn z of points, in `points.height`, into the height above the bilinear ground, m. Eq. 3.1.
 
-    Three loops, so that the first and the last become vector instructions; unsigned offsets spare a
-    test for negatives.
+    The result is that of `HeightMap.altitude`. Three loops, so that the first and the last become
+    vector instructions.
     """
     last_row = ground.rows - 1.0
     last_column = ground.columns - 1.0
     columns = float(ground.columns)
-    x = flat(scratch.point_x)
-    y = flat(scratch.point_y)
-    height = flat(scratch.point_height)
-    row = flat(scratch.row)
-    column = flat(scratch.column)
-    cell = flat(scratch.cell)
-    cell_row = flat(scratch.cell_row)
-    cell_column = flat(scratch.cell_column)
-    z00 = flat(scratch.height_00)
-    z01 = flat(scratch.height_01)
-    z10 = flat(scratch.height_10)
-    z11 = flat(scratch.height_11)
     heights = ground.heights
-    below = np.uint64(ground.columns)
-    lanes = lanes_of(scratch)
-    for k in range(begin * lanes, end * lanes):
-        u = clamp((x[k] - ground.origin_x) / ground.step_x, last_row)
-        v = clamp((y[k] - ground.origin_y) / ground.step_y, last_column)
+    x = points.x
+    y = points.y
+    height = points.height
+    row = points.row
+    column = points.column
+    cell_row = points.cell_row
+    cell_column = points.cell_column
+    z00 = points.height_00
+    z01 = points.height_01
+    z10 = points.height_10
+    z11 = points.height_11
+
+    for k in range(begin, end):
+        u = within((x[k] - ground.origin_x) / ground.step_x, last_row)
+        v = within((y[k] - ground.origin_y) / ground.step_y, last_column)
         i = min(np.floor(u), last_row - 1.0)
         j = min(np.floor(v), last_column - 1.0)
         row[k] = u - i
         column[k] = v - j
         cell_row[k] = i
         cell_column[k] = j
-        cell[k] = i * columns + j
-    for k in range(begin * lanes, end * lanes):
-        first = np.uint64(int(cell[k]))
-        z00[k] = heights[first]
-        z01[k] = heights[first + np.uint64(1)]
-        z10[k] = heights[first + below]
-        z11[k] = heights[first + below + np.uint64(1)]
-    for k in range(begin * lanes, end * lanes):
+
+    for k in range(begin, end):
+        cell = cell_row[k] * columns + cell_column[k]
+        z00[k] = lookup(heights, cell)
+        z01[k] = lookup(heights, cell + 1.0)
+        z10[k] = lookup(heights, cell + columns)
+        z11[k] = lookup(heights, cell + columns + 1.0)
+
+    for k in range(begin, end):
         height[k] -= interpolate(z00[k], z01[k], z10[k], z11[k], row[k], column[k])
 
 
 @inlined_kernel
-def ground_normal(ground: Any, point: int, scratch: Any) -> tuple[float, float, float]:
-    """The smooth unit normal, world, at a point whose height is known, as `HeightMap.normal` has
-    it. Eq. 3.2.
+def within(u: float, last: float) -> float:
+    """Return u clamped to 0 … last; 0 for NaN, which must not become an index."""
+    u = where(u > 0.0, u, 0.0)
+    return where(u < last, u, last)
+
+
+@inlined_kernel
+def ground_normal(ground: Any, points: Any, k: int) -> Vector:
+    """Return the smooth unit normal of the ground at a point, world axes. Eq. 3.2.
+
+    The point has been looked up by `heights_above_ground`. The result is that of
+    `HeightMap.normal`.
     """
-    lanes = lanes_of(scratch)
-    around = flat(scratch.heights_around)
-    i = flat(scratch.cell_row)
-    j = flat(scratch.cell_column)
-    for k in range(lanes):
-        beside = heights_around(ground, int(i[point * lanes + k]), int(j[point * lanes + k]))
-        for n in range(8):
-            around[n * lanes + k] = beside[n]
-    h = scratch.heights_around
-    z = (
-        scratch.height_00[point],
-        scratch.height_01[point],
-        scratch.height_10[point],
-        scratch.height_11[point],
-    )
-    x, y = vertex_gradients(
-        ground,
-        scratch.cell_row[point],
-        scratch.cell_column[point],
-        z,
-        (h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]),
-    )
-    a = scratch.row[point]
-    b = scratch.column[point]
-    u = (scratch.point_x[point] - ground.origin_x) / ground.step_x
-    v = (scratch.point_y[point] - ground.origin_y) / ground.step_y
+    slope_x, slope_y = ground_slopes(ground, points, k)
+    return unit_normal(slope_x, slope_y)
+
+
+@inlined_kernel
+def ground_slopes(ground: Any, points: Any, k: int) -> tuple[float, float]:
+    """Return the smooth (dz/dx, dz/dy) at a point that has been looked up; 0 off the map."""
+    i = points.cell_row[k]
+    j = points.cell_column[k]
+    corners = (points.height_00[k], points.height_01[k], points.height_10[k], points.height_11[k])
+    x, y = vertex_gradients(ground, i, j, corners, heights_beside(ground, i, j))
+
+    a = points.row[k]
+    b = points.column[k]
+    u = (points.x[k] - ground.origin_x) / ground.step_x
+    v = (points.y[k] - ground.origin_y) / ground.step_y
     on_x, on_y = on_map(ground, u, v)
-    along_x = where(on_x, interpolate(x[0], x[1], x[2], x[3], a, b), 0.0)
-    along_y = where(on_y, interpolate(y[0], y[1], y[2], y[3], a, b), 0.0)
-    return unit_normal(along_x, along_y)
+    slope_x = where(on_x, interpolate(x[0], x[1], x[2], x[3], a, b), 0.0)
+    slope_y = where(on_y, interpolate(y[0], y[1], y[2], y[3], a, b), 0.0)
+    return slope_x, slope_y
+
+
+@inlined_kernel
+def heights_beside(ground: Any, i: float, j: float) -> Around:
+    """Return what `bilinear.heights_around` returns, for a cell as it is in `points`."""
+    heights = ground.heights
+    columns = float(ground.columns)
+    low = max(i - 1.0, 0.0) * columns + j
+    high = min(i + 2.0, ground.rows - 1.0) * columns + j
+    south = i * columns + max(j - 1.0, 0.0)
+    north = i * columns + min(j + 2.0, columns - 1.0)
+    return (
+        lookup(heights, low),
+        lookup(heights, low + 1.0),
+        lookup(heights, high),
+        lookup(heights, high + 1.0),
+        lookup(heights, south),
+        lookup(heights, south + columns),
+        lookup(heights, north),
+        lookup(heights, north + columns),
+    )
 
 
 @kernel
 def density_ratio(p: Any, z: float) -> float:
-    """ρ/ρ₀ at height z of the map. Eq. 3.4."""
+    """Return ρ/ρ₀ at height z of the map. Eq. 3.4."""
     temperature = standard_temperature(z + p.map_altitude)
     return air_density(pressure_at_temperature(temperature), temperature) / p.air_density

@@ -1,8 +1,8 @@
 """Contact of hull, wheels and rotors with what stands on the ground. docs/model, section 6.2.
 
 The hull is a few ellipsoids with two equal axes (`vehicle_record`), a wheel is one about its axle,
-a rotor a flat one about its shaft: each is a ball in a metric that is stretched along one axis, so
-that one function finds the nearest point of a convex part for all of them. Conventions as in
+a rotor a flat one about its shaft. Each is a ball in a metric that is stretched along one axis, so
+one function finds the nearest point of a convex part for all of them. Conventions as in
 `equations_of_motion.py`.
 """
 
@@ -13,86 +13,142 @@ from typing import Any, NamedTuple
 
 from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_points import first_rotor
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
-from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, row, set_row, wheel_axle
-from rfly_amphibious.dynamics.wheel_columns import state_of
-from rfly_amphibious.dynamics.wheels import first_rotor, wheel_count
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, wheel_axle
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
-from rfly_common.kernels.vectors import Vector, add, cross, dot, rotated, rotated_back, scaled
+from rfly_common.kernels.record_vectors import row, set_row, vector
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    dot,
+    rotated,
+    rotated_back,
+    scaled,
+    subtract,
+)
 
 TYRE_FLATNESS = 0.09
-"""of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6"""
+"""Flatness of the ellipsoid that is a tyre: its half width is 0.3 of the radius. Eq. 6.6."""
 ROTOR_FLATNESS = 0.01
-"""of a turning blade: its disc is 0.1 of the radius thick above and below the hub"""
+"""Flatness of a turning blade: its disc is 0.1 of the radius thick above and below the hub."""
 ON_FACE = 1e-7
-"""m by which a point of a face may lie outside the part"""
+"""Distance by which a point of a face may lie outside the part, m."""
 
 
 class Ellipsoid(NamedTuple):
-    """About `axis` (unit vector, world), to which it is shorter by the root of `flatness`. Eq. 6.6."""
+    """Ellipsoid about an axis, to which it is shorter by the root of `flatness`. Eq. 6.6."""
 
     centre: Vector
+    """Centre, m, world."""
     axis: Vector
+    """Unit vector, world."""
     flatness: float
+    """Half axis along `axis` relative to `radius`, squared."""
     radius: float
-    """m, across the axis"""
+    """Half axes across `axis`, m."""
 
 
 @inner_kernel
 def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vector]:
-    """(distance, its gradient) in the ellipsoid's metric, of its centre from a convex part; inf
-    beyond the radius.
+    """Return (distance, its gradient) of an ellipsoid's centre from a convex part. Eq. 6.7.
 
-    m, and world axes, out of the part. Below 0 within it, by the nearest face. Eq. 6.7.
+    Both are in the ellipsoid's metric: m, and world axes, out of the part. The distance is negative
+    within the part, where the nearest face counts, and inf beyond the radius.
     """
-    centre, axis, flatness, radius = ellipsoid
-    planes = edges = parts.faces
-    bounds = parts.bounds
-    reach = radius * max(1.0, math.sqrt(flatness))
+    if is_out_of_reach(ellipsoid, parts.bounds, part):
+        return math.inf, ellipsoid.axis
+    face, distance, size = nearest_plane(ellipsoid, parts, part)
+    normal = row(parts.faces, face)
+    if distance >= ellipsoid.radius:
+        return math.inf, normal
+    if distance <= 0.0 or foot_is_on_face(ellipsoid, normal, distance / size, parts, part):
+        return distance, scaled(1.0 / size, normal)
+    return nearest_edge(ellipsoid, normal, parts, part)
+
+
+@inlined_kernel
+def is_out_of_reach(ellipsoid: Ellipsoid, bounds: Floats, part: int) -> bool:
+    """Return whether an ellipsoid lies outside the bounds of a part."""
+    centre = ellipsoid.centre
+    reach = ellipsoid.radius * max(1.0, math.sqrt(ellipsoid.flatness))
     for c in range(3):
         if centre[c] + reach < bounds[part, c] or centre[c] - reach > bounds[part, 3 + c]:
-            return math.inf, axis
-    begin = parts.first[part, 0]
-    end = parts.first[part, 1]
-    best = -math.inf
-    length = 1.0
-    face = begin
-    for k in range(begin, end):
-        normal = (planes[k, 0], planes[k, 1], planes[k, 2])
+            return True
+    return False
+
+
+@inlined_kernel
+def nearest_plane(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[int, float, float]:
+    """Return (row of the face, distance from its plane, length of its normal) in the metric.
+
+    The face is the one from whose plane the centre is farthest out.
+    """
+    centre, axis, flatness, _ = ellipsoid
+    planes = parts.faces
+    face = parts.first[part, 0]
+    distance = -math.inf
+    size = 1.0
+
+    # the length of a normal in the metric scales the distance
+    for k in range(parts.first[part, 0], parts.first[part, 1]):
+        normal = row(planes, k)
         along = dot(normal, axis)
-        size = math.sqrt(1.0 - (1.0 - flatness) * along * along)
-        outside = (dot(normal, centre) - planes[k, 3]) / size
-        if outside > best:
-            best = outside
-            length = size
+        length = math.sqrt(1.0 - (1.0 - flatness) * along * along)
+        outside = (dot(normal, centre) - planes[k, 3]) / length
+        if outside > distance:
             face = k
-    normal = (planes[face, 0], planes[face, 1], planes[face, 2])
-    if best >= radius:
-        return math.inf, normal
+            distance = outside
+            size = length
+    return face, distance, size
+
+
+@inlined_kernel
+def foot_is_on_face(
+    ellipsoid: Ellipsoid, normal: Vector, length: float, parts: Parts, part: int
+) -> bool:
+    """Return whether the nearest point of a face's plane belongs to the part.
+
+    `length` is the distance from the plane over the length of its normal, both in the metric.
+    """
+    centre, axis, flatness, _ = ellipsoid
+    planes = parts.faces
+    stretched = add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis))
+    foot = add(centre, scaled(-length, stretched))
     on_face = True
-    if best > 0.0:
-        stretched = add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis))
-        foot = add(centre, scaled(-best / length, stretched))
-        for k in range(begin, end):
-            on_face &= (
-                planes[k, 0] * foot[0] + planes[k, 1] * foot[1] + planes[k, 2] * foot[2]
-                < planes[k, 3] + ON_FACE
-            )
-    if on_face:
-        return best, scaled(1.0 / length, normal)
-    least = radius * radius
+    for k in range(parts.first[part, 0], parts.first[part, 1]):
+        on_face &= dot(row(planes, k), foot) < planes[k, 3] + ON_FACE
+    return on_face
+
+
+@inlined_kernel
+def nearest_edge(
+    ellipsoid: Ellipsoid, normal: Vector, parts: Parts, part: int
+) -> tuple[float, Vector]:
+    """Return (distance, its gradient) of the centre from the nearest edge of a part.
+
+    The distance is inf, and the gradient `normal`, where no edge is within the radius.
+    """
+    centre, axis, flatness, radius = ellipsoid
+    edges = parts.faces
     steep = 1.0 / flatness - 1.0
+    least = radius * radius
     away = normal
     stretch = 0.0
-    for k in range(end, parts.first[part + 1, 0]):
-        side = (edges[k, 3] - edges[k, 0], edges[k, 4] - edges[k, 1], edges[k, 5] - edges[k, 2])
-        offset = (centre[0] - edges[k, 0], centre[1] - edges[k, 1], centre[2] - edges[k, 2])
+    for k in range(parts.first[part, 1], parts.first[part + 1, 0]):
+        begin = row(edges, k)
+        end = (edges[k, 3], edges[k, 4], edges[k, 5])
+        side = subtract(end, begin)
+        offset = subtract(centre, begin)
+
+        # the nearest point of the edge
         up = dot(side, axis)
         over = dot(offset, axis)
         share = (dot(offset, side) + steep * over * up) / (dot(side, side) + steep * up * up)
         share = min(max(share, 0.0), 1.0)
+
         apart = add(offset, scaled(-share, side))
         over -= share * up
         square = dot(apart, apart) + steep * over * over
@@ -108,67 +164,67 @@ def nearest(ellipsoid: Ellipsoid, parts: Parts, part: int) -> tuple[float, Vecto
 
 @inner_kernel
 def to_contact(length: float, normal: Vector, axis: Vector, flatness: float) -> Vector:
-    """From an ellipsoid's centre to the nearest point, m: -D Q∇D, with `length` D·|∇D|. Eq. 6.7."""
+    """Return the vector from an ellipsoid's centre to the nearest point, m: -D Q∇D. Eq. 6.7.
+
+    `length` is D·|∇D|.
+    """
     return scaled(-length, add(normal, scaled(-(1.0 - flatness) * dot(normal, axis), axis)))
 
 
 @inlined_kernel
-def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
-    """Whether a vehicle may be near any part within a step of dt seconds."""
-    place = (x[at.POSITION], x[at.POSITION + 1], x[at.POSITION + 2])
+def parts_near(obstacles: Any, place: Vector) -> tuple[int, int]:
+    """Return (begin, end) in `obstacles.lists` of the standing parts near a place."""
     i = (place[0] - obstacles.origin_x) / obstacles.cell
     j = (place[1] - obstacles.origin_y) / obstacles.cell
     if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
         cell = int(i) * obstacles.columns + int(j)
-        for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
-            if is_near(place, p.reach + STEP_MARGIN, obstacles.parts, obstacles.lists[m]):
-                return True
-    vx = x[at.VELOCITY]
-    vy = x[at.VELOCITY + 1]
-    vz = x[at.VELOCITY + 2]
-    return (
-        obstacles.velocity.shape[0] > 0
-        or not 2.0 * dt * math.sqrt(vx * vx + vy * vy + vz * vz) < STEP_MARGIN
-    )
+        return obstacles.lists[cell], obstacles.lists[cell + 1]
+    return 0, 0
 
 
 @inlined_kernel
-def no_contacts(p: Any, scratch: Any) -> None:
-    """Nothing is touched -> scratch."""
-    scratch.hull_contacts = 0
-    for i in range(wheel_count(p)):
-        scratch.part_distance[i] = math.inf
-        scratch.part_below[i] = math.inf
-        scratch.side_compression[i] = 0.0
-        set_row(scratch.contact_velocity, i, (0.0, 0.0, 0.0))
+def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
+    """Return whether a vehicle may be near any part within a step of dt seconds."""
+    place = vector(x.position)
+    begin, end = parts_near(obstacles, place)
+    for m in range(begin, end):
+        if is_near(place, p.reach + STEP_MARGIN, obstacles.parts, obstacles.lists[m]):
+            return True
+    if obstacles.velocity.shape[0] > 0:
+        return True
+    velocity = vector(x.velocity)
+    return not 2.0 * dt * math.sqrt(dot(velocity, velocity)) < STEP_MARGIN
+
+
+@inlined_kernel
+def no_contacts(p: Any, solids: Any) -> Any:
+    """Fill and return `solids`: nothing is touched."""
+    solids.hull_contacts = 0.0
+    for i in range(p.wheels):
+        solids.distance[i] = math.inf
+        solids.hub_height[i] = math.inf
+        solids.side_compression[i] = 0.0
     for j in range(p.rotors):
-        scratch.rotor_touches[j] = 0.0
+        solids.rotor_touches[j] = 0.0
+    return solids
 
 
 @inner_kernel
 def obstacle_contacts(
-    x: Any, motion: BodyMotion, p: Any, obstacles: Any, scratch: Any
+    x: Any, motion: BodyMotion, p: Any, obstacles: Any, since: float, points: Any, solids: Any
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of all parts on hull and sides of wheels, N and N m, body axes. Eq. 6.8,
-    6.10.
+    """Return (force, moment) of all parts on hull and sides of wheels, N and N m, body axes.
 
-    What wheels and rotors touch -> scratch: the part that each wheel may roll on, and which rotors
-    are struck; the height of each rotor's hub is that above a part, where one lies between it and
-    the ground.
+    Add to `solids`, which is empty, what wheels and rotors touch: the part that each wheel may roll
+    on, and which rotors are struck. Lower the heights of rotor hubs, and the clearance, in `points`
+    where a part lies between them and the ground. Eq. 6.8, 6.10.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
-    no_contacts(p, scratch)
-    px = x[at.POSITION]
-    py = x[at.POSITION + 1]
-    pz = x[at.POSITION + 2]
-    begin = end = 0
-    i = (px - obstacles.origin_x) / obstacles.cell
-    j = (py - obstacles.origin_y) / obstacles.cell
-    if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
-        cell = int(i) * obstacles.columns + int(j)
-        begin = obstacles.lists[cell]
-        end = obstacles.lists[cell + 1]
+    position = vector(x.position)
+
+    # parts of the cell, then those that move
+    begin, end = parts_near(obstacles, position)
     for m in range(begin, end + obstacles.velocity.shape[0]):
         if m < end:
             k = obstacles.lists[m]
@@ -176,23 +232,26 @@ def obstacle_contacts(
         else:
             k = obstacles.standing + m - end
             velocity = row(obstacles.velocity, m - end)
-        place = add((px, py, pz), scaled(-scratch.since, velocity))
+
+        # seen from the part
+        place = subtract(position, scaled(since, velocity))
         if is_near(place, p.reach, obstacles.parts, k):
             carried = rotated_back(motion.rotation, velocity)
-            set_row(scratch.carried, 0, carried)
+            relative = seen_from(carried, motion)
             pressed, turned = part_contact(
-                x, place, seen_from(carried, motion), p, obstacles.parts, k, scratch
+                x, place, carried, relative, p, obstacles, k, points, solids
             )
             force = add(force, pressed)
             moment = add(moment, turned)
-    for i in range(wheel_count(p)):
-        scratch.clearance = min(scratch.clearance, scratch.part_below[i] - p.wheel_radius)
+
+    for i in range(p.wheels):
+        points.clearance = min(points.clearance, solids.hub_height[i] - p.wheel_radius)
     return force, moment
 
 
 @inlined_kernel
 def seen_from(carried: Vector, motion: BodyMotion) -> BodyMotion:
-    """The motion beside something that moves evenly, m/s, body axes. Eq. 6.11."""
+    """Return the motion relative to a part that moves at `carried`, m/s, body axes. Eq. 6.11."""
     velocity = add(motion.velocity, scaled(-1.0, carried))
     return BodyMotion(
         motion.rotation,
@@ -206,7 +265,7 @@ def seen_from(carried: Vector, motion: BodyMotion) -> BodyMotion:
 
 @inlined_kernel
 def is_near(place: Vector, reach: float, parts: Parts, k: int) -> bool:
-    """Whether a body at a place may be beside or above part k."""
+    """Return whether a body at a place may be next to or above part k."""
     bounds = parts.bounds
     return not (
         place[0] + reach < bounds[k, 0]
@@ -219,68 +278,82 @@ def is_near(place: Vector, reach: float, parts: Parts, k: int) -> bool:
 
 @inner_kernel
 def part_contact(
-    x: Any, place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    x: Any,
+    place: Vector,
+    carried: Vector,
+    motion: BodyMotion,
+    p: Any,
+    obstacles: Any,
+    k: int,
+    points: Any,
+    solids: Any,
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of part k on the body at a place, m, world; body axes. What it touches
-    otherwise -> scratch.
+    """Return (force, moment) of part k on the body at a place, m, world; body axes.
+
+    Add to `solids`, and lower in `points`, what else it touches. `carried`: the velocity of the
+    part, m/s, body axes; `motion` is relative to it.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
+    parts = obstacles.parts
     if place[2] - p.reach <= parts.bounds[k, 5]:
-        pressed, turned = hull_contact(place, motion, p, parts, k, scratch)
+        pressed, turned = hull_contact(place, motion, p, obstacles, k, solids)
         force = add(force, pressed)
         moment = add(moment, turned)
-        rotor_contact(place, motion, p, parts, k, scratch)
-        pressed, turned = wheel_contact_with_part(x, place, motion, p, parts, k, scratch)
+        rotor_contact(place, motion, p, parts, k, solids)
+        pressed, turned = wheel_contact_with_part(x, place, carried, motion, p, parts, k, solids)
         force = add(force, pressed)
         moment = add(moment, turned)
-    for i in range(wheel_count(p)):
-        raised = p.point_z[i] + x[state_of(at.STRUT, i, p.rotors)]
+
+    # heights of hubs and rotors above the part
+    for i in range(p.wheels):
+        raised = p.point_z[i] + x.strut[i]
         hub = in_world(place, motion, (p.point_x[i], p.point_y[i], raised))
-        scratch.part_below[i] = min(scratch.part_below[i], height_above(hub, parts, k))
+        solids.hub_height[i] = min(solids.hub_height[i], height_above(hub, parts, k))
     if p.ground_effect:
         for point in range(first_rotor(p), first_rotor(p) + p.rotors):
             hub = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
-            scratch.point_height[point] = min(
-                scratch.point_height[point], height_above(hub, parts, k)
-            )
+            points.height[point] = min(points.height[point], height_above(hub, parts, k))
     return force, moment
 
 
 @inner_kernel
 def in_world(place: Vector, motion: BodyMotion, point: Vector) -> Vector:
-    """A point of the body at a place, m, world."""
+    """Return a point of the body at a place, m, world."""
     return add(place, rotated(motion.rotation, point))
 
 
 @inner_kernel
 def hull_contact(
-    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    place: Vector, motion: BodyMotion, p: Any, obstacles: Any, k: int, solids: Any
 ) -> tuple[Vector, Vector]:
-    """(force, moment) of part k on the hull, body axes. Eq. 6.8."""
+    """Return (force, moment) of part k on the hull, body axes. Eq. 6.8."""
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
-    for e in range(p.hull_parts):
-        point = row(p.hull_centre, e)
-        radius = p.hull_radius[e]
-        ellipsoid = Ellipsoid(in_world(place, motion, point), up, p.hull_flatness[e], radius)
-        distance, gradient = nearest(ellipsoid, parts, k)
+    for e in range(obstacles.hull.size):
+        ellipsoid = obstacles.hull[e]
+        centre = vector(ellipsoid.centre)
+        radius = ellipsoid.radius
+        flatness = ellipsoid.flatness
+        placed = Ellipsoid(in_world(place, motion, centre), up, flatness, radius)
+        distance, gradient = nearest(placed, obstacles.parts, k)
         if distance >= radius:
             continue
-        scratch.hull_contacts += 1
+        solids.hull_contacts += 1.0
+
+        # where it touches, and how fast it approaches
         slope = math.sqrt(dot(gradient, gradient))
         normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
-        touched = add(
-            point, to_contact(distance * slope, normal, (0.0, 0.0, 1.0), p.hull_flatness[e])
-        )
+        to_part = to_contact(distance * slope, normal, (0.0, 0.0, 1.0), flatness)
+        touched = add(centre, to_part)
         velocity = add(motion.velocity, cross(motion.rates, touched))
         approach = dot(velocity, normal)
-        push = (
-            slope * p.hull_stiffness[e] * (radius - distance)
-            - slope * slope * p.hull_damping[e] * approach
-        )
-        push = max(0.0, push)
+
+        # spring, damper and friction
+        spring = slope * ellipsoid.stiffness * (radius - distance)
+        damper = slope * slope * ellipsoid.damping * approach
+        push = max(0.0, spring - damper)
         sliding = add(velocity, scaled(-approach, normal))
         speed = math.sqrt(dot(sliding, sliding))
         friction = p.body_friction * push * math.tanh(speed / SLIDING_SPEED) / max(speed, 1e-12)
@@ -292,64 +365,75 @@ def hull_contact(
 
 @inner_kernel
 def rotor_contact(
-    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, solids: Any
 ) -> None:
-    """Which rotors' discs part k reaches into -> scratch."""
+    """Add to `solids` the rotors whose discs part k reaches into."""
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
     for j in range(p.rotors):
         point = first_rotor(p) + j
         centre = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
         distance, _ = nearest(Ellipsoid(centre, up, ROTOR_FLATNESS, p.rotor_radius), parts, k)
         if distance < p.rotor_radius:
-            scratch.rotor_touches[j] = 1.0
+            solids.rotor_touches[j] = 1.0
 
 
 @inner_kernel
 def wheel_contact_with_part(
-    x: Any, place: Vector, motion: BodyMotion, p: Any, parts: Parts, k: int, scratch: Any
+    x: Any,
+    place: Vector,
+    carried: Vector,
+    motion: BodyMotion,
+    p: Any,
+    parts: Parts,
+    k: int,
+    solids: Any,
 ) -> tuple[Vector, Vector]:
-    """(force, moment) on the body where a wheel touches a part that is too steep to roll on. Eq.
-    6.10.
+    """Return (force, moment) on the body of wheels at part k, where it is too steep to roll on.
 
-    The nearest part that it may roll on -> scratch.
+    Add to `solids` the nearest part that each wheel may roll on. Eq. 6.10.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
-    tan_steering = math.tan(x[at.ROTOR_SPEED + p.rotors])
-    for i in range(wheel_count(p)):
-        point = (p.point_x[i], p.point_y[i], p.point_z[i] + x[state_of(at.STRUT, i, p.rotors)])
+    tan_steering = math.tan(x.steering)
+    for i in range(p.wheels):
+        hub = (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i])
         axle = wheel_axle(i, tan_steering, p)
-        tyre = Ellipsoid(
-            in_world(place, motion, point),
-            rotated(motion.rotation, axle),
-            TYRE_FLATNESS,
-            p.wheel_radius,
-        )
+        centre = in_world(place, motion, hub)
+        tyre = Ellipsoid(centre, rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
         distance, gradient = nearest(tyre, parts, k)
-        if distance < p.wheel_radius:
-            slope = math.sqrt(dot(gradient, gradient))
-            normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
-            if normal[2] <= MIN_UPRIGHT:
-                compression = p.wheel_radius - distance
-                scratch.hull_contacts += 1
-                scratch.side_compression[i] = max(scratch.side_compression[i], compression)
-                touched = add(point, to_contact(distance * slope, normal, axle, TYRE_FLATNESS))
-                approach = dot(add(motion.velocity, cross(motion.rates, touched)), normal)
-                push = slope * (p.tyre_stiffness * compression - slope * p.tyre_damping * approach)
-                pressed = scaled(max(0.0, push), normal)
-                force = add(force, pressed)
-                moment = add(moment, cross(touched, pressed))
-            elif distance < scratch.part_distance[i]:
-                scratch.part_distance[i] = distance
-                scratch.part_slope[i] = slope
-                set_row(scratch.part_normal, i, normal)
-                set_row(scratch.part_velocity, i, row(scratch.carried, 0))
+        if distance >= p.wheel_radius:
+            continue
+        slope = math.sqrt(dot(gradient, gradient))
+        normal = rotated_back(motion.rotation, scaled(1.0 / slope, gradient))
+
+        # the wheel rolls on it
+        if normal[2] > MIN_UPRIGHT:
+            if distance < solids.distance[i]:
+                solids.distance[i] = distance
+                solids.slope[i] = slope
+                set_row(solids.normal, i, normal)
+                set_row(solids.velocity, i, carried)
+            continue
+
+        # its side is pressed
+        compression = p.wheel_radius - distance
+        solids.hull_contacts += 1.0
+        solids.side_compression[i] = max(solids.side_compression[i], compression)
+        touched = add(hub, to_contact(distance * slope, normal, axle, TYRE_FLATNESS))
+        approach = dot(add(motion.velocity, cross(motion.rates, touched)), normal)
+        push = slope * (p.tyre_stiffness * compression - slope * p.tyre_damping * approach)
+        pressed = scaled(max(0.0, push), normal)
+        force = add(force, pressed)
+        moment = add(moment, cross(touched, pressed))
     return force, moment
 
 
 @inner_kernel
 def height_above(point: Vector, parts: Parts, part: int) -> float:
-    """m from a point straight down to a convex part; 0 within it, inf where it does not lie below."""
+    """Return the height of a point above a convex part, m.
+
+    It is 0 within the part, and inf where the part does not lie below the point.
+    """
     planes = parts.faces
     bounds = parts.bounds
     enter = 0.0
@@ -357,13 +441,10 @@ def height_above(point: Vector, parts: Parts, part: int) -> float:
     for c in range(2):
         if point[c] < bounds[part, c] or point[c] > bounds[part, 3 + c]:
             return math.inf
+
+    # where the vertical enters and leaves the part
     for k in range(parts.first[part, 0], parts.first[part, 1]):
-        outside = (
-            planes[k, 0] * point[0]
-            + planes[k, 1] * point[1]
-            + planes[k, 2] * point[2]
-            - planes[k, 3]
-        )
+        outside = dot(row(planes, k), point) - planes[k, 3]
         if planes[k, 2] > 0.0:
             enter = max(enter, outside / planes[k, 2])
         elif planes[k, 2] < 0.0:
@@ -375,14 +456,10 @@ def height_above(point: Vector, parts: Parts, part: int) -> float:
 
 @kernel
 def lower_to_roofs(points: Floats, obstacles: Any, heights: Floats) -> None:
-    """Heights (n,) of points (n, 3) above the ground -> above the parts that lie between, m."""
+    """Lower heights (n,) of points (n, 3) above the ground to those above parts in between, m."""
     for n in range(points.shape[0]):
         point = row(points, n)
-        i = (point[0] - obstacles.origin_x) / obstacles.cell
-        j = (point[1] - obstacles.origin_y) / obstacles.cell
-        if 0.0 <= i < obstacles.rows and 0.0 <= j < obstacles.columns:
-            cell = int(i) * obstacles.columns + int(j)
-            for m in range(obstacles.lists[cell], obstacles.lists[cell + 1]):
-                heights[n] = min(
-                    heights[n], height_above(point, obstacles.parts, obstacles.lists[m])
-                )
+        begin, end = parts_near(obstacles, point)
+        for m in range(begin, end):
+            above_part = height_above(point, obstacles.parts, obstacles.lists[m])
+            heights[n] = min(heights[n], above_part)

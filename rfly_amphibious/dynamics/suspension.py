@@ -4,73 +4,80 @@ from __future__ import annotations
 
 from typing import Any
 
+from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.tyres import row, tyre_force
-from rfly_amphibious.dynamics.wheel_columns import drive_of, state_of
-from rfly_amphibious.dynamics.wheels import wheel_count
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.dynamics.tyres import tyre_force
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import where
+from rfly_common.kernels.record_vectors import row
 from rfly_common.kernels.vectors import Vector, add, cross, dot, scaled
 
 
 @inlined_kernel
 def strut_force(x: Any, i: int, p: Any) -> float:
-    """F_s, N: spring, damper, stops and anti-roll bar of wheel i; positive pushes the body up. Eq.
-    6.2.
-    """
-    strut = x[state_of(at.STRUT, i, p.rotors)]
-    rate = x[state_of(at.STRUT_RATE, i, p.rotors)]
-    other = x[state_of(at.STRUT, i ^ 1, p.rotors)]
-    force = max(0.0, p.spring_load[i] + p.spring[i] * strut)
+    """Return the force of strut i on the body, F_s, N, positive upwards. Eq. 6.2."""
+    travel = x.strut[i]
+    rate = x.strut_rate[i]
+
+    # spring and damper
+    force = max(0.0, p.spring_load[i] + p.spring[i] * travel)
     force += where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
-    bump = max(0.0, p.bump_stop_stiffness * (strut - p.bump_stop) + p.stop_damping * rate)
-    rebound = min(0.0, p.rebound_stop_stiffness * (strut - p.rebound_stop) + p.stop_damping * rate)
-    force += where(strut > p.bump_stop, bump, where(strut < p.rebound_stop, rebound, 0.0))
-    return force + p.anti_roll[i] * (strut - other)
+
+    # end stops only push
+    bump = max(0.0, p.bump_stop_stiffness * (travel - p.bump_stop) + p.stop_damping * rate)
+    rebound = min(0.0, p.rebound_stop_stiffness * (travel - p.rebound_stop) + p.stop_damping * rate)
+    rebound = where(travel < p.rebound_stop, rebound, 0.0)
+    force += where(travel > p.bump_stop, bump, rebound)
+
+    # anti-roll bar
+    opposite = i ^ 1
+    return force + p.anti_roll[i] * (travel - x.strut[opposite])
 
 
 @inlined_kernel
 def hub_acceleration(hub: Vector, strut_rate: float, rates: Vector) -> Vector:
-    """b, m/s², body axes: of a hub beside the acceleration of the body's origin, ω̇ × ρ and s̈. Eq.
-    7.5.
+    """Return b, m/s², body axes. Eq. 7.5.
+
+    It is the part of a hub's acceleration that depends on neither the acceleration of the body's
+    origin nor ω̇ nor s̈.
     """
     centripetal = add(scaled(dot(rates, hub), rates), scaled(-dot(rates, rates), hub))
-    return add(centripetal, (2.0 * strut_rate * rates[1], -2.0 * strut_rate * rates[0], 0.0))
+    coriolis = (2.0 * strut_rate * rates[1], -2.0 * strut_rate * rates[0], 0.0)
+    return add(centripetal, coriolis)
 
 
 @inlined_kernel
 def wheel_forces(
-    x: Any, inputs: Any, motion: BodyMotion, p: Any, dx: Any, scratch: Any
+    x: Any, inputs: Inputs, motion: BodyMotion, p: Any, wheels: Any, dx: Any, outputs: Any
 ) -> tuple[Vector, Vector]:
-    """(ΣΦ, Σ ρ × Φ + C): what all wheels pass to the body, N and N m, body axes. Eq. 5.13–5.15,
-    6.2, 7.3, 7.5, 7.6.
+    """Return (ΣΦ, Σ ρ × Φ + C): what all wheels pass to the body, N and N m, body axes.
 
-    Their spins, and of the struts' accelerations what does not depend on the body's (Eq. 7.8) ->
-    dx.
+    Set the rates of the wheels' spins and of the struts in `dx`; of the struts' accelerations only
+    what does not depend on the body's (Eq. 7.8). Eq. 5.13–5.15, 6.2, 7.3, 7.5, 7.6.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     gravity = motion.gravity
     mass = p.mass_unsprung
-    for i in range(wheel_count(p)):
-        moving = state_of(at.STRUT_RATE, i, p.rotors)
-        hub = row(scratch.hub, i)
-        axle = row(scratch.axle, i)
-        strut_rate = x[moving]
-        motor_torque = x[drive_of(i, p.rotors)] + inputs.brake_acting[i]
-        tyre, couple = tyre_force(x, i, motor_torque, p, dx, scratch)
+    for i in range(p.wheels):
+        hub = row(wheels.hub, i)
+        axle = row(wheels.axle, i)
+        motor_torque = x.drive_torque[i] + inputs.brake_acting[i]
+        tyre, couple = tyre_force(x, i, motor_torque, p, wheels, dx, outputs)
         strut = strut_force(x, i, p)
-        apart = hub_acceleration(hub, strut_rate, motion.rates)
+        own = hub_acceleration(hub, x.strut_rate[i], motion.rates)
+
+        # the wheel passes on all but the force along the strut, and no moment about its axle
         passed = (
-            tyre[0] + mass * (gravity[0] - apart[0]),
-            tyre[1] + mass * (gravity[1] - apart[1]),
+            tyre[0] + mass * (gravity[0] - own[0]),
+            tyre[1] + mass * (gravity[1] - own[1]),
             strut,
         )
         couple = add(couple, scaled(-dot(couple, axle) - motor_torque, axle))
         force = add(force, passed)
         moment = add(add(moment, cross(hub, passed)), couple)
-        dx[state_of(at.STRUT, i, p.rotors)] = strut_rate
-        dx[moving] = gravity[2] + (tyre[2] - strut) / mass - apart[2]
-        scratch.strut_force[i] = strut
+
+        dx.strut[i] = x.strut_rate[i]
+        dx.strut_rate[i] = gravity[2] + (tyre[2] - strut) / mass - own[2]
+        outputs.strut_force[i] = strut
     return force, moment

@@ -8,14 +8,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.dynamics.arguments import WindSeries
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 
 GUST_PERIOD = 0.01
-"""s: gusts change this often, whatever the step of the integration, and so do not depend on it"""
+"""Period of the gusts, s. It does not depend on the step of the integration."""
 
 MOST_TURBULENCE = 50.0
-"""m/s"""
+"""Largest mean wind at 6 m for Dryden's gusts, m/s."""
 _HASH = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -23,20 +24,22 @@ _HASH = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 class Wind:
     """Mean wind and gusts, first-order Gauss–Markov or Dryden's, world axes (ENU), m/s.
 
-    `mean` (3,) or (n, 3), one for each vehicle of a batch. Gusts depend on `seed`, the vehicle's
-    index and the time only: the same seed gives the same gusts, for any step and however a run is
-    cut into pieces.
+    Gusts depend only on `seed`, the vehicle's index and the time: the same seed gives the same
+    gusts, for any step and however a run is cut into pieces.
     """
 
     mean: tuple[float, float, float] | Floats = (0.0, 0.0, 0.0)
+    """Mean wind, (3,) or (n, 3), one for each vehicle of a batch."""
     gust_sigma: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """standard deviation by axis, m/s"""
+    """Standard deviation of the gusts by axis, m/s."""
     gust_time: tuple[float, float, float] = (2.0, 2.0, 1.0)
-    """correlation time by axis, s"""
+    """Correlation time of the gusts by axis, s."""
     seed: int = 0
+    """Seed of the gusts."""
     turbulence: float = 0.0
-    """m/s: of the mean wind at 6 m above the ground, which tells how strong Dryden's gusts are; 0:
-    Gauss–Markov's
+    """Mean wind at 6 m above the ground, m/s, which determines the strength of Dryden's gusts.
+
+    0: the gusts are Gauss–Markov's.
     """
 
     def __post_init__(self) -> None:
@@ -52,16 +55,20 @@ class Wind:
             )
         if self.turbulence and any(self.gust_sigma):
             raise ConfigError(
-                "wind: turbulence is Dryden's gusts, gust_sigma Gauss–Markov's: expected one of them"
+                "wind: turbulence is Dryden's gusts, gust_sigma Gauss–Markov's: "
+                "expected one of them"
             )
 
     def gust_coefficients(self) -> tuple[Floats, Floats]:
-        """(keep, add), each (3,): gust ← keep · gust + add · ξ over one period, the exact solution."""
+        """Return (keep, add), each (3,): gust ← keep · gust + add · ξ over one period.
+
+        This is the exact solution.
+        """
         keep = np.exp(-GUST_PERIOD / np.asarray(self.gust_time))
         return keep, np.asarray(self.gust_sigma) * np.sqrt(1.0 - keep * keep)
 
     def gust_noise(self, vehicles: int, first: int, count: int) -> Floats:
-        """(vehicles, count, 3) unit normal numbers of the periods `first`, `first` + 1, …"""
+        """Return unit normal numbers of the periods from `first`, (vehicles, count, 3)."""
         if not (any(self.gust_sigma) or self.turbulence):
             return np.zeros((vehicles, count, 3))
         axis, period, vehicle = np.meshgrid(
@@ -70,24 +77,41 @@ class Wind:
             np.arange(vehicles, dtype=np.uint64),
             indexing="ij",
         )
+
         seed = _mixed(np.full(1, self.seed & 0xFFFFFFFFFFFFFFFF, np.uint64))
         numbers = _mixed(_mixed(_mixed(seed + vehicle) + period) + axis)
         uniform = ((numbers >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+
         # Box and Muller
         normal = np.sqrt(-2.0 * np.log(uniform[:3])) * np.cos(2.0 * np.pi * uniform[3:])
         return np.ascontiguousarray(normal.transpose(2, 1, 0))
 
 
 def gust_times(start: float, dt: float, steps: int) -> Ints:
-    """(steps + 1,) the gust periods begun at the time of the step before the first, and of each
-    step.
+    """Return (steps + 1,) the gust periods that have begun by each step.
+
+    The first of them is for the time of the step before the first.
     """
     times = start + dt * np.arange(-1, steps)
     return np.floor((times + 1e-6 * GUST_PERIOD) / GUST_PERIOD).astype(np.int64)
 
 
+def gust_series(wind: Wind, mean: Floats, start: float, dt: float, steps: int) -> WindSeries:
+    """Return the wind of a run at n vehicles, whose mean is (n, 3), for kernels.
+
+    `start` is the time of the state before the first step, s.
+    """
+    periods = gust_times(start, dt, steps)
+    begins = periods[1:] > periods[:-1]
+    # several periods may begin within a step: only the last of them counts
+    noise = wind.gust_noise(len(mean), int(periods[0]) + 1, int(periods[-1] - periods[0]))
+    noise = np.ascontiguousarray(noise[:, periods[1:][begins] - periods[0] - 1])
+    keep, add = wind.gust_coefficients()
+    return WindSeries(mean, noise, begins, keep, add, float(wind.turbulence), GUST_PERIOD)
+
+
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea and Flood, 2014): numbers in a row become numbers without relation."""
+    """Return unrelated numbers for consecutive ones: SplitMix64 (Steele, Lea and Flood, 2014)."""
     z = numbers + np.uint64(_HASH[0])
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_HASH[1])
     z = (z ^ (z >> np.uint64(27))) * np.uint64(_HASH[2])

@@ -237,8 +237,8 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
     rotor_rate = rotors[:, : params.rotors]
     rotor_angle = rotors[:, params.rotors :]
     strut, strut_rate = (
-        run.x[:, state_layout.wheel_states(k, wheels, params.rotors)]
-        for k in (state_layout.STRUT, state_layout.STRUT_RATE)
+        run.x[:, state_layout.state_columns(params.rotors, wheels)[key]]
+        for key in ("strut", "strut_rate")
     )
 
     joints = JointSamples(

@@ -123,13 +123,10 @@ def wheel_power(x: Floats, params: VehicleParameters) -> Floats:
 
     The spins are those of the wheels against the body.
     """
-    rotors = params.rotors
-    wheels = len(params.wheels)
-    spin = (
-        x[..., state_layout.wheel_states(state_layout.WHEEL_SPEED, wheels, rotors)]
-        - x[..., state_layout.RATES + 1 : state_layout.RATES + 2]
-    )
-    return (x[..., state_layout.wheel_drives(wheels, rotors)] * spin).sum(axis=-1)
+    columns = state_layout.state_columns(params.rotors, len(params.wheels))
+    pitch_rate = x[..., state_layout.RATES + 1 : state_layout.RATES + 2]
+    spin = x[..., columns["wheel_speed"]] - pitch_rate
+    return (x[..., columns["drive_torque"]] * spin).sum(axis=-1)
 
 
 class _Phase(enum.Enum):

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from rfly_amphibious.dynamics.wheel_columns import state_of
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.steering import wheel_tangent
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.vectors import (
     Matrix,
@@ -87,6 +86,8 @@ class JointGeometry(NamedTuple):
     """Distance of the steered axles from the turning point, m."""
     rotor_spin: Floats
     """Sense in which each rotor turns, (rotors,)."""
+    wheel_speed: Ints
+    """Columns of the wheels' speeds in the state, (wheels,)."""
 
 
 @kernel
@@ -213,7 +214,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and
     angles, rotor speeds and angles.
     """
-    steering_sign, wheel_y, steering_lever, rotor_spin = geometry
+    steering_sign, wheel_y, steering_lever, rotor_spin, wheel_speed = geometry
     rotors = rotor_spin.size
     wheels = steering_sign.size
     joints = wheels + rotors
@@ -227,8 +228,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
             out[k, i] = math.atan(own)
             pitch_rate = x[k, state_layout.RATES + 1] - own * x[k, state_layout.RATES]
             carrier = pitch_rate / math.sqrt(1.0 + own * own)
-            spin = x[k, state_of(state_layout.WHEEL_SPEED, i, rotors)]
-            out[k, wheel_rate + i] = spin - carrier
+            out[k, wheel_rate + i] = x[k, wheel_speed[i]] - carrier
 
         for j in range(rotors):
             out[k, rotor_rate + j] = rotor_spin[j] * x[k, state_layout.ROTOR_SPEED + j]

@@ -138,11 +138,16 @@ class WheelOdometry:
 def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
     """Return the geometry of a vehicle's joints for `kernels.turn_joints`."""
     record = vehicle_record(params, False, False, 0.0)
+    states = np.arange(params.state_size)
+    wheel_speed = states[
+        state_layout.state_columns(params.rotors, len(params.wheels))["wheel_speed"]
+    ]
     return kernels.JointGeometry(
         np.array(record.steering_sign, float),
         params.hub_position[:, 1].copy(),
         float(record.steering_lever),
         np.array(params.rotor_spin, float),
+        wheel_speed,
     )
 
 
@@ -359,10 +364,10 @@ class SensorSuite:
 
         x = x[rows]
         memory = memory[rows]
-        blowing = memory[:, state_layout.GUST : state_layout.GUST + 3] + np.asarray(
-            wind.mean, float
-        )
-        acting = np.array(memory[:, state_layout.wheel_memory(self._wheels)])
+        gust = memory[:, state_layout.GUST : state_layout.GUST + 3]
+        blowing = gust + np.asarray(wind.mean, float)
+        brake_columns = state_layout.memory_columns(self._wheels)["brake_acting"]
+        acting = np.array(memory[:, brake_columns])
 
         # inputs
         params = self.model.params
@@ -384,12 +389,8 @@ class SensorSuite:
         truth = np.empty((len(x), kernels.TRUTHS))
         force = numbers[:, state_layout.SPECIFIC_FORCE : state_layout.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, self._field, truth)
-        return _Seen(
-            x,
-            truth,
-            numbers[:, state_layout.wheel_outputs(state_layout.WHEEL_LOAD, self._wheels)],
-            blowing,
-        )
+        load_columns = state_layout.output_columns(self._wheels)["wheel_load"]
+        return _Seen(x, truth, numbers[:, load_columns], blowing)
 
     # the sensors
 
@@ -467,8 +468,9 @@ class SensorSuite:
         motions = [
             self._odometry.update(a, s, period) for a, s in zip(angle, steering, strict=True)
         ]
-        strut = seen.x[:, state_layout.wheel_states(state_layout.STRUT, wheels, rotors)]
-        strut_rate = seen.x[:, state_layout.wheel_states(state_layout.STRUT_RATE, wheels, rotors)]
+        columns = state_layout.state_columns(rotors, wheels)
+        strut = seen.x[:, columns["strut"]]
+        strut_rate = seen.x[:, columns["strut_rate"]]
         spin = turned[:, 3 * wheels : 3 * wheels + rotors]
         rotor = turned[:, 3 * wheels + rotors :]
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)

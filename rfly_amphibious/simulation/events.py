@@ -21,54 +21,64 @@ SWITCHED_SENSORS = (
     "wheel_loads",
     "wind",
 )
-"""that can be switched off: the sensors of a `SensorSuite` but the truth, by their names in files
-of sensors
+"""Sensors that can be switched off, by their names in files of sensors.
+
+They are the sensors of a `SensorSuite` without the truth.
 """
 
 
 @dataclass(frozen=True)
 class RotorFails:
-    """From `time` (s) on rotor `rotor` (from 0) is driven no more."""
+    """A rotor that is not driven any more."""
 
     time: float
+    """Time of the failure, s."""
     rotor: int
+    """Rotor, from 0."""
 
 
 @dataclass(frozen=True)
 class Gust:
-    """A gust that swells to `velocity` (m/s, ENU) and dies away, ½ (1 − cos), from `time` on for
-    `duration` s.
-    """
+    """A gust that swells and dies away as ½ (1 − cos)."""
 
     time: float
+    """Time of its begin, s."""
     velocity: tuple[float, float, float]
+    """Largest velocity, m/s, ENU."""
     duration: float
+    """Duration, s."""
 
     def strength(self, time: float) -> float:
-        """0 … 1."""
+        """Return the share of `velocity` at a time (s), 0 … 1."""
         share = (time - self.time) / self.duration
-        return 0.5 * (1.0 - math.cos(math.tau * share)) if 0.0 < share < 1.0 else 0.0
+        if not 0.0 < share < 1.0:
+            return 0.0
+        return 0.5 * (1.0 - math.cos(math.tau * share))
 
 
 @dataclass(frozen=True)
 class SensorOff:
-    """From `time` (s) on the sensor says nothing: for `duration` s, or None: to the end."""
+    """A sensor that is silent for some time."""
 
     time: float
+    """Time of the begin, s."""
     sensor: str
-    """one of SWITCHED_SENSORS"""
+    """One of SWITCHED_SENSORS."""
     duration: float | None = None
+    """Duration, s; None for the rest of the run."""
 
     def off(self, time: float) -> bool:
-        """Whether it is silent at `time` (s)."""
-        return self.time <= time and (self.duration is None or time < self.time + self.duration)
+        """Return whether the sensor is silent at `time` (s)."""
+        if time < self.time:
+            return False
+        return self.duration is None or time < self.time + self.duration
 
 
 Event = RotorFails | Gust | SensorOff
 
 
 def gust_wind(events: Iterable[Event], time: float) -> Floats:
-    """(3,) m/s, ENU: of all gusts among the events at a time (s)."""
+    """Return the wind of all gusts among the events at a time (s), (3,), m/s, ENU."""
     wind = np.zeros(3)
     for event in events:
         if isinstance(event, Gust):
@@ -77,13 +87,13 @@ def gust_wind(events: Iterable[Event], time: float) -> Floats:
 
 
 def without_rotors(controls: Controls, failed: Sequence[int], rotors: int) -> Controls:
-    """The same controls, but that rotors `failed` (from 0) of a vehicle with so many rotors are not
-    driven.
-    """
+    """Return the same controls, but with the rotors `failed` (from 0) not driven."""
     if not failed:
         return controls
     name = "rotor_torque" if controls.torques else "rotor_speed"
-    given = getattr(controls, name)
-    values = np.zeros(rotors) + (0.0 if given is None else given)
+    commands = getattr(controls, name)
+    values = np.zeros(rotors)
+    if commands is not None:
+        values += commands
     values[list(failed)] = 0.0
     return replace(controls, **{name: values})

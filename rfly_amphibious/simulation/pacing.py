@@ -5,44 +5,49 @@ from __future__ import annotations
 import math
 
 MOST_BEHIND = 0.04
-"""s of wall time that are caught up: a longer burst would leave controllers behind; what is beyond
-is given up
+"""Largest delay that is made up for, s of wall time.
+
+A longer burst of ticks would leave controllers behind, so the simulation gives up the rest.
 """
 
 
 class Pacer:
-    """Of ticks of `period` s that shall run at `factor` times real time; 0: as fast as possible."""
+    """Pacer of ticks of `period` s at `factor` times real time; 0: as fast as possible."""
 
     def __init__(self, factor: float, period: float) -> None:
         self.factor = factor
         self.period = period
         self.overruns = 0
-        """ticks that began more than a period too late"""
+        """Number of ticks that began more than a period too late."""
         self.lost = 0.0
-        """s of wall time by which the simulation fell behind for good"""
+        """Wall time by which the simulation fell behind for good, s."""
         self._begin = 0.0
         self._done = 0
 
     def start(self, now: float) -> None:
-        """From `now` (s) on."""
+        """Start to count at the wall time `now` (s)."""
         self._begin = now
         self._done = 0
 
     def due(self, now: float, most: int = 1000) -> int:
-        """Ticks that should have begun by now and have not, at most `most`."""
+        """Return how many ticks should have begun by now and have not, at most `most`."""
         if self.factor == 0.0:
             return most
         wall_period = self.period / self.factor
         behind = (now - self._begin) - self._done * wall_period
+
+        # give up a long delay
         if behind > MOST_BEHIND:
             surplus = behind - wall_period
             self.lost += surplus
             self.overruns += math.floor(surplus / wall_period)
             self._begin += surplus
             behind = wall_period
+
         return min(max(math.floor(behind / wall_period + 1e-9), 0), most)
 
     def ran(self, ticks: int) -> None:
-        """So many of those that were due have run: all but the last of several were late."""
+        """Count ticks that have run; all but the last one of several were late."""
         self._done += ticks
-        self.overruns += max(ticks - 1, 0) if self.factor else 0
+        if self.factor:
+            self.overruns += max(ticks - 1, 0)

@@ -37,7 +37,7 @@ from rfly_amphibious.simulation.events import (
     gust_wind,
     without_rotors,
 )
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number, unit_quaternion
 from rfly_common.errors import CommandError, ConfigError
@@ -45,26 +45,27 @@ from rfly_common.frames import rotation_matrix
 
 
 class FailSafe:
-    """A pilot in ABORT: level, 0.5 m/s down, brakes after contact. docs/model, section 11.1."""
+    """Pilot in ABORT: level, 0.5 m/s down, brakes after contact. docs/model, section 11.1."""
 
     def __init__(self, model: AmphibiousModel, period: float, failed: Iterable[int] = ()) -> None:
-        """`failed`: rotors (from 0) that turn no more."""
+        """Create the pilot; the rotors `failed` (from 0) do not turn any more."""
         self._pilot = Pilot(model, timed_setpoints([]), Mode.ABORT, period)
         for rotor in failed:
             self.lose_rotor(rotor)
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
-        """The commands from a state on; `outputs`: those of the last step, where the caller has
-        them.
+        """Return the commands for a state.
+
+        `outputs`: those of the last step, if the caller has them.
         """
         return self._pilot(state, outputs)
 
     def lose_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) turns no more: the others do what they can."""
+        """Fly on without a rotor (from 0), as well as the others can."""
         self._pilot.lose_rotor(rotor)
 
     def save(self) -> dict[str, Any]:
-        """All that its next commands depend on beside the vehicle's state, fit for JSON."""
+        """Return all that the next commands depend on besides the vehicle's state, fit for JSON."""
         modes = self._pilot.flight_modes
         logic = self._pilot.logic
         return {
@@ -84,42 +85,42 @@ class FailSafe:
 
     @classmethod
     def restored(cls, model: AmphibiousModel, period: float, saved: dict[str, Any]) -> FailSafe:
-        """One that goes on from `save`. Raises ConfigError where it is none."""
+        """Return a fail-safe that continues from `save`. Raise ConfigError for anything else."""
         try:
-            made = cls(model, period, [int(rotor) for rotor in saved["failed"]])
-            modes = made._pilot.flight_modes
-            logic = made._pilot.logic
-            modes.position, modes.attitude = (
-                np.array(saved[key], float) for key in ("place", "attitude")
-            )
+            failsafe = cls(model, period, [int(rotor) for rotor in saved["failed"]])
+            modes = failsafe._pilot.flight_modes
+            logic = failsafe._pilot.logic
+            modes.position = np.array(saved["place"], float)
+            modes.attitude = np.array(saved["attitude"], float)
             modes.position_controller.integral = np.array(saved["integral"], float)
             modes.yaw, modes.thrust, load_share, wheels_down, logic.since = saved["numbers"]
             logic.contact.load_share = load_share
             logic.contact.wheels_down = wheels_down
             modes.touched, fresh = map(bool, saved["flags"])
-            made._pilot.entered = not fresh
+            failsafe._pilot.entered = not fresh
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ConfigError(f"no saved state of a failsafe ({error!r})") from None
-        return made
+        return failsafe
 
 
 STEP = 0.001
-"""s"""
+"""Step of the integration, s."""
 DEFAULT_STEPS = 4
-"""of a tick, where there is no IMU to set it"""
+"""Steps of a tick without an IMU, which would set it."""
 BLOCK_TICKS = 1000
-"""for which gusts are drawn at once"""
+"""Ticks for which gusts are drawn at once."""
 
 Place = tuple[float, float, float]
+"""x east, m, y north, m, and heading, rad from east."""
 
 
 class Simulation:
-    """The plant and its sensors, with the fail-safe. A tick lasts one period of the IMU.
+    """Vehicle and its sensors, with the fail-safe. A tick lasts one period of the IMU.
 
-    `start`: a state, or x east, y north and heading (rad from east) of a vehicle that stands there.
-    The same seed and the same commands at the same times give the same numbers, bit by bit. Before
-    its first command the vehicle stands braked. An actuator whose newest command is older than
-    `command_timeout` (s of simulation time) brings the fail-safe, which lasts until `end_failsafe`.
+    `start`: a state, or the place of a vehicle that stands there. The same seed and the same
+    commands at the same times give the same numbers, bit by bit. The vehicle stands braked before
+    its first command. When an actuator's newest command is older than `command_timeout` (s of
+    simulation time), the fail-safe takes over until `end_failsafe`.
     """
 
     def __init__(
@@ -144,24 +145,25 @@ class Simulation:
         self.sensors = SensorSuite(
             model, sensors, seed=seed, noise=noise, step=STEP, geo_origin=geo_origin
         )
-        self.steps = (
-            DEFAULT_STEPS if sensors.imu is None else round(1.0 / (sensors.imu.rate * STEP))
-        )
-        """of a tick"""
+        self.steps = DEFAULT_STEPS
+        """Number of steps of a tick."""
+        if sensors.imu is not None:
+            self.steps = round(1.0 / (sensors.imu.rate * STEP))
         self.command_timeout = command_timeout
         self.wind_disturbance = np.zeros(3)
-        """(3,) m/s, ENU: wind on top of mean, gusts and events, from the next tick on"""
+        """Wind on top of mean, gusts and events, from the next tick on, (3,), m/s, ENU."""
+
         self._gusts = [event for event in events if isinstance(event, Gust)]
         self._sensor_outages = [event for event in events if isinstance(event, SensorOff)]
         self._rotor_failures = [event for event in events if isinstance(event, RotorFails)]
         for event in self._sensor_outages:
-            self.sensors.switch(event.sensor, True)  # raises for a sensor that is not there
+            self.sensors.switch(event.sensor, True)  # raises an error for an unknown sensor
         self._braked_wheels = WheelCommand.braked(model.params, 0.0, model.params.max_brake_torque)
         self._fresh_sensors = self.sensors.save()
         self.dropped = 0
-        """commands older than one that was there already"""
+        """Number of commands that were older than the one already in use."""
         self._done = 0
-        """steps"""
+        """Number of steps since the time 0."""
         self._failed: list[int] = []
         self._sensors_off: set[str] = set()
         self._rotors: RotorCommand | None = None
@@ -171,43 +173,43 @@ class Simulation:
         self._failsafe: FailSafe | None = None
         self._set_state(self.start)
 
-    # what there is
+    # present state
 
     @property
     def period(self) -> float:
-        """s of a tick."""
+        """Period of a tick, s."""
         return self.steps * STEP
 
     @property
     def ticks(self) -> int:
-        """Since the time 0."""
+        """Number of ticks since the time 0."""
         return self._done // self.steps
 
     @property
     def time(self) -> float:
-        """s."""
+        """Simulation time, s."""
         return self._done * STEP
 
     @property
     def time_ns(self) -> int:
-        """The same in whole nanoseconds."""
+        """Simulation time in whole nanoseconds."""
         return self._done * round(STEP * 1e9)
 
     @property
     def state(self) -> ModelState:
-        """Views of what is there now: they change with the next tick."""
+        """Present state, as views that change with the next tick."""
         now = self._stepper.state
         return ModelState(now.x, now.memory, self.time)
 
     @property
     def outputs(self) -> Outputs:
-        """Of the last step; before the first tick those of the start."""
+        """Outputs of the last step; before the first tick those of the start."""
         return self._outputs
 
     @property
     def step_states(self) -> tuple[Floats, Floats]:
-        """Times (k,) and states (k, states) of every step of the last tick; before the first tick:
-        none.
+        """Times (k,) and states (k, states) of all steps of the last tick; empty before the first
+        one.
         """
         x = self._step_states[0]
         steps = np.arange(self._done - len(x) + 1, self._done + 1)
@@ -215,41 +217,50 @@ class Simulation:
 
     @property
     def crashed(self) -> bool:
-        """Whether the vehicle has crashed: its motors are off, its brakes on, whatever is
-        commanded.
+        """True if the vehicle has crashed.
+
+        Its motors are then off and its brakes on, whatever the commands are.
         """
         return bool(self.state.crashed)
 
     @property
     def crash_cause(self) -> str:
-        """Which part broke, and how; "" before a crash."""
+        """Part that broke, and how; "" before a crash."""
         return self.state.crash_cause
 
     @property
     def failsafe(self) -> bool:
-        """Whether the fail-safe acts instead of commands."""
+        """True if the fail-safe acts instead of commands."""
         return self._failsafe is not None
 
     @property
     def failed_rotors(self) -> tuple[int, ...]:
-        """Rotors (from 0) that turn no more."""
+        """Rotors (from 0) that do not turn any more."""
         return tuple(self._failed)
 
     @property
     def wind_now(self) -> Floats:
-        """(3,) m/s, ENU: mean, gusts and events."""
-        return self._total_disturbance() + self.wind.mean + self.state.memory[at.GUST : at.GUST + 3]
+        """Wind with mean, gusts and events, (3,), m/s, ENU."""
+        return self._mean_wind() + self._gust()
 
     def derivative(self) -> Floats:
-        """(states,) dx/dt now, with the commands of the last tick."""
-        wind = self.wind_now - self.state.memory[at.GUST : at.GUST + 3]
-        return self.model.evaluate(self.state, self._applied, wind)[0]
+        """Return dx/dt now, (states,), with the commands of the last tick."""
+        return self.model.evaluate(self.state, self._applied, self._mean_wind())[0]
 
-    # what is commanded
+    def _mean_wind(self) -> Floats:
+        """Return the wind without gusts of the model, (3,), m/s, ENU."""
+        return self._total_disturbance() + self.wind.mean
+
+    def _gust(self) -> Floats:
+        """Return the gust of the model, (3,), m/s, ENU."""
+        return self.state.memory[state_layout.GUST : state_layout.GUST + 3]
+
+    # commands
 
     def command_rotors(self, command: RotorCommand) -> bool:
-        """Takes a command; False where it is older than the one that is there. Raises CommandError
-        for a bad one.
+        """Use a command; return False, and do not use it, where it is older than the present one.
+
+        Raise CommandError for a bad command.
         """
         command.check(self.model.params)
         self._check_time(command.time)
@@ -261,7 +272,7 @@ class Simulation:
         return True
 
     def command_wheels(self, command: WheelCommand) -> bool:
-        """As `command_rotors`."""
+        """Use a command, as `command_rotors` does."""
         command.check(self.model.params)
         self._check_time(command.time)
         if self._wheels is not None and command.time < self._wheels.time:
@@ -272,14 +283,16 @@ class Simulation:
         return True
 
     def _check_time(self, time: float) -> None:
+        """Raise CommandError for a command from the future."""
         if time > self.time + 0.5 * STEP:
             raise CommandError(
                 f"its stamp is {time:.6g} s, the simulation's time {self.time:.6g} s"
             )
 
     def stale(self, ahead: float = 0.0) -> list[str]:
-        """Which commands are too old (`ahead` s from now), and how old: [] while all that have ever
-        come still come.
+        """Return the commands that will be too old in `ahead` s, each with its age.
+
+        The list is empty while new commands arrive for all actuators that have had one.
         """
         ages = [
             (name, self.time + ahead - command.time)
@@ -291,7 +304,7 @@ class Simulation:
         ]
 
     def end_failsafe(self) -> str:
-        """Commands count again. "", or why not: some are still too old."""
+        """Obey commands again. Return "", or why not: some commands are still too old."""
         stale = self.stale()
         if stale:
             return f"commands are older than {self.command_timeout:g} s ({', '.join(stale)})"
@@ -299,7 +312,7 @@ class Simulation:
         return ""
 
     def fail_rotor(self, rotor: int) -> None:
-        """Rotor (from 0) is driven no more. Raises ConfigError where there is none of this number."""
+        """Stop driving a rotor (from 0). Raise ConfigError for a number that is too large."""
         if not 0 <= rotor < self.model.params.rotors:
             raise ConfigError(f"rotor {rotor}: there are 0 … {self.model.params.rotors - 1}")
         if rotor not in self._failed:
@@ -308,52 +321,65 @@ class Simulation:
             if self._failsafe is not None:
                 self._failsafe.lose_rotor(rotor)
 
-    # going on
+    # progress
 
     def tick(self) -> SensorSamples:
-        """One period on: what became available in it. Raises DynamicsError as the model does."""
+        """Simulate one period; return the samples that arrived. Raise DynamicsError as the model
+        does.
+        """
         begin = self.time
         self._apply_events(begin)
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
         before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
-        self._applied = controls = self._commanded(before)
+        controls = self._commanded(before)
+        self._applied = controls
         disturbance = self._total_disturbance()
+
         if self._stepper.done == self._block:
             self._new_block(before)
         self._stepper.advance(controls, self.steps, disturbance)
         self._done += self.steps
         self._step_states = self._stepper.step_states
         self._outputs = self._stepper.outputs
+
         wind = self.wind
         if disturbance.any():
             wind = dataclasses.replace(wind, mean=np.add(wind.mean, disturbance))
         return self.sensors.observe(before, *self._step_states, controls, wind)
 
     def _apply_events(self, now: float) -> None:
+        """Let rotors fail and sensors fall silent or come back."""
+        soon = now + 0.5 * STEP
         for failure in self._rotor_failures:
-            if failure.time <= now + 0.5 * STEP:
+            if failure.time <= soon:
                 self.fail_rotor(failure.rotor)
         for outage in self._sensor_outages:
-            off = outage.off(now + 0.5 * STEP)
-            if off != (outage.sensor in self._sensors_off):
-                (self._sensors_off.add if off else self._sensors_off.discard)(outage.sensor)
-                self.sensors.switch(outage.sensor, not off)
+            off = outage.off(soon)
+            if off == (outage.sensor in self._sensors_off):
+                continue
+            if off:
+                self._sensors_off.add(outage.sensor)
+            else:
+                self._sensors_off.discard(outage.sensor)
+            self.sensors.switch(outage.sensor, not off)
 
     def _total_disturbance(self) -> Floats:
+        """Return the wind of events and `wind_disturbance`, (3,), m/s, ENU."""
         return gust_wind(self._gusts, self.time) + self.wind_disturbance
 
     def _commanded(self, state: ModelState) -> Controls:
+        """Return the controls for the next tick."""
+        rotors = self.model.params.rotors
         if self._failsafe is not None:
-            return without_rotors(
-                self._failsafe(state, self._outputs), self._failed, self.model.params.rotors
-            )
+            return without_rotors(self._failsafe(state, self._outputs), self._failed, rotors)
         if self._controls is None:
             controls = controls_of(self._rotors, self._wheels or self._braked_wheels)
-            self._controls = without_rotors(controls, self._failed, self.model.params.rotors)
+            self._controls = without_rotors(controls, self._failed, rotors)
         return self._controls
 
     def _new_block(self, begin: ModelState) -> None:
+        """Draw gusts for the next ticks."""
         self._block = BLOCK_TICKS * self.steps
         self._stepper = Stepper(
             self.model, begin, self._block, STEP, self.wind, self.method, keep_steps=True
@@ -362,10 +388,10 @@ class Simulation:
     # reset
 
     def reset(self, *, time: bool = True, state: bool = True) -> None:
-        """To the start: its `time`, which begins at 0 again with the same noise and events, its
-        `state`, or both.
+        """Return to the start: its `time`, its `state`, or both.
 
-        Commands are forgotten and the fail-safe ends, in any case.
+        The time begins at 0 again with the same noise and events. Commands are forgotten and the
+        fail-safe ends in any case.
         """
         begin = self.start if state else self.state
         if time:
@@ -374,15 +400,20 @@ class Simulation:
             self._sensors_off = set()
         if state:
             self._failed = []
-        self._rotors = self._wheels = self._controls = self._failsafe = None
+        self._rotors = None
+        self._wheels = None
+        self._controls = None
+        self._failsafe = None
         self._applied = Controls()
         self._set_state(begin)
 
     def _set_state(self, state: ModelState) -> None:
+        """Continue from a state."""
         begin = ModelState(np.array(state.x), np.array(state.memory), self.time)
         self._new_block(begin)
         self._outputs = self.model.outputs(begin, wind=self.wind.mean)
-        self._step_states = np.empty((0, begin.x.size)), np.empty((0, begin.memory.size))
+        no_memories = np.empty((0, begin.memory.size))
+        self._step_states = (np.empty((0, begin.x.size)), no_memories)
 
     def set_pose(
         self,
@@ -391,40 +422,44 @@ class Simulation:
         velocity: ArrayLike = (0.0, 0.0, 0.0),
         rates: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Elsewhere, from now on: position (3,) m, orientation (4,) x y z w, velocity (3,) m/s,
-        world; rates (3,) rad/s, body. Wheels roll along, struts stay, a crash is forgotten. Raises
-        ConfigError for numbers that can't be.
+        """Move the vehicle: position (3,) m, orientation (4,) x y z w, velocity (3,) m/s, world.
+
+        `rates` (3,) are in rad/s, body axes. Wheels roll along, struts stay, a crash is forgotten.
+        Raise ConfigError for numbers that can't be.
         """
         x = np.array(self.state.x)
         memory = np.array(self.state.memory)
+
         parts = (
-            ("position", position, at.POSITION),
-            ("velocity", velocity, at.VELOCITY),
-            ("rates", rates, at.RATES),
+            ("position", position, state_layout.POSITION),
+            ("velocity", velocity, state_layout.VELOCITY),
+            ("rates", rates, state_layout.RATES),
         )
-        for name, given, first in parts:
-            x[first : first + 3] = finite_array(name, given, (3,))
-        x[at.QUATERNION_XYZW] = unit_quaternion("orientation", orientation)
-        forward = rotation_matrix(x[at.QUATERNION_XYZW])[:, 0]
-        rolling = (
-            float(forward @ x[at.VELOCITY : at.VELOCITY + 3]) / self.model.params.rolling_radius
-        )
-        rotors = self.model.params.rotors
-        wheels = len(self.model.params.wheels)
-        x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] = rolling + x[at.RATES + 1]
-        x[at.wheel_states(at.TYRE_X, wheels, rotors)] = x[
-            at.wheel_states(at.TYRE_Y, wheels, rotors)
-        ] = 0.0
-        memory[at.OVERTURNED] = memory[at.CRASHED] = 0.0
-        memory[at.wheel_memory(wheels)] = 0.0
+        for name, value, first in parts:
+            x[first : first + 3] = finite_array(name, value, (3,))
+        x[state_layout.QUATERNION_XYZW] = unit_quaternion("orientation", orientation)
+
+        # wheels roll along
+        params = self.model.params
+        wheels = len(params.wheels)
+        columns = state_layout.state_columns(params.rotors, wheels)
+        forward = rotation_matrix(x[state_layout.QUATERNION_XYZW])[:, 0]
+        speed = float(forward @ x[state_layout.VELOCITY : state_layout.VELOCITY + 3])
+        rolling = speed / params.rolling_radius
+        x[columns["wheel_speed"]] = rolling + x[state_layout.RATES + 1]
+        x[columns["tyre_x"]] = 0.0
+        x[columns["tyre_y"]] = 0.0
+
+        memory[state_layout.OVERTURNED] = 0.0
+        memory[state_layout.CRASHED] = 0.0
+        memory[state_layout.memory_columns(wheels)["brake_acting"]] = 0.0
         self._set_state(ModelState(x, memory))
 
     def save(self) -> dict[str, Any]:
-        """All that the next ticks depend on, fit for JSON; the same simulation goes on from it bit
-        by bit.
+        """Return, fit for JSON, all that the next ticks depend on.
+
+        The same simulation continues from it bit by bit.
         """
-        rotors = self._rotors
-        wheels = self._wheels
         return {
             "steps_done": self._done,
             "x": self.state.x.tolist(),
@@ -434,59 +469,34 @@ class Simulation:
             "silent": sorted(self._sensors_off),
             "wind_disturbance": np.asarray(self.wind_disturbance, float).tolist(),
             "failed": list(self._failed),
-            "rotors": None
-            if rotors is None
-            else [rotors.time, rotors.torques, np.asarray(rotors.value).tolist()],
-            "wheels": None
-            if wheels is None
-            else [
-                wheels.time,
-                wheels.steering_angle,
-                np.asarray(wheels.drive_torque).tolist(),
-                np.asarray(wheels.brake_torque).tolist(),
-            ],
+            "rotors": _saved_rotors(self._rotors),
+            "wheels": _saved_wheels(self._wheels),
             "failsafe": None if self._failsafe is None else self._failsafe.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Goes on from `save` of a simulation like this one. Raises ConfigError where it does not
-        fit.
-        """
+        """Continue from `save` of a simulation like this. Raise ConfigError for anything else."""
         try:
             done = int(saved["steps_done"])
-            x, memory, numbers, wind = (
-                np.array(saved[key], np.float64)
-                for key in ("x", "memory", "outputs", "wind_disturbance")
-            )
+            x = np.array(saved["x"], np.float64)
+            memory = np.array(saved["memory"], np.float64)
+            numbers = np.array(saved["outputs"], np.float64)
+            wind = np.array(saved["wind_disturbance"], np.float64)
             failed = [int(rotor) for rotor in saved["failed"]]
             sensors_off = set(saved["silent"])
-            shapes = x.shape, memory.shape, numbers.shape, wind.shape
-            count = len(self.model.params.wheels)
-            expected = (
-                (self.model.params.state_size,),
-                (at.memory_size(count),),
-                (at.reported(count),),
-                (3,),
-            )
-            if shapes != expected:
-                raise ValueError(f"arrays of {shapes}, expected {expected}")
-            rotors: RotorCommand | None = None
-            wheels: WheelCommand | None = None
+            self._check_shapes(x, memory, numbers, wind)
+
+            rotors = _restored_rotors(saved["rotors"])
+            wheels = _restored_wheels(saved["wheels"])
+            for command in (rotors, wheels):
+                if command is not None:
+                    command.check(self.model.params)
             failsafe: FailSafe | None = None
-            if saved["rotors"] is not None:
-                time, torques, value = saved["rotors"]
-                rotors = RotorCommand(float(time), np.array(value, float), bool(torques))
-                rotors.check(self.model.params)
-            if saved["wheels"] is not None:
-                time, steering, drive, brake = saved["wheels"]
-                wheels = WheelCommand(
-                    float(time), float(steering), np.array(drive, float), np.array(brake, float)
-                )
-                wheels.check(self.model.params)
             if saved["failsafe"] is not None:
                 failsafe = FailSafe.restored(self.model, self.period, saved["failsafe"])
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"no saved state of this simulation ({error!r})") from None
+
         self.sensors.restore(saved["sensors"])
         self._done = done
         self._set_state(ModelState(x, memory))
@@ -498,3 +508,50 @@ class Simulation:
         self._wheels = wheels
         self._failsafe = failsafe
         self._controls = None
+
+    def _check_shapes(self, *arrays: Floats) -> None:
+        """Raise ValueError for state, memory, outputs and wind of another shape."""
+        wheels = len(self.model.params.wheels)
+        shapes = tuple(array.shape for array in arrays)
+        expected = (
+            (self.model.params.state_size,),
+            (state_layout.memory_size(wheels),),
+            (state_layout.reported(wheels),),
+            (3,),
+        )
+        if shapes != expected:
+            raise ValueError(f"arrays of {shapes}, expected {expected}")
+
+
+def _saved_rotors(command: RotorCommand | None) -> list[Any] | None:
+    """Return a command fit for JSON."""
+    if command is None:
+        return None
+    return [command.time, command.torques, np.asarray(command.value).tolist()]
+
+
+def _restored_rotors(saved: list[Any] | None) -> RotorCommand | None:
+    """Return the command of `_saved_rotors`."""
+    if saved is None:
+        return None
+    time, torques, value = saved
+    return RotorCommand(float(time), np.array(value, float), bool(torques))
+
+
+def _saved_wheels(command: WheelCommand | None) -> list[Any] | None:
+    """Return a command fit for JSON."""
+    if command is None:
+        return None
+    drive = np.asarray(command.drive_torque).tolist()
+    brake = np.asarray(command.brake_torque).tolist()
+    return [command.time, command.steering_angle, drive, brake]
+
+
+def _restored_wheels(saved: list[Any] | None) -> WheelCommand | None:
+    """Return the command of `_saved_wheels`."""
+    if saved is None:
+        return None
+    time, steering, drive, brake = saved
+    return WheelCommand(
+        float(time), float(steering), np.array(drive, float), np.array(brake, float)
+    )

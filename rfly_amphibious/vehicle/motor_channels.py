@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 
 CHANNELS = 8
+"""Channels of a vehicle in RflySim3D."""
 
 
-def motor_channels(x: Floats, rotors: int, wheels: int = at.OUTER_WHEELS) -> Floats:
-    """(channels,) rad/s of a state (states,): rotors, and behind them the wheels against the body
-    as far as there is room: all four (front left, front right, rear left, rear right), else the
-    means of left and right, else none. Six wheels never have room beside three rotors: theirs are
-    the means.
+def motor_channels(x: Floats, rotors: int, wheels: int = state_layout.OUTER_WHEELS) -> Floats:
+    """Return the channels of a state (states,): rotors, then wheels relative to the body, rad/s.
+
+    As many wheels follow as there is room for: all four (front left, front right, rear left, rear
+    right), else the means of left and right, else none. Six wheels never have room next to three
+    rotors, so they are shown by their means.
     """
-    rotor = x[at.ROTOR_SPEED : at.ROTOR_SPEED + rotors]
-    wheel = x[at.wheel_states(at.WHEEL_SPEED, wheels, rotors)] - x[at.RATES + 1]
+    rotor = x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + rotors]
+    wheel = x[state_layout.state_columns(rotors, wheels)["wheel_speed"]] - x[state_layout.RATES + 1]
+
     room = CHANNELS - rotors
     if room >= wheels:
         shown = wheel

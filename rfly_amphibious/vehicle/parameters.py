@@ -32,7 +32,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 Steered = Literal["front", "rear", "all", "none"]
-
+"""Axles that steer."""
 
 _INERTIA = {
     "type": "object",
@@ -50,11 +50,11 @@ _INERTIA = {
 }
 _DRIVEN = {
     "type": "array",
-    "description": "the driven ones",
+    "description": "names of the driven wheels",
     "items": {"type": "string", "enum": list(WHEELS)},
     "uniqueItems": True,
 }
-_ARM = bounded("from the total centre of mass to a rotor's axis", above=0.0)
+_ARM = bounded("distance of a rotor's axis from the total centre of mass", above=0.0)
 _LAYOUT = {
     "type": "array",
     "description": "rotors in the order of their commands",
@@ -94,9 +94,7 @@ def _rotor_arm(common: float, document: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _maybe(path: str, meaning: str, **bounds: Any) -> Any:
-    """A dataclass field for a number that need not be there, and then is None; bounds as of
-    `number`.
-    """
+    """Return a dataclass field for an optional number, None without it; bounds as of `number`."""
 
     def read(value: Any, _document: Any) -> float | None:
         return None if value is None else float(value)
@@ -110,16 +108,16 @@ def _rotor_spin(layout: Sequence[Mapping[str, Any]], _document: Any) -> tuple[in
 
 @dataclasses.dataclass(frozen=True)
 class VehicleParameters:
-    """What a vehicle is made of, SI units; the sign conventions of `state_layout`.
+    """Parameters of a vehicle, SI units, with the sign conventions of `state_layout`.
 
-    A field declares its key in the file (whose name ends with the unit), what it means and its
-    range.
+    A field declares its key in the file (whose name ends with the unit), its meaning and its range.
 
-    Immutable: `replace(track=1.7)` gives a changed copy. Raises ConfigError for what cannot be a
-    vehicle.
+    The class is immutable: `replace(track=1.7)` returns a changed copy. Raise ConfigError for
+    values that can't be a vehicle.
     """
 
     name: str
+    """Name of the set or file."""
     mass_body: float = number("mass.body_kg", "car body", above=0.0)
     mass_rotor_frame: float = number(
         "mass.rotor_frame_kg", "arms, rotors and their motors", above=0.0
@@ -130,13 +128,17 @@ class VehicleParameters:
     inertia: tuple[float, float, float, float, float, float] = declared(
         "inertia", _INERTIA, _inertia
     )
-    """xx, yy, zz, xy, xz, yz of body and rotor frame about their common centre of mass, kg m²"""
+    """Inertia of body and rotor frame about their common centre of mass: xx, yy, zz, xy, xz, yz, kg
+    m².
+    """
     front_axle: float = number(
         "chassis.front_axle_m",
         "from the sprung centre of mass forward to the front axle",
         above=0.0,
     )
-    rear_axle: float = number("chassis.rear_axle_m", "from it back to the rear axle", above=0.0)
+    rear_axle: float = number(
+        "chassis.rear_axle_m", "from the sprung centre of mass back to the rear axle", above=0.0
+    )
     track: float = number("chassis.track_m", "between the wheels of an axle", above=0.0)
     origin_height: float = number(
         "chassis.origin_height_m",
@@ -185,7 +187,7 @@ class VehicleParameters:
     )
     cornering_factor_front: float = number(
         "tyre.cornering_factor_front",
-        "lambda_K: what the compliance of the steering leaves",
+        "lambda_K: factor for the compliance of the steering",
         above=0.0,
         at_most=2.0,
     )
@@ -216,7 +218,10 @@ class VehicleParameters:
         "tyre.rolling_resistance", "force / load", at_least=0.0, at_most=1.0
     )
     rolling_speed: float = number(
-        "tyre.rolling_speed_mps", "speed at which it is 76 % there", above=0.0, at_most=10.0
+        "tyre.rolling_speed_mps",
+        "speed at which it has 76 % of its full value",
+        above=0.0,
+        at_most=10.0,
     )
     front_spring: float = number("suspension.front_stiffness_npm", "wheel rate", above=0.0)
     rear_spring: float = number("suspension.rear_stiffness_npm", "wheel rate", above=0.0)
@@ -241,18 +246,18 @@ class VehicleParameters:
         below=0.0,
     )
     bump_stop_stiffness: float = number(
-        "suspension.bump_stop_stiffness_npm", "beside the spring", at_least=0.0
+        "suspension.bump_stop_stiffness_npm", "in addition to the spring", at_least=0.0
     )
     rebound_stop_stiffness: float = number(
-        "suspension.rebound_stop_stiffness_npm", "beside the spring", at_least=0.0
+        "suspension.rebound_stop_stiffness_npm", "in addition to the spring", at_least=0.0
     )
     stop_damping: float = number("suspension.stop_damping_nspm", "of both stops", at_least=0.0)
     rotor_azimuth: tuple[float, ...] = declared("rotors.layout", _LAYOUT, _rotor_azimuth)
-    """rad, from x, counter-clockwise seen from above"""
+    """Azimuths of the rotors from x, counter-clockwise seen from above, rad."""
     rotor_arm: tuple[float, ...] = declared("rotors.arm_m", _ARM, _rotor_arm)
-    """from the total centre of mass, m"""
+    """Distances of the rotors' axes from the total centre of mass, m."""
     rotor_spin: tuple[int, ...] = declared("rotors.layout", None, _rotor_spin)
-    """1 counter-clockwise seen from above, -1 clockwise"""
+    """Senses of rotation: 1 counter-clockwise seen from above, -1 clockwise."""
     rotor_height: float = number(
         "rotors.height_m",
         "of the rotor plane above the sprung centre of mass",
@@ -308,7 +313,7 @@ class VehicleParameters:
     )
     max_tyre_compression: float = number(
         "tyre.max_compression",
-        "share of the radius: pressed in by more, a wheel breaks",
+        "compression above which a wheel breaks, relative to the radius",
         default=0.6,
         optional=True,
         above=0.0,
@@ -316,7 +321,7 @@ class VehicleParameters:
     )
     max_strike_speed: float = number(
         "rotors.max_strike_speed",
-        "share of the largest speed: a rotor that is faster breaks when it strikes something",
+        "speed above which a rotor breaks when it strikes something, relative to the largest speed",
         default=0.2,
         optional=True,
         at_least=0.0,
@@ -324,7 +329,7 @@ class VehicleParameters:
     )
     vortex_ring: float = number(
         "rotors.vortex_ring",
-        "how much of the vortex-ring state acts in steep descents: 0 none, 1 all",
+        "share of the vortex-ring state in steep descents: 0 none, 1 all",
         default=0.0,
         optional=True,
         at_least=0.0,
@@ -332,12 +337,13 @@ class VehicleParameters:
     )
     middle_axle: float | None = _maybe(
         "chassis.middle_axle_m",
-        "from the sprung centre of mass forward to a middle axle, negative behind it; without it there are four wheels",
+        "from the sprung centre of mass forward to a middle axle, negative behind it; "
+        "without it there are four wheels",
         at_least=-100.0,
         at_most=100.0,
     )
     middle_spring: float | None = _maybe(
-        "suspension.middle_stiffness_npm", "wheel rate; a middle axle has to have it", above=0.0
+        "suspension.middle_stiffness_npm", "wheel rate; required with a middle axle", above=0.0
     )
     middle_anti_roll: float | None = _maybe(
         "suspension.middle_anti_roll_npm",
@@ -357,16 +363,17 @@ class VehicleParameters:
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON schema of the files."""
+        """Return the JSON schema of the files."""
         return file_schema("Parameters of a land-air vehicle", cls)
 
     @classmethod
     def load(
         cls, name_or_path: str | os.PathLike[str], changes: Sequence[Change] = ()
     ) -> VehicleParameters:
-        """A shipped set (`shipped_parameter_sets()`) or a YAML file; `changes`: values by key path.
+        """Return the parameters of a shipped set (`shipped_parameter_sets()`) or a YAML file.
 
-        Raises ConfigError that names file, line, key and what is allowed.
+        `changes`: values by key path. Raise ConfigError that names file, line, key and allowed
+        values.
         """
         return cls.parse(*read_parameters("vehicle parameters", "vehicles", name_or_path), changes)
 
@@ -374,12 +381,12 @@ class VehicleParameters:
     def parse(
         cls, data: bytes, file: str, name: str = "", changes: Sequence[Change] = ()
     ) -> VehicleParameters:
-        """The parameters of a file's content; `file` is what errors call it."""
+        """Return the parameters of a file's content; `file` is its name in errors."""
         document = checked_document(data, file, cls.schema(), "version, mass, inertia", changes)
         values = values_of(cls, document.value)
-        candidate = object.__new__(
-            cls
-        )  # to be looked at before the checks, which know fields, not lines
+
+        # an unchecked candidate, because the checks know fields but not lines
+        candidate = object.__new__(cls)
         for key, value in {"name": name or file, **values}.items():
             object.__setattr__(candidate, key, value)
         for key, text in _contradictions(candidate):
@@ -387,153 +394,165 @@ class VehicleParameters:
         return cls(name=name or file, **values)
 
     def replace(self, **changes: Any) -> VehicleParameters:
-        """A copy with other values."""
+        """Return a copy with other values."""
         return dataclasses.replace(self, **changes)
 
     @property
     def rotors(self) -> int:
-        """Their number."""
+        """Number of rotors."""
         return len(self.rotor_azimuth)
 
     @property
     def wheels(self) -> tuple[str, ...]:
-        """Their names, in the order of all arrays."""
+        """Names of the wheels, in the order of all arrays."""
         return WHEELS[:OUTER_WHEELS] if self.middle_axle is None else WHEELS
 
     @property
     def state_size(self) -> int:
-        """Numbers in the flat state."""
+        """Number of numbers in the flat state."""
         return state_size(self.rotors, len(self.wheels))
 
     @property
     def axles(self) -> Floats:
-        """(2 or 3,) x of the front, the rear and the middle axle, m."""
-        outer = (self.front_axle, -self.rear_axle)
-        return np.array(outer if self.middle_axle is None else (*outer, self.middle_axle))
+        """Longitudinal places x of the front, the rear and the middle axle, (2 or 3,), m."""
+        places = [self.front_axle, -self.rear_axle]
+        if self.middle_axle is not None:
+            places.append(self.middle_axle)
+        return np.array(places)
 
-    def of_wheels(self, front: float, rear: float, middle: float | None) -> Floats:
-        """(wheels,) of numbers that all wheels of an axle have."""
-        outer = (front, front, rear, rear)
-        return np.array(outer if self.middle_axle is None else (*outer, middle, middle), float)
+    def of_wheels(self, front: float, rear: float, middle: Any) -> Floats:
+        """Return the numbers of all wheels, (wheels,), from those of the axles."""
+        numbers = [front, front, rear, rear]
+        if self.middle_axle is not None:
+            numbers += [middle, middle]
+        return np.array(numbers, float)
 
     @property
     def spring(self) -> Floats:
-        """(wheels,) N/m."""
+        """Stiffnesses of the springs, (wheels,), N/m."""
         return self.of_wheels(self.front_spring, self.rear_spring, self.middle_spring)
 
     @property
     def anti_roll(self) -> Floats:
-        """(wheels,) N/m."""
-        return self.of_wheels(
-            self.front_anti_roll, self.rear_anti_roll, self.middle_anti_roll or 0.0
-        )
+        """Stiffnesses of the anti-roll bars, (wheels,), N/m."""
+        middle = self.middle_anti_roll or 0.0
+        return self.of_wheels(self.front_anti_roll, self.rear_anti_roll, middle)
 
     @property
     def cornering_factor(self) -> Floats:
-        """(wheels,) λ_K. Eq. 5.9."""
+        """Factors λ_K of the cornering stiffness, (wheels,). Eq. 5.9."""
         middle = 1.0 if self.cornering_factor_middle is None else self.cornering_factor_middle
         return self.of_wheels(self.cornering_factor_front, self.cornering_factor_rear, middle)
 
     @property
     def steering_sign(self) -> Floats:
-        """(wheels,) ε: 1 turns with the virtual wheel, -1 against it. Eq. 5.1."""
-        signs = {"front": (1.0, 0.0), "rear": (0.0, -1.0), "all": (1.0, -1.0), "none": (0.0, 0.0)}[
-            self.steered
-        ]
-        return self.of_wheels(*signs, 0.0)
+        """Senses of steering ε, (wheels,). Eq. 5.1.
+
+        1 turns with the virtual wheel, -1 against it.
+        """
+        front = 1.0 if self.steered in ("front", "all") else 0.0
+        rear = -1.0 if self.steered in ("rear", "all") else 0.0
+        return self.of_wheels(front, rear, 0.0)
 
     @property
     def is_driven(self) -> Floats:
-        """(wheels,) 1 where a motor drives it, else 0."""
+        """Drive of each wheel, (wheels,): 1 with a motor, else 0."""
         return np.array([wheel in self.driven for wheel in self.wheels], float)
 
     @property
     def axle_stiffness(self) -> Floats:
-        """(axles,) cornering stiffness of both wheels of an axle, under their loads at rest, N/rad.
+        """Cornering stiffnesses of both wheels of an axle, under their loads at rest, (axles,),
+        N/rad.
+
         Eq. 10.11.
         """
         ratio = self.static_load[::2] / (self.cornering_load_ratio * self.nominal_load)
-        stiffness: Floats = (  # sin(2 atan r) = 2 r / (1 + r²)
-            2.0
-            * self.cornering_factor[::2]
-            * self.cornering_stiffness_per_rad
-            * self.nominal_load
-            * 2.0
-            * ratio
-            / (1.0 + ratio**2)
-        )
+        of_load = 2.0 * ratio / (1.0 + ratio**2)  # sin(2 atan r) = 2 r / (1 + r²)
+        one_wheel = self.cornering_factor[::2] * self.cornering_stiffness_per_rad
+        stiffness: Floats = 2.0 * one_wheel * self.nominal_load * of_load
         return stiffness
 
     @property
     def turn_x(self) -> float:
-        """x of the place abreast of which a slow turn's centre lies, m: the axle that does not
-        steer, of two such the place where linear tyres balance; the middle of the chassis where
-        both ends steer or none. Eq. 6.13.
+        """Longitudinal place x of the centre of a slow turn, m. Eq. 6.13.
+
+        It is abreast of the axle that does not steer; of two such axles, abreast of the place where
+        linear tyres balance. Where both ends steer, or none, it is abreast of the middle of the
+        chassis.
         """
         front = self.front_axle
         rear = -self.rear_axle
-        if self.steered not in ("front", "rear"):
+        if self.steered == "front":
+            steering = front
+            fixed = rear
+            fixed_axle = 1
+        elif self.steered == "rear":
+            steering = rear
+            fixed = front
+            fixed_axle = 0
+        else:
             return 0.5 * (front + rear)
-        steering, fixed = (front, rear) if self.steered == "front" else (rear, front)
         if self.middle_axle is None:
             return fixed
+
         # moments about the steered axle, whose own force has none: Σ C_a (x_a - x_t)(x_a - x_s) = 0
-        still = 1 if self.steered == "front" else 0
-        weight = self.axle_stiffness[[still, 2]] * np.array(
-            (fixed - steering, self.middle_axle - steering)
-        )
+        levers = np.array((fixed - steering, self.middle_axle - steering))
+        weight = self.axle_stiffness[[fixed_axle, 2]] * levers
         return float(weight @ (fixed, self.middle_axle) / weight.sum())
 
     @property
     def steering_lever(self) -> float:
-        """ℓ of Eq. 5.1, m: how far the steered wheels are from the turn's centre, along the
-        vehicle.
-        """
-        if self.steered in ("all", "none"):
-            return self.wheelbase / (2.0 if self.steered == "all" else 1.0)
-        return abs((-self.rear_axle if self.steered == "rear" else self.front_axle) - self.turn_x)
+        """Longitudinal distance ℓ of the steered wheels from the turn's centre, m. Eq. 5.1."""
+        if self.steered == "none":
+            return self.wheelbase
+        if self.steered == "all":
+            return self.wheelbase / 2.0
+        steered = self.front_axle if self.steered == "front" else -self.rear_axle
+        return abs(steered - self.turn_x)
 
     @property
     def mass_sprung(self) -> float:
-        """Body and rotor frame, kg."""
+        """Mass of body and rotor frame, kg."""
         return self.mass_body + self.mass_rotor_frame
 
     @property
     def mass(self) -> float:
-        """Of the whole vehicle, kg."""
+        """Mass of the whole vehicle, kg."""
         return self.mass_sprung + len(self.wheels) * self.mass_unsprung
 
     @property
     def wheelbase(self) -> float:
-        """m."""
+        """Distance of the front and the rear axle, m."""
         return self.front_axle + self.rear_axle
 
     @property
     def center_x(self) -> float:
-        """The total centre of mass, forward of the sprung one, m. Eq. 4.1."""
+        """Place x of the total centre of mass, forward of the sprung one, m. Eq. 4.1."""
         return 2.0 * self.mass_unsprung * float(self.axles.sum()) / self.mass
 
     @property
     def spring_load(self) -> Floats:
-        """(wheels,) static load F₀ of each spring, N. Eq. 6.1; of three axles as in Eq. 6.12."""
+        """Static loads F₀ of the springs, (wheels,), N. Eq. 6.1; for three axles Eq. 6.12."""
         weight = self.mass_sprung * GRAVITY
         if self.middle_axle is None:
             front = weight * self.rear_axle / (2.0 * self.wheelbase)
             rear = weight * self.front_axle / (2.0 * self.wheelbase)
             return self.of_wheels(front, rear, None)
+
+        # three axles: the body sinks and leans on its springs
         x = np.repeat(self.axles, 2)
         k = self.spring
-        down, lean = np.linalg.solve([[k.sum(), k @ x], [k @ x, k @ x**2]], (weight, 0.0))
-        return k * (down + lean * x)
+        sink, lean = np.linalg.solve([[k.sum(), k @ x], [k @ x, k @ x**2]], (weight, 0.0))
+        return k * (sink + lean * x)
 
     @property
     def static_load(self) -> Floats:
-        """(wheels,) load of each wheel at rest on level ground, N."""
+        """Loads of the wheels at rest on level ground, (wheels,), N."""
         return self.spring_load + self.mass_unsprung * GRAVITY
 
     @property
     def hub_position(self) -> Floats:
-        """(wheels, 3) hubs at rest on level ground, from the sprung centre of mass, body axes, m.
+        """Hubs at rest on level ground, from the sprung centre of mass, (wheels, 3), body axes, m.
         Eq. 6.1.
         """
         x = np.repeat(self.axles, 2)
@@ -543,245 +562,241 @@ class VehicleParameters:
 
     @property
     def rolling_radius(self) -> Floats:
-        """(wheels,) R_e of each wheel at rest, m."""
+        """Rolling radii R_e of the wheels at rest, (wheels,), m."""
         return self.wheel_radius - self.static_load / self.tyre_stiffness / 3.0
 
     @property
     def center_height(self) -> float:
-        """The total centre of mass above level ground, at rest, m."""
+        """Height of the total centre of mass above level ground, at rest, m."""
         hubs = self.origin_height + self.hub_position[:, 2]
-        return float(
-            (self.mass_sprung * self.origin_height + self.mass_unsprung * hubs.sum()) / self.mass
-        )
+        moment = self.mass_sprung * self.origin_height + self.mass_unsprung * hubs.sum()
+        return float(moment / self.mass)
 
     @property
     def effective_mass(self) -> float:
-        """With the wheels' spin, for driving straight on, kg."""
+        """Mass with the wheels' spin, for driving straight ahead, kg."""
         return self.mass + float((self.wheel_inertia / self.rolling_radius**2).sum())
 
     @property
     def total_inertia(self) -> Floats:
-        """(3, 3) of the whole vehicle about its total centre of mass, wheels at rest on the ground,
-        kg m².
+        """Inertia of the whole vehicle about its total centre of mass, (3, 3), kg m².
+
+        Its wheels are at rest on the ground.
         """
-        bodies = [
-            (self.mass_sprung, np.zeros(3)),
-            *((self.mass_unsprung, hub) for hub in self.hub_position),
-        ]
-        center = np.sum([mass * at for mass, at in bodies], axis=0) / self.mass
+        bodies = [(self.mass_sprung, np.zeros(3))]
+        bodies += [(self.mass_unsprung, hub) for hub in self.hub_position]
+        center = np.sum([mass * place for mass, place in bodies], axis=0) / self.mass
+
+        # parallel axes
         total = self.inertia_matrix
-        for mass, at in bodies:
-            r = at - center
+        for mass, place in bodies:
+            r = place - center
             total = total + mass * (r @ r * np.eye(3) - np.outer(r, r))
         return total
 
     @property
     def inertia_matrix(self) -> Floats:
-        """(3, 3) of body and rotor frame, kg m²."""
+        """Inertia of body and rotor frame, (3, 3), kg m²."""
         xx, yy, zz, xy, xz, yz = self.inertia
         return np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
     @property
     def rotor_position(self) -> Floats:
-        """(rotors, 3) from the sprung centre of mass, body axes, m. Eq. 4.1."""
+        """Rotor hubs from the sprung centre of mass, (rotors, 3), body axes, m. Eq. 4.1."""
         azimuth = np.array(self.rotor_azimuth)
         arm = np.array(self.rotor_arm)
         height = np.full(self.rotors, self.rotor_height)
-        return np.stack(
-            [self.center_x + arm * np.cos(azimuth), arm * np.sin(azimuth), height], axis=-1
-        )
+        x = self.center_x + arm * np.cos(azimuth)
+        y = arm * np.sin(azimuth)
+        return np.stack([x, y, height], axis=-1)
 
     @property
     def reach(self) -> float:
-        """m from the sprung centre of mass to the farthest that belongs to the vehicle."""
-        hubs = (
-            np.linalg.norm(self.hub_position, axis=1)
-            + self.wheel_radius
-            + max(self.bump_stop, -self.rebound_stop)
-        )
+        """Distance of the vehicle's farthest part from the sprung centre of mass, m."""
+        travel = max(self.bump_stop, -self.rebound_stop)
+        wheels = np.linalg.norm(self.hub_position, axis=1) + self.wheel_radius + travel
         rotors = np.linalg.norm(self.rotor_position, axis=1) + self.rotor_radius
-        return float(max(hubs.max(), rotors.max(), 0.5 * np.linalg.norm(self.body_box)))
+        return float(max(wheels.max(), rotors.max(), 0.5 * np.linalg.norm(self.body_box)))
 
     @property
     def torque_coefficient(self) -> float:
-        """c_Q, N m s²/rad². Eq. 4.8."""
+        """Torque of a rotor over its speed squared, c_Q, N m s²/rad². Eq. 4.8."""
         disc = math.pi * self.rotor_radius**2
-        return float(
-            self.thrust_coefficient**1.5
-            / (self.figure_of_merit * math.sqrt(2.0 * AIR_DENSITY * disc))
-        )
+        power_loading = self.figure_of_merit * math.sqrt(2.0 * AIR_DENSITY * disc)
+        return float(self.thrust_coefficient**1.5 / power_loading)
 
     @property
     def inflow_coefficient(self) -> float:
-        """c_V, N s²/(m rad). Eq. 4.4."""
-        return (
-            math.pi * self.thrust_coefficient / (self.zero_thrust_advance_ratio * self.rotor_radius)
-        )
+        """Thrust lost to the inflow, c_V, N s²/(m rad). Eq. 4.4."""
+        advance = self.zero_thrust_advance_ratio * self.rotor_radius
+        return math.pi * self.thrust_coefficient / advance
 
     @property
     def hover_speed(self) -> float:
-        """Of each rotor where equal speeds carry the weight, out of ground effect, rad/s."""
+        """Equal speed of all rotors that carries the weight out of ground effect, rad/s."""
         return math.sqrt(self.mass * GRAVITY / (self.rotors * self.thrust_coefficient))
 
     @property
     def hanging_strut(self) -> Floats:
-        """(wheels,) strut positions in hover: the wheels on the rebound stops, m. Eq. 6.3."""
-        spring = self.spring
-        pull = self.spring_load + self.mass_unsprung * GRAVITY
-        at_stop = (self.rebound_stop_stiffness * self.rebound_stop - pull) / (
-            spring + self.rebound_stop_stiffness
-        )
-        return np.where(-pull / spring < self.rebound_stop, at_stop, -pull / spring)
+        """Strut positions in hover, (wheels,), m: the wheels on the rebound stops. Eq. 6.3."""
+        return self._extended_strut(self.spring_load + self.mass_unsprung * GRAVITY)
 
     @property
     def free_strut(self) -> Floats:
-        """(wheels,) strut positions in free fall: spring against rebound stop, or unloaded, m."""
+        """Strut positions in free fall, (wheels,), m: springs on rebound stops, or unloaded."""
+        return self._extended_strut(self.spring_load)
+
+    def _extended_strut(self, pull: Floats) -> Floats:
+        """Return the strut positions under loads that extend them, (wheels,), m."""
         spring = self.spring
-        at_stop = (self.rebound_stop_stiffness * self.rebound_stop - self.spring_load) / (
-            spring + self.rebound_stop_stiffness
-        )
-        return np.where(
-            -self.spring_load / spring < self.rebound_stop, at_stop, -self.spring_load / spring
-        )
+        stop = self.rebound_stop_stiffness
+        at_stop = (stop * self.rebound_stop - pull) / (spring + stop)
+        free = -pull / spring
+        return np.where(free < self.rebound_stop, at_stop, free)
 
 
 def shipped_parameter_sets() -> list[str]:
-    """Names of the sets that come with the package."""
+    """Return the names of the sets that come with the package."""
     return shipped_sets("vehicles")
 
 
 _PATHS = {name: declaration.path for name, declaration in declarations(VehicleParameters).items()}
+"""Key paths of the fields."""
 
 
-def _middle_axle(p: VehicleParameters) -> list[tuple[str, str]]:
-    """(field, what is wrong) of a middle axle, or of what only one has."""
+Complaint = tuple[str, str]
+"""(field, error) of a value that does not fit the others."""
+
+_MIDDLE = ("middle_spring", "middle_anti_roll", "cornering_factor_middle")
+"""Fields that only a vehicle with a middle axle has."""
+
+
+def _middle_axle(p: VehicleParameters) -> list[Complaint]:
+    """Return what is wrong with a middle axle, or with fields that only one has."""
     if p.middle_axle is None:
-        ours = [_key(name) for name in _MIDDLE if getattr(p, name) is not None]
-        there = [wheel for wheel in p.driven if wheel not in p.wheels]
-        found = [("middle_axle", f"missing, but there is {', '.join(ours)}")] if ours else []
-        if there:
-            found.append(
-                (
-                    "driven",
-                    f"{', '.join(there)}: there is no middle axle; expected some of {', '.join(p.wheels)}",
-                )
-            )
-        return found
+        return _without_middle_axle(p)
     if p.middle_spring is None:
         return [("middle_axle", f"{p.middle_axle} m, but there is no {_key('middle_spring')}")]
     if not -p.rear_axle < p.middle_axle < p.front_axle:
-        return [
-            (
-                "middle_axle",
-                f"{p.middle_axle} m, expected between the others, {-p.rear_axle} … {p.front_axle} m",
-            )
-        ]
+        text = f"{p.middle_axle} m, expected between the others, {-p.rear_axle} … {p.front_axle} m"
+        return [("middle_axle", text)]
     if p.spring_load.min() <= 0.0:
         loads = ", ".join(f"{load:.4g}" for load in p.spring_load[::2])
-        return [
-            (
-                "middle_spring",
-                f"the springs of front, rear and middle axle would carry {loads} N: none may pull; "
-                "expected an axle elsewhere, or another stiffness",
-            )
-        ]
+        text = (
+            f"the springs of front, rear and middle axle would carry {loads} N: none may pull; "
+            "expected an axle elsewhere, or another stiffness"
+        )
+        return [("middle_spring", text)]
     return []
 
 
-_MIDDLE = ("middle_spring", "middle_anti_roll", "cornering_factor_middle")
+def _without_middle_axle(p: VehicleParameters) -> list[Complaint]:
+    """Return what is wrong with fields of a middle axle that is not there."""
+    complaints: list[Complaint] = []
+    present = [_key(name) for name in _MIDDLE if getattr(p, name) is not None]
+    if present:
+        complaints.append(("middle_axle", f"missing, but there is {', '.join(present)}"))
+    unknown = [wheel for wheel in p.driven if wheel not in p.wheels]
+    if unknown:
+        text = f"there is no middle axle; expected some of {', '.join(p.wheels)}"
+        complaints.append(("driven", f"{', '.join(unknown)}: {text}"))
+    return complaints
 
 
 def _key(field: str) -> str:
+    """Return the key path of a field as a text."""
     return ".".join(_PATHS[field])
 
 
-def _contradictions(p: VehicleParameters) -> list[tuple[str, str]]:
-    """(field, what is wrong) of values that are each allowed but don't make a vehicle, or not one
-    for steps of 1 ms.
+def _contradictions(p: VehicleParameters) -> list[Complaint]:
+    """Return what is wrong with values that are allowed each, but are no vehicle together.
 
-    The rules for the step are those of Eq. 13.3.
+    This includes vehicles that can't be simulated with steps of 1 ms, by the rules of Eq. 13.3.
     """
     if p.steered not in get_args(Steered):
         return [("steered", f"{p.steered!r}, allowed: {', '.join(get_args(Steered))}")]
-    found = [
+    complaints = _not_finite(p) + _middle_axle(p)
+    if complaints:
+        return complaints
+    return _bad_chassis(p) + _too_quick(p) + _bad_rotors(p)
+
+
+def _not_finite(p: VehicleParameters) -> list[Complaint]:
+    """Return the numbers that are not finite."""
+    return [
         (field.name, f"{value} is not finite")
         for field in dataclasses.fields(p)
         for value in np.atleast_1d(getattr(p, field.name))
         if not isinstance(value, str | np.str_ | None) and not math.isfinite(float(value))
     ]
-    found += _middle_axle(p)
-    if found:
-        return found
+
+
+def _bad_chassis(p: VehicleParameters) -> list[Complaint]:
+    """Return what is wrong with inertia, tyres and steering."""
+    complaints: list[Complaint] = []
     moments = np.linalg.eigvalsh(p.inertia_matrix)
     if moments[0] <= 0.0 or moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9):
-        found.append(
-            (
-                "inertia",
-                f"principal moments {moments.round(6).tolist()} kg m²: none may exceed the sum of the others",
-            )
-        )
+        text = f"principal moments {moments.round(6).tolist()} kg m²"
+        complaints.append(("inertia", f"{text}: none may exceed the sum of the others"))
+
     if p.origin_height <= p.wheel_radius / 2.0:
-        found.append(
-            ("origin_height", f"{p.origin_height} m, expected more than half the wheel radius")
-        )
+        text = f"{p.origin_height} m, expected more than half the wheel radius"
+        complaints.append(("origin_height", text))
     if p.static_load.max() / p.tyre_stiffness > p.wheel_radius / 2.0:
-        found.append(
-            (
-                "tyre_stiffness",
-                "the static load presses the tyre in by more than half its radius; expected more",
-            )
-        )
-    if p.steered == "none" and p.max_steering != 0.0:
-        found.append(("max_steering", f"{p.max_steering}, expected 0 where no wheel is steered"))
-    if p.steered != "none" and math.tan(p.max_steering) * p.track / 2.0 >= p.steering_lever:
-        found.append(
-            ("max_steering", "the turn's centre would lie between the wheels; expected less")
-        )
-    rotor_speed = 2.0 * p.low_speed_damping * p.wheel_radius**2 / p.wheel_inertia
+        text = "the static load presses the tyre in by more than half its radius; expected more"
+        complaints.append(("tyre_stiffness", text))
+
+    if p.steered == "none":
+        if p.max_steering != 0.0:
+            text = f"{p.max_steering}, expected 0 where no wheel is steered"
+            complaints.append(("max_steering", text))
+    elif math.tan(p.max_steering) * p.track / 2.0 >= p.steering_lever:
+        text = "the turn's centre would lie between the wheels; expected less"
+        complaints.append(("max_steering", text))
+    return complaints
+
+
+def _too_quick(p: VehicleParameters) -> list[Complaint]:
+    """Return what is too quick for steps of 1 ms. Eq. 13.3."""
+    complaints: list[Complaint] = []
+    stiffness = p.tyre_stiffness + p.spring.max() + p.bump_stop_stiffness
     rules = (
-        ("tyre_stiffness", (p.tyre_stiffness + p.spring.max() + p.bump_stop_stiffness), 400.0**2),
+        ("tyre_stiffness", stiffness, 400.0**2),
         ("tyre_damping", p.tyre_damping, 1000.0),
         ("stop_damping", p.stop_damping, 1000.0),
     )
     for key, value, limit in rules:
         if value / p.mass_unsprung > limit:
-            found.append(
-                (
-                    key,
-                    f"too stiff for the unsprung mass at a step of 1 ms: at most {limit * p.mass_unsprung:.4g} in all",
-                )
-            )
-    if rotor_speed > 1000.0:
-        found.append(("low_speed_damping", "too stiff for the wheel's inertia at a step of 1 ms"))
-    rolling = (
-        p.rolling_resistance
-        * p.nominal_load
-        * p.wheel_radius**2
-        / (p.rolling_speed * p.wheel_inertia)
-    )
-    if rolling > 1000.0:
-        found.append(
-            ("rolling_speed", "too small for the wheel's inertia at a step of 1 ms; expected more")
-        )
-    found += [
-        (key, f"{getattr(p, key)} s is too quick for a step of 1 ms; expected 0.002 at least")
-        for key in ("rotor_lag", "steering_lag", "drive_lag")
-        if getattr(p, key) < 0.002
-    ]
-    mixer = np.array(
-        [
-            np.ones(p.rotors),
-            p.rotor_position[:, 1],
-            -p.rotor_position[:, 0] + p.center_x,
-            p.rotor_spin,
-        ]
-    )
-    scale = np.array((1.0, *[max(p.rotor_arm)] * 2, 1.0))
-    if np.linalg.matrix_rank(mixer / scale[:, None], tol=1e-6) < min(4, p.rotors):
-        found.append(
-            (
-                "rotor_azimuth",
-                "this layout cannot command roll, pitch and yaw apart from each other",
-            )
-        )
-    return found
+            most = f"{limit * p.mass_unsprung:.4g}"
+            text = f"too stiff for the unsprung mass at a step of 1 ms: at most {most} in all"
+            complaints.append((key, text))
+
+    # rates of the wheels' spin, 1/s
+    slip = 2.0 * p.low_speed_damping * p.wheel_radius**2 / p.wheel_inertia
+    if slip > 1000.0:
+        text = "too stiff for the wheel's inertia at a step of 1 ms"
+        complaints.append(("low_speed_damping", text))
+    resistance = p.rolling_resistance * p.nominal_load * p.wheel_radius**2
+    if resistance / (p.rolling_speed * p.wheel_inertia) > 1000.0:
+        text = "too small for the wheel's inertia at a step of 1 ms; expected more"
+        complaints.append(("rolling_speed", text))
+
+    for key in ("rotor_lag", "steering_lag", "drive_lag"):
+        lag = getattr(p, key)
+        if lag < 0.002:
+            text = f"{lag} s is too quick for a step of 1 ms; expected 0.002 at least"
+            complaints.append((key, text))
+    return complaints
+
+
+def _bad_rotors(p: VehicleParameters) -> list[Complaint]:
+    """Return what is wrong with the rotors' layout: it must command thrust and three moments."""
+    x = p.center_x - p.rotor_position[:, 0]
+    y = p.rotor_position[:, 1]
+    mixer = np.array([np.ones(p.rotors), y, x, p.rotor_spin])
+    arm = max(p.rotor_arm)
+    scale = np.array((1.0, arm, arm, 1.0))
+    if np.linalg.matrix_rank(mixer / scale[:, None], tol=1e-6) >= min(4, p.rotors):
+        return []
+    text = "this layout cannot command roll, pitch and yaw apart from each other"
+    return [("rotor_azimuth", text)]

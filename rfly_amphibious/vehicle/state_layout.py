@@ -1,175 +1,272 @@
-"""Layout of the flat arrays: state, controls, memory, outputs.
+"""Layout of the flat arrays: state, controls, memory and outputs of a vehicle.
 
 World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left,
 front right, rear left, rear right; then middle left and middle right, where there is a middle axle.
-All SI. The state has 38 numbers and one for each rotor.
+All numbers are SI. The state has 38 numbers and one more for each rotor.
 
-What is said below of four wheels lies side by side. The numbers of the two middle wheels come
-behind all that a vehicle without them has, in the same order, two and two: with them a state has 12
-numbers more, controls 4, memory 2 and outputs 10. So the same columns mean the same for all
-vehicles.
+`STATE`, `CONTROLS`, `MEMORY_FIELDS` and `OUTPUTS` list the quantities of each array in their order.
+A quantity of the wheels has four neighbouring columns, one for each outer wheel. The columns of the
+two middle wheels follow after the last column of a vehicle without them, in the same order, two
+for each quantity. So a column means the same in all vehicles. A middle axle adds 12 numbers to the
+state, 4 to the controls, 2 to the memory and 10 to the outputs.
+
+Kernels know none of these columns: they read records (`dynamics.records`), whose fields have the
+names of the quantities.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 
 from rfly_common.arrays import Ints
 
 WHEELS = ("fl", "fr", "rl", "rr", "ml", "mr")
-"""of all vehicles; the last two are those of a middle axle"""
+"""Names of the wheels of all vehicles; the last two are those of a middle axle."""
 OUTER_WHEELS = 4
+"""Wheels that every vehicle has."""
 MAX_WHEELS = 6
+"""Most wheels of a vehicle."""
 MAX_ROTORS = 8
+"""Most rotors of a vehicle."""
+
+PER_WHEEL = -1
+"""Size of a quantity that has a number for each wheel."""
+PER_ROTOR = -2
+"""Size of a quantity that has a number for each rotor."""
+
+Fields = tuple[tuple[str, int], ...]
+"""(name, size) of each quantity of an array, in the array's order."""
+Columns = dict[str, slice | Ints]
+"""Columns of each quantity: a slice where they are neighbours, so that they give a view."""
 
 # state
 POSITION = 0
-"""3: of the sprung mass's centre, m, world"""
+"""3 columns: position of the sprung mass's centre, m, world."""
 VELOCITY = 3
-"""3: m/s, world"""
+"""3 columns: its velocity, m/s, world."""
 QUATERNION = 6
-"""4: w x y z, body -> world"""
+"""4 columns: attitude, w x y z, body -> world."""
 QUATERNION_XYZW = [7, 8, 9, 6]
-"""its columns in the order of all public interfaces: `x[..., QUATERNION_XYZW]`"""
+"""Columns of the attitude in the order of all public interfaces: `x[..., QUATERNION_XYZW]`."""
 RATES = 10
-"""3: angular velocity, rad/s, body"""
+"""3 columns: angular velocity, rad/s, body."""
 STRUT = 13
-"""4: hub displacement along body z from its static place, m; positive = compressed"""
+"""4 columns: displacement of the hubs along body z from their static places, m; positive =
+compressed."""
 STRUT_RATE = 17
-"""4: m/s"""
+"""4 columns: its rate, m/s."""
 WHEEL_SPEED = 21
-"""4: spin about the axle, inertial, rad/s; positive rolls forward"""
+"""4 columns: spin of the wheels about their axles, inertial, rad/s; positive rolls forward."""
 TYRE_X = 25
-"""4: longitudinal tyre deflection, m"""
+"""4 columns: longitudinal tyre deflection, m."""
 TYRE_Y = 29
-"""4: lateral tyre deflection, m"""
+"""4 columns: lateral tyre deflection, m."""
 ROTOR_SPEED = 33
-"""as many as there are rotors: rad/s; then steering 1 (rad, positive = left) and drive torque 4 (N
-m)
-"""
-AFTER_ROTORS = 5
-"""numbers behind the rotor speeds: steering, drive torques"""
+"""A column for the speed of each rotor, rad/s; then steering (1 column, rad, positive = left) and
+drive torques (4 columns, N m)."""
 FIXED_STATES = 38
+"""Numbers in the state of a vehicle with four wheels, without those of its rotors."""
+
+STATE: Fields = (
+    ("position", 3),
+    ("velocity", 3),
+    ("quaternion", 4),
+    ("rates", 3),
+    ("strut", PER_WHEEL),
+    ("strut_rate", PER_WHEEL),
+    ("wheel_speed", PER_WHEEL),
+    ("tyre_x", PER_WHEEL),
+    ("tyre_y", PER_WHEEL),
+    ("rotor_speed", PER_ROTOR),
+    ("steering", 1),
+    ("drive_torque", PER_WHEEL),
+)
 
 # controls
 STEERING_COMMAND = 0
+"""Steering angle, rad."""
 DRIVE_COMMAND = 1
+"""4 columns: drive torques, N m."""
 BRAKE_COMMAND = 5
+"""4 columns: brake torques, N m."""
 ROTOR_COMMAND = 9
-"""as many as there are rotors: rad/s, or N m where rotor torques are commanded"""
+"""A column for each rotor: rad/s, or N m where rotor torques are commanded."""
 
-# memory: what a simulation carries from step to step beside the state
+CONTROLS: Fields = (
+    ("steering", 1),
+    ("drive_torque", PER_WHEEL),
+    ("brake_torque", PER_WHEEL),
+    ("rotor", PER_ROTOR),
+)
+
+# memory: numbers besides the state that a simulation carries from step to step
 BRAKE_ACTING = 0
-"""4: brake torque that acted in the last step, N m, signed"""
+"""4 columns: brake torque that acted in the last step, N m, signed."""
 GUST = 4
-"""3: m/s, world"""
+"""3 columns: gust, m/s, world."""
 OVERTURNED = 7
-"""s: how long the vehicle has been lying tilted by more than 60° on a point of its body"""
+"""Time for which the vehicle has lain on a point of its body, tilted by more than 60°, s."""
 CRASHED = 8
-"""0, or once it has crashed, why: one of the following"""
-INTACT = 0
-OVERTURNED_TOO_LONG = 1
-HULL_BROKEN = 2
-WHEEL_BROKEN = 10
-"""and the wheel's number, from 0"""
-ROTOR_BROKEN = 20
-"""and the rotor's number, from 0"""
+"""Cause of the crash: INTACT before it, afterwards one of the causes below."""
 TURBULENCE = 9
-"""5: of the filters of Eq. 3.6, u, v (two) and w (two)"""
+"""5 columns: states of the filters of Eq. 3.6, u, v (two) and w (two)."""
 MEMORY = 14
+"""Numbers in the memory of a vehicle with four wheels."""
+
+MEMORY_FIELDS: Fields = (
+    ("brake_acting", PER_WHEEL),
+    ("gust", 3),
+    ("overturned", 1),
+    ("crashed", 1),
+    ("turbulence", 5),
+)
+
+# causes of a crash
+INTACT = 0
+"""No crash."""
+OVERTURNED_TOO_LONG = 1
+"""The vehicle lay overturned."""
+HULL_BROKEN = 2
+"""The hull hit something."""
+WHEEL_BROKEN = 10
+"""A tyre was pressed through: this number plus the wheel's, from 0."""
+ROTOR_BROKEN = 20
+"""A rotor struck something: this number plus the rotor's, from 0."""
 
 # outputs of one evaluation
 SPECIFIC_FORCE = 0
-"""3: of the sprung mass's centre, m/s², body"""
+"""3 columns: specific force of the sprung mass's centre, m/s², body."""
 WHEEL_LOAD = 3
-"""4: N, along the ground's normal"""
+"""4 columns: loads of the wheels along the ground's normal, N."""
 TYRE_FORCE_X = 7
-"""4: N, along the wheel's heading"""
+"""4 columns: tyre forces along the wheels' headings, N."""
 TYRE_FORCE_Y = 11
-"""4: N, to the left"""
+"""4 columns: tyre forces to the left, N."""
 STRUT_FORCE = 15
-"""4: N, positive pushes the body up"""
+"""4 columns: strut forces, N; positive pushes the body up."""
 TYRE_COMPRESSION = 19
-"""4: m; 0 without contact"""
+"""4 columns: compressions of the tyres, m; 0 without contact."""
 THRUST = 23
-"""8: N"""
+"""8 columns: thrusts of the rotors, N."""
 ROTOR_POWER = 31
-"""W, at all shafts together"""
+"""Power at all shafts together, W."""
 BODY_POINTS_DOWN = 32
-"""points of the body box and rotor hubs that touch the ground, and parts of the hull that touch
-something solid
-"""
+"""Number of points of the body box and rotor hubs that touch the ground, plus the number of parts
+of the hull that touch something solid."""
 ROTOR_DOWN_SPEED = 33
-"""rad/s, of the fastest rotor whose hub touches the ground, or whose disc something solid"""
+"""Speed of the fastest rotor whose hub touches the ground, or whose disc touches something solid,
+rad/s."""
 CLEARANCE = 34
-"""m, from the ground up to the lowest wheel's lowest point; negative = compressed tyre"""
+"""Height of the lowest wheel's lowest point above the ground, m; negative = compressed tyre."""
 OFF_MAP = 35
-"""wheels that are not above the map, where its edge's height is used"""
+"""Number of wheels that are not above the map, where its edge's height is used."""
 REPORTED = 36
-"""numbers above"""
+"""Numbers in the outputs of a vehicle with four wheels."""
+
+OUTPUTS: Fields = (
+    ("specific_force", 3),
+    ("wheel_load", PER_WHEEL),
+    ("tyre_force_x", PER_WHEEL),
+    ("tyre_force_y", PER_WHEEL),
+    ("strut_force", PER_WHEEL),
+    ("tyre_compression", PER_WHEEL),
+    ("thrust", MAX_ROTORS),
+    ("rotor_power", 1),
+    ("body_points_down", 1),
+    ("rotor_down_speed", 1),
+    ("clearance", 1),
+    ("wheels_off_map", 1),
+)
+
 CORNERS = 8
+"""Corners of the body box."""
 POINTS = 24
-"""looked up on the ground at once: hubs of all wheels, corners of the body box 8, rotor hubs 8; and
-two more, as a step takes 9 % longer where such a field does not fill whole cache lines
-"""
+"""Points of a body that kernels look up on the ground at once: hubs of all wheels, corners of the
+body box, rotor hubs; and two more, as a step takes 9 % longer where a field does not fill whole
+cache lines."""
 
 
-def _columns(first: int, wheels: int, block: int, behind: int) -> slice | Ints:
-    """Those of all wheels: a slice where they lie side by side."""
-    if wheels == OUTER_WHEELS:
-        return slice(first, first + OUTER_WHEELS)
-    more = behind + (first - block) // 2 + np.arange(wheels - OUTER_WHEELS)
-    return np.concatenate([np.arange(first, first + OUTER_WHEELS), more])
+@functools.cache
+def columns(fields: Fields, rotors: int, wheels: int) -> Columns:
+    """Return the columns of each quantity of an array, by name."""
+    sizes = {PER_WHEEL: OUTER_WHEELS, PER_ROTOR: rotors}
+    result: Columns = {}
+    end = 0
+    for name, size in fields:
+        begin = end
+        end += sizes.get(size, size)
+        result[name] = slice(begin, end)
+
+    # the middle wheels follow
+    middle = wheels - OUTER_WHEELS
+    for name, size in fields:
+        if size == PER_WHEEL and middle:
+            outer = np.arange(end)[result[name]]
+            result[name] = np.append(outer, np.arange(end, end + middle))
+            end += middle
+    return result
 
 
-def wheel_states(first: int, wheels: int, rotors: int) -> slice | Ints:
-    """As `wheel_columns.state_of`, of all wheels."""
-    return _columns(first, wheels, STRUT, FIXED_STATES + rotors)
+def most(size: int) -> int:
+    """Return the size of a quantity in the largest vehicle."""
+    return {PER_WHEEL: MAX_WHEELS, PER_ROTOR: MAX_ROTORS}.get(size, size)
 
 
-def wheel_drives(wheels: int, rotors: int) -> slice | Ints:
-    """As `wheel_columns.drive_of`, of all wheels."""
-    first = ROTOR_SPEED + rotors + 1
-    return _columns(first, wheels, first - 5 * OUTER_WHEELS, FIXED_STATES + rotors)
+def columns_of_record(fields: Fields, rotors: int, wheels: int) -> Ints:
+    """Return for each number of a record its column in the public array, -1 where it has none."""
+    own = columns(fields, rotors, wheels)
+    result = []
+    for name, size in fields:
+        place = own[name]
+        used = range(place.start, place.stop) if isinstance(place, slice) else place.tolist()
+        result += [*used, *[-1] * (most(size) - len(used))]
+    return np.array(result)
 
 
-def wheel_commands(first: int, wheels: int, rotors: int) -> slice | Ints:
-    """As `wheel_columns.command_of`, of all wheels."""
-    return _columns(first, wheels, DRIVE_COMMAND, ROTOR_COMMAND + rotors)
+def state_columns(rotors: int, wheels: int) -> Columns:
+    """Return the columns of the state, by the names of `STATE`."""
+    return columns(STATE, rotors, wheels)
 
 
-def wheel_memory(wheels: int) -> slice | Ints:
-    """As `wheel_columns.memory_of`, of all wheels."""
-    return _columns(BRAKE_ACTING, wheels, BRAKE_ACTING, MEMORY)
+def control_columns(rotors: int, wheels: int) -> Columns:
+    """Return the columns of the controls, by the names of `CONTROLS`."""
+    return columns(CONTROLS, rotors, wheels)
 
 
-def wheel_outputs(first: int, wheels: int) -> slice | Ints:
-    """As `wheel_columns.output_of`, of all wheels."""
-    return _columns(first, wheels, WHEEL_LOAD, REPORTED)
+def memory_columns(wheels: int) -> Columns:
+    """Return the columns of the memory, by the names of `MEMORY_FIELDS`."""
+    return columns(MEMORY_FIELDS, 0, wheels)
 
 
-def rotor_commands(rotors: int) -> slice:
-    """Columns of the controls."""
-    return slice(ROTOR_COMMAND, ROTOR_COMMAND + rotors)
+def output_columns(wheels: int) -> Columns:
+    """Return the columns of the outputs, by the names of `OUTPUTS`."""
+    return columns(OUTPUTS, 0, wheels)
+
+
+def state_size(rotors: int, wheels: int) -> int:
+    """Return how many numbers the state of a vehicle has."""
+    return FIXED_STATES + rotors + 6 * (wheels - OUTER_WHEELS)
 
 
 def controls_size(rotors: int, wheels: int) -> int:
-    """Numbers in the controls."""
+    """Return how many numbers the controls of a vehicle have."""
     return ROTOR_COMMAND + rotors + 2 * (wheels - OUTER_WHEELS)
 
 
 def memory_size(wheels: int) -> int:
-    """Numbers in the memory of a vehicle with so many wheels."""
+    """Return how many numbers the memory of a vehicle has."""
     return MEMORY + wheels - OUTER_WHEELS
 
 
 def reported(wheels: int) -> int:
-    """Numbers of one evaluation."""
+    """Return how many numbers one evaluation of a vehicle reports."""
     return REPORTED + 5 * (wheels - OUTER_WHEELS)
 
 
 def crash_cause(code: int) -> str:
-    """Which part a cause of CRASHED names, and what happened to it; "" for INTACT."""
+    """Return which part broke, and how, for a cause of CRASHED; "" for INTACT."""
     if code >= ROTOR_BROKEN:
         return f"rotor {code - ROTOR_BROKEN + 1} struck something"
     if code >= WHEEL_BROKEN:
@@ -177,35 +274,26 @@ def crash_cause(code: int) -> str:
     return ("", "it lay overturned", "the hull hit something")[code]
 
 
-def state_size(rotors: int, wheels: int) -> int:
-    """Numbers in the state of a vehicle with so many rotors and wheels."""
-    return FIXED_STATES + rotors + 6 * (wheels - OUTER_WHEELS)
-
-
 def state_names(rotors: int, wheels: int = OUTER_WHEELS) -> list[str]:
-    """One name with its unit for each number of the state, for tables and errors."""
-    names = [
-        f"{quantity}_{axis}_{unit}"
-        for quantity, unit in (("position", "m"), ("velocity", "mps"))
-        for axis in "xyz"
-    ]
-    names += [f"quaternion_{part}" for part in "wxyz"] + [f"rate_{axis}_radps" for axis in "xyz"]
-    of_wheels = (
-        ("strut", "m"),
-        ("strut_rate", "mps"),
-        ("wheel_speed", "radps"),
-        ("tyre_x", "m"),
-        ("tyre_y", "m"),
-    )
-    drive = ("drive_torque", "nm")
-    names += [
-        f"{quantity}_{wheel}_{unit}"
-        for quantity, unit in of_wheels
-        for wheel in WHEELS[:OUTER_WHEELS]
-    ]
-    names += [f"rotor_{j + 1}_radps" for j in range(rotors)] + ["steering_rad"]
-    names += [f"{drive[0]}_{wheel}_{drive[1]}" for wheel in WHEELS[:OUTER_WHEELS]]
-    middle = WHEELS[OUTER_WHEELS:wheels]
-    return names + [
-        f"{quantity}_{wheel}_{unit}" for quantity, unit in (*of_wheels, drive) for wheel in middle
-    ]
+    """Return one name with its unit for each number of the state, for tables and errors."""
+    names = {
+        "position": [f"position_{axis}_m" for axis in "xyz"],
+        "velocity": [f"velocity_{axis}_mps" for axis in "xyz"],
+        "quaternion": [f"quaternion_{part}" for part in "wxyz"],
+        "rates": [f"rate_{axis}_radps" for axis in "xyz"],
+        "strut": [f"strut_{wheel}_m" for wheel in WHEELS],
+        "strut_rate": [f"strut_rate_{wheel}_mps" for wheel in WHEELS],
+        "wheel_speed": [f"wheel_speed_{wheel}_radps" for wheel in WHEELS],
+        "tyre_x": [f"tyre_x_{wheel}_m" for wheel in WHEELS],
+        "tyre_y": [f"tyre_y_{wheel}_m" for wheel in WHEELS],
+        "rotor_speed": [f"rotor_{j + 1}_radps" for j in range(rotors)],
+        "steering": ["steering_rad"],
+        "drive_torque": [f"drive_torque_{wheel}_nm" for wheel in WHEELS],
+    }
+
+    every = np.arange(state_size(rotors, wheels))
+    result = [""] * len(every)
+    for quantity, own in state_columns(rotors, wheels).items():
+        for column, name in zip(every[own], names[quantity], strict=False):
+            result[column] = name
+    return result

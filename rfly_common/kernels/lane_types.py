@@ -1,8 +1,7 @@
-"""What `lanes` means to numba: `Lanes` are an LLVM vector, and arithmetic with them is that of
-vectors.
+"""Lanes for numba: `Lanes` are an LLVM vector, and arithmetic with them is that of vectors.
 
-Registered with numba when it is first imported (`jit`). A kernel takes `Lanes` where it takes
-numbers: it loads and stores them by rows of an array (n, LANES) or of a record's fields (…, LANES).
+This module registers them when numba is first imported (`jit`). A kernel takes `Lanes` where it
+takes numbers: it loads and stores them in the fields (…, LANES) of a record.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.imputils import impl_ret_borrowed, impl_ret_untracked
+from numba.core.imputils import impl_ret_untracked
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import (
     AbstractTemplate,
@@ -33,7 +33,16 @@ from numba.extending import (
     type_callable,
 )
 
-from rfly_common.kernels.lanes import LANES, any_lane, flat, lane_record, lane_rows, lanes_of, where
+from rfly_common.kernels.lanes import (
+    LANES,
+    any_lane,
+    flat,
+    lane_record,
+    lanes_of,
+    lookup,
+    numbers,
+    where,
+)
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -41,37 +50,37 @@ _BITS = ir.VectorType(ir.IntType(1), LANES)
 
 
 class LanesType(types.Type):
-    """LANES numbers."""
+    """Type of LANES numbers."""
 
     def __init__(self) -> None:
         super().__init__(name="Lanes")
 
     def can_convert_from(self, _context: Any, other: types.Type) -> Conversion | None:
-        """A number becomes the same number for all."""
+        """Allow a number, which becomes the same number for all."""
         return Conversion.safe if isinstance(other, types.Float | types.Integer) else None
 
     def unify(self, _context: Any, other: types.Type) -> types.Type | None:
-        """With a number: lanes."""
+        """Return lanes for lanes and a number."""
         return self if isinstance(other, types.Float | types.Integer) else None
 
 
 class MaskType(types.Type):
-    """LANES truth values."""
+    """Type of LANES truth values."""
 
     def __init__(self) -> None:
         super().__init__(name="LaneMask")
 
     def can_convert_from(self, _context: Any, other: types.Type) -> Conversion | None:
-        """A truth value becomes the same for all."""
+        """Allow a truth value, which becomes the same for all."""
         return Conversion.safe if isinstance(other, types.Boolean) else None
 
     def unify(self, _context: Any, other: types.Type) -> types.Type | None:
-        """With a truth value: a mask."""
+        """Return a mask for a mask and a truth value."""
         return self if isinstance(other, types.Boolean) else None
 
 
 class LaneRowsType(types.Type):
-    """Rows of lanes in memory: (n, LANES), or (n, `columns`, LANES)."""
+    """Type of rows of lanes in memory: (n, LANES), or (n, `columns`, LANES)."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -79,14 +88,14 @@ class LaneRowsType(types.Type):
 
 
 class FlatType(types.Type):
-    """The numbers of `LaneRowsType`, one after the other."""
+    """Type of the plain numbers of a record, one after the other."""
 
     def __init__(self) -> None:
         super().__init__(name="FlatLanes")
 
 
 class LaneRecordType(types.Type):
-    """A record whose fields have a last axis of LANES."""
+    """Type of a record whose fields have a last axis of LANES."""
 
     def __init__(self, record: types.Record) -> None:
         self.record = record
@@ -137,7 +146,7 @@ def _bool_to_mask(
 def _operator(
     function: Any, count: int, kind: types.Type, result: types.Type, lower: Callable[..., Any]
 ) -> None:
-    """`function` of `count` arguments of that kind, of which at least one is in lanes."""
+    """Register a function of `count` arguments of a kind; at least one has to be in lanes."""
 
     @infer_global(function)
     class _Template(AbstractTemplate):
@@ -155,51 +164,62 @@ def _operator(
         return lower(builder, *args)
 
 
-for _function, _name in (
-    (operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul"), (operator.truediv, "fdiv"),
-    (operator.iadd, "fadd"), (operator.isub, "fsub"), (operator.imul, "fmul"), (operator.itruediv, "fdiv"),
-):  # fmt: skip
-    _operator(
-        _function,
-        2,
-        LANES_TYPE,
-        LANES_TYPE,
-        lambda builder, a, b, name=_name: getattr(builder, name)(a, b),
-    )
-for _function, _name in (
-    (operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="),
-):  # fmt: skip
-    _operator(
-        _function,
-        2,
-        LANES_TYPE,
-        MASK,
-        lambda builder, a, b, name=_name: builder.fcmp_ordered(name, a, b),
-    )
-_operator(
-    operator.ne, 2, LANES_TYPE, MASK, lambda builder, a, b: builder.fcmp_unordered("!=", a, b)
-)
-for _function, _name in (
-    (operator.and_, "and_"), (operator.or_, "or_"), (operator.iand, "and_"), (operator.ior, "or_"),
-):  # fmt: skip
-    _operator(
-        _function, 2, MASK, MASK, lambda builder, a, b, name=_name: getattr(builder, name)(a, b)
-    )
-_operator(operator.neg, 1, LANES_TYPE, LANES_TYPE, lambda builder, a: builder.fneg(a))
-_operator(
-    min,
-    2,
-    LANES_TYPE,
-    LANES_TYPE,
-    lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a),
-)
-_operator(
-    max,
-    2,
-    LANES_TYPE,
-    LANES_TYPE,
-    lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a),
-)
+_ARITHMETIC = {
+    "fadd": (operator.add, operator.iadd),
+    "fsub": (operator.sub, operator.isub),
+    "fmul": (operator.mul, operator.imul),
+    "fdiv": (operator.truediv, operator.itruediv),
+}
+_COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+_LOGIC = {
+    "and_": (operator.and_, operator.iand),
+    "or_": (operator.or_, operator.ior),
+}
+
+
+def _instruction(name: str) -> Callable[..., Any]:
+    """Return what makes the instruction of that name."""
+    return lambda builder, *args: getattr(builder, name)(*args)
+
+
+def _comparison(sign: str) -> Callable[..., Any]:
+    """Return what makes a comparison that is false for NaN."""
+    return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
+
+
+def _less(builder: Any, a: Any, b: Any) -> Any:
+    """Make min(a, b), as Python defines it for NaN."""
+    return builder.select(builder.fcmp_ordered("<", b, a), b, a)
+
+
+def _greater(builder: Any, a: Any, b: Any) -> Any:
+    """Make max(a, b), as Python defines it for NaN."""
+    return builder.select(builder.fcmp_ordered(">", b, a), b, a)
+
+
+def _unequal(builder: Any, a: Any, b: Any) -> Any:
+    """Make a != b, which is true for NaN."""
+    return builder.fcmp_unordered("!=", a, b)
+
+
+for _name, _functions in _ARITHMETIC.items():
+    for _function in _functions:
+        _operator(_function, 2, LANES_TYPE, LANES_TYPE, _instruction(_name))
+for _name, _functions in _LOGIC.items():
+    for _function in _functions:
+        _operator(_function, 2, MASK, MASK, _instruction(_name))
+for _sign, _function in _COMPARISONS.items():
+    _operator(_function, 2, LANES_TYPE, MASK, _comparison(_sign))
+_operator(operator.ne, 2, LANES_TYPE, MASK, _unequal)
+_operator(operator.neg, 1, LANES_TYPE, LANES_TYPE, _instruction("fneg"))
+_operator(min, 2, LANES_TYPE, LANES_TYPE, _less)
+_operator(max, 2, LANES_TYPE, LANES_TYPE, _greater)
 
 
 def _intrinsic(name: str) -> Callable[..., Any]:
@@ -214,10 +234,11 @@ def _intrinsic(name: str) -> Callable[..., Any]:
 
 _operator(abs, 1, LANES_TYPE, LANES_TYPE, _intrinsic("fabs"))
 _operator(math.sqrt, 1, LANES_TYPE, LANES_TYPE, _intrinsic("sqrt"))
+_operator(np.floor, 1, LANES_TYPE, LANES_TYPE, _intrinsic("floor"))
 
 
 def _one_by_one(function: Any, count: int) -> None:
-    """A function of libm's, called for each of the lanes."""
+    """Register a function of libm's that is called for each of the lanes."""
 
     @infer_global(function)
     class _Template(AbstractTemplate):
@@ -285,6 +306,38 @@ def _lower_any(_context: Any, _builder: Any, _sig: Any, args: Any) -> Any:
     return args[0]
 
 
+@type_callable(lookup)
+def _type_lookup(_context: Any) -> Callable[..., Any]:
+    def typer(table: types.Type, index: types.Type) -> types.Type | None:
+        if not isinstance(table, types.Array):
+            return None
+        return LANES_TYPE if index == LANES_TYPE else types.float64
+
+    return typer
+
+
+@lower_builtin(lookup, types.Array, types.Float)
+def _lower_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    table = context.make_array(sig.args[0])(context, builder, args[0])
+    index = builder.fptosi(args[1], cgutils.intp_t)
+    number = builder.load(builder.gep(table.data, [index]))
+    return context.cast(builder, number, sig.args[0].dtype, types.float64)
+
+
+@lower_builtin(lookup, types.Array, LanesType)
+def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    table = context.make_array(sig.args[0])(context, builder, args[0])
+    number = context.get_data_type(sig.args[0].dtype)
+    indices = builder.fptosi(args[1], ir.VectorType(cgutils.intp_t, LANES))
+    result = ir.Constant(ir.VectorType(number, LANES), ir.Undefined)
+    for lane in range(LANES):
+        place = ir.Constant(ir.IntType(32), lane)
+        index = builder.extract_element(indices, place)
+        value = builder.load(builder.gep(table.data, [index]))
+        result = builder.insert_element(result, value, place)
+    return result if number == _DOUBLE else builder.fpext(result, _VECTOR)
+
+
 # memory
 
 
@@ -350,15 +403,23 @@ def _set_number(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
 
 @type_callable(flat)
 def _type_flat(_context: Any) -> Callable[..., Any]:
-    memory = (LaneRowsType, LaneRecordType, types.Record)
-    return lambda rows: FLAT if isinstance(rows, memory) else rows
+    return lambda record: FLAT if isinstance(record, LaneRecordType | types.Record) else None
+
+
+@type_callable(numbers)
+def _type_numbers(_context: Any) -> Callable[..., Any]:
+    def typer(record: types.Type) -> types.Type | None:
+        if isinstance(record, LaneRecordType):
+            return LaneRowsType(0)
+        return FLAT if isinstance(record, types.Record) else None
+
+    return typer
 
 
 @lower_builtin(flat, types.Any)
-def _lower_flat(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    if sig.return_type == FLAT:
-        return builder.bitcast(args[0], _DOUBLE.as_pointer())
-    return impl_ret_borrowed(context, builder, sig.return_type, args[0])
+@lower_builtin(numbers, types.Any)
+def _lower_flat(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], _DOUBLE.as_pointer())
 
 
 @type_callable(lanes_of)
@@ -371,18 +432,6 @@ def _lower_lanes_of(_context: Any, _builder: Any, sig: Any, _args: Any) -> Any:
     return ir.Constant(cgutils.intp_t, LANES if isinstance(sig.args[0], LaneRecordType) else 1)
 
 
-@type_callable(lane_rows)
-def _type_lane_rows(_context: Any) -> Callable[..., Any]:
-    return lambda array: (
-        LaneRowsType(0) if isinstance(array, types.Array) and array.ndim == 2 else None
-    )
-
-
-@lower_builtin(lane_rows, types.Array)
-def _lower_lane_rows(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return context.make_array(sig.args[0])(context, builder, args[0]).data
-
-
 @type_callable(lane_record)
 def _type_lane_record(_context: Any) -> Callable[..., Any]:
     return lambda record: LaneRecordType(record) if isinstance(record, types.Record) else None
@@ -393,8 +442,15 @@ def _lower_lane_record(_context: Any, builder: Any, _sig: Any, args: Any) -> Any
     return builder.bitcast(args[0], ir.IntType(8).as_pointer())
 
 
-def _shape(kind: LaneRecordType, name: str) -> tuple[int, ...]:
-    return kind.record.typeof(name).shape  # type: ignore[attr-defined]  # of an array
+def _field_type(kind: LaneRecordType, name: str) -> types.Type:
+    """Return the type of a field: a record of lanes, rows of lanes or one vector."""
+    field = kind.record.typeof(name)
+    if isinstance(field, types.Record):
+        return LaneRecordType(field)
+    *rows, _ = field.shape  # type: ignore[attr-defined]  # of an array
+    if not rows:
+        return LANES_TYPE
+    return LaneRowsType(rows[1] if len(rows) > 1 else 0)
 
 
 @infer_getattr
@@ -404,25 +460,24 @@ class _LaneRecordFields(AttributeTemplate):
     def generic_resolve(self, kind: LaneRecordType, name: str) -> types.Type | None:  # type: ignore[override]
         if name not in kind.record.fields:
             return None
-        *rows, _ = _shape(kind, name)
-        return LaneRowsType(rows[1] if len(rows) > 1 else 0) if rows else LANES_TYPE
+        return _field_type(kind, name)
 
 
-def _field(builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
+def _field(builder: Any, kind: LaneRecordType, record: Any, name: str, pointer: ir.Type) -> Any:
     start = builder.gep(record, [ir.Constant(ir.IntType(64), kind.record.offset(name))])
-    return builder.bitcast(start, _DOUBLE.as_pointer())
+    return builder.bitcast(start, pointer)
 
 
 @lower_getattr_generic(LaneRecordType)
-def _get_field(_context: Any, builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
-    numbers = _field(builder, kind, record, name)
-    if len(_shape(kind, name)) > 1:
-        return numbers
-    return builder.load(builder.bitcast(numbers, _VECTOR.as_pointer()), align=8)
+def _get_field(context: Any, builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
+    field = _field_type(kind, name)
+    if field == LANES_TYPE:
+        return builder.load(_field(builder, kind, record, name, _VECTOR.as_pointer()), align=8)
+    return _field(builder, kind, record, name, context.get_value_type(field))
 
 
 @lower_setattr_generic(LaneRecordType)
 def _set_field(_context: Any, builder: Any, sig: Any, args: Any, name: str) -> None:
     record, value = args
-    place = builder.bitcast(_field(builder, sig.args[0], record, name), _VECTOR.as_pointer())
+    place = _field(builder, sig.args[0], record, name, _VECTOR.as_pointer())
     builder.store(value, place, align=8)

@@ -1,9 +1,9 @@
-"""Kernels for one vehicle that also run for eight at once, each number of theirs a vector of the
-processor's (SIMD).
+"""Lanes: kernels for one vehicle that also run for eight at once.
 
-What such a kernel asks of its numbers goes by `where` and `any_lane` in place of `if`; with plain
-numbers both are what `if` is. `lane_types` tells numba what they are with `Lanes`, vectors of LANES
-numbers, one of each vehicle.
+Each number of such a kernel may be a vector of the processor's (SIMD) instead, with one number for
+each vehicle. The kernel reads as scalar code; it only writes `where` and `any_lane` in place of
+`if`, and `lookup` for a number from a table. With plain numbers these are what they look like.
+`lane_types` defines for numba what they do with `Lanes`, vectors of LANES numbers.
 """
 
 from __future__ import annotations
@@ -11,38 +11,42 @@ from __future__ import annotations
 from typing import Any
 
 LANES = 8
-"""vehicles side by side: of 64 bits each they fill a register of AVX-512"""
+"""Vehicles side by side: their numbers of 64 bits fill a register of AVX-512."""
 
 
 def where(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes` where the condition holds, else `no`: for each vehicle. Both are computed."""
+    """Return `yes` where the condition holds, else `no`, for each vehicle. Both are computed."""
     return yes if condition else no
 
 
 def any_lane(condition: Any) -> bool:
-    """Whether the condition holds for any vehicle."""
+    """Return whether the condition holds for any vehicle."""
     return bool(condition)
 
 
-def flat(rows: Any) -> Any:
-    """The numbers of an array's rows, or of a record, one after the other: of each all vehicles'
-    side by side.
-    """
-    return rows
+def lookup(table: Any, index: Any) -> Any:
+    """Return the number of a flat table at an index: a whole number, but a float."""
+    return float(table[int(index)])
 
 
-def lane_rows(array: Any) -> Any:
-    """The rows of a contiguous array (n, LANES), each of them `Lanes`. For compiled kernels alone."""
-    return array
+# records: the fields of `Lanes` are those of plain numbers with one more axis of LANES
 
 
 def lane_record(record: Any) -> Any:
-    """A record whose fields have a last axis of LANES, with fields of `Lanes`. For compiled kernels
-    alone.
-    """
-    return record
+    """Return a record whose fields have a last axis of LANES as one with fields of `Lanes`."""
+    raise NotImplementedError("for compiled kernels only")
 
 
-def lanes_of(_scratch: Any) -> int:
-    """How many vehicles a scratch record is for: 1 or LANES."""
-    return 1
+def numbers(record: Any) -> Any:
+    """Return the numbers of a record one after the other, `Lanes` if its fields are `Lanes`."""
+    raise NotImplementedError("for compiled kernels only")
+
+
+def flat(record: Any) -> Any:
+    """Return the plain numbers of a record: those of all vehicles side by side, field by field."""
+    raise NotImplementedError("for compiled kernels only")
+
+
+def lanes_of(record: Any) -> int:
+    """Return for how many vehicles a record is: 1 or LANES."""
+    raise NotImplementedError("for compiled kernels only")

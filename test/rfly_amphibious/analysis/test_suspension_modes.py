@@ -1,5 +1,6 @@
-"""Modes of the suspension against closed forms, docs/model, section 16, and the full model's
-ring-down.
+"""Modes of the suspension against closed forms and the full model's motion.
+
+docs/model, section 16.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def numbers(text: str) -> np.ndarray:
 
 
 class Tree:
-    """A URDF read by its specification."""
+    """URDF, read by its specification."""
 
     def __init__(self, text: str) -> None:
         self.robot = defusedxml.ElementTree.fromstring(text)
@@ -39,7 +39,7 @@ class Tree:
         return {name: j.get("type") for name, j in self.joints.items() if j.get("type") != "fixed"}
 
     def pose(self, link: str, values: dict[str, float] | None = None) -> np.ndarray:
-        """4 x 4, link -> root, joints at `values`, else 0."""
+        """Return the pose, 4 x 4, link -> root, with joints at `values`, else 0."""
         pose = np.eye(4)
         while link in self.above:
             joint = self.above[link]
@@ -59,7 +59,7 @@ class Tree:
         return pose
 
     def bodies(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """(mass, centre, inertia about the centre) of each link, in the axes of the root."""
+        """Return (mass, centre, inertia about it) of each link, in the axes of the root."""
         found = []
         for name, link in self.links.items():
             inertial = link.find("inertial")
@@ -88,19 +88,19 @@ def matrix(place: np.ndarray, rotation: np.ndarray) -> np.ndarray:
 
 
 def rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    """URDF: about the fixed x, then y, then z."""
+    """Return the rotation about the fixed x, then y, then z, as URDF defines it."""
     x, y, z = np.eye(3)
     return turn(z, yaw) @ turn(y, pitch) @ turn(x, roll)
 
 
 def turn(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Rodrigues."""
+    """Return a rotation by Rodrigues' formula."""
     k = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
     return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * (k @ k)
 
 
 def sum_about(bodies: list[Any], place: np.ndarray) -> np.ndarray:
-    """Parallel axes, written out."""
+    """Move an inertia by the theorem of parallel axes, written out."""
     total = np.zeros((3, 3))
     for mass, center, inertia in bodies:
         x, y, z = center - place
@@ -140,6 +140,7 @@ def test_moving_joints_are_those_of_joint_states():
         **{f"rotor_{j}": "continuous" for j in range(1, 7)},
         "camera_joint": "revolute",  # the gimbal, whose place is told by /tf
     }
+
     quad = Tree(vehicle_urdf(VehicleParameters.load("scale_quad"))).moving()
     assert [joint for joint in quad if joint.startswith("rotor")] == [
         "rotor_1",
@@ -147,6 +148,7 @@ def test_moving_joints_are_those_of_joint_states():
         "rotor_3",
         "rotor_4",
     ]
+
     params = VehicleParameters.load("scale")
     for steered, expected in (
         ("rear", ["steer_rl", "steer_rr"]),
@@ -156,6 +158,7 @@ def test_moving_joints_are_those_of_joint_states():
         lock = 0.0 if steered == "none" else 0.3
         changed = Tree(vehicle_urdf(params.replace(steered=steered, max_steering=lock))).moving()
         assert [joint for joint in changed if joint.startswith("steer")] == expected
+
     six = Tree(vehicle_urdf(VehicleParameters.load("scale_six"))).moving()
     assert [j for j in six if j.startswith("wheel")] == [
         f"wheel_{w}" for w in (*wheels, "ml", "mr")
@@ -165,8 +168,9 @@ def test_moving_joints_are_those_of_joint_states():
 
 @pytest.mark.parametrize("name", SETS)
 def test_masses_and_inertia_add_up_to_the_vehicles(name):
-    """About the centre of all: the model's (wheels as points) and the wheels' own, half about x and
-    z.
+    """Add up about the centre of all.
+
+    The model has the wheels as points; their own inertia is added, half of it about x and z.
     """
     params = VehicleParameters.load(name)
     bodies = Tree(vehicle_urdf(params)).bodies()
@@ -176,10 +180,12 @@ def test_masses_and_inertia_add_up_to_the_vehicles(name):
     assert center == pytest.approx(
         [params.center_x, 0.0, params.center_height - params.origin_height], abs=1e-7
     )
+
     wheels = len(params.wheels) * params.wheel_inertia * np.diag((0.5, 1.0, 0.5))
     balls = sum_about(bodies, center) - params.total_inertia - wheels
     assert np.abs(balls).max() < 0.005 * params.inertia[0]  # what carries the wheels has a size too
     assert np.all(np.diag(balls) > 0)
+
     for part, center_of_part, inertia in bodies:
         moments = np.linalg.eigvalsh(inertia)
         assert part > 0
@@ -188,8 +194,9 @@ def test_masses_and_inertia_add_up_to_the_vehicles(name):
 
 
 def test_the_sprung_part_is_that_of_the_parameters():
-    """Body, arms and rotors of the scale vehicle: 25.2 kg, centre at base_link, 1.30, 2.20, 3.20 kg
-    m².
+    """Add up body, arms and rotors of the scale vehicle.
+
+    They have 25.2 kg, their centre at base_link, and 1.30, 2.20, 3.20 kg m².
     """
     bodies = Tree(vehicle_urdf(VehicleParameters.load("scale"))).bodies()
     sprung = [body for body in bodies if abs(body[1][2]) < 0.01 or body[1][2] > 0.19]
@@ -200,8 +207,9 @@ def test_the_sprung_part_is_that_of_the_parameters():
 
 
 def test_places_of_the_scale_vehicle():
-    """Eq. 4.1, 6.1: hubs 0.32 m before and 0.34 m behind, 0.28 m to the sides, at r_z; rotors
-    around x_c.
+    """Compare with Eq. 4.1 and 6.1.
+
+    Hubs are 0.32 m before and 0.34 m behind, 0.28 m to the sides, at r_z; rotors around x_c.
     """
     tree = Tree(vehicle_urdf(VehicleParameters.load("scale")))
     place = {link: tree.pose(link)[:3, 3] for link in tree.links}
@@ -211,41 +219,46 @@ def test_places_of_the_scale_vehicle():
         [-0.0016 + 0.75 * math.sqrt(3) / 2, -0.375, 0.2], abs=1e-6
     )
     assert place["rotor_3"] == pytest.approx([-0.0016, 0.75, 0.2], abs=1e-6)
+
     assert place["imu_link"] == pytest.approx([0.05, 0.0, 0.02])
     assert place["gps_link"] == pytest.approx([-0.15, 0.0, 0.22])
     assert place["lidar_link"] == pytest.approx([0.0, 0.0, 0.25])
     assert place["camera_link"] == pytest.approx([0.43, 0.0, 0.08])
+
+    # x right, y down, z ahead
     optical = tree.pose("camera_optical")[:3, :3]
-    assert optical == pytest.approx(
-        np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]]), abs=1e-8
-    )  # x right, y down, z ahead
+    axes = np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]])
+    assert optical == pytest.approx(axes, abs=1e-8)
 
 
 def test_joints_turn_the_way_the_states_count():
     tree = Tree(vehicle_urdf(VehicleParameters.load("scale")))
     values = {"strut_fl": 0.02, "steer_fl": math.pi / 6, "wheel_fl": 0.5, "rotor_2": 0.25}
+
+    # compressed: the hub goes up
     before = tree.pose("wheel_fl")
     after = tree.pose("wheel_fl", values)
-    assert after[:3, 3] - before[:3, 3] == pytest.approx(
-        [0, 0, 0.02]
-    )  # compressed: the hub goes up
+    assert after[:3, 3] - before[:3, 3] == pytest.approx([0, 0, 0.02])
+
+    # steered to the left; the top of a wheel goes forward
     heading = after[:3, :3] @ turn(np.array((0.0, 1.0, 0.0)), -0.5) @ (1, 0, 0)
-    assert heading == pytest.approx([math.cos(math.pi / 6), 0.5, 0])  # to the left
+    assert heading == pytest.approx([math.cos(math.pi / 6), 0.5, 0])
     top = tree.pose("wheel_fl", {"wheel_fl": 0.5})[:3, :3] @ (0, 0, 1)
-    assert top[0] == pytest.approx(math.sin(0.5))  # the top goes forward
+    assert top[0] == pytest.approx(math.sin(0.5))
+
+    # counter-clockwise from above
     blade = tree.pose("rotor_2", values)[:3, :3] @ (1, 0, 0)
-    assert blade == pytest.approx(
-        [math.cos(0.25), math.sin(0.25), 0]
-    )  # counter-clockwise from above
+    assert blade == pytest.approx([math.cos(0.25), math.sin(0.25), 0])
+
+    # positive looks down
     axis = tree.pose("camera_optical", {"camera_joint": 0.25})[:3, :3] @ (0, 0, 1)
-    assert axis == pytest.approx(
-        [math.cos(0.25), 0, -math.sin(0.25)], abs=1e-8
-    )  # positive looks down
+    assert axis == pytest.approx([math.cos(0.25), 0, -math.sin(0.25)], abs=1e-8)
 
 
 def test_limits_by_hand():
-    """Inner wheel at full lock: cot δ_i = cot 0.5 - 0.56 / (2 · 0.66). Struts from hanging to the
-    bump stop.
+    """Compare the inner wheel at full lock with cot δ_i = cot 0.5 - 0.56 / (2 · 0.66).
+
+    Struts reach from hanging to the bump stop.
     """
     joints = Tree(vehicle_urdf(VehicleParameters.load("scale"))).joints
     steer = joints["steer_fr"].find("limit").attrib
@@ -254,10 +267,10 @@ def test_limits_by_hand():
     step = 1e-6
     faster = math.atan(1 / (1 / math.tan(0.5 + step) - 0.56 / 1.32))
     assert float(steer["velocity"]) == pytest.approx(3.0 * (faster - angle) / step, rel=1e-4)
+
+    # hanging as in hover; docs/model, section 15.2
     strut = joints["strut_fl"].find("limit").attrib
-    assert float(strut["lower"]) == pytest.approx(
-        -0.03670, abs=1e-5
-    )  # in hover; docs/model, section 15.2
+    assert float(strut["lower"]) == pytest.approx(-0.03670, abs=1e-5)
     assert float(strut["upper"]) == 0.03
     assert float(strut["effort"]) == pytest.approx(63.654 + 1500 * 0.03, abs=1e-3)
     assert joints["wheel_fl"].find("limit") is None  # continuous
@@ -272,6 +285,7 @@ def test_prefix_meshes_and_mounts():
     assert all(link.startswith("car/") for link in tree.links)
     assert "wheel_fl" in tree.joints
     assert tree.pose("car/lidar_link")[:3, 3] == pytest.approx([0.1, 0.0, 0.4])
+
     drawn = {
         name: [mesh.get("filename") for mesh in link.findall("visual/geometry/mesh")]
         for name, link in tree.links.items()

@@ -1,39 +1,33 @@
-"""The kernels' own pieces: the ground they see, and the kernels as plain Python."""
+"""Pieces of the kernels: the ground they see, and one vehicle among many."""
 
 from __future__ import annotations
-
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from amphibious_cases import model, parameters, plane
-from oracles.plain_python import ENVIRONMENT
 
-from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
+from rfly_amphibious import Controls, ModelState
 from rfly_amphibious.dynamics.environment import ground_normal, heights_above_ground
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.dynamics.scratch import SCRATCH
+from rfly_amphibious.dynamics.records import POINTS_RECORD
 from rfly_terrain.height_map.height_map import HeightMap
 
 
 def looks_up():
-    """The kernels' look-up: (height of a point at z = 100 above the ground, normal of the ground
-    there).
+    """Return the kernels' look-up of a place.
+
+    It returns the height of a point at z = 100 above the ground, and the ground's normal.
     """
     import numba
 
     @numba.njit
     def look_up(ground, x, y, records):
-        scratch = records[0]
-        scratch.point_x[3] = x
-        scratch.point_y[3] = y
-        scratch.point_height[3] = 100.0
-        heights_above_ground(ground, 3, 4, scratch)
-        return scratch.point_height[3], ground_normal(ground, 3, scratch)
+        points = records[0]
+        points.x[3] = x
+        points.y[3] = y
+        points.height[3] = 100.0
+        heights_above_ground(ground, points, 3, 4)
+        return points.height[3], ground_normal(ground, points, 3)
 
     return look_up
 
@@ -48,70 +42,29 @@ def test_the_ground_is_the_height_maps():
     y = rng.uniform(-100, 100, 500)
     look_up = looks_up()
     for k in range(500):
-        height, normal = look_up(ground, x[k], y[k], np.zeros(1, SCRATCH))
+        height, normal = look_up(ground, x[k], y[k], np.zeros(1, POINTS_RECORD))
         assert 100.0 - height == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
         assert normal == pytest.approx(terrain.normal(x[k], y[k], smooth=True), abs=1e-13)
         assert normal[2] >= ground.least_normal_z
     assert ground_of(plane(0.5)).least_normal_z == pytest.approx(1 / np.sqrt(1.25), rel=1e-5)
 
 
-def some_states():
-    p = parameters("scale")
-    m = AmphibiousModel(parameters("scale"), plane(0.05, 100.0, -0.02))
-    driving = m.standing(2.0, 1.0, 0.4, speed=2.0)
-    flying = m.flying((0.0, 1.0, 3.0), 0.3, (2.0, 0.0, 0.1))
-    wind = Wind((1.0, -2.0, 0.2), (0.5, 0.5, 0.2), seed=7)
-    drive = Controls(steering=0.2, drive_torque=2.0, brake_torque=0.5)
-    fly = Controls(rotor_torque=p.torque_coefficient * p.hover_speed**2)
-    ends = [
-        m.step(state, controls, steps=30, wind=wind, method=method)
-        for state, controls in ((driving, drive), (flying, fly))
-        for method in ("rk4", "semi_implicit_euler")
-    ]
-    return [[*end.x.tolist(), *end.memory.tolist()] for end in ends]
-
-
-def test_the_same_results_as_plain_python():
-    program = (
-        "import json, sys\n"
-        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[2])]!r}\n"
-        "import oracles.plain_python\n"
-        "import test_environment\n"
-        "print(json.dumps(test_environment.some_states()))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **ENVIRONMENT},
-    )
-    assert run.returncode == 0, run.stderr
-    assert np.array(json.loads(run.stdout.splitlines()[-1])) == pytest.approx(
-        np.array(some_states()), rel=1e-11, abs=1e-12
-    )
-
-
 def test_one_of_a_batch_is_the_vehicle_alone():
     p = parameters("full")
     m = model("full")
-    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)] + [
-        m.flying((0.0, 0.0, 5.0))
-    ]
+    singles = [m.standing(5.0 * k, 0.0, 0.3 * k, speed=float(k)) for k in range(4)]
+    singles.append(m.flying((0.0, 0.0, 5.0)))
     batch = ModelState(np.stack([s.x for s in singles]), np.stack([s.memory for s in singles]))
-    controls = Controls(
-        rotor_speed=p.hover_speed * 0.5, steering=np.linspace(-0.2, 0.2, 5), drive_torque=100.0
-    )
+    steering = np.linspace(-0.2, 0.2, 5)
+    rotor_speed = 0.5 * p.hover_speed
+    controls = Controls(rotor_speed=rotor_speed, steering=steering, drive_torque=100.0)
+
     end = m.step(batch, controls, steps=500)
     dx = m.derivative(batch.x, rotor_speed=50.0)
+
     for k, single in enumerate(singles):
-        one = Controls(
-            rotor_speed=p.hover_speed * 0.5,
-            steering=np.linspace(-0.2, 0.2, 5)[k],
-            drive_torque=100.0,
-        )
-        alone = m.step(single, one, steps=500)
+        own = Controls(rotor_speed=rotor_speed, steering=steering[k], drive_torque=100.0)
+        alone = m.step(single, own, steps=500)
         assert np.array_equal(alone.x, end.x[k])
         assert np.array_equal(alone.memory, end.memory[k])
         assert np.array_equal(m.derivative(single.x, rotor_speed=50.0), dx[k])

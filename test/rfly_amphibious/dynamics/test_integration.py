@@ -1,6 +1,4 @@
-"""Integration: the shipped scenario at a tenth of the step, another integrator, convergence,
-energy.
-"""
+"""Integration: a tenth of the step, another integrator, convergence and energy."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from scipy.integrate import solve_ivp
 from rfly_amphibious import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.land_air_demo import DURATION, land_air_demo
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 
 G = 9.80665
 
@@ -27,7 +25,7 @@ def pick(name, full, scale):
 
 
 def angle_between(a, b):
-    """Degrees between the attitudes of states (k, …)."""
+    """Return the angles between the attitudes of states (k, …), deg."""
     cosine = np.abs((a[:, 6:10] * b[:, 6:10]).sum(axis=1)).clip(0.0, 1.0)
     return np.degrees(2.0 * np.arccos(cosine))
 
@@ -39,7 +37,8 @@ def fly_demo(name, dt):
 
 @pytest.mark.parametrize("name", ["full", pytest.param("scale", marks=pytest.mark.exhaustive)])
 def test_scenario_at_a_tenth_of_the_step(name):
-    (coarse, pilot), (fine, _) = fly_demo(name, 1e-3), fly_demo(name, 1e-4)
+    coarse, pilot = fly_demo(name, 1e-3)
+    fine, _ = fly_demo(name, 1e-4)
     assert pilot.modes == [
         Mode.DRIVE,
         Mode.TAKEOFF,
@@ -58,7 +57,7 @@ def test_scenario_at_a_tenth_of_the_step(name):
 
 @pytest.mark.parametrize("flying", [False, True], ids=["driving", "flying"])
 def test_another_integrator_on_smooth_stretches(name, flying):
-    """SciPy's DOP853 on `derivative`; nothing lifts, brakes or stops meanwhile."""
+    """Compare with SciPy's DOP853 on `derivative`; nothing lifts, brakes or stops meanwhile."""
     p = parameters(name)
     m = model(name)
     if flying:
@@ -68,6 +67,7 @@ def test_another_integrator_on_smooth_stretches(name, flying):
     else:
         begin = m.standing(speed=pick(name, 10.0, 4.0))
         commands = {"steering": 0.03, "drive_torque": 0.1 * p.max_drive_torque}
+
     ours = m.step(begin, Controls(**commands), 5e-4, steps=2000).x
     peer = solve_ivp(
         lambda _, x: m.derivative(x, **commands),
@@ -83,8 +83,9 @@ def test_another_integrator_on_smooth_stretches(name, flying):
 
 
 def violent_second(name, dt, method="rk4"):
-    """docs/model, section 13: a drop while rolling and steering 0.1 rad, braking in the second
-    half.
+    """Simulate a drop while rolling and steering 0.1 rad, with brakes in the second half.
+
+    docs/model, section 13.
     """
     p = parameters(name)
     m = model(name)
@@ -107,7 +108,7 @@ def violent_second(name, dt, method="rk4"):
     ],
 )
 def test_error_of_a_violent_second(name, method, dt, full, scale):
-    """Of the order of the table in docs/model, section 13."""
+    """Compare with the order of magnitude in the table of docs/model, section 13."""
     exact = violent_second(name, 2.5e-4)
     found = violent_second(name, dt, method)
     error = np.linalg.norm(exact.position - found.position)
@@ -128,7 +129,7 @@ def test_rk4_is_of_fourth_order_where_nothing_switches(name):
 
 @pytest.mark.parametrize(("method", "limit"), [("rk4", 3e-4), ("semi_implicit_euler", 0.08)])
 def test_energy_of_the_undamped_vehicle_stays(name, method, limit):
-    """Ten seconds of bouncing, pitching and rolling; the drift is a share of what swings."""
+    """Bounce, pitch and roll for ten seconds; the drift is a share of the swinging energy."""
     p = parameters(name).replace(
         bump_damping=0.0,
         rebound_damping=0.0,
@@ -142,11 +143,15 @@ def test_energy_of_the_undamped_vehicle_stays(name, method, limit):
         drag_area=(0.0,) * 3,
         rotational_drag=(0.0,) * 3,
     )
+
     m = AmphibiousModel(p)
     begin = m.standing()
     rest = energy(p, begin.x)
-    begin.x[at.STRUT : at.STRUT + 4] = pick(name, 1.0, 0.4) * np.array((0.002, 0.001, 0.0, -0.001))
+    begin.x[state_layout.STRUT : state_layout.STRUT + 4] = pick(name, 1.0, 0.4) * np.array(
+        (0.002, 0.001, 0.0, -0.001)
+    )
     swinging = energy(p, begin.x) - rest
+
     run = m.run(begin, Controls(), 10.0, sample_period=0.05, method=method)
     drift = np.array([energy(p, x) for x in run.x]) - energy(p, begin.x)
     assert swinging > 0.0
@@ -164,9 +169,11 @@ def test_a_run_in_pieces_is_the_run(name, tmp_path):
     part = m.step(begin, controls, steps=333, wind=wind)
     part.save(tmp_path / "state.npz")
     rest = m.step(ModelState.restore(tmp_path / "state.npz"), controls, steps=367, wind=wind)
+
     assert np.array_equal(whole.x, rest.x)
     assert np.array_equal(whole.memory, rest.memory)
     assert rest.time == pytest.approx(0.7)
+
     again = m.step(begin, controls, steps=700, wind=wind)
     other = m.step(begin, controls, steps=700, wind=Wind((3.0, 1.0, 0.0), (1.0, 1.0, 0.5), seed=6))
     assert np.array_equal(whole.x, again.x)

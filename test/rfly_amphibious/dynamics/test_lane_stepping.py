@@ -1,5 +1,6 @@
-"""Vehicles side by side in lanes: bit by bit what each of them does alone, whatever happens to its
-neighbours.
+"""Vehicles side by side in lanes.
+
+Each does bit by bit what it does alone, whatever happens to its neighbours.
 """
 
 from __future__ import annotations
@@ -12,19 +13,20 @@ from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
 from rfly_amphibious.dynamics import model as model_module
 from rfly_amphibious.dynamics.body_motion import corners_may_touch
 from rfly_amphibious.dynamics.ground import ground_of
-from rfly_amphibious.dynamics.scratch import SCRATCH
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.dynamics.records import POINTS_RECORD, STATE_RECORD
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import DynamicsError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
 
 FLEET = 11
-"""a group of eight and three alone"""
+"""Vehicles: a group of eight and three alone."""
 
 
 def fleet(model: AmphibiousModel) -> ModelState:
-    """Who drives, flies, lies on its back, falls from 4 m, hovers near the ground, or is off the
-    map.
+    """Return vehicles to which different things happen.
+
+    They drive, fly, lie on their backs, fall from 4 m, hover near the ground, or are off the map.
     """
     states = [
         model.standing(2.0, 1.0, 0.4, speed=4.0),
@@ -41,9 +43,11 @@ def fleet(model: AmphibiousModel) -> ModelState:
     ]
     x = np.stack([state.x for state in states])
     for overturned in (2, 10):
-        x[overturned, at.QUATERNION_XYZW] = (1.0, 0.02, 0.0, 0.0)
-        x[overturned, at.ROTOR_SPEED : at.ROTOR_SPEED + model.params.rotors] = 0.0
-    x[3, at.ROTOR_SPEED : at.ROTOR_SPEED + model.params.rotors] = 0.0
+        x[overturned, state_layout.QUATERNION_XYZW] = (1.0, 0.02, 0.0, 0.0)
+        x[overturned, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + model.params.rotors] = (
+            0.0
+        )
+    x[3, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + model.params.rotors] = 0.0
     return ModelState(x, np.stack([state.memory for state in states]))
 
 
@@ -69,7 +73,7 @@ def controls(params, torques: bool) -> Controls:
 
 @pytest.fixture
 def one_by_one(monkeypatch):
-    """Do something with the vehicles one after the other, as where there are few."""
+    """Do something with the vehicles one after the other, as with few of them."""
 
     def run(action):
         with monkeypatch.context() as patch:
@@ -103,7 +107,7 @@ def test_a_fleet_to_which_all_sorts_of_things_happen(one_by_one, method, name, t
     assert abreast.x.tobytes() == alone.x.tobytes()
     assert abreast.memory.tobytes() == alone.memory.tobytes()
     assert (abreast.outputs.numbers == alone.outputs.numbers).all()
-    crashed = abreast.final.memory[:, at.CRASHED] != at.INTACT
+    crashed = abreast.final.memory[:, state_layout.CRASHED] != state_layout.INTACT
     assert crashed[[2, 10]].all()
     assert not crashed[[0, 1]].any()
     down = abreast.outputs.body_points_down.max(axis=1) > 0
@@ -122,7 +126,7 @@ def test_one_that_is_alone_and_the_first_of_many_are_the_same():
 def test_one_that_diverges_is_named_and_its_neighbours_are_not(one_by_one):
     model = AmphibiousModel(parameters("scale"), hills())
     begin = fleet(model)
-    begin.x[6, at.VELOCITY] = 1e9  # 1000 km away within two steps
+    begin.x[6, state_layout.VELOCITY] = 1e9  # 1000 km away within two steps
 
     def run():
         with pytest.raises(DynamicsError) as error:
@@ -135,16 +139,14 @@ def test_one_that_diverges_is_named_and_its_neighbours_are_not(one_by_one):
 
 
 def test_no_corner_touches_where_none_is_looked_up():
-    """Where corners are left out, all of them are above the ground by their true heights; and they
-    often are.
-    """
+    """Where corners are left out, all of them are above the ground; and they often are."""
     import numba
 
     @numba.njit
-    def may_touch(x, heights, hub_z, records, ground, scratches):
+    def may_touch(states, heights, hub_z, records, ground, points):
         for k in range(heights.size):
-            scratches[0].point_height[k] = heights[k]
-        return corners_may_touch(x, hub_z, records[0], ground, scratches[0])
+            points[0].height[k] = heights[k]
+        return corners_may_touch(states[0], hub_z, records[0], ground, points[0])
 
     rng = np.random.default_rng(4)
     params = parameters("scale")
@@ -156,8 +158,8 @@ def test_no_corner_touches_where_none_is_looked_up():
     for _ in range(2000):
         quaternion = rng.normal(size=4)
         strut = rng.uniform(-0.1, 0.1)
-        state = np.zeros(params.state_size)
-        state[at.STRUT] = strut
+        state = np.zeros(1, STATE_RECORD)
+        state["strut"][0, 0] = strut
         rotation = rotation_matrix(quaternion / np.linalg.norm(quaternion))
         points = np.append(rng.uniform(-28.0, 28.0, 2), rng.uniform(-1.0, 6.0)) + body @ rotation.T
         points[0] += strut * rotation[:, 2]
@@ -170,9 +172,9 @@ def test_no_corner_touches_where_none_is_looked_up():
             points[0, 2],
             model._records,
             ground_of(model.terrain),
-            np.zeros(1, SCRATCH),
+            np.zeros(1, POINTS_RECORD),
         ):
             left_out += 1
-            corners = points[first : first + at.CORNERS]
+            corners = points[first : first + state_layout.CORNERS]
             assert (corners[:, 2] > model.terrain.altitude(corners[:, 0], corners[:, 1])).all()
     assert 200 < left_out < 1900

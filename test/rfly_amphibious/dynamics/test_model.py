@@ -1,4 +1,4 @@
-"""The model's interface, its symmetries, contact and the crash latch, gusts, chassis and rotor
+"""Interface of the model, its symmetries, contact and the crash latch, gusts, chassis and rotor
 layouts.
 """
 
@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParameters, Wind
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError, DynamicsError
 
 G = 9.80665
 SWAP = np.array((1, 0, 3, 2))
-"""left and right wheels exchanged"""
+"""Indices with left and right wheels exchanged."""
 
 
 @pytest.fixture(params=SETS)
@@ -31,25 +31,17 @@ class Flat:
 
 
 def mirrored(p, x):
-    """The state of the mirror image, left for right."""
+    """Return the state of the mirror image, left for right."""
     y = x.copy()
     y[[1, 4]] *= -1
     y[[7, 9]] *= -1
     y[[10, 12]] *= -1
-    for first in (
-        at.STRUT,
-        at.STRUT_RATE,
-        at.WHEEL_SPEED,
-        at.TYRE_X,
-        at.TYRE_Y,
-        at.ROTOR_SPEED + p.rotors + 1,
-    ):
-        y[first : first + 4] = x[first : first + 4][SWAP]
-    y[at.TYRE_Y : at.TYRE_Y + 4] *= -1
-    y[at.ROTOR_SPEED : at.ROTOR_SPEED + 6] = x[at.ROTOR_SPEED : at.ROTOR_SPEED + 6][
-        [1, 0, 5, 4, 3, 2]
-    ]
-    y[at.ROTOR_SPEED + p.rotors] *= -1
+    columns = state_layout.state_columns(p.rotors, 4)
+    for quantity in ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque"):
+        y[columns[quantity]] = x[columns[quantity]][SWAP]
+    y[columns["tyre_y"]] *= -1
+    y[columns["rotor_speed"]] = x[columns["rotor_speed"]][[1, 0, 5, 4, 3, 2]]
+    y[columns["steering"]] *= -1
     return y
 
 
@@ -62,6 +54,7 @@ def test_left_and_right_are_alike(seed, name, flying):
     x = random_state(p, rng, Flat, flying)
     wind = rng.normal(0, 3, 3)
     command = rng.uniform(0, p.max_rotor_speed, 6)
+
     dx = m.derivative(x, rotor_speed=command, steering=0.2, wind=wind)
     other = m.derivative(
         mirrored(p, x),
@@ -107,13 +100,11 @@ def test_shapes_and_names():
         m = AmphibiousModel(p)
         x = m.standing().x
         assert x.shape == m.derivative(x).shape == (38 + rotors,)
-        assert m.derivative(np.stack([x] * 3), rotor_speed=np.zeros(rotors)).shape == (
-            3,
-            38 + rotors,
-        )
-        names = at.state_names(rotors)
+        three = m.derivative(np.stack([x] * 3), rotor_speed=np.zeros(rotors))
+        assert three.shape == (3, 38 + rotors)
+        names = state_layout.state_names(rotors)
         assert len(set(names)) == 38 + rotors
-        assert names[at.ROTOR_SPEED] == "rotor_1_radps"
+        assert names[state_layout.ROTOR_SPEED] == "rotor_1_radps"
         assert names[-4] == "drive_torque_fl_nm"
 
 
@@ -132,9 +123,8 @@ def test_wrong_arguments_are_named():
         Controls(brake_torque=-1.0)
     with pytest.raises(ConfigError, match=r"dt: 0\.02 s"):
         m.step(state, Controls(), 0.02)
-    with pytest.raises(
-        ConfigError, match="method: 'euler', expected one of rk4, semi_implicit_euler"
-    ):
+    expected = "method: 'euler', expected one of rk4, semi_implicit_euler"
+    with pytest.raises(ConfigError, match=expected):
         m.step(state, Controls(), method="euler")
     with pytest.raises(ConfigError, match="air_density"):
         AmphibiousModel(parameters("full"), air_density="thin")
@@ -145,11 +135,11 @@ def test_wrong_arguments_are_named():
 def test_a_state_that_is_no_number_is_named():
     m = model("full")
     state = m.standing()
-    state.x[at.STRUT + 1] = 1e300
+    state.x[state_layout.STRUT + 1] = 1e300
     with pytest.raises(DynamicsError, match=r"state \w+ is .* at 0.001 s"):
         m.step(state, Controls())
     far = m.flying((2e6, 0.0, 10.0))
-    batch = ModelState(np.stack([m.standing().x, far.x]), np.zeros((2, at.MEMORY)))
+    batch = ModelState(np.stack([m.standing().x, far.x]), np.zeros((2, state_layout.MEMORY)))
     with pytest.raises(DynamicsError, match=r"vehicle 1: position_m .* more than 1000 km away"):
         m.step(batch, Controls())
 
@@ -168,18 +158,17 @@ def test_standing_on_a_slope_lies_in_its_plane(name):
     m = AmphibiousModel(p, plane(0.1, slope_y=-0.05))
     state = m.standing(3.0, 4.0, 1.0)
     out = m.outputs(state)
-    assert rotation(state.x)[:, 2] == pytest.approx(
-        np.array((-0.1, 0.05, 1)) / np.sqrt(1.0125), abs=1e-6
-    )
+    normal = np.array((-0.1, 0.05, 1)) / np.sqrt(1.0125)
+    assert rotation(state.x)[:, 2] == pytest.approx(normal, abs=1e-6)
     assert out.tyre_compression == pytest.approx(p.static_load / p.tyre_stiffness, rel=1e-2)
 
 
 def test_a_flying_wheel_forgets_its_tyre(name):
     m = model(name)
     begin = m.flying((0.0, 0.0, 10.0))
-    begin.x[at.TYRE_X : at.TYRE_X + 8] = 0.01
+    begin.x[state_layout.TYRE_X : state_layout.TYRE_X + 8] = 0.01
     end = m.step(begin, Controls(rotor_speed=parameters(name).hover_speed))
-    assert not end.x[at.TYRE_X : at.TYRE_X + 8].any()
+    assert not end.x[state_layout.TYRE_X : state_layout.TYRE_X + 8].any()
 
 
 def test_upside_down_it_lies_on_its_body_and_has_crashed(name):
@@ -189,17 +178,15 @@ def test_upside_down_it_lies_on_its_body_and_has_crashed(name):
     begin.x[2] = 1.5 * p.body_box[2]
     begin.x[6:10] = (0.0, 1.0, 0.0, 0.0)
     for method in ("rk4", "semi_implicit_euler"):
-        end = m.run(
-            begin, Controls(rotor_speed=0.0, drive_torque=p.max_drive_torque), 6.0, method=method
-        ).final
+        controls = Controls(rotor_speed=0.0, drive_torque=p.max_drive_torque)
+        end = m.run(begin, controls, 6.0, method=method).final
         assert end.crashed
         out = m.outputs(end)
         assert out.body_points_down >= 3
         assert not out.wheel_load.any()
         assert np.linalg.norm(end.velocity) < 0.05
-        assert (
-            np.abs(end.x[at.ROTOR_SPEED + p.rotors + 1 :]).max() < 1e-6
-        )  # drive torques have gone
+        drive_torques = end.x[state_layout.ROTOR_SPEED + p.rotors + 1 :]
+        assert np.abs(drive_torques).max() < 1e-6
     assert m.step(end, Controls()).crashed
 
 
@@ -211,8 +198,9 @@ def test_a_turning_rotor_in_the_ground_crashes_at_once(name):
     begin.x[2] = 0.8 * p.rotor_arm[0] * np.sin(1.2)
     assert m.outputs(begin).body_points_down > 0
     assert m.step(begin, Controls(rotor_speed=p.hover_speed)).crashed
+
     slow = ModelState(begin.x.copy(), begin.memory.copy())
-    slow.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = 0.1 * p.max_rotor_speed
+    slow.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = 0.1 * p.max_rotor_speed
     assert not m.step(slow, Controls()).crashed
 
 
@@ -220,21 +208,18 @@ def test_gusts_have_their_statistics():
     wind = Wind((5.0, 0.0, 0.0), (1.5, 1.0, 0.5), (2.0, 2.0, 1.0), seed=3)
     m = model("full")
     state = m.flying((0.0, 0.0, 5000.0))
-    batch = ModelState(np.repeat(state.x[None], 50, 0), np.zeros((50, at.MEMORY)))
+    batch = ModelState(np.repeat(state.x[None], 50, 0), np.zeros((50, state_layout.MEMORY)))
     gusts = []
+    hover = Controls(rotor_speed=128.0)
     for _ in range(40):
-        batch = m.step(
-            batch,
-            Controls(rotor_speed=128.0),
-            0.01,
-            steps=100,
-            wind=wind,
-            method="semi_implicit_euler",
-        )
-        gusts.append(batch.memory[:, at.GUST : at.GUST + 3])
+        batch = m.step(batch, hover, 0.01, steps=100, wind=wind, method="semi_implicit_euler")
+        gusts.append(batch.memory[:, state_layout.GUST : state_layout.GUST + 3])
+
     late = np.array(gusts)[5:]
     assert late.std(axis=(0, 1)) == pytest.approx((1.5, 1.0, 0.5), rel=0.1)
     assert np.abs(late.mean(axis=(0, 1))).max() < 0.3
+
+    # from second to second, and from vehicle to vehicle
     one = np.corrcoef(late[1:, :, 0].ravel(), late[:-1, :, 0].ravel())[0, 1]
     assert one == pytest.approx(np.exp(-0.5), abs=0.08)
     across = np.corrcoef(late[:, 0, 0], late[:, 1, 0])[0, 1]
@@ -277,7 +262,7 @@ def turn_rate(p, controls):
 
 
 def test_steered_axles():
-    """Front, rear and all wheels turn left for a positive angle; all four need half the radius."""
+    """Turn left for a positive angle with front, rear and all wheels; all need half the radius."""
     p = parameters("scale")
     turn = Controls(steering=0.15, drive_torque=0.1)
     front = turn_rate(p, turn)
@@ -291,11 +276,10 @@ def test_steered_axles():
 def test_skid_steer_turns_by_torque():
     p = parameters("scale").replace(steered="none", max_steering=0.0)
     m = AmphibiousModel(p)
-    end = m.run(
-        m.standing(), Controls(steering=0.3, drive_torque=(-11.0, 11.0, -11.0, 11.0)), 2.0
-    ).final
+    controls = Controls(steering=0.3, drive_torque=(-11.0, 11.0, -11.0, 11.0))
+    end = m.run(m.standing(), controls, 2.0).final
     assert end.rates[2] > 0.3
-    assert end.x[at.ROTOR_SPEED + p.rotors] == 0.0
+    assert end.x[state_layout.ROTOR_SPEED + p.rotors] == 0.0
     assert np.linalg.norm(end.position[:2]) < 0.2
 
 
@@ -303,7 +287,7 @@ def test_only_driven_wheels_drive():
     p = parameters("scale").replace(driven=("rl", "rr"))
     m = AmphibiousModel(p)
     end = m.run(m.standing(), Controls(drive_torque=3.0), 0.5).final
-    assert end.x[at.ROTOR_SPEED + p.rotors + 1 :] == pytest.approx((0, 0, 3, 3), abs=1e-6)
+    assert end.x[state_layout.ROTOR_SPEED + p.rotors + 1 :] == pytest.approx((0, 0, 3, 3), abs=1e-6)
 
 
 def test_load_transfer_in_a_turn_goes_outward_and_brakes_press_the_front(name):
@@ -314,6 +298,7 @@ def test_load_transfer_in_a_turn_goes_outward_and_brakes_press_the_front(name):
     load = turned.outputs.wheel_load[-1]
     assert load[1] + load[3] > 1.05 * (load[0] + load[2])
     assert roll_pitch_yaw(turned.final.x)[0] > 0.0
+
     braked = m.run(m.standing(speed=speed), Controls(brake_torque=0.2 * p.max_brake_torque), 0.5)
     load = braked.outputs.wheel_load[-1]
     assert load[:2].sum() > 1.05 * p.static_load[:2].sum()

@@ -1,4 +1,4 @@
-"""Contact with what moves: a wall in its own frame, a car that pushes, a platform. docs/model,
+"""Contact with moving solids: a wall in its own frame, a car that pushes, a platform. docs/model,
 section 6.2.
 """
 
@@ -40,7 +40,9 @@ def track(
     wind: Wind = STILL,
     controls: Controls | None = None,
 ) -> tuple[Floats, bool]:
-    """(steps, states) in portions of 4 steps, as a simulation makes them; whether it has crashed."""
+    """Return the states (steps, states), in portions of 4 steps as in a simulation, and the crash
+    flag.
+    """
     steps = round(seconds / STEP)
     stepper = Stepper(model, begin, steps, STEP, wind, keep_steps=True)
     states = []
@@ -51,10 +53,10 @@ def track(
 
 
 def test_a_moving_wall_is_a_standing_one_in_its_own_frame() -> None:
-    """In the air: struck by a wall at 3 m/s it moves as one that flies into a wall, but for those 3
-    m/s.
+    """Strike the vehicle in the air with a wall at 3 m/s.
 
-    No energy comes up in the wall's frame.
+    It moves like a vehicle that flies into a wall, but for those 3 m/s, and gains no energy in the
+    wall's frame.
     """
     part = slab((1.0, 6.0, 20.0))
     speed = 3.0
@@ -62,25 +64,29 @@ def test_a_moving_wall_is_a_standing_one_in_its_own_frame() -> None:
     begin = model.standing(0.0, 0.0, 0.6)
     begin.x[2] += 9.0
     struck, _ = track(model, begin, 1.0)
+
+    # the same in the wall's frame
     begin.x[3] = -speed
     solids = Solids(part + np.array((-2.0, 0.4, 0.0)), np.array((0, len(part))))
     flown, _ = track(AmphibiousModel(SCALE, solids=solids), begin, 1.0, Wind((-speed, 0.0, 0.0)))
+
     times = STEP * np.arange(1, len(struck) + 1)
     flown[:, 0] += speed * times
     flown[:, 3] += speed
     assert struck == pytest.approx(flown, abs=1e-9)
     assert struck[-1, 3] > speed
-    beside = struck[:, 3:6] - (speed, 0.0, 0.0)
-    energy = 0.5 * (beside**2).sum(axis=1) + GRAVITY * struck[:, 2]
-    assert (
-        energy.max() <= 0.5 * speed**2 + GRAVITY * begin.x[2] + 0.1
-    )  # of the struts, which stretch
+
+    # the struts stretch, which takes some energy
+    relative = struck[:, 3:6] - (speed, 0.0, 0.0)
+    energy = 0.5 * (relative**2).sum(axis=1) + GRAVITY * struck[:, 2]
+    assert energy.max() <= 0.5 * speed**2 + GRAVITY * begin.x[2] + 0.1
     assert 0.0 < struck[-1, 3] - speed < speed
 
 
 def test_a_car_pushes_a_standing_vehicle_ahead() -> None:
-    """At 2 m/s, after a way of 2 m: not through it, and never faster than an elastic push would
-    make it.
+    """Push a standing vehicle with a car at 2 m/s.
+
+    The car does not pass through it, and the vehicle is never faster than after an elastic push.
     """
     car = slab((4.0, 1.8, 1.4), 0.1)
     speed = 2.0
@@ -88,6 +94,7 @@ def test_a_car_pushes_a_standing_vehicle_ahead() -> None:
     x, crashed = track(model, model.standing(), 3.5)
     front = -3.0 + speed * STEP * np.arange(1, len(x) + 1)
     rear = x[:, 0] - 0.425
+
     assert x[900, 3] == pytest.approx(0.0, abs=1e-3)
     assert x[-1, 0] > 3.0
     assert (rear - front).min() > -0.02 - 0.75  # its rotors' arms reach further back than its body
@@ -96,7 +103,7 @@ def test_a_car_pushes_a_standing_vehicle_ahead() -> None:
 
 
 def test_it_rides_on_a_moving_platform() -> None:
-    """With its brakes on it stands there at 1 m/s, as on the ground."""
+    """Stand with brakes on a platform that moves at 1 m/s, as on the ground."""
     model = AmphibiousModel(
         SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0)
     )
@@ -104,9 +111,11 @@ def test_it_rides_on_a_moving_platform() -> None:
     begin.x[2] += 1.0
     begin.x[3] = 1.0
     x, crashed = track(model, begin, 2.0, controls=Controls(brake_torque=5.0))
+
     assert x[-1, :2] == pytest.approx((2.0, 0.0), abs=0.01)
     assert x[-1, 3:6] == pytest.approx((1.0, 0.0, 0.0), abs=0.01)
     assert not crashed
+
     model.clock_ahead = 9.5  # by then it has turned back
     assert model.obstacles_at(0.0, model.standing(8.5).x, 0.004).velocity == pytest.approx(
         np.array([[-1.0, 0.0, 0.0]])
@@ -114,8 +123,9 @@ def test_it_rides_on_a_moving_platform() -> None:
 
 
 def test_sensors_feel_what_carries_the_vehicle() -> None:
-    """On the platform that moves evenly the IMU reads gravity upwards and the wheels bear the
-    weight: no free fall.
+    """Ride on a platform that moves evenly.
+
+    The IMU reads gravity upwards and the wheels bear the weight: no free fall.
     """
     model = AmphibiousModel(
         SCALE, moving=driven(slab((6.0, 6.0, 1.0)), (0.0, 0.0, 0.0), (9.0, 0.0, 0.0), 1.0)
@@ -123,6 +133,7 @@ def test_sensors_feel_what_carries_the_vehicle() -> None:
     begin = model.standing()
     begin.x[2] += 1.0
     begin.x[3] = 1.0
+
     simulation = Simulation(
         model, SensorParameters.load("scale"), begin, noise=False, command_timeout=9.0
     )
@@ -131,6 +142,7 @@ def test_sensors_feel_what_carries_the_vehicle() -> None:
     loads = np.concatenate(
         [each.wheel_loads.load for each in sensed if each.wheel_loads is not None]
     )
+
     assert simulation.state.x[0] == pytest.approx(simulation.time, abs=0.01)
     assert force[-1] == pytest.approx((0.0, 0.0, GRAVITY), abs=0.05)
     assert loads[-1].sum() == pytest.approx(SCALE.mass * GRAVITY, rel=0.01)

@@ -1,10 +1,12 @@
-"""Contact with what stands on the ground: walls, kerbs, roofs, poles, falls. docs/model, section
-6.2.
+"""Contact with solids on the ground: walls, kerbs, roofs, poles, falls.
+
+docs/model, section 6.2.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -18,7 +20,7 @@ from scipy.spatial.transform import Rotation
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, ModelState, Run
 from rfly_amphibious.dynamics.obstacles import obstacles_of
 from rfly_amphibious.dynamics.stepper import Stepper
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -29,13 +31,13 @@ obstacle_contacts = late_module("rfly_amphibious.dynamics.obstacle_contacts")
 
 SCALE = VehicleParameters.load("scale")
 NOSE = 0.425
-"""m from the centre to the front of the scale vehicle's body box"""
+"""Distance from the centre to the front of the scale vehicle's body box, m."""
 ROTOR_NOSE = 0.75 * np.cos(np.pi / 6) + 0.1 * 0.355
-"""m to the front of the hubs of its foremost rotors, by docs/model, section 6.2"""
+"""Distance to the front of its foremost rotor hubs, m, by docs/model, section 6.2."""
 
 
 def box(x: float, y: float, z: float, size: tuple[float, float, float]) -> ObjectBoxes:
-    """About (x, y, z), m."""
+    """Return a box with its centre at (x, y, z), m."""
     return ObjectBoxes([(x, y, z)], [0.5 * np.array(size)])
 
 
@@ -45,12 +47,12 @@ def pole(x: float, y: float, radius: float, height: float = 8.0) -> Solids:
 
 
 def moved(state: ModelState, **columns: Floats | tuple[float, ...]) -> ModelState:
-    """With other position, velocity or orientation (x y z w)."""
+    """Return a state with another position, velocity, orientation (x y z w) or rates."""
     x = state.x.copy()
     places = {
         "position": slice(0, 3),
         "velocity": slice(3, 6),
-        "orientation": at.QUATERNION_XYZW,
+        "orientation": state_layout.QUATERNION_XYZW,
         "rates": slice(10, 13),
     }
     for name, value in columns.items():
@@ -66,9 +68,10 @@ def rolls(
 
 @pytest.mark.parametrize(("height", "nose"), [(2.0, ROTOR_NOSE), (0.36, NOSE)])
 def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> None:
-    """A high one meets the rotors' arms first, one below them the nose."""
+    """Meet a high wall with the rotors' arms, and one below them with the nose."""
     model = AmphibiousModel(SCALE, solids=box(3.0, 0.3, height / 2, (1.0, 4.0, height)))
     run = rolls(model, 1.5, model.standing(speed=2.0))
+
     reached = run.x[:, 0].max() + nose
     assert 2.5 < reached < 2.52
     assert run.x[-1, 3] <= 0.0
@@ -83,11 +86,14 @@ def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> N
 def test_what_is_not_near_is_left_out_of_the_steps_alone(
     method: Any, speed: float, y: float, height: float
 ) -> None:
-    """Into a wall, past a corner, over a kerb: equal to steps that look for contacts always, as
-    something moves a kilometre above.
+    """Hit a wall, pass a corner and cross a kerb.
+
+    The states equal those of steps that always look for contacts, because something moves a
+    kilometre above.
     """
     model = AmphibiousModel(SCALE, solids=box(8.0, y, height / 2, (1.0, 1.0, height)))
     always = AmphibiousModel(SCALE, solids=box(8.0, y, height / 2, (1.0, 1.0, height)))
+
     far = (
         np.array(list(product((-1.0, 1.0), repeat=3))),
         np.array((0.0, 0.0, 1000.0)),
@@ -95,6 +101,7 @@ def test_what_is_not_near_is_left_out_of_the_steps_alone(
         np.zeros(3),
     )
     always.others = lambda place, reach, more, time: [far]
+
     begin = model.standing(speed=speed)
     states = []
     for each in (model, always):
@@ -121,6 +128,7 @@ def test_nothing_gets_through_at_thirty_metres_a_second(solids: Solids, yaw: flo
     begin = moved(model.standing(3.0, 0.0, yaw), velocity=(30.0, 0.0, 0.0))
     begin.x[2] += 2.0  # off the ground: it does not trip over its tyres
     run = rolls(model, 0.3, begin)
+
     ahead = run.x[:, 0] < 5.0
     beside = np.abs(run.x[:, 1]) > 0.25
     assert (ahead | beside.cumsum().astype(bool)).all()
@@ -136,6 +144,7 @@ def test_climbs_a_low_kerb_and_stops_at_one_higher_than_its_wheels() -> None:
         run = rolls(model, 4.0, model.standing(1.4, speed=1.0), Controls(drive_torque=4.0))
         ends[height] = run.x
         assert not run.final.crashed
+
     assert ends[0.05][:, 0].max() > 4.0
     on_top = np.abs(ends[0.05][:, 0] - 4.0) < 0.5
     assert ends[0.05][on_top, 2].mean() == pytest.approx(0.27, abs=0.01)
@@ -145,12 +154,13 @@ def test_climbs_a_low_kerb_and_stops_at_one_higher_than_its_wheels() -> None:
 
 
 def test_stands_on_a_flat_roof_with_its_weight() -> None:
-    """Of four boxes, whose seams lie beneath it."""
+    """Stand on a roof of four boxes, whose seams lie below the vehicle."""
     roof = joined([box(x, y, 1.5, (3.0, 3.0, 3.0)) for x in (-1.5, 1.5) for y in (-1.5, 1.5)])
     model = AmphibiousModel(SCALE, solids=roof)
     begin = model.standing(0.1, -0.2, 0.4)
     begin.x[2] += 3.05
     run = rolls(model, 3.0, begin, Controls(brake_torque=5.0))
+
     loads = run.outputs.wheel_load[-1]
     assert loads.sum() == pytest.approx(SCALE.mass * GRAVITY, rel=1e-3)
     assert loads == pytest.approx(SCALE.static_load, rel=0.01)
@@ -164,6 +174,7 @@ def test_drives_on_a_roof_and_falls_off_its_edge() -> None:
     begin = model.standing(speed=3.0)
     begin.x[2] += 2.0
     run = rolls(model, 2.5, begin, Controls(drive_torque=1.0))
+
     on_roof = run.x[:, 0] < 3.0 - SCALE.front_axle - 0.05
     assert run.x[on_roof, 2] == pytest.approx(2.22, abs=0.01)
     in_air = (run.outputs.wheel_load == 0.0).all(axis=1) & (run.x[:, 2] > 0.6)
@@ -173,32 +184,37 @@ def test_drives_on_a_roof_and_falls_off_its_edge() -> None:
 
 
 def test_a_blade_that_touches_is_lost() -> None:
-    """The foremost blades reach 1.005 m ahead, to the pole's side at y = 0.375."""
+    """Touch the pole's side at y = 0.375 with the foremost blades, which reach 1.005 m ahead."""
     reach = 0.75 * np.cos(np.pi / 6) + 0.355
     model = AmphibiousModel(SCALE, solids=pole(2.0, 0.375, 0.1))
     hover = Controls(rotor_speed=SCALE.hover_speed)
     run = rolls(model, 1.5, model.flying((0.0, 0.0, 3.0), velocity=(1.5, 0.0, 0.0)), hover)
-    struck = int(np.argmax(run.memory[:, at.CRASHED] > 0.0))
+
+    struck = int(np.argmax(run.memory[:, state_layout.CRASHED] > 0.0))
     assert run.x[struck, 0] + reach == pytest.approx(1.9, abs=0.03)
-    assert run.memory[struck, at.CRASHED] == at.ROTOR_BROKEN + 1
+    assert run.memory[struck, state_layout.CRASHED] == state_layout.ROTOR_BROKEN + 1
     assert run.final.crash_cause == "rotor 2 struck something"
-    speed = run.x[struck, at.ROTOR_SPEED : at.ROTOR_SPEED + 6]
+    speed = run.x[struck, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6]
     assert speed[1] == 0.0
     assert speed[0] > 200.0
+
+    # leaning a still blade against the pole breaks nothing
     slow = model.run(moved(model.standing(0.95), velocity=(0.0, 0.0, 0.0)), Controls(), 0.1)
-    assert not slow.final.crashed  # it leans a still blade against the pole
+    assert not slow.final.crashed
 
 
 @pytest.mark.parametrize(
     "roof", [None, box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0))], ids=["ground", "roof"]
 )
 def test_a_fall_breaks_what_a_landing_does_not(roof: Solids | None) -> None:
-    """Of 50 m: at 28 m/s the tyres are pressed in by more than 0.066 m within 3 ms."""
+    """Fall 50 m: at 28 m/s the tyres are pressed in by more than 0.066 m within 3 ms."""
     model = AmphibiousModel(SCALE, solids=roof)
     top = 0.0 if roof is None else 2.0
+
     fall = rolls(model, 4.0, model.flying((0.0, 0.0, top + 50.0)))
     assert fall.final.crashed
     assert fall.final.crash_cause.startswith("tyre ")
+
     landing = model.flying((0.0, 0.0, top + 0.35), velocity=(0.0, 0.0, -0.5))
     soft = rolls(model, 2.0, landing, Controls(rotor_speed=0.9 * SCALE.hover_speed))
     assert not soft.final.crashed
@@ -211,21 +227,24 @@ def test_falls_on_its_back_and_breaks_its_hull() -> None:
         SCALE.replace(rotor_height=-0.1), solids=box(0.0, 0.0, 1.0, (6.0, 6.0, 2.0))
     )
     begin = moved(model.flying((0.0, 0.0, 8.0)), orientation=(1.0, 0.0, 0.0, 0.0))
-    begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + 6] = 0.0
+    begin.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6] = 0.0
     run = rolls(model, 1.5, begin)
     assert run.final.crash_cause == "the hull hit something"
     assert run.x[:, 2].min() > 2.0
 
 
 def test_each_rotor_feels_the_roof_that_is_below_it() -> None:
-    """Eq. 4.6 by hand, at the eastern edge of a roof 2 m high: to x = 0.2 m it is 0.4 m below the
-    hubs, beyond it the ground is 2.4 m below. A bridge over them changes nothing.
+    """Compare thrusts at the eastern edge of a roof 2 m high with Eq. 4.6 by hand.
+
+    Up to x = 0.2 m the roof is 0.4 m below the hubs, beyond it the ground is 2.4 m below. A bridge
+    above them changes nothing.
     """
     roof = box(-4.8, 0.0, 1.0, (10.0, 10.0, 2.0))
     bridge = box(0.0, 0.0, 8.0, (9.0, 9.0, 2.0))
     model = AmphibiousModel(SCALE, solids=joined([roof, bridge]))
     state = model.flying((0.0, 0.0, 2.4 - SCALE.rotor_height))
     plain = AmphibiousModel(SCALE, ground_effect=False, solids=roof).outputs(state).thrust
+
     over_roof = SCALE.rotor_position[:, 0] < 0.2
     assert 0 < over_roof.sum() < SCALE.rotors
     height = np.where(over_roof, 0.4, 2.4)
@@ -244,22 +263,24 @@ def test_what_is_out_of_reach_changes_no_bit() -> None:
 
 
 def energy(p: VehicleParameters, x: Floats) -> Floats:
-    """J of states (k, states): of motion and height of body, wheels and rotors, and in the struts."""
-    rotation = Rotation.from_quat(x[:, at.QUATERNION_XYZW])
+    """Return the energy of states (k, states), J.
+
+    It is that of motion and height of body, wheels and rotors, and of the struts.
+    """
+    rotation = Rotation.from_quat(x[:, state_layout.QUATERNION_XYZW])
     rates = x[:, 10:13]
     velocity = rotation.inv().apply(x[:, 3:6])
     total = 0.5 * p.mass_sprung * (velocity**2).sum(axis=1) + p.mass_sprung * GRAVITY * x[:, 2]
     total += 0.5 * np.einsum("ki,ij,kj->k", rates, p.inertia_matrix, rates)
+
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
     for i in range(4):
-        strut = x[:, at.STRUT + i]
+        strut = x[:, state_layout.STRUT + i]
         up = np.array((0.0, 0.0, 1.0))
         hub = p.hub_position[i] + strut[:, None] * up
-        speed = velocity + np.cross(rates, hub) + x[:, at.STRUT_RATE + i, None] * up
-        total += (
-            0.5 * p.mass_unsprung * (speed**2).sum(axis=1)
-            + 0.5 * p.wheel_inertia * x[:, at.WHEEL_SPEED + i] ** 2
-        )
+        speed = velocity + np.cross(rates, hub) + x[:, state_layout.STRUT_RATE + i, None] * up
+        spin = x[:, state_layout.WHEEL_SPEED + i]
+        total += 0.5 * p.mass_unsprung * (speed**2).sum(axis=1) + 0.5 * p.wheel_inertia * spin**2
         total += p.mass_unsprung * GRAVITY * (x[:, 2] + rotation.apply(hub)[:, 2])
         pressed = np.maximum(strut, -p.spring_load[i] / springs[i])  # a spring does not pull
         total += p.spring_load[i] * pressed + 0.5 * springs[i] * pressed**2
@@ -279,8 +300,9 @@ _TABLE = joined([box(0.0, 0.0, 99.0, (1.2, 1.2, 2.0)), box(1.2, 0.3, 98.8, (0.7,
     rates=st.tuples(*[st.floats(-4.0, 4.0)] * 3),
 )
 def test_no_contact_adds_energy(angles, place, speed, rates) -> None:  # type: ignore[no-untyped-def]
-    """Thrown onto the edges of two blocks high above the ground: whenever nothing touches it has
-    less than before.
+    """Throw the vehicle onto the edges of two blocks high above the ground.
+
+    Whenever nothing touches, it has less energy than before.
     """
     model = AmphibiousModel(SCALE, solids=_TABLE)
     begin = moved(
@@ -289,8 +311,9 @@ def test_no_contact_adds_energy(angles, place, speed, rates) -> None:  # type: i
         rates=rates,
         orientation=Rotation.from_euler("zyx", angles).as_quat(),
     )
-    begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + 6] = 0.0
+    begin.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6] = 0.0
     run = rolls(model, 1.0, begin)
+
     apart = (run.outputs.body_points_down == 0) & (run.outputs.wheel_load == 0.0).all(axis=1)
     left = energy(SCALE, run.x)
     top = energy(SCALE, begin.x[None])[0]
@@ -300,15 +323,17 @@ def test_no_contact_adds_energy(angles, place, speed, rates) -> None:  # type: i
     assert np.isfinite(run.x).all()
 
 
-def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # type: ignore[no-untyped-def]
-    """Against a minimisation over convex combinations of the corners, in the stretched metric."""
+def test_the_nearest_point_is_that_of_a_search(
+    as_python_nearest: Callable[..., Any],
+) -> None:
+    """Compare with a minimisation over convex combinations of the corners in the metric."""
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(5)
     for flatness in (1.0, 0.09, 0.01, 2.0):
         for _ in range(12):
             corners = rng.normal(size=(8, 3))
-            found = obstacles_of(Solids(corners, np.array((0, 8))), 1.0)
+            found = obstacles_of(Solids(corners, np.array((0, 8))), 1.0, np.zeros(0))
             assert found is not None
             parts = found.parts
             axis = rng.normal(size=3)
@@ -326,9 +351,13 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
                 return float(apart @ metric @ apart)
 
             best = minimize(
-                square, np.full(8, 0.125), method="SLSQP", bounds=[(0.0, 1.0)] * 8,
-                constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0}, options={"ftol": 1e-13, "maxiter": 500},
-            )  # fmt: skip
+                square,
+                np.full(8, 0.125),
+                method="SLSQP",
+                bounds=[(0.0, 1.0)] * 8,
+                constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0},
+                options={"ftol": 1e-13, "maxiter": 500},
+            )
             ball = obstacle_contacts.Ellipsoid(tuple(centre), tuple(axis), flatness, 1e3)
             distance, gradient = as_python_nearest(ball, parts, 0)
             if best.fun < 1e-9:
@@ -342,17 +371,19 @@ def test_the_nearest_point_is_that_of_a_search(as_python_nearest) -> None:  # ty
 
 
 @pytest.fixture
-def as_python_nearest():  # type: ignore[no-untyped-def]
+def as_python_nearest() -> Callable[..., Any]:
     from kernels_as_python import as_python
 
-    from rfly_amphibious.dynamics import vectors
+    from rfly_amphibious.dynamics import obstacle_contacts as contacts
+    from rfly_common.kernels import vectors
 
-    return as_python(obstacle_contacts.nearest, vectors, obstacle_contacts)
+    return as_python(contacts.nearest, vectors, contacts)
 
 
 def test_height_above_ground_is_that_above_roofs() -> None:
-    """A gable roof from eaves at 2 m to a ridge at 4 m, a box that floats from 6 m to 7 m, and the
-    ground beside.
+    """Measure above a gable roof, a floating box and the ground next to them.
+
+    The roof rises from eaves at 2 m to a ridge at 4 m, the box reaches from 6 m to 7 m.
     """
     corners = [
         (x, y, z)

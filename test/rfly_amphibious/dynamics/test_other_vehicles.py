@@ -12,7 +12,7 @@ import pytest
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.sensors.neighbours import MOST_NEAR, SILENT_S, Neighbours
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_collision.shapes.shape import Box, Sphere
 from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
@@ -26,7 +26,7 @@ TICK = 0.004
 OWN = 601
 OTHER = 7
 ROTOR_NOSE = 0.75 * np.cos(np.pi / 6) + 0.1 * 0.355
-"""m to the front of the hubs of its foremost rotors, by docs/model, section 6.2"""
+"""Distance to the front of a vehicle's foremost rotor hubs, m, by docs/model, section 6.2."""
 SHAPES = VehicleShapes(
     (
         VehicleShape("truck", Box((6.0, 8.0, 3.0)), 1.5),
@@ -37,7 +37,7 @@ SHAPES = VehicleShapes(
 )
 
 
-def told(
+def reported(
     x: float,
     speed: float = 0.0,
     kind: int = 1,
@@ -56,13 +56,14 @@ def told(
 
 
 class Vehicle:
-    """One simulation, and what it has heard of the others."""
+    """One simulation, with the other vehicles that it knows of."""
 
     def __init__(self, x: float, speed: float, number: int = OWN, yaw: float = 0.0) -> None:
         self.model = AmphibiousModel(SCALE)
         self.others = Neighbours(SHAPES, number)
         self.model.others = partial(self.others.near, None)
-        self.number, self.states = number, list[Floats]()
+        self.number = number
+        self.states: list[Floats] = []
         self._stepper = Stepper(
             self.model,
             self.model.standing(x, 0.0, yaw, speed),
@@ -85,8 +86,8 @@ class Vehicle:
         return np.concatenate(self.states)
 
 
-def told_of(vehicle: Vehicle) -> VehicleStates:
-    """As its simulation tells it, but of the shape that it is taken for."""
+def reported_by(vehicle: Vehicle) -> VehicleStates:
+    """Return what its simulation reports, but with the shape that others take it for."""
     state = vehicle.state
     return VehicleStates(
         id=np.array([vehicle.number]),
@@ -97,67 +98,74 @@ def told_of(vehicle: Vehicle) -> VehicleStates:
     )
 
 
-def met(speed: float, truck_speed: float, seconds: float, every: int = 5) -> Floats:
-    """The track of a vehicle from the origin towards a truck that begins at x = 1.5, told every few
-    ticks.
+def meet_truck(speed: float, truck_speed: float, seconds: float, every: int = 5) -> Floats:
+    """Return the track of a vehicle from the origin towards a truck whose front begins at x = 1.5.
+
+    The truck is reported every few ticks.
     """
     vehicle = Vehicle(0.0, speed)
     for tick in range(round(seconds / TICK)):
         if tick % every == 0:
             time = tick * TICK
-            vehicle.others.take(told(4.5 + truck_speed * time, truck_speed), time, 0)
+            vehicle.others.take(reported(4.5 + truck_speed * time, truck_speed), time, 0)
         vehicle.tick()
     return vehicle.track
 
 
 def test_into_a_standing_truck_at_2_m_s() -> None:
-    """It goes less than 2 cm in, bounces off without more energy than it had, and does not crash."""
-    track = met(2.0, 0.0, 1.2)
-    touched = int(np.argmax(track[:, at.VELOCITY] < 1.9))
+    """It enters less than 2 cm, bounces off without gaining energy, and does not crash."""
+    track = meet_truck(2.0, 0.0, 1.2)
+    touched = int(np.argmax(track[:, state_layout.VELOCITY] < 1.9))
     reached = track[:, 0] + ROTOR_NOSE
+
     assert touched > 0
     assert reached.max() < 1.5 + 0.02
-    assert -2.0 < track[-1, at.VELOCITY] < 0.0
+    assert -2.0 < track[-1, state_layout.VELOCITY] < 0.0
     energy = 0.5 * (track[:, 3:6] ** 2).sum(axis=1) + GRAVITY * (track[:, 2] - track[0, 2])
     assert energy.max() < 0.5 * 2.0**2 + 0.1  # of the struts, which stretch
 
 
 def test_a_truck_that_comes_at_5_m_s_pushes() -> None:
-    """It is not run through and becomes as fast as the truck at least, and no faster than an
-    elastic push makes it.
+    """The truck does not pass through it.
+
+    The vehicle becomes at least as fast as the truck, but no faster than after an elastic push.
     """
-    track = met(0.0, -5.0, 1.5)
+    track = meet_truck(0.0, -5.0, 1.5)
     times = STEP * np.arange(1, len(track) + 1)
+
     side = 1.5 - 5.0 * times
     assert (track[:, 0] + ROTOR_NOSE - side).max() < 0.05
-    assert track[:, at.VELOCITY].min() > -10.0
-    assert track[-1, at.VELOCITY] < -4.5
+    assert track[:, state_layout.VELOCITY].min() > -10.0
+    assert track[-1, state_layout.VELOCITY] < -4.5
 
 
 @pytest.mark.parametrize("late", [0, 2])
 def test_two_equal_vehicles_head_on(late: int) -> None:
-    """Each by its own reckoning: they part as mirror images, no faster than they came, also with
-    states 8 ms late.
+    """Both vehicles calculate their own motion: they part as mirror images, no faster than they
+    came.
+
+    The same holds with states that are 8 ms late.
     """
     one = Vehicle(-1.5, 2.0, 1)
     two = Vehicle(1.5, 2.0, 2, np.pi)
     posts: list[tuple[VehicleStates, VehicleStates]] = []
     for tick in range(250):
-        posts.append((told_of(one), told_of(two)))
+        posts.append((reported_by(one), reported_by(two)))
         if tick >= late:
             of_one, of_two = posts[tick - late]
             one.others.take(of_two, tick * TICK, 0, late * TICK)
             two.others.take(of_one, tick * TICK, 0, late * TICK)
         one.tick()
         two.tick()
+
     mirrored = two.track[:, [0, 3]] * -1.0
     assert one.track[:, [0, 3]] == pytest.approx(mirrored, abs=1e-3)
-    assert -2.0 < one.track[-1, at.VELOCITY] < 0.0
+    assert -2.0 < one.track[-1, state_layout.VELOCITY] < 0.0
     assert one.track[:, 0].max() < 0.0
 
 
 def crowd(x: Floats, **others: Ints | Floats) -> VehicleStates:
-    """Vehicles in a row on x, which stand."""
+    """Return vehicles that stand in a row on x."""
     n = len(x)
     return VehicleStates(
         id=np.arange(1, n + 1),
@@ -169,15 +177,17 @@ def crowd(x: Floats, **others: Ints | Floats) -> VehicleStates:
 
 
 def test_a_state_is_carried_on_by_velocity_and_yaw_rate() -> None:
-    """0.1 s old when it comes and asked for 0.2 s later; after half a second it stands, after a
-    second it is let go.
+    """Use a state that is 0.1 s old when it comes, and 0.2 s older when it is needed.
+
+    After half a second the vehicle stands, after a second it is forgotten.
     """
     others = Neighbours(SHAPES, OWN)
-    assert others.take(told(6.0, -5.0, yaw_rate=0.5), 1.0, 0, 0.1) == {}
+    assert others.take(reported(6.0, -5.0, yaw_rate=0.5), 1.0, 0, 0.1) == {}
     ((_, place, rotation, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 1.2)
     assert place == pytest.approx((6.0 - 5.0 * 0.3, 0.0, 1.5))
     assert rotation[:, 0] == pytest.approx((np.cos(0.15), np.sin(0.15), 0.0))
     assert velocity == pytest.approx((-5.0, 0.0, 0.0))
+
     ((_, place, _, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 0.9 + SILENT_S)
     assert (*place, *velocity) == pytest.approx((6.0 - 5.0 * 0.5, 0.0, 1.5, 0.0, 0.0, 0.0))
     assert others.near(None, np.zeros(3), 1.0, 0.5, 0.91 + SILENT_S) == []
@@ -185,11 +195,11 @@ def test_a_state_is_carried_on_by_velocity_and_yaw_rate() -> None:
 
 def test_old_states_itself_and_what_is_too_fast_are_no_obstacles() -> None:
     others = Neighbours(SHAPES, OWN)
-    assert others.take(told(3.0), 1.0, 0, 0.6) == {"old_states": 1}
-    assert others.take(told(3.0, number=OWN), 1.0, 0) == {}
-    assert others.take(told(3.0, speed=1e30, number=8), 1.0, 0) == {}
+    assert others.take(reported(3.0), 1.0, 0, 0.6) == {"old_states": 1}
+    assert others.take(reported(3.0, number=OWN), 1.0, 0) == {}
+    assert others.take(reported(3.0, speed=1e30, number=8), 1.0, 0) == {}
     assert others.near(None, np.zeros(3), 1.0, 0.5, 1.0) == []
-    assert others.take(told(4.0), 1.0, 0, 0.01) == {}  # its clock is right again
+    assert others.take(reported(4.0), 1.0, 0, 0.01) == {}  # its clock is right again
     assert len(others.near(None, np.zeros(3), 1.0, 0.5, 1.0)) == 1
 
 
@@ -214,6 +224,6 @@ def test_two_at_one_place_pass_through_each_other_until_they_are_apart() -> None
 
 def test_a_ball_is_round() -> None:
     others = Neighbours(SHAPES, OWN)
-    others.take(told(2.0, kind=3), 0.0, 0)
+    others.take(reported(2.0, kind=3), 0.0, 0)
     ((corners, *_),) = others.near(None, np.zeros(3), 1.0, 0.5, 0.0)
     assert np.linalg.norm(corners, axis=1) == pytest.approx(1.0, abs=0.01)

@@ -1,8 +1,7 @@
-"""The equations once more, slowly: a mass matrix Σ JᵀmJ, 10 x 10 or 12 x 12, of rigid body and
-point masses.
+"""Second, slow formulation of the equations: a mass matrix Σ JᵀmJ, 10 x 10 or 12 x 12.
 
-Nothing of the closed forms of the kernels is used: no eliminated struts, no 3 x 3 solve, no
-trigonometric shortcut.
+It belongs to a rigid body and point masses, and uses nothing of the closed forms of the kernels: no
+eliminated struts, no 3 x 3 solve, no trigonometric shortcut.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     v = x[3:6]
     w = x[10:13]
     wheels = len(p.hub_position)
-    at = {
-        q: of_wheels(p, q)
-        for q in ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")
-    }
-    s, s_rate, spin, u, y, drive = (x[columns] for columns in at.values())
+    quantities = ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")
+    columns_of = {quantity: of_wheels(p, quantity) for quantity in quantities}
+    s, s_rate, spin, u, y, drive = (x[columns] for columns in columns_of.values())
     speed = x[33 : 33 + p.rotors]
     delta = x[33 + p.rotors]
+
+    # body
     dx = np.zeros_like(x)
     dx[0:3] = v
     W, X, Y, Zq = x[6:10]
@@ -41,9 +40,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     air = R.T @ (v - wind)
     gravity = -G * R.T @ Z
     force = p.mass_sprung * gravity
-    force -= (
-        np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * np.linalg.norm(air)
-    ) * air
+    drag = np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * np.linalg.norm(air)
+    force -= drag * air
     moment = -np.array(p.rotational_drag) * w
     momentum = p.inertia_matrix @ w
 
@@ -59,17 +57,16 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         above = max(world[2] - terrain.altitude(world[0], world[1]), p.rotor_radius / 2)
         gain = 1 / (1 - (p.rotor_radius / 4 / above) ** 2)
         static = p.thrust_coefficient * speed[j] ** 2
-        thrust = gain * np.clip(
-            static - p.inflow_coefficient * speed[j] * at_hub[2], 0, 1.5 * static
-        )
-        pull = thrust * Z - p.rotor_drag_coefficient * speed[j] * np.array(
-            (at_hub[0], at_hub[1], 0)
-        )
+        loss = p.inflow_coefficient * speed[j] * at_hub[2]
+        thrust = gain * np.clip(static - loss, 0, 1.5 * static)
+        level = np.array((at_hub[0], at_hub[1], 0))
+        pull = thrust * Z - p.rotor_drag_coefficient * speed[j] * level
         force = force + pull
         moment = moment + np.cross(place, pull)
         shaft = p.torque_coefficient * speed[j] ** 2 + p.rotor_inertia * speed_rate[j]
         moment = moment - p.rotor_spin[j] * shaft * Z
         momentum = momentum + p.rotor_inertia * p.rotor_spin[j] * speed[j] * Z
+
     # body points
     half = np.array(p.body_box) / 2
     corners = [half * (a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
@@ -93,6 +90,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     mass[:3, :3] = p.mass_sprung * np.eye(3)
     mass[3:6, 3:6] = p.inertia_matrix
     right = np.zeros(freedoms)
+
+    # stiffness and steering of the axles
     spring = np.repeat((p.front_spring, p.rear_spring, p.middle_spring), 2)
     bar = np.repeat((p.front_anti_roll, p.rear_anti_roll, p.middle_anti_roll), 2)
     soft = np.repeat(
@@ -102,6 +101,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     t = np.tan(delta) * p.track / 2 / lever
     angles = np.arctan(np.tan(delta) / np.array((1 - t, 1 + t)))
     angles = np.concatenate((angles, against * angles, (0.0, 0.0)))
+
+    # wheels
     loads = np.zeros(wheels)
     for i, hub in enumerate(p.hub_position):
         r = hub + s[i] * Z
@@ -112,12 +113,12 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         n = R.T @ n_world
         d = (world[2] - terrain.altitude(world[0], world[1])) * n_world[2]
         pressed = p.wheel_radius - d
-        load = (
-            max(0, p.tyre_stiffness * pressed - p.tyre_damping * hub_v @ n)
-            if pressed > 0 and n[2] > 0.2
-            else 0.0
-        )
+        load = 0.0
+        if pressed > 0 and n[2] > 0.2:
+            load = max(0, p.tyre_stiffness * pressed - p.tyre_damping * hub_v @ n)
         loads[i] = load
+
+        # tyre
         tyre = np.zeros(3)
         couple = np.zeros(3)
         fx = 0.0
@@ -139,19 +140,11 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             ky *= np.sin(2 * np.arctan(load / (p.cornering_load_ratio * p.nominal_load)))
             kv = 0.0
             if abs(vx) < p.low_speed:
-                kv = (
-                    p.low_speed_damping
-                    * load
-                    / p.nominal_load
-                    * (1 + np.cos(np.pi * abs(vx) / p.low_speed))
-                    / 2
-                )
-            slips = (
-                np.array(
-                    (kx * u[i] / p.relaxation_x - kv * sx, ky * y[i] / p.relaxation_y - kv * sy)
-                )
-                / dmax
-            )
+                fade = (1 + np.cos(np.pi * abs(vx) / p.low_speed)) / 2
+                kv = p.low_speed_damping * load / p.nominal_load * fade
+            slip_x = kx * u[i] / p.relaxation_x - kv * sx
+            slip_y = ky * y[i] / p.relaxation_y - kv * sy
+            slips = np.array((slip_x, slip_y)) / dmax
             rho = np.hypot(*slips)
             shapes = []
             for c, e in ((p.shape_x, p.curvature_x), (p.shape_y, p.curvature_y)):
@@ -161,15 +154,18 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             tyre = fx * ex + fy * ey + load * n
             couple = np.cross(to_contact, tyre)
             couple = couple - (couple @ axle) * axle
-            dx[at["tyre_x"][i]] = -sx - abs(vx) * u[i] / p.relaxation_x
-            dx[at["tyre_y"][i]] = -sy - abs(vx) * y[i] / p.relaxation_y
+            dx[columns_of["tyre_x"][i]] = -sx - abs(vx) * u[i] / p.relaxation_x
+            dx[columns_of["tyre_y"][i]] = -sy - abs(vx) * y[i] / p.relaxation_y
+
             rolling = (
                 p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
             )
         motor = drive[i] + brake[i]
         couple = couple - motor * axle
-        dx[at["wheel_speed"][i]] = (motor - radius * fx - rolling) / p.wheel_inertia
+        dx[columns_of["wheel_speed"][i]] = (motor - radius * fx - rolling) / p.wheel_inertia
         momentum = momentum + p.wheel_inertia * spin[i] * axle
+
+        # strut
         fs = max(0, p.spring_load[i] + spring[i] * s[i])
         fs += (p.bump_damping if s_rate[i] > 0 else p.rebound_damping) * s_rate[i]
         if s[i] > p.bump_stop:
@@ -179,6 +175,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
                 0, p.rebound_stop_stiffness * (s[i] - p.rebound_stop) + p.stop_damping * s_rate[i]
             )
         fs += bar[i] * (s[i] - s[i ^ 1])
+
+        # Jacobian of the hub
         J = np.zeros((3, freedoms))
         J[:, :3] = np.eye(3)
         J[:, 3:6] = -cross(r)
@@ -188,20 +186,23 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         right += J.T @ (tyre + p.mass_unsprung * (gravity - bias))
         right[6 + i] -= fs
         moment = moment + couple
+
     right[:3] += force
     right[3:6] += moment - np.cross(w, momentum)
     found = np.linalg.solve(mass, right)
+
+    # rates
     dx[3:6] = R @ found[:3]
     dx[10:13] = found[3:6]
-    dx[at["strut"]] = s_rate
-    dx[at["strut_rate"]] = found[6:]
+    dx[columns_of["strut"]] = s_rate
+    dx[columns_of["strut_rate"]] = found[6:]
     dx[33 : 33 + p.rotors] = speed_rate
     rate = (np.clip(steering, -p.max_steering, p.max_steering) - delta) / p.steering_lag
     dx[33 + p.rotors] = np.clip(rate, -p.max_steering_rate, p.max_steering_rate)
     limit = np.minimum(
         p.max_drive_torque, p.max_drive_power / wheels / np.maximum(np.abs(spin), 1e-3)
     )
-    dx[at["drive_torque"]] = (np.clip(torque, -limit, limit) - drive) / p.drive_lag
+    dx[columns_of["drive_torque"]] = (np.clip(torque, -limit, limit) - drive) / p.drive_lag
     return dx, loads
 
 
@@ -218,26 +219,28 @@ def test_all_derivatives_of_random_states(name):
         step_y=0.9 * p.wheelbase,
     )
     model = AmphibiousModel(p, terrain)
+
     loaded = 0
     for k in range(120):
         x = random_state(p, rng, terrain, k % 3 == 0)
         wind = rng.normal(0, 3, 3)
         steering = rng.uniform(-1, 1)
-        torque, brake = (
-            rng.normal(0, 1, len(p.wheels)) * most
-            for most in (p.max_drive_torque, p.max_brake_torque)
-        )
+        torque = rng.normal(0, 1, len(p.wheels)) * p.max_drive_torque
+        brake = rng.normal(0, 1, len(p.wheels)) * p.max_brake_torque
         torques = k % 2 == 0
-        command = (
-            rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
-            if torques
-            else rng.uniform(0, 1.2, p.rotors) * p.max_rotor_speed
-        )
+        if torques:
+            command = rng.uniform(-1, 1, p.rotors) * p.max_rotor_torque
+            rotor = {"rotor_torque": command}
+        else:
+            command = rng.uniform(0, 1.2, p.rotors) * p.max_rotor_speed
+            rotor = {"rotor_speed": command}
+
         expected, loads = reference(p, terrain, x, command, steering, torque, brake, wind, torques)
-        rotor = {"rotor_torque" if torques else "rotor_speed": command}
         got = model.derivative(
             x, steering=steering, drive_torque=torque, brake_torque_acting=brake, wind=wind, **rotor
         )
+
+        # each quantity against its own size
         for part in (
             slice(0, 3),
             slice(3, 6),

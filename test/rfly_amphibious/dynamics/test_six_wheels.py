@@ -1,5 +1,6 @@
-"""Six wheels: what three axles carry, how they roll, turn and stop, against statics and textbook
-formulas.
+"""Six wheels: what three axles carry, how they roll, turn and stop.
+
+Expected values are from statics and textbook formulas.
 """
 
 from __future__ import annotations
@@ -9,27 +10,28 @@ import pytest
 from amphibious_cases import energy, of_wheels, plane, rotation
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParameters
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
 from rfly_terrain.world.solids import Solids
 
 G = 9.80665
 SIX = VehicleParameters.load("scale_six")
 LEVEL = SIX.replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0)
-"""its centre of mass above the middle axle"""
+"""Vehicle with its centre of mass above the middle axle."""
 STILL_AIR = {"linear_drag": (0.0,) * 3, "drag_area": (0.0,) * 3, "rotational_drag": (0.0,) * 3}
 
 
 def box(x, y, size):
-    """Solid, on level ground."""
+    """Return a box on level ground."""
     corners = np.array([(a, b, c) for a in (-0.5, 0.5) for b in (-0.5, 0.5) for c in (0, 1)]) * size
     return Solids(corners + np.array((x, y, 0.0)), np.array([0, 8]))
 
 
 def test_loads_of_three_axles_by_hand():
-    """Axles at 1, -1 and 0 m with springs of 1, 2 and 3 parts. A body that goes down by a and leans
-    by b presses them in by a + b, a - b, a: 6 a - b = W/2 of each side, -a + 3 b = 0; so b = W/34,
-    a = 3 W/34, and the springs carry 4, 4 and 9 W/34.
+    """Axles at 1, -1 and 0 m with springs of 1, 2 and 3 parts.
+
+    A body that sinks by a and leans by b presses them in by a + b, a - b, a. So 6 a - b = W/2 of
+    each side and -a + 3 b = 0; then b = W/34, a = 3 W/34, and the springs carry 4, 4 and 9 W/34.
     """
     unit = 2000.0
     p = SIX.replace(
@@ -43,6 +45,7 @@ def test_loads_of_three_axles_by_hand():
     weight = 28.8 * G
     assert p.spring_load == pytest.approx(weight / 34.0 * np.array((4, 4, 4, 4, 9, 9)), rel=1e-12)
     assert p.static_load == pytest.approx(p.spring_load + 1.2 * G, rel=1e-12)
+
     m = AmphibiousModel(p)
     end = m.run(m.standing(), Controls(), 3.0).final
     assert m.outputs(end).wheel_load == pytest.approx(p.static_load, rel=1e-6)
@@ -69,8 +72,9 @@ def test_dropped_it_settles_at_the_same_loads():
 
 
 def test_a_plate_under_the_middle_wheels_takes_load_from_the_others():
-    """Spring and tyre in a row; the body rises by a third of the plate: middle +2/3 k h, the others
-    -1/3 k h each.
+    """Spring and tyre act in series, and the body rises by a third of the plate.
+
+    The middle loads change by 2/3 k h, the others by -1/3 k h each.
     """
     height = 0.012
     k = 1.0 / (1.0 / 1150.0 + 1.0 / 12000.0)
@@ -82,13 +86,14 @@ def test_a_plate_under_the_middle_wheels_takes_load_from_the_others():
 
 
 def test_a_middle_axle_that_bears_nothing_leaves_the_body_as_on_four_wheels():
-    """Bouncing: a strut passes the wheel's mass to the body only across, not up and down."""
+    """Bounce: a strut passes the wheel's mass to the body only sideways, not vertically."""
     free = {"bump_damping": 0.0, "rebound_damping": 0.0, **STILL_AIR}
     six = LEVEL.replace(middle_spring=1e-6, **free)
     none = dict.fromkeys(
         ("middle_axle", "middle_spring", "middle_anti_roll", "cornering_factor_middle")
     )
     four = LEVEL.replace(driven=("fl", "fr", "rl", "rr"), **none, **free)
+
     heights = []
     for p in (six, four):
         m = AmphibiousModel(p)
@@ -102,11 +107,12 @@ def test_a_middle_axle_that_bears_nothing_leaves_the_body_as_on_four_wheels():
 
 @pytest.mark.parametrize("steering", [0.0, 0.2])
 def test_coasting_only_loses_energy(steering):
-    """Rolling, bouncing and turning, without motors; a carcass that springs back may give a little."""
+    """Roll, bounce and turn without motors; a carcass that springs back may return a little."""
     m = AmphibiousModel(SIX)
     begin = m.standing(speed=3.0)
     begin.x[of_wheels(SIX, "strut")] = (0.01, -0.005, 0.004, -0.01, 0.008, 0.0)
-    begin.x[at.ROTOR_SPEED + SIX.rotors] = steering
+    begin.x[state_layout.ROTOR_SPEED + SIX.rotors] = steering
+
     run = m.run(begin, Controls(steering=steering), 4.0)
     left = np.array([energy(SIX, x) for x in (begin.x, *run.x)]) - energy(SIX, m.standing().x)
     assert left[0] > 170.0
@@ -117,13 +123,15 @@ def test_coasting_only_loses_energy(steering):
 @pytest.mark.parametrize(("torque", "brake"), [(2.0, 0.0), (0.0, 1.5)])
 @pytest.mark.parametrize("driven", [SIX.wheels, ("ml", "mr"), ("fl", "fr", "ml", "mr")])
 def test_it_accelerates_as_force_over_apparent_mass(torque, brake, driven):
-    """(M + Σ I_w/R²) v̇ = Σ T/R: 36 kg and six times 0.006 kg m²; brakes act on all wheels, motors
-    on the driven.
+    """Compare with (M + Σ I_w/R²) v̇ = Σ T/R for 36 kg and six times 0.006 kg m².
+
+    Brakes act on all wheels, motors on the driven ones.
     """
     p = LEVEL.replace(driven=driven, rolling_resistance=0.0, **STILL_AIR)
     m = AmphibiousModel(p)
     radius = 0.11 - (28.8 / 6.0 + 1.2) * G / 12000.0 / 3.0
     run = m.run(m.standing(speed=4.0), Controls(drive_torque=torque, brake_torque=brake), 1.0)
+
     settled = run.time > 0.5
     slope = np.polyfit(run.time[settled], run.x[settled, 3], 1)[0]
     force = (torque * len(driven) - brake * 6.0) / radius
@@ -131,10 +139,10 @@ def test_it_accelerates_as_force_over_apparent_mass(torque, brake, driven):
 
 
 def slow_turn(p, steering, speed):
-    """Curvature of the path, 1/m, in a steady slow turn."""
+    """Return the curvature of the path in a steady slow turn, 1/m."""
     m = AmphibiousModel(p)
     begin = m.standing(speed=speed)
-    begin.x[at.ROTOR_SPEED + p.rotors] = steering
+    begin.x[state_layout.ROTOR_SPEED + p.rotors] = steering
 
     def hold(state):
         forward = float(rotation(state.x)[:, 0] @ state.x[3:6])
@@ -145,10 +153,11 @@ def slow_turn(p, steering, speed):
 
 
 def test_a_slow_turn_of_two_axles_that_do_not_steer():
-    """Two such axles hold against the turn: it is as wide as that of an equivalent wheelbase (C. B.
-    Winkler, Simplified analysis of the steady-state turning of complex vehicles, 1998): l + t²/l (1
-    + C_r/C_f), with l from the front axle to the middle between the two, t half their distance, C_r
-    of both together.
+    """Two axles that do not steer resist the turn.
+
+    It is as wide as that of an equivalent wheelbase (C. B. Winkler, Simplified analysis of the
+    steady-state turning of complex vehicles, 1998): l + t²/l (1 + C_r/C_f), with l from the front
+    axle to the middle between the two, t half their distance, C_r of both together.
     """
     p = LEVEL.replace(
         steered="front", cornering_factor_front=1.0, cornering_factor_rear=1.0, **STILL_AIR
@@ -164,9 +173,10 @@ def test_a_slow_turn_with_both_ends_steered_is_about_the_middle_axle():
 
 
 def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
-    """Tyres that are alike along and across, all sliding, on the spot: at the yaw rate r treads of
-    the speed v slide by v - r b/2 along and by r x across, and the moments of their friction
-    balance.
+    """All tyres slide on the spot, and are alike along and across.
+
+    At the yaw rate r treads of the speed v slide by v - r b/2 along and by r x across, and the
+    moments of their friction balance.
     """
     curves = {
         "shape_x": 1.01,
@@ -181,6 +191,7 @@ def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
     p = p.replace(
         cornering_stiffness_per_rad=17.5, cornering_factor_front=1.0, cornering_factor_rear=1.0
     )
+
     m = AmphibiousModel(p)
     sides = np.array((-1.0, 1.0, -1.0, 1.0, -1.0, 1.0))
     spin = 12.0
@@ -190,6 +201,8 @@ def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
         return Controls(drive_torque=1.5 * (spin * sides - state.x[turning]))
 
     run = m.run(m.standing(), hold, 4.0, control_period=0.001)
+
+    # the yaw rate at which the moments balance, by bisection
     treads = p.rolling_radius * np.abs(run.x[-200:, turning]).mean(axis=0)
     half = 0.56 / 2.0
     x = np.repeat((0.4, -0.4, 0.0), 2)
@@ -199,7 +212,10 @@ def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
         rate = 0.5 * (low + high)
         along = treads - rate * half
         moment = ((along * half - rate * x**2) / np.hypot(along, rate * x)).sum()
-        low, high = (rate, high) if moment > 0.0 else (low, rate)
+        if moment > 0.0:
+            low = rate
+        else:
+            high = rate
     assert run.x[-200:, 12].mean() == pytest.approx(rate, rel=0.01)
     assert rate < 0.6 * treads.mean() / half, "far slower than wheels that do not slide"
     assert np.hypot(run.x[-1, 0], run.x[-1, 1]) < 0.05
@@ -209,6 +225,7 @@ def test_it_stands_on_a_slope_and_drives_up_a_kerb():
     m = AmphibiousModel(SIX, plane(0.2))
     end = m.run(m.standing(), Controls(brake_torque=12.0), 4.0).final
     assert np.linalg.norm(end.velocity) < 1e-6
+
     over = AmphibiousModel(SIX, solids=box(3.0, 0.0, (2.0, 4.0, 0.05)))
     run = over.run(over.standing(speed=1.0), Controls(drive_torque=3.0), 4.0)
     assert not run.final.crashed
@@ -220,11 +237,12 @@ def test_in_free_fall_only_gravity_moves_it_and_hanging_struts_are_at_rest():
     p = SIX.replace(**STILL_AIR)
     m = AmphibiousModel(p, ground_effect=False)
     begin = m.flying((0.0, 0.0, 50.0))
-    begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = 0.0
+    begin.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = 0.0
     begin.x[of_wheels(p, "strut")] = p.free_strut
     dx = m.derivative(begin.x)
     assert dx[3:6] == pytest.approx((0.0, 0.0, -G), abs=1e-10)
     assert dx[of_wheels(p, "strut_rate")] == pytest.approx(0.0, abs=1e-9)
+
     hover = m.flying((0.0, 0.0, 50.0))
     end = m.step(hover, Controls(rotor_speed=p.hover_speed), steps=1000)
     assert np.abs(end.velocity).max() < 1e-6
@@ -235,6 +253,7 @@ def test_a_pressed_through_middle_tyre_is_named_and_a_state_goes_on_bit_by_bit(t
     m = AmphibiousModel(weak, solids=box(0.0, 0.5, (0.3, 1.0, 0.03)))
     broken = m.run(m.standing(), Controls(), 1.0).final
     assert broken.crash_cause == "tyre ml was pressed through"
+
     whole = AmphibiousModel(SIX)
     now = whole.step(whole.standing(speed=1.0), Controls(brake_torque=1.0), steps=50)
     assert now.brake_torque_acting.shape == (6,)

@@ -1,5 +1,6 @@
-"""The validation table of the model: rotors, flight, mixer, air, and a landing. Expected values are
-analytic.
+"""Validation table of the model: rotors, flight, mixer, air, and a landing.
+
+Expected values are analytic.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.environment import density_ratio
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_common.physics import standard_density, standard_pressure
 
@@ -40,18 +41,19 @@ def test_v01_hover(name):
     assert out.thrust == pytest.approx(pick(name, 2451.66, 49.033), rel=1e-3)  # V01a
     assert p.hover_speed == pytest.approx(pick(name, 127.845, 255.691), rel=1e-3)  # V01b
     assert out.rotor_power == pytest.approx(pick(name, 300038, 3218.0), rel=2e-3)  # V01c
+
     end = m.run(state, hover, 2.0).final
     dx = m.derivative(end.x, rotor_speed=p.hover_speed)
     assert np.linalg.norm(along(lambda x: center_velocity(p, x), end.x, dx)) <= 0.005  # V01d
     assert np.linalg.norm(end.position - state.position) < 1e-6
-    assert (p.max_rotor_speed / p.hover_speed) ** 2 == pytest.approx(
-        pick(name, 1.6657, 1.8737), abs=5e-5
-    )  # V01e
+    reserve = (p.max_rotor_speed / p.hover_speed) ** 2
+    assert reserve == pytest.approx(pick(name, 1.6657, 1.8737), abs=5e-5)  # V01e
 
 
 def test_thrust_in_the_vortex_ring_state(name):
-    """By hand with Leishman's curve: v_i/v_h is 1.816 at V = -v_h and 2.083 at -1.5 v_h; climbing
-    is as before.
+    """Compare with Leishman's curve by hand.
+
+    v_i/v_h is 1.816 at V = -v_h and 2.083 at -1.5 v_h; a climb does not change.
     """
     p = parameters(name)
     in_hover = p.hover_speed
@@ -67,16 +69,19 @@ def test_thrust_in_the_vortex_ring_state(name):
         out = m.outputs(state, Controls(rotor_speed=in_hover))
         return out.thrust.mean()
 
+    # descending
     for climb, induced in ((-1.0, 1.816), (-1.5, 2.083625), (-0.5, 1.3935)):
         through = (climb + induced - 1.0) * v_h
         expected = static - p.inflow_coefficient * in_hover * through
         assert thrust(with_ring, climb) == pytest.approx(expected, rel=2e-3)
         half = thrust(with_ring, climb, 0.5 * v_h)  # blown away by half
         assert half == pytest.approx(0.5 * (expected + thrust(without, climb)), rel=5e-3)
+
+    # climbing, hovering, and fast enough along or down
     for climb, across in ((1.0, 0.0), (0.0, 0.0), (-1.0, 1.01 * v_h), (-2.5, 0.0)):
-        assert thrust(with_ring, climb, across) == pytest.approx(
-            thrust(without, climb, across), rel=1e-12
-        )
+        expected = thrust(without, climb, across)
+        assert thrust(with_ring, climb, across) == pytest.approx(expected, rel=1e-12)
+
     # nothing damps the descent: at hover's rotor speed it sinks on, faster and faster
     rates = [thrust(m, -0.8) - thrust(m, -0.6) for m in (without, with_ring)]
     assert rates[0] > 0.05 * static
@@ -84,13 +89,13 @@ def test_thrust_in_the_vortex_ring_state(name):
 
 
 def test_v15_climb(name):
-    """The speed at which forces balance at full rotor speed."""
+    """Find the speed at which forces balance at full rotor speed."""
     p = parameters(name)
     m = model(name, ground_effect=False)
 
     def climbing(speed):
         x = m.flying((0.0, 0.0, 100.0), velocity=(0.0, 0.0, speed)).x
-        x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.max_rotor_speed
+        x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = p.max_rotor_speed
         dx = m.derivative(x, rotor_speed=p.max_rotor_speed)
         return along(lambda x: center_velocity(p, x), x, dx)[2]
 
@@ -110,12 +115,12 @@ def test_v15_climb(name):
     ],
 )
 def test_v16_level_flight(name, speed, pitch, rotor):
-    """Forces balance at the pitch and rotor speed of the table."""
+    """Check that forces balance at the pitch and rotor speed of the table."""
     p = parameters(name)
     m = model(name, ground_effect=False)
     x = m.flying((0.0, 0.0, 50.0), velocity=(speed, 0.0, 0.0)).x
     x[6:10] = np.cos(pitch / 2), 0.0, np.sin(pitch / 2), 0.0
-    x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = rotor
+    x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = rotor
     dx = m.derivative(x, rotor_speed=rotor)
     assert np.abs(along(lambda x: center_velocity(p, x), x, dx)).max() <= 2e-3
 
@@ -128,6 +133,7 @@ def test_v17_mixer_steps(name):
         rotor_drag_coefficient=0.0,
         zero_thrust_advance_ratio=1e9,
     )
+
     m = AmphibiousModel(p, ground_effect=False)
     tilt, turn = pick(name, (200.0, 150.0), (0.5, 0.4))
     for axis, moment, expected, tolerance in (
@@ -140,7 +146,7 @@ def test_v17_mixer_steps(name):
         wrench[1 + axis] = moment
         speeds = Mixer(p).rotor_speeds(wrench)
         begin = m.flying((0.0, 0.0, 50.0))
-        begin.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = speeds
+        begin.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = speeds
         end = m.run(begin, Controls(rotor_speed=speeds), 0.5).final
         assert end.rates[axis] == pytest.approx(expected, rel=tolerance)
         others = np.delete(end.rates, axis)
@@ -151,7 +157,7 @@ def test_v18_ground_effect(name):
     p = parameters(name)
     m = model(name)
     state = m.standing()
-    state.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] = p.hover_speed
+    state.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = p.hover_speed
     gain = m.outputs(state).thrust / (p.thrust_coefficient * p.hover_speed**2)
     height = pick(name, 1.60, 0.42)
     assert gain == pytest.approx(1.0 / (1.0 - (p.rotor_radius / 4.0 / height) ** 2), rel=1e-6)
@@ -163,7 +169,7 @@ def test_v19_motor_lag(name):
     m = model(name, ground_effect=False)
     begin = m.flying((0.0, 0.0, 50.0))
     end = m.run(begin, Controls(rotor_speed=p.hover_speed + 1.0), p.rotor_lag).final
-    risen = end.x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] - p.hover_speed
+    risen = end.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] - p.hover_speed
     assert risen == pytest.approx(1.0 - 1.0 / np.e, rel=2e-3)
 
 
@@ -173,7 +179,9 @@ def test_v19b_torque_command(name):
     begin = m.flying((0.0, 0.0, 50.0))
     torque = 1.01 * p.torque_coefficient * p.hover_speed**2
     run = m.run(begin, Controls(rotor_torque=torque), 0.6, sample_period=0.001)
-    risen = (run.x[:, at.ROTOR_SPEED] - p.hover_speed) / (p.hover_speed * (np.sqrt(1.01) - 1.0))
+    risen = (run.x[:, state_layout.ROTOR_SPEED] - p.hover_speed) / (
+        p.hover_speed * (np.sqrt(1.01) - 1.0)
+    )
     constant = run.time[np.argmax(risen >= 1.0 - 1.0 / np.e)]
     assert constant == pytest.approx(pick(name, 0.3268, 0.1828), rel=0.02)
     assert constant == pytest.approx(
@@ -195,6 +203,7 @@ def test_v22_mixer(name):
     printed[1, [2, 5]] *= -1.0
     smallest = np.linalg.svd(printed, compute_uv=False)[-1]
     assert smallest == pytest.approx(np.sqrt((9 - np.sqrt(73)) / 2), rel=1e-9)  # V22c
+
     wrench = np.array((p.mass * G, *np.array((1.0, -2.0, 0.5)) * pick(name, 100.0, 0.3)))
     got = mixer.wrench(mixer.rotor_speeds(wrench))
     assert np.linalg.norm(got - wrench) / (p.mass * G) <= 1e-12  # V22d
@@ -224,18 +233,21 @@ def test_v21_landing(name):
     m = model(name)
     begin = m.flying((0.0, 0.0, 0.0))
     begin.x[2] = 1.5 - float(m.outputs(begin).clearance)
+
     place = tuple(begin.position)
     setpoints = [Setpoint(0.0, target=place), Setpoint(2.0, Mode.LAND), Setpoint(9.0, speed=3.0)]
     pilot = Pilot(m, timed_setpoints(setpoints), Mode.FLIGHT)
     run = m.run(begin, pilot, 13.0, sample_period=0.004)
     assert pilot.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
     assert abs(run.x[499, 2] - place[2]) <= 0.10  # V21b
+
     load = run.outputs.wheel_load.sum(-1)
     contact = int(np.argmax(load > 0.0))
     assert -run.x[contact - 1, 5] <= 0.60  # V21c
     before_driving = int(np.searchsorted(run.time, 8.99))
     assert load[before_driving] / (p.mass * G) == pytest.approx(1.0, rel=0.02)  # V21d
     assert run.x[-1, 3] == pytest.approx(3.0, rel=0.03)  # V21e
+
     force = np.linalg.norm(run.outputs.specific_force, axis=-1)
     assert force.max() <= 2 * G  # V21f
     angles = np.array([roll_pitch_yaw(x)[:2] for x in run.x])
@@ -243,7 +255,7 @@ def test_v21_landing(name):
 
 
 def ecef(latitude_deg, longitude_deg, altitude):
-    """Exact, WGS 84."""
+    """Return ECEF coordinates, exact for WGS 84, m."""
     latitude, longitude = np.radians((latitude_deg, longitude_deg))
     n = 6378137.0 / np.sqrt(1 - 0.00669437999 * np.sin(latitude) ** 2)
     level = (n + altitude) * np.cos(latitude)
@@ -252,7 +264,7 @@ def ecef(latitude_deg, longitude_deg, altitude):
 
 
 def test_v29c_places_on_the_earth():
-    """1000 m east, 2000 m north, 50 m up of 40° N, against exact ECEF."""
+    """Compare 1000 m east, 2000 m north and 50 m up of 40° N with exact ECEF."""
     origin = (40.0, 9.0, 100.0)
     point = ned_to_geodetic((2000.0, 1000.0, -50.0), origin)
     lat, lon = np.radians(origin[:2])
@@ -260,16 +272,12 @@ def test_v29c_places_on_the_earth():
     north = np.array((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)))
     up = np.cross(east, north)
     offset = ecef(*point) - ecef(*origin)
-    assert (
-        np.linalg.norm(
-            np.array((offset @ east, offset @ north, offset @ up)) - (1000.0, 2000.0, 50.0)
-        )
-        <= 1.0
-    )
+    found = np.array((offset @ east, offset @ north, offset @ up))
+    assert np.linalg.norm(found - (1000.0, 2000.0, 50.0)) <= 1.0
 
 
 def test_v29d_a_forward_beam_meets_a_slope(name):
-    """The steepest lidar beam, from the rotor plane, against z = 0.1 x."""
+    """Cast the steepest lidar beam from the rotor plane against z = 0.1 x."""
     height = pick(name, 1.60, 0.42)
     steep = np.radians(30.67)
     beam = np.array((np.cos(steep), 0.0, -np.sin(steep)))

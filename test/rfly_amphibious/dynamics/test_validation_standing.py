@@ -1,4 +1,4 @@
-"""The validation table of the model: at rest, in free fall, dropped.
+"""Validation table of the model: at rest, in free fall, dropped.
 
 Expected values are analytic or from far simpler models.
 """
@@ -18,7 +18,7 @@ from amphibious_cases import (
 )
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 
 G = 9.80665
 
@@ -47,15 +47,18 @@ def test_v02_rest_on_level_ground(name):
     begin.x[2] += 0.010
     end = m.run(begin, Controls(), 3.0).final
     out = m.outputs(end)
+
     front, rear = pick(name, (3799.17, 3555.82), (75.422, 71.678))
     assert out.wheel_load == pytest.approx([front, front, rear, rear], rel=1e-3)  # V02a
     mm = pick(name, (17.269, 16.163), (6.285, 5.973))
     assert 1e3 * out.tyre_compression[[0, 2]] == pytest.approx(mm, rel=2e-3)  # V02b
-    assert end.x[at.STRUT : at.STRUT + 4] == pytest.approx(0.0, abs=1e-4)  # V02c
+    assert end.x[state_layout.STRUT : state_layout.STRUT + 4] == pytest.approx(
+        0.0, abs=1e-4
+    )  # V02c
     spring = np.array((p.front_spring, p.rear_spring))
-    assert 1e3 * out.strut_force[[0, 2]] / spring == pytest.approx(
-        pick(name, (121.68, 117.17), (42.44, 39.94)), rel=2e-3
-    )
+    travel = 1e3 * out.strut_force[[0, 2]] / spring
+    assert travel == pytest.approx(pick(name, (121.68, 117.17), (42.44, 39.94)), rel=2e-3)
+
     assert end.position[2] == pytest.approx(pick(name, 0.65, 0.22), abs=1e-4)  # V02e
     assert np.linalg.norm(out.specific_force) == pytest.approx(G, rel=1e-4)  # V02f
     assert out.specific_force[2] == pytest.approx(G, rel=1e-4)
@@ -67,18 +70,19 @@ def test_at_rest_every_derivative_is_zero(name):
 
 
 def modes(p):
-    """[(eigenvalue, eigenvector)] with positive frequency of body and struts, from the linearised
-    model.
+    """Return [(eigenvalue, eigenvector)] of body and struts from the linearised model.
+
+    Their frequencies are positive.
     """
     m = AmphibiousModel(p)
-    chosen = [*range(13), *range(at.STRUT, at.STRUT + 8)]
+    chosen = [*range(13), *range(state_layout.STRUT, state_layout.STRUT + 8)]
     values, vectors = np.linalg.eig(jacobian(m, m.standing().x)[np.ix_(chosen, chosen)])
     order = np.argsort(values.imag)
     return [(values[k], vectors[:, k]) for k in order if values[k].imag > 1.0]
 
 
 def kind(p, vector):
-    """Which of heave, pitch, roll a body mode is, by its kinetic energy."""
+    """Return which of heave, pitch and roll a body mode is, by its kinetic energy."""
     energy = (
         p.mass * abs(vector[5]) ** 2,
         p.inertia[1] * abs(vector[11]) ** 2,
@@ -92,16 +96,17 @@ def test_v03_undamped_modes(name):
         bump_damping=0.0, rebound_damping=0.0, tyre_damping=0.0, stop_damping=0.0, **FRICTIONLESS
     )
     found = modes(undamped)
+
     body = {kind(undamped, vector): value.imag / (2 * np.pi) for value, vector in found[:3]}
     expected = pick(name, (1.3558, 1.4436, 1.4206), (2.3048, 2.4955, 2.6940))
     plain = pick(name, (1.3564, 1.4669, 1.4706), (2.3074, 2.5879, 2.8491))
     got = [body[key] for key in ("heave", "pitch", "roll")]
     assert got == pytest.approx(expected, rel=5e-3)  # V03a
     assert got == pytest.approx(plain, rel=0.06)
+
     hop = sorted(value.imag / (2 * np.pi) for value, _ in found[3:])
-    assert hop == pytest.approx(
-        pick(name, (12.517, 12.542, 12.713, 12.939), (16.881, 16.901, 16.906, 16.911)), rel=2e-3
-    )
+    expected = pick(name, (12.517, 12.542, 12.713, 12.939), (16.881, 16.901, 16.906, 16.911))
+    assert hop == pytest.approx(expected, rel=2e-3)
     assert np.mean(hop) == pytest.approx(pick(name, 12.52, 16.88), rel=0.02)  # V03c
 
 
@@ -134,11 +139,14 @@ def test_v13_free_fall(name):
     m = AmphibiousModel(p)
     x = m.standing().x
     x[2] = 100.0
-    x[at.RATES : at.RATES + 3] = (1.2, -0.8, 0.5)
+    x[state_layout.RATES : state_layout.RATES + 3] = (1.2, -0.8, 0.5)
     x[3:6] = (2.0, -1.0, 0.0)
-    x[at.STRUT : at.STRUT + 4] = pick(name, 1.0, 0.3) * np.array((0.02, -0.03, 0.05, -0.01))
-    x[at.WHEEL_SPEED : at.WHEEL_SPEED + 4] = (3.0, 4.0, -5.0, 6.0)
-    begin = ModelState(x, np.zeros(at.MEMORY))
+    x[state_layout.STRUT : state_layout.STRUT + 4] = pick(name, 1.0, 0.3) * np.array(
+        (0.02, -0.03, 0.05, -0.01)
+    )
+    x[state_layout.WHEEL_SPEED : state_layout.WHEEL_SPEED + 4] = (3.0, 4.0, -5.0, 6.0)
+    begin = ModelState(x, np.zeros(state_layout.MEMORY))
+
     end = m.run(begin, Controls(), 0.5).final
     change = center_velocity(p, end.x) - center_velocity(p, x)
     assert -change[2] == pytest.approx(4.903325, rel=1e-9)  # V13a
@@ -161,27 +169,25 @@ def test_v14_drop(name):
     m = AmphibiousModel(p)
     height = pick(name, 0.30, 0.15)
     begin = m.standing()
-    begin.x[at.STRUT : at.STRUT + 4] = p.free_strut
+    begin.x[state_layout.STRUT : state_layout.STRUT + 4] = p.free_strut
     begin.x[2] += height - float(m.outputs(begin).clearance)
+
     assert np.sqrt(2 * G * height) == pytest.approx(pick(name, 2.426, 1.715), abs=5e-4)
     assert p.mass * G * height == pytest.approx(pick(name, 4413, 44.13), rel=1e-4)
     run = m.run(begin, Controls(), 3.0, sample_period=0.001)
-    assert 1e3 * run.x[:, at.STRUT : at.STRUT + 4].max() == pytest.approx(
-        pick(name, 106.34, 42.89), rel=0.02
-    )  # V14a
-    assert run.outputs.wheel_load.sum(-1).max() == pytest.approx(
-        pick(name, 55465, 1287.7), rel=0.03
-    )  # V14b
-    assert run.outputs.specific_force[:, 2].max() == pytest.approx(
-        pick(name, 38.20, 45.06), rel=0.03
-    )  # V14c
-    assert run.final.position[2] == pytest.approx(
-        p.origin_height, abs=pick(name, 1.5e-3, 0.6e-3)
-    )  # V14d
+
+    travel = 1e3 * run.x[:, state_layout.STRUT : state_layout.STRUT + 4].max()
+    assert travel == pytest.approx(pick(name, 106.34, 42.89), rel=0.02)  # V14a
+    load = run.outputs.wheel_load.sum(-1).max()
+    assert load == pytest.approx(pick(name, 55465, 1287.7), rel=0.03)  # V14b
+    force = run.outputs.specific_force[:, 2].max()
+    assert force == pytest.approx(pick(name, 38.20, 45.06), rel=0.03)  # V14c
+    height = run.final.position[2]
+    assert height == pytest.approx(p.origin_height, abs=pick(name, 1.5e-3, 0.6e-3))  # V14d
 
 
 def test_v26_fastest_eigenvalues(name):
-    """Standing, driving, flying: well inside what RK4 takes at 1 ms."""
+    """Check that standing, driving and flying are well inside the range of RK4 at 1 ms."""
     p = parameters(name)
     m = model(name, ground_effect=False)
     states = (m.standing().x, m.standing(speed=pick(name, 20.0, 8.0)).x, m.flying((0, 0, 20)).x)

@@ -1,4 +1,4 @@
-"""How many ticks are due by the wall's clock."""
+"""Number of ticks that are due by the wall clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulation of one vehicle with its sensors: commands, fail-safe, events, reset and save."""
+"""Simulation of one vehicle with its sensors: commands, fail-safe, events, reset and save."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def hover(simulation: Simulation, share: float = 1.0) -> None:
 
 def flat(samples) -> list[float]:
     parts = [getattr(samples, name) for name in samples.__dataclass_fields__]
-    return [
-        float(n) for part in parts if part is not None for array in part for n in np.ravel(array)
-    ]
+    arrays = [array for part in parts if part is not None for array in part]
+    return [float(n) for array in arrays for n in np.ravel(array)]
 
 
 def test_ticks_are_the_models_own_steps_and_the_suites_own_samples() -> None:
@@ -47,6 +46,7 @@ def test_ticks_are_the_models_own_steps_and_the_suites_own_samples() -> None:
     model = AmphibiousModel(PARAMS)
     suite = SensorSuite(model, SENSORS, seed=5)
     state = model.standing()
+
     for tick in range(60):
         torque = 4.0 if tick < 30 else -4.0
         wheels = WheelCommand(simulation.time, 0.1, np.full(4, torque))
@@ -56,6 +56,7 @@ def test_ticks_are_the_models_own_steps_and_the_suites_own_samples() -> None:
         controls = Controls(rotor_speed=rotors.value, steering=0.1, drive_torque=torque)
         state, expected = suite.advance(state, controls, 0.004, wind=WINDY)
         assert flat(simulation.tick()) == flat(expected)
+
     assert simulation.time == pytest.approx(0.24)
     assert np.array_equal(simulation.state.x, state.x)
     assert np.array_equal(simulation.state.memory, state.memory)
@@ -75,12 +76,12 @@ def test_stands_braked_on_a_slope_until_the_first_command_and_no_fail_safe_acts(
     assert simulation.stale() == []
     # the suspension takes up the load; nothing rolls
     assert np.linalg.norm(simulation.state.position[:2] - begin[:2]) < 0.02
+
     simulation.command_wheels(WheelCommand(simulation.time))
     for _ in range(45):
         simulation.tick()
-    assert (
-        simulation.state.velocity[0] < -0.2
-    )  # released, it rolls down: g sin(11.3°) for 0.18 s is 0.35 m/s
+    # released, it rolls down: g sin(11.3°) for 0.18 s is 0.35 m/s
+    assert simulation.state.velocity[0] < -0.2
 
 
 @pytest.mark.parametrize("silent", ["rotors", "wheels"])
@@ -88,9 +89,8 @@ def test_a_command_older_than_the_timeout_brings_the_fail_safe_at_that_tick(sile
     simulation = make()
     hover(simulation, 0.1)
     for tick in range(60):
-        assert simulation.failsafe == (
-            tick > 51
-        )  # the tick that begins at 0.204 s is the first with a command too old
+        # the tick that begins at 0.204 s is the first with a command too old
+        assert simulation.failsafe == (tick > 51)
         if silent != "rotors":
             simulation.command_rotors(RotorCommand(simulation.time, np.zeros(PARAMS.rotors)))
         if silent != "wheels":
@@ -100,26 +100,25 @@ def test_a_command_older_than_the_timeout_brings_the_fail_safe_at_that_tick(sile
     assert len(simulation.stale()) == 1
 
 
-def test_fail_safe_sinks_level_at_half_a_metre_a_second_and_stands_braked_until_fresh_commands_end_it() -> (
-    None
-):
+def test_fail_safe_sinks_at_half_a_metre_a_second_and_brakes_until_commands_end_it() -> None:
     model = AmphibiousModel(PARAMS)
-    simulation = make(
-        model.flying((0.0, 0.0, 2.5), velocity=(1.5, 0.0, 0.0)), wind=WINDY, noise=False
-    )
+    flying = model.flying((0.0, 0.0, 2.5), velocity=(1.5, 0.0, 0.0))
+    simulation = make(flying, wind=WINDY, noise=False)
     hover(simulation)
     sinking = []
     while simulation.time < 9.0:
         simulation.tick()
         if 2.0 < simulation.time < 3.0:
             sinking.append(-simulation.state.velocity[2])
+
     assert simulation.failsafe
     assert not simulation.crashed
     assert np.mean(sinking) == pytest.approx(0.5, abs=0.05)
-    assert (
-        np.linalg.norm(simulation.state.velocity) < 0.02
-    )  # braked: the wind does not roll it away
+    # braked: the wind does not roll it away
+    assert np.linalg.norm(simulation.state.velocity) < 0.02
     assert simulation.state.x[33 : 33 + PARAMS.rotors].max() < 0.05 * PARAMS.hover_speed
+
+    # only fresh commands for both, and a call, end it
     assert "older than 0.2 s" in simulation.end_failsafe()
     assert simulation.failsafe
     simulation.command_rotors(RotorCommand(simulation.time, np.zeros(PARAMS.rotors)))
@@ -130,6 +129,7 @@ def test_fail_safe_sinks_level_at_half_a_metre_a_second_and_stands_braked_until_
     assert simulation.failsafe  # fresh commands alone do not end it
     assert simulation.end_failsafe() == ""
     assert not simulation.failsafe
+
     for _ in range(25):
         simulation.tick()
     assert simulation.state.velocity[0] > 0.05
@@ -145,12 +145,14 @@ def test_older_commands_are_dropped_and_what_cannot_be_is_refused() -> None:
     assert simulation.dropped == 1
     assert simulation.command_rotors(RotorCommand(0.02, six))
     assert simulation.command_rotors(RotorCommand(0.04, six))
+
     with pytest.raises(CommandError, match=r"0\.044 s, the simulation's time 0\.04 s"):
         simulation.command_rotors(RotorCommand(0.044, six))
     with pytest.raises(CommandError, match="4 values, expected one for each of the 6 rotors"):
         simulation.command_rotors(RotorCommand(0.04, six[:4]))
     with pytest.raises(CommandError, match="brake_torque"):
         simulation.command_wheels(WheelCommand(0.04, brake_torque=np.array((0.0, -1.0, 0.0, 0.0))))
+
     simulation.reset()
     with pytest.raises(CommandError, match="stamp"):  # what is still on its way from before
         simulation.command_rotors(RotorCommand(0.04, six))
@@ -165,6 +167,7 @@ def test_saved_through_json_it_goes_on_bit_by_bit_also_within_the_fail_safe() ->
         first.tick()
     assert first.failsafe
     assert first.failed_rotors == (2,)
+
     saved = json.loads(json.dumps(first.save()))
     second = make(wind=WINDY, seed=8, events=events)
     second.restore(saved)
@@ -173,6 +176,7 @@ def test_saved_through_json_it_goes_on_bit_by_bit_also_within_the_fail_safe() ->
     for _ in range(60):
         assert flat(first.tick()) == flat(second.tick())
     assert np.array_equal(first.state.x, second.state.x)
+
     del saved["memory"]
     with pytest.raises(ConfigError, match="memory"):
         second.restore(saved)
@@ -182,15 +186,18 @@ def test_reset_gives_the_same_run_again_and_its_scopes_touch_nothing_else() -> N
     simulation = make(
         wind=WINDY, seed=2, events=(RotorFails(0.02, 0), SensorOff(0.01, "imu", 0.05))
     )
+
     first = []
     for _ in range(40):
         hover(simulation, 0.5)
         first.append(flat(simulation.tick()))
     end = simulation.state.x.copy()
+
     simulation.reset(time=False)
     assert simulation.time == pytest.approx(0.16)
     assert np.array_equal(simulation.state.x, simulation.start.x)
     simulation.tick()
+
     simulation.reset()
     assert simulation.time == 0.0
     assert simulation.failed_rotors == ()
@@ -198,6 +205,7 @@ def test_reset_gives_the_same_run_again_and_its_scopes_touch_nothing_else() -> N
         hover(simulation, 0.5)
         assert flat(simulation.tick()) == expected
     assert np.array_equal(simulation.state.x, end)
+
     simulation.reset(state=False)
     assert simulation.time == 0.0
     assert np.array_equal(simulation.state.x, end)
@@ -211,6 +219,7 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
         events=(Gust(0.1, (0.0, 4.0, 0.0), 0.2), RotorFails(0.1, 1), SensorOff(0.2, "imu", 0.1)),
     )
     simulation = scenario.simulation(SENSORS, noise=False)
+
     winds = {}
     imu = []
     for _ in range(100):
@@ -226,6 +235,7 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
     assert winds[0.2][1] == pytest.approx(4.0 * 0.5 * (1.0 - math.cos(math.tau * 0.096 / 0.2)))
     assert not [t for t in imu if 0.2 < t < 0.3001]
     assert len(imu) == 100 - 25
+
     spins = simulation.state.x[33 : 33 + PARAMS.rotors]
     assert spins[1] < 0.05 * spins[0]
     with pytest.raises(ConfigError, match="lidar"):
@@ -238,6 +248,7 @@ def test_set_pose_moves_it_there_with_rolling_wheels_and_forgets_a_crash() -> No
     for _ in range(375):
         simulation.tick()
     assert simulation.crashed
+
     half = math.sqrt(0.5)
     height = PARAMS.origin_height
     simulation.set_pose((5.0, 6.0, height), (0.0, 0.0, half, half), (0.0, 2.0, 0.0))
@@ -249,6 +260,7 @@ def test_set_pose_moves_it_there_with_rolling_wheels_and_forgets_a_crash() -> No
     assert simulation.time == pytest.approx(time + 0.02)
     assert simulation.state.position == pytest.approx((5.0, 6.04, height), abs=0.01)
     assert simulation.state.velocity[1] == pytest.approx(2.0, abs=0.05)  # no wheel drags
+
     with pytest.raises(ConfigError, match="length 2"):
         simulation.set_pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 2.0))
     with pytest.raises(ConfigError, match="position"):

@@ -26,7 +26,7 @@ KINDS = [
 
 
 def shuffled(value, rng):
-    """The same mapping with keys in another order, all the way down."""
+    """Return the same mapping with keys in another order, on all levels."""
     if isinstance(value, dict):
         keys = list(value)
         rng.shuffle(keys)
@@ -43,7 +43,7 @@ def test_the_schema_files_are_what_the_parameters_declare(name):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("cls", "folder"), KINDS)
 def test_the_order_of_keys_changes_nothing(cls, folder, seed, monkeypatch):
-    """Neither that of a file nor that of a schema."""
+    """Neither the order of a file nor that of a schema matters."""
     text = (files("rfly_amphibious") / "data" / folder / "scale.yaml").read_text(encoding="utf-8")
     expected = cls.parse(text.encode(), "scale.yaml", "scale")
     rng = random.Random(seed)
@@ -61,7 +61,7 @@ def test_the_order_of_keys_changes_nothing(cls, folder, seed, monkeypatch):
 
 
 def test_by_hand_some_values_land_in_their_fields():
-    """Read off the shipped file: a field that took its neighbour's key would show here."""
+    """Compare with the shipped file: a field with its neighbour's key would differ here."""
     p = VehicleParameters.load("scale")
     assert (p.mass_body, p.mass_rotor_frame, p.mass_unsprung) == (19.2, 6.0, 1.2)
     assert (p.front_axle, p.rear_axle, p.track, p.origin_height) == (0.32, 0.34, 0.56, 0.22)

@@ -22,8 +22,9 @@ WHEELS = ("fl", "fr", "rl", "rr", "ml", "mr")
 
 
 def test_the_shipped_vehicle_by_hand():
-    """Equal springs: every axle's load follows its distance from their middle, -0.01 m, by the
-    moments' balance.
+    """Equal springs: the axles' loads follow their distance from their middle, -0.01 m.
+
+    The balance of moments gives how much.
     """
     assert SIX.wheels == SIX.driven == WHEELS
     assert SIX.mass == pytest.approx(22.8 + 6.0 + 6 * 1.2)
@@ -33,6 +34,7 @@ def test_the_shipped_vehicle_by_hand():
     lean = weight / 2.0 * 0.01 / (from_middle @ from_middle)
     assert SIX.spring_load[::2] == pytest.approx(weight / 6.0 + lean * from_middle, rel=1e-12)
     assert SIX.spring_load @ np.repeat(places, 2) == pytest.approx(0.0, abs=1e-12)
+
     assert SIX.center_x == pytest.approx(2 * 1.2 * (0.42 - 0.44 - 0.01) / 36.0)
     assert SIX.hub_position[4:, :2] == pytest.approx(np.array(((-0.01, 0.28), (-0.01, -0.28))))
     assert SIX.steering_lever == pytest.approx(0.43)
@@ -42,13 +44,15 @@ def test_the_shipped_vehicle_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "replacement", "told"),
+    ("pattern", "replacement", "message"),
     [
         (
-            "  middle_axle_m: -0.01  # forward of the centre of mass; without this key there are four wheels\n",
+            "  middle_axle_m: -0.01  "
+            "# forward of the centre of mass; without this key there are four wheels\n",
             "",
-            r"mine.yaml:12: chassis.middle_axle_m: missing, but there is suspension.middle_stiffness_npm, "
-            r"suspension.middle_anti_roll_npm, tyre.cornering_factor_middle",
+            r"mine.yaml:12: chassis.middle_axle_m: missing, but there is "
+            r"suspension.middle_stiffness_npm, suspension.middle_anti_roll_npm, "
+            r"tyre.cornering_factor_middle",
         ),
         (
             "middle_axle_m: -0.01",
@@ -72,14 +76,14 @@ def test_the_shipped_vehicle_by_hand():
         ),
     ],
 )
-def test_what_makes_no_vehicle_is_named(pattern, replacement, told):
+def test_what_makes_no_vehicle_is_named(pattern, replacement, message):
     assert TEXT.count(pattern) == 1
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         VehicleParameters.parse(TEXT.replace(pattern, replacement).encode(), "mine.yaml")
 
 
 def test_springs_that_would_have_to_pull_are_refused():
-    """On a stiff middle axle ahead of the centre of mass the body leans back, and lifts the front."""
+    """Lean back on a stiff middle axle ahead of the centre of mass, and lift the front."""
     with pytest.raises(
         ConfigError,
         match=r"middle_spring: the springs of front, .* would carry -\S+, \S+, \S+ N: none",
@@ -95,7 +99,7 @@ def test_wheels_of_a_middle_axle_that_is_not_there_are_refused():
 
 
 def test_a_middle_axle_is_a_matter_of_three_keys():
-    """Of any shipped set; without its own keys its bar is none and its λ_K 1."""
+    """Add it to any shipped set; without its own keys it has no bar, and its λ_K is 1."""
     keys = [(("chassis", "middle_axle_m"), 0.1), (("suspension", "middle_stiffness_npm"), 900.0)]
     p = VehicleParameters.load("scale", keys)
     assert p.wheels == WHEELS
@@ -105,7 +109,7 @@ def test_a_middle_axle_is_a_matter_of_three_keys():
 
 
 def test_the_first_columns_are_those_of_four_wheels():
-    """So a reader of four wheels reads six rightly, as far as it reads."""
+    """A reader of four wheels reads the same columns of six correctly."""
     four = at.state_names(6)
     six = at.state_names(6, 6)
     assert six[: len(four)] == four
@@ -123,11 +127,42 @@ def test_the_first_columns_are_those_of_four_wheels():
     ]
     assert len(six) == SIX.state_size == 56
     assert (at.controls_size(6, 6), at.memory_size(6), at.reported(6)) == (19, 16, 46)
-    wheel_speed = at.wheel_states(at.WHEEL_SPEED, 6, 6)
-    assert [six[k] for k in wheel_speed] == [f"wheel_speed_{wheel}_radps" for wheel in WHEELS]
-    assert [six[k] for k in at.wheel_drives(6, 6)] == [
-        f"drive_torque_{wheel}_nm" for wheel in WHEELS
+    columns = at.state_columns(6, 6)
+    names = np.array(six)
+    assert names[columns["wheel_speed"]].tolist() == [f"wheel_speed_{w}_radps" for w in WHEELS]
+    assert names[columns["drive_torque"]].tolist() == [f"drive_torque_{w}_nm" for w in WHEELS]
+
+
+@pytest.mark.parametrize("wheels", [4, 6])
+def test_columns_are_those_of_the_constants(wheels):
+    """Compare the tables of fields with the published numbers of columns."""
+    state = at.state_columns(6, wheels)
+    controls = at.control_columns(6, wheels)
+    memory = at.memory_columns(wheels)
+    outputs = at.output_columns(wheels)
+
+    def first(columns, name):
+        return np.arange(100)[columns[name]][0]
+
+    for name in at.STATE[:10]:
+        assert first(state, name[0]) == getattr(at, name[0].upper())
+    assert [first(controls, name) for name, _ in at.CONTROLS] == [
+        at.STEERING_COMMAND,
+        at.DRIVE_COMMAND,
+        at.BRAKE_COMMAND,
+        at.ROTOR_COMMAND,
     ]
+    for name, _ in at.MEMORY_FIELDS:
+        assert first(memory, name) == getattr(at, name.upper())
+    for name, _ in at.OUTPUTS[:-1]:
+        assert first(outputs, name) == getattr(at, name.upper())
+    assert first(outputs, "wheels_off_map") == at.OFF_MAP
+
+    sizes = [at.state_size(6, wheels), at.controls_size(6, wheels)]
+    sizes += [at.memory_size(wheels), at.reported(wheels)]
+    for columns, size in zip((state, controls, memory, outputs), sizes, strict=True):
+        used = np.concatenate([np.arange(size)[own] for own in columns.values()])
+        assert sorted(used) == list(range(size))
 
 
 def test_joint_states_name_all_wheels_and_only_those_that_steer():
@@ -141,9 +176,9 @@ def test_joint_states_name_all_wheels_and_only_those_that_steer():
     ("rotors", "shown"), [(3, [10.0, 11.0]), (4, [10.0, 11.0]), (6, [10.0, 11.0]), (7, [])]
 )
 def test_rflysim3ds_channels_show_the_means_of_both_sides(rotors, shown):
-    """(7 + 12 + 17)/3 is 12, less the pitch rate; six have no room behind three rotors."""
+    """The mean (7 + 12 + 17)/3 is 12, less the pitch rate; three rotors leave no room for six."""
     x = np.zeros(at.state_size(rotors, 6))
     x[33 : 33 + rotors] = 100.0
     x[11] = 2.0
-    x[at.wheel_states(at.WHEEL_SPEED, 6, rotors)] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
+    x[at.state_columns(rotors, 6)["wheel_speed"]] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
     assert motor_channels(x, rotors, 6).tolist() == [100.0] * rotors + shown

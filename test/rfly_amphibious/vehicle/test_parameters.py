@@ -1,4 +1,4 @@
-"""Parameter files: shipped sets, derived values, and what bad files are told."""
+"""Parameter files: shipped sets, derived values, and the errors of bad files."""
 
 from __future__ import annotations
 
@@ -60,12 +60,14 @@ def test_derived_values(name, expected):
         p.effective_mass,
     )
     assert got == pytest.approx(expected, rel=3e-4)
+
     full = name == "full"
     inertia = (1118.61, 2408.16, 3094.36, -2.29) if full else (1.731, 2.777, 4.099, -0.004)
     total = p.total_inertia
     assert (total[0, 0], total[1, 1], total[2, 2], total[0, 2]) == pytest.approx(
         inertia, rel=2e-3, abs=5e-4
     )
+
     assert p.hanging_strut[[0, 2]] == pytest.approx(
         (-0.10359, -0.10309) if full else (-0.03670, -0.03642), abs=6e-6
     )

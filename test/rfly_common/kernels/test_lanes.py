@@ -7,19 +7,29 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.lanes import LANES, any_lane, flat, lane_record, lane_rows, lanes_of, where
-
-RECORD = np.dtype(
-    [("total", float, (LANES,)), ("rows", float, (4, LANES)), ("table", float, (4, 3, LANES))]
+from rfly_common.kernels.lanes import (
+    LANES,
+    any_lane,
+    flat,
+    lane_record,
+    lanes_of,
+    lookup,
+    numbers,
+    where,
 )
+
+ROWS = np.dtype([("rows", float, (4, LANES))])
+RECORD = np.dtype([("total", float, (LANES,)), ("inner", ROWS), ("table", float, (4, 3, LANES))])
+TABLE = np.linspace(-3.0, 9.0, 13)
 
 
 @inlined_kernel
-def _work(x, y, p):
+def _work(x, y, p, table):
     """Every operation that lanes have, with plain numbers among them."""
     pair = (0.0, 0.0)
     for k in range(3):
@@ -30,63 +40,71 @@ def _work(x, y, p):
         z = where(positive, max(z, 0.5) + p, z)
     if any_lane(x != x):
         z = where(x != x, -1.0, z)
+    z += lookup(table, np.floor(min(abs(y), 12.0)))
     z += math.tan(x) + math.cos(y) * math.tanh(x) + math.hypot(x, y)
     z /= 1.0 + y * y
     return min(z, 7.0) + where(x >= y, 1, 0) + abs(x) ** 0.5
 
 
 @kernel
-def _one_by_one(numbers, out):
+def _one_by_one(x, table, out):
     for lane in range(LANES):
         for n in range(4):
-            out[n, lane] = _work(numbers[n, lane], numbers[0, lane], 2.0)
+            out[n, lane] = _work(x[n, lane], x[0, lane], 2.0, table)
 
 
 @kernel
-def _abreast(numbers, out):
-    x = lane_rows(numbers)
-    rows = lane_rows(out)
+def _abreast(given, table, out):
+    x = lane_record(given[0]).rows
+    rows = lane_record(out[0]).rows
     for n in range(4):
-        rows[n] = _work(x[n], x[0], 2.0)
+        rows[n] = _work(x[n], x[0], 2.0, table)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-50.0, 50.0), min_size=4 * LANES, max_size=4 * LANES))
-def test_arithmetic(numbers):
-    x = np.reshape(numbers, (4, LANES))
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_arithmetic(kind, values):
+    x = np.reshape(values, (4, LANES))
     alone = np.empty((4, LANES))
-    abreast = np.empty((4, LANES))
-    _one_by_one(x, alone)
-    _abreast(x, abreast)
+    given_rows = np.zeros(1, ROWS)
+    given_rows["rows"] = x
+    abreast = np.empty(1, ROWS)
+    _one_by_one(x, TABLE.astype(kind), alone)
+    _abreast(given_rows, TABLE.astype(kind), abreast)
     assert abreast.tobytes() == alone.tobytes()
 
 
 @kernel
-def _fill(numbers, records):
+def _fill(given, records):
     record = lane_record(records[0])
-    x = lane_rows(numbers)
+    x = lane_record(given[0]).rows
+    rows = record.inner.rows
     record.total = 1.0
     for n in range(4):
-        record.rows[n] = x[n]
+        rows[n] = x[n]
         record.table[n, 2] = 2.0 * x[n]
         record.total += x[n]
-    all_numbers = flat(record.rows)
+    all_numbers = flat(record.inner)
     for k in range(4 * lanes_of(record)):
         all_numbers[k] += 10.0
+    lanes = numbers(record.inner)
+    for n in range(4):
+        lanes[n] = where(x[n] > 5.0, lanes[n] + 100.0, lanes[n])
 
 
 def test_records_and_their_numbers_one_after_the_other():
     x = np.arange(4.0 * LANES).reshape(4, LANES)
+    given_rows = np.zeros(1, ROWS)
+    given_rows["rows"] = x
     records = np.zeros(1, RECORD)
-    _fill(x, records)
+    _fill(given_rows, records)
     assert (records["total"][0] == 1.0 + x.sum(axis=0)).all()
-    assert (records["rows"][0] == x + 10.0).all()
+    assert (records["inner"]["rows"][0] == x + 10.0 + 100.0 * (x > 5.0)).all()
     assert (records["table"][0] == 2.0 * x[:, None] * (np.arange(3) == 2)[:, None]).all()
 
 
 def test_plain_numbers_are_what_they_are_in_python():
     assert where(1.0 > 0.0, 2.0, 3.0) == 2.0
     assert not any_lane(1.0 < 0.0)
-    numbers = np.arange(3.0)
-    assert flat(numbers) is numbers
-    assert lanes_of(None) == 1
+    assert lookup(np.arange(3.0), 2.0) == 2.0
