@@ -13,7 +13,7 @@ from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 MAX_BESIDE_M = 1.0
 """a click point farther beside the model than this says little of the ground beneath it"""
 
-MaybeFrame = Optional[options.Frame]  # noqa: UP045
+MaybeFrame = Optional[options.MapFrame]  # noqa: UP045
 
 objects_app = typer.Typer(
     help="Objects on the ground of RflySim3D's scene: targets, people, obstacles.\n\n"
@@ -229,9 +229,9 @@ def move(
     y: options.Y,
     yaw_deg: YawDeg = 0.0,
     frame: Annotated[
-        options.Frame,
+        options.MapFrame,
         typer.Option(help="map: x east, y north; map_ned: x north, y east"),
-    ] = options.Frame.map,
+    ] = options.MapFrame.map,
     namespace: Namespace = "",
 ) -> None:
     """Move an object that the running ue_bridge_node has placed; it stands on the terrain again.

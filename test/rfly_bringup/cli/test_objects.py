@@ -124,7 +124,7 @@ def test_nobody_listens_and_off_the_map_are_told(rfly):
     code, out, _ = rfly("place", 3, 99999, 0, "--port", free, "--window", 0)
     assert code == 0
     assert "off the map 'JacksboroFault': the altitude is that of its edge" in out
-    assert f"nobody listens on {free}" in out
+    assert f"nothing listens on {free}" in out
 
 
 XML = """<?xml version="1.0" encoding="GB2312"?>\r
