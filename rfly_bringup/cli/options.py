@@ -2,7 +2,7 @@
 
 The commands must run with typer 0.9 (Ubuntu 24.04's python3-typer, which rosdep installs). It reads
 `Optional[...]` but not `... | None`, it reads no annotations that are still text, and a tuple whose
-default is None ends with a TypeError (typer 0.12 accepts it). So none of these modules has `from
+default is None ends with a TypeError (typer 0.12.5 accepts it). So none of these modules has `from
 __future__ import annotations`, optional types are written with `Optional`, and a tuple of NaN marks
 a tuple option that is not on the command line.
 """
