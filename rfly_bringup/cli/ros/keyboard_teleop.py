@@ -106,7 +106,8 @@ class KeyboardTeleop(Node):
 
         return (
             f"{mode}{asked} | speed {speed} | height {height} | "
-            f"wanted {velocity.forward:+.1f} ahead {velocity.left:+.1f} left {velocity.up:+.1f} up m/s, "
+            f"wanted {velocity.forward:+.1f} ahead "
+            f"{velocity.left:+.1f} left {velocity.up:+.1f} up m/s, "
             f"{math.degrees(velocity.yaw_rate):+.0f}°/s"
         )
 
