@@ -309,7 +309,7 @@ class Demo:
             f"\n[bold]outTerrainPoint[/bold]: {cloud.rows} x {cloud.columns} = "
             f"{cloud.rows * cloud.columns:,} points, "
             f"heights {cloud.lowest:.1f} … {cloud.highest:.1f} m\n"
-            f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would receive them\n"
+            f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as for RflySim3D\n"
             f"[bold]see it[/bold]: {viewer.address or no_page}\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
             f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"

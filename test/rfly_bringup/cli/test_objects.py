@@ -161,7 +161,7 @@ def test_fit_corrects_the_xml(rfly, tmp_path):
 
 def test_fit_warns_of_a_click_point_far_beside(rfly):
     code, _, err = rfly("fit", "--click", 3, 4, -8, "--object", 0, 0, -8.5)
-    assert (code, "5.00 m beside" in err) == (0, True)
+    assert (code, "5.00 m to the side" in err) == (0, True)
 
 
 @pytest.mark.parametrize(
