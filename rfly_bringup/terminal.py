@@ -1,4 +1,4 @@
-"""Texts of others on their way to a terminal; progress of long work on stderr."""
+"""Foreign texts for a terminal, and the progress of long work on stderr."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from contextlib import contextmanager
 
 
 def printable(text: str) -> str:
-    r"""What a terminal would act on is spelt out: escape sequences (\x1b), line ends, marks that
-    turn the direction.
+    r"""Return a text with everything spelt out that a terminal would act on.
+
+    That is escape sequences (\x1b), line ends, and marks that turn the direction.
     """
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    )
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr that is given shares, 0 … 1; it swings to and fro until the first."""
+    """Show a progress bar on stderr, and yield a function that takes the share, 0 … 1."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -27,6 +26,7 @@ def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
     if not console.is_terminal:
         yield lambda share: None
         return
+
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(text, total=None)
         yield lambda share: bar.update(task, total=1.0, completed=share)

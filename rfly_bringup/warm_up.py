@@ -1,7 +1,7 @@
 """Compilation of the suite's kernels into the cache on disk, in several processes at once.
 
 `python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints
-"[done/all] part" as they are ready; its exit code is 1 where one of them ended otherwise.
+"[done/all] part" when each is ready. Its exit code is 1 if one of them fails.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ PARTS = {
         "rfly_amphibious.mapping.octomap_grid:warm_up",
     ),
 }
-"""what each part runs. The ground's kernels are compiled into all others, so they come first,
-unless all run at once; then the longest
+"""Functions that each part runs.
+
+All other parts contain the ground's kernels, so these come first, unless all run at once. Then the
+longest comes first.
 """
 
 _NODES = {
@@ -49,23 +51,22 @@ _NODES = {
     "state_estimator_node": ("estimator",),
     "mapping_node": ("range sensors",),
 }
-"""the parts that a node's executable loads as it starts"""
+"""Parts that a node's executable loads at its start."""
 
 
 def compile_for_nodes(executables: Iterable[str]) -> None:
-    """`compile_first` for these nodes: each would compile by itself, beside others that do the
-    same.
-    """
+    """Call `compile_first` for these nodes; each would otherwise compile the same on its own."""
     compile_first({part for name in executables for part in _NODES.get(name, ())})
 
 
 def compile_first(wanted: Container[str]) -> None:
-    """Compile which of these parts the cache does not have, with a progress bar; usually there is
-    nothing.
+    """Compile those of the parts that the cache lacks, with a progress bar; usually none is
+    missing.
     """
     missing = [part for part in PARTS if part in wanted and not _stamp(part).is_dir()]
     if not missing:
         return
+
     text = f"compiling kernels, once for this version ({', '.join(missing)})"
     if not sys.stderr.isatty():
         print(f"rfly: {text}; up to a minute", file=sys.stderr, flush=True)
@@ -75,26 +76,26 @@ def compile_first(wanted: Container[str]) -> None:
 
 
 def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
-    """Compile each part in a process of its own, at most so many at once; yields their names as
-    they are ready.
+    """Compile each part in its own process, and yield its name when it is ready.
 
-    Raises `subprocess.CalledProcessError`, with what the process printed, where one fails.
+    At most `processes` run at once. Raise `subprocess.CalledProcessError`, with what the process
+    printed, if one fails.
     """
     ordered = [name for name in PARTS if name in names]
     running: set[subprocess.Popen[str]] = set()
     stopped = threading.Event()
     with ThreadPoolExecutor(max(1, processes)) as pool:
         try:
-            if (
-                ordered[:1] == ["terrain"] and len(ordered) > processes
-            ):  # the others find its kernels in the cache
+            # the others find the kernels of the terrain in the cache
+            if ordered[:1] == ["terrain"] and len(ordered) > processes:
                 pool.submit(_compile, "terrain", running, stopped).result()
                 yield ordered.pop(0)
+
             jobs = {pool.submit(_compile, name, running, stopped): name for name in ordered}
             for job in as_completed(jobs):
                 job.result()
                 yield jobs[job]
-        # Ctrl-C, or one that has failed: nobody waits for the others, nor leaves them behind
+        # after Ctrl-C or a failure, do not wait for the others, but do not leave them running
         finally:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -103,9 +104,7 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
 
 
 def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.Event) -> None:
-    """Compile a part in a process of its own, which is among the `running` meanwhile, and is killed
-    when `stopped`.
-    """
+    """Compile a part in its own process, which is in `running` and ends when `stopped`."""
     command = [sys.executable, "-m", "rfly_bringup.warm_up", "--in-this-process", name]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -115,6 +114,7 @@ def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.
             process.kill()
         printed = process.communicate()
         running.discard(process)
+
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, *printed)
     with contextlib.suppress(OSError):  # a cache that cannot be written
@@ -122,30 +122,31 @@ def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.
 
 
 def _stamp(part: str) -> Path:
-    """A folder of the cache that is there when the part has been compiled from these sources with
-    these versions.
-    """
+    """Return the folder that marks a part as compiled from these sources and versions."""
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")]
     key = hashlib.sha256(repr((digest_of_kernels(), sys.version, versions)).encode()).hexdigest()
     stamp = (
         user_cache() / "rfly_suite" / "kernels" / f"{part.replace(' ', '_')}-compiled-{key[:16]}"
     )
+
     with contextlib.suppress(OSError):  # not there
         os.utime(stamp)  # in use
     return stamp
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command; its arguments are parts."""
+    """Run the command with its arguments, which are parts; return the exit code."""
     if arguments[:1] == ["--in-this-process"]:
         for function in PARTS[arguments[1]]:
             pkgutil.resolve_name(function)()
         return 0
+
     names = list(arguments) or list(PARTS)
     unknown = sorted(set(names) - set(PARTS))
     if unknown:
         print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
+
     try:
         for done, name in enumerate(compile_parts(names, os.cpu_count() or 1), 1):
             print(f"[{done}/{len(names)}] {name}", flush=True)

@@ -1,8 +1,7 @@
-"""Samples, commands, estimates and setpoints of the land-air vehicle <-> messages. docs/model,
-section 11.
+"""Samples, commands, estimates and setpoints of the land-air vehicle <-> messages.
 
-Frames of a vehicle bear its name: `<vehicle>/base_link`, `<vehicle>/imu_link`; `map` is the world,
-ENU.
+See docs/model, section 11. Frames of a vehicle have its name as prefix: `<vehicle>/base_link`,
+`<vehicle>/imu_link`; `map` is the world, ENU.
 """
 
 from __future__ import annotations
@@ -47,34 +46,30 @@ Message = TypeVar("Message", bound=Any)
 
 WORLD = "map"
 UNKNOWN = 1e6
-"""variance of what a sensor says nothing about"""
+"""Variance of quantities that a sensor does not measure."""
 WENT_BACK_S = 0.05
-"""a stamp this much older than the last one means that the simulation was reset"""
+"""Step back of stamps that means a reset of the simulation, s."""
 
 
 def frame_of(vehicle: str, name: str) -> str:
-    """The frame `name` of a vehicle."""
+    """Return the frame `name` of a vehicle."""
     return f"{vehicle}/{name}" if vehicle else name
 
 
 def _stamped(message: Message, time: float, frame_id: str) -> Message:
-    """With simulation time (s) as its stamp, in its own header: one is made even where another is
-    given.
-    """
+    """Return the message with simulation time (s) as its stamp, and its frame."""
     message.header.stamp = ns_to_stamp(round(time * 1e9))
     message.header.frame_id = frame_id
     return message
 
 
 def time_of(message: Any) -> float:
-    """s, of a message's stamp."""
+    """Return the time of a message's stamp, s."""
     return stamp_to_ns(message.header.stamp) * 1e-9
 
 
 class SampleMessages:
-    """Makes messages of what a suite's sensors say: a list for each kind of samples, one message a
-    sample.
-    """
+    """Messages from the samples of a suite's sensors: a list per kind, one message per sample."""
 
     def __init__(self, suite: SensorSuite, vehicle: str) -> None:
         self._suite = suite
@@ -94,11 +89,11 @@ class SampleMessages:
             self._pressure_variance = float(suite.variance("barometer")[0])
         self._wheel_covariances = _wheel_covariances(suite)
 
-    def imu(self, given: samples.ImuSamples) -> list[Imu]:
-        """For imu/data."""
+    def imu(self, readings: samples.ImuSamples) -> list[Imu]:
+        """Return messages for imu/data."""
         force, rate, attitude = self._imu_covariances
-        made = []
-        for time, f, w, q in _rows(given):
+        messages = []
+        for time, f, w, q in _rows(readings):
             message = _stamped(Imu(), time, frame_of(self._vehicle, "imu_link"))
             _set_vector(message.linear_acceleration, f)
             _set_vector(message.angular_velocity, w)
@@ -106,13 +101,13 @@ class SampleMessages:
             message.linear_acceleration_covariance = force
             message.angular_velocity_covariance = rate
             message.orientation_covariance = attitude
-            made.append(message)
-        return made
+            messages.append(message)
+        return messages
 
-    def gps(self, given: samples.GpsSamples) -> list[tuple[NavSatFix, TwistStamped]]:
-        """For gps/fix and gps/vel, whose velocity lies along the axes of the world."""
-        made = []
-        for time, (latitude, longitude, altitude), v in _rows(given):
+    def gps(self, readings: samples.GpsSamples) -> list[tuple[NavSatFix, TwistStamped]]:
+        """Return messages for gps/fix and gps/vel, whose velocity has the axes of the world."""
+        messages = []
+        for time, (latitude, longitude, altitude), v in _rows(readings):
             fix = _stamped(NavSatFix(), time, frame_of(self._vehicle, "gps_link"))
             fix.status.status = NavSatStatus.STATUS_FIX
             fix.status.service = NavSatStatus.SERVICE_GPS
@@ -121,23 +116,24 @@ class SampleMessages:
             fix.altitude = altitude
             fix.position_covariance = self._gps_covariance
             fix.position_covariance_type = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN
+
             velocity = _stamped(TwistStamped(), time, WORLD)
             _set_vector(velocity.twist.linear, v)
-            made.append((fix, velocity))
-        return made
+            messages.append((fix, velocity))
+        return messages
 
-    def magnetometer(self, given: samples.MagnetometerSamples) -> list[MagneticField]:
-        """For imu/mag."""
-        made = []
-        for time, field in _rows(given):
+    def magnetometer(self, readings: samples.MagnetometerSamples) -> list[MagneticField]:
+        """Return messages for imu/mag."""
+        messages = []
+        for time, field in _rows(readings):
             message = _stamped(MagneticField(), time, frame_of(self._vehicle, "imu_link"))
             _set_vector(message.magnetic_field, field)
             message.magnetic_field_covariance = self._field_covariance
-            made.append(message)
-        return made
+            messages.append(message)
+        return messages
 
-    def barometer(self, given: samples.BarometerSamples) -> list[FluidPressure]:
-        """For baro."""
+    def barometer(self, readings: samples.BarometerSamples) -> list[FluidPressure]:
+        """Return messages for baro."""
         frame = frame_of(self._vehicle, "baro_link")
         return [
             _stamped(
@@ -145,47 +141,49 @@ class SampleMessages:
                 time,
                 frame,
             )
-            for time, pressure in _rows(given)
+            for time, pressure in _rows(readings)
         ]
 
-    def joints(self, given: samples.JointSamples) -> list[JointState]:
-        """For joint_states. Nobody measures how fast the steering turns: NaN."""
+    def joints(self, readings: samples.JointSamples) -> list[JointState]:
+        """Return messages for joint_states; the steering's rate is not measured: NaN."""
         return [
             _stamped(
                 JointState(name=self._joint_names, position=place, velocity=rate),
                 time,
                 self._base,
             )
-            for time, place, rate in _rows((given.time, *given.columns(self._steered, math.nan)))
+            for time, place, rate in _rows(
+                (readings.time, *readings.columns(self._steered, math.nan))
+            )
         ]
 
-    def wheel_odometry(self, given: samples.OdometrySamples) -> list[Odometry]:
-        """For wheel/odom: in a frame of its own, which lies where the vehicle began."""
+    def wheel_odometry(self, readings: samples.OdometrySamples) -> list[Odometry]:
+        """Return messages for wheel/odom, in its own frame, which lies at the vehicle's start."""
         return self._odometry(
-            given, frame_of(self._vehicle, "wheel_odom"), *self._wheel_covariances
+            readings, frame_of(self._vehicle, "wheel_odom"), *self._wheel_covariances
         )
 
-    def ground_truth(self, given: samples.OdometrySamples) -> list[Odometry]:
-        """For ground_truth/odom."""
-        return self._odometry(given, WORLD, _EXACT, _EXACT)
+    def ground_truth(self, readings: samples.OdometrySamples) -> list[Odometry]:
+        """Return messages for ground_truth/odom."""
+        return self._odometry(readings, WORLD, _EXACT, _EXACT)
 
     def _odometry(
         self,
-        given: samples.OdometrySamples,
+        readings: samples.OdometrySamples,
         frame: str,
         pose_covariance: Floats,
         twist_covariance: Floats,
     ) -> list[Odometry]:
-        made = []
-        for time, p, q, v, w in _rows(given):
+        messages = []
+        for time, p, q, v, w in _rows(readings):
             message = _stamped(_odometry(self._base, p, q, v, w), time, frame)
             message.pose.covariance = pose_covariance
             message.twist.covariance = twist_covariance
-            made.append(message)
-        return made
+            messages.append(message)
+        return messages
 
-    def height(self, given: samples.HeightSamples) -> list[Range]:
-        """For height_above_ground."""
+    def height(self, readings: samples.HeightSamples) -> list[Range]:
+        """Return messages for height_above_ground."""
         sensor = self._suite.parameters.height
         assert sensor is not None
         frame = frame_of(self._vehicle, "height_link")
@@ -194,29 +192,31 @@ class SampleMessages:
             "min_range": sensor.min_range,
             "max_range": sensor.max_range,
         }
+
         return [
-            _stamped(Range(range=distance, **about), time, frame) for time, distance in _rows(given)
+            _stamped(Range(range=distance, **about), time, frame)
+            for time, distance in _rows(readings)
         ]
 
-    def wheel_loads(self, given: samples.WheelLoadSamples) -> list[Float64MultiArray]:
-        """For wheel_loads: N, in the order of the vehicle's wheels."""
-        return [Float64MultiArray(data=load) for _, load in _rows(given)]
+    def wheel_loads(self, readings: samples.WheelLoadSamples) -> list[Float64MultiArray]:
+        """Return messages for wheel_loads: N, in the order of the vehicle's wheels."""
+        return [Float64MultiArray(data=load) for _, load in _rows(readings)]
 
-    def wind(self, given: samples.WindSamples) -> list[Vector3Stamped]:
-        """For environment/wind."""
-        made = []
-        for time, velocity in _rows(given):
+    def wind(self, readings: samples.WindSamples) -> list[Vector3Stamped]:
+        """Return messages for environment/wind."""
+        messages = []
+        for time, velocity in _rows(readings):
             message = _stamped(Vector3Stamped(), time, WORLD)
             _set_vector(message.vector, velocity)
-            made.append(message)
-        return made
+            messages.append(message)
+        return messages
 
 
-# messages -> samples: each gives a single sample; SensorMessageError for one that can't be used
+# messages -> samples: each function returns a single sample, or raises SensorMessageError
 
 
 def imu_samples(message: Imu) -> samples.ImuSamples:
-    """Of imu/data."""
+    """Return the sample of imu/data."""
     force = _vector("linear_acceleration", message.linear_acceleration)
     rates = _vector("angular_velocity", message.angular_velocity)
     return samples.ImuSamples(
@@ -225,7 +225,7 @@ def imu_samples(message: Imu) -> samples.ImuSamples:
 
 
 def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
-    """Of gps/fix and gps/vel of the same time (`GpsPairs` finds them)."""
+    """Return the sample of gps/fix and gps/vel of the same time, as `GpsPairs` finds them."""
     if fix.status.status < NavSatStatus.STATUS_FIX:
         raise SensorMessageError("gps/fix: its status says that there is no fix")
     place = _finite("latitude, longitude, altitude", (fix.latitude, fix.longitude, fix.altitude))
@@ -235,15 +235,13 @@ def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
 
 
 class GpsPairs:
-    """Brings gps/fix and gps/vel of one time together, whichever comes first: their samples, None
-    before.
-    """
+    """Pairs of gps/fix and gps/vel of one time, in any order; None before the second message."""
 
     def __init__(self) -> None:
         self._halves: dict[type, Any] = {}
 
     def __call__(self, message: NavSatFix | TwistStamped) -> samples.GpsSamples | None:
-        """A message of gps/fix or gps/vel."""
+        """Take a message of gps/fix or gps/vel, and return the pair's sample, or None."""
         self._halves[type(message)] = message
         fix = self._halves.get(NavSatFix)
         velocity = self._halves.get(TwistStamped)
@@ -254,21 +252,21 @@ class GpsPairs:
 
 
 def magnetometer_samples(message: MagneticField) -> samples.MagnetometerSamples:
-    """Of imu/mag."""
+    """Return the sample of imu/mag."""
     return samples.MagnetometerSamples(
         _time(message), _vector("magnetic_field", message.magnetic_field)[None]
     )
 
 
 def barometer_samples(message: FluidPressure) -> samples.BarometerSamples:
-    """Of baro."""
+    """Return the sample of baro."""
     return samples.BarometerSamples(
         _time(message), _finite("fluid_pressure", (message.fluid_pressure,))
     )
 
 
 def height_samples(message: Range) -> samples.HeightSamples:
-    """Of height_above_ground; -inf and inf are readings too (REP 117)."""
+    """Return the sample of height_above_ground; -inf and inf are readings too (REP 117)."""
     if math.isnan(message.range):
         raise SensorMessageError(
             "height_above_ground: range is nan, expected a number, -inf or inf"
@@ -279,20 +277,21 @@ def height_samples(message: Range) -> samples.HeightSamples:
 def wheel_load_samples(
     message: Float64MultiArray, time: float, wheels: int = at.OUTER_WHEELS
 ) -> samples.WheelLoadSamples:
-    """Of wheel_loads, which has no stamp: `time` (s) is that of its arrival. `wheels`: how many
-    there are.
+    """Return the sample of wheel_loads of a number of wheels.
+
+    It has no stamp: `time` (s) is its arrival.
     """
     load = _finite("wheel_loads", message.data, (wheels,))
     return samples.WheelLoadSamples(np.array([time]), load[None])
 
 
 def wind_samples(message: Vector3Stamped) -> samples.WindSamples:
-    """Of environment/wind."""
+    """Return the sample of environment/wind."""
     return samples.WindSamples(_time(message), _vector("vector", message.vector)[None])
 
 
 class JointReader:
-    """Reads joint_states of a vehicle, whatever else is in them and in whichever order."""
+    """Reader of a vehicle's joint_states, in any order and with any other joints."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self._names = joint_names(params)
@@ -300,30 +299,34 @@ class JointReader:
         self._steered = [name for name in self._names if name.startswith("steer_")]
         self._columns = [params.wheels.index(name.removeprefix("steer_")) for name in self._steered]
         self._order: list[int] = []
-        self._of: list[str] | None = None
+        self._names_in_order: list[str] | None = None
 
     def __call__(self, message: JointState) -> samples.JointSamples:
-        """The single sample of a message."""
-        if message.name != self._of:
+        """Return the single sample of a message."""
+        if message.name != self._names_in_order:
             missing = [name for name in self._names if name not in message.name]
             if missing:
                 raise SensorMessageError(f"joint_states: there is no {', '.join(missing)}")
             self._order = [message.name.index(name) for name in self._names]
-            self._of = list(message.name)
+            self._names_in_order = list(message.name)
         names = len(message.name)
+
         if len(message.position) != names or len(message.velocity) != names:
             raise SensorMessageError(
                 f"joint_states: {names} names, {len(message.position)} positions, "
                 f"{len(message.velocity)} velocities, expected as many of each"
             )
+
         place = _finite("position", np.asarray(message.position)[self._order])
         speed = np.asarray(message.velocity)[self._order]
         wheels = self._wheels
         strut = wheels + len(self._columns)
         rotor = strut + wheels
+
         steering = np.zeros(wheels)
         steering[self._columns] = place[wheels:strut]
         rates = _finite("velocity", np.concatenate([speed[:wheels], speed[strut:]]))
+
         return samples.JointSamples(
             _time(message),
             place[None, :wheels],
@@ -340,7 +343,7 @@ class JointReader:
 
 
 def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
-    """For cmd/rotors."""
+    """Return the message for cmd/rotors."""
     mode = RotorCommandMsg.TORQUE if command.torques else RotorCommandMsg.SPEED
     return _stamped(
         RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()),
@@ -350,7 +353,10 @@ def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
 
 
 def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
-    """Of cmd/rotors; without a stamp it is from `now` (s). Raises CommandError for an unknown mode."""
+    """Return the command of cmd/rotors; without a stamp it is from `now` (s).
+
+    Raise CommandError for an unknown mode.
+    """
     if message.mode not in (RotorCommandMsg.SPEED, RotorCommandMsg.TORQUE):
         raise CommandError(f"mode {message.mode}, expected 0 (speeds, rad/s) or 1 (torques, N m)")
     return RotorCommand(
@@ -361,7 +367,7 @@ def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
 
 
 def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
-    """For cmd/wheels."""
+    """Return the message for cmd/wheels."""
     message = WheelCommandMsg(
         steering_angle=float(command.steering_angle),
         drive_torque=np.asarray(command.drive_torque, float).tolist(),
@@ -373,12 +379,13 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
 def msg_to_wheel_command(
     message: WheelCommandMsg, now: float, wheels: int = at.OUTER_WHEELS
 ) -> WheelCommand:
-    """Of cmd/wheels; without a stamp it is from `now` (s), and without numbers 0 for each of the
-    `wheels`.
+    """Return the command of cmd/wheels; without a stamp it is from `now` (s).
+
+    Without numbers it is 0 for each of the `wheels`.
     """
     torques = (
-        np.array(each or [0.0] * wheels)
-        for each in (list(message.drive_torque), list(message.brake_torque))
+        np.array(torque or [0.0] * wheels)
+        for torque in (list(message.drive_torque), list(message.brake_torque))
     )
     return WheelCommand(time_of(message) or now, message.steering_angle, *torques)
 
@@ -387,8 +394,10 @@ def msg_to_wheel_command(
 
 
 def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -> Odometry:
-    """For odometry/global: pose in the world, or in `frame`; twist in base_link's axes; covariances
-    0 where unknown.
+    """Return the message for odometry/global: pose in the world, or in `frame`; twist in
+    base_link's axes.
+
+    Covariances are 0 if unknown.
     """
     rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()
@@ -396,24 +405,27 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -
         np.asarray(estimate.position).tolist(),
         np.asarray(estimate.orientation).tolist(),
     )
+
     base = frame_of(vehicle, "base_link")
     message = _stamped(
         _odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()),
         estimate.time,
         frame,
     )
+
     if estimate.covariance is not None:
-        whole = estimate.covariance
-        message.pose.covariance = whole[_PLACES].ravel()
+        covariance = estimate.covariance
+        message.pose.covariance = covariance[_PLACES].ravel()
         twist = np.zeros((6, 6))
-        twist[:3, :3] = rotation.T @ whole[3:6, 3:6] @ rotation
+        twist[:3, :3] = rotation.T @ covariance[3:6, 3:6] @ rotation
         message.twist.covariance = twist.ravel()
     return message
 
 
 def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
-    """The odometry/global of an estimator that knows nothing yet, for lock-step: a first covariance
-    of -1 says so.
+    """Return the odometry/global of an estimator that knows nothing yet, for lock-step.
+
+    Its first covariance is -1.
     """
     nowhere = (0.0, 0.0, 0.0)
     message = _odometry(frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
@@ -423,25 +435,27 @@ def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
 
 
 def is_unknown(message: Odometry) -> bool:
-    """Whether an odometry says that nothing is known (`unknown_odometry`)."""
+    """Return whether an odometry says that nothing is known (`unknown_odometry`)."""
     return bool(message.pose.covariance[0] < 0.0)
 
 
 def odometry_to_estimate(message: Odometry) -> Estimate:
-    """Of odometry/global, or any odometry in the world. Raises SensorMessageError for numbers that
-    can't be, and where nothing is known (`is_unknown`).
+    """Return the estimate of odometry/global, or of any odometry in the world.
 
-    Its covariance is that of position and attitude, and of the velocity, each for itself; None
-    where all is 0.
+    Its covariance consists of two blocks, for position and attitude, and for the velocity; None if
+    all is 0. Raise SensorMessageError for impossible numbers, and if nothing is known
+    (`is_unknown`).
     """
     if is_unknown(message):
         raise SensorMessageError(
             "nothing is known of the vehicle's place yet: the estimator is not aligned"
         )
+
     pose = message.pose.pose
     twist = message.twist.twist
     orientation = _quaternion(pose.orientation)
     rotation = rotation_matrix(orientation)
+
     covariance = None
     of_pose, of_twist = (
         _finite("covariance", part.covariance).reshape(6, 6)
@@ -451,6 +465,7 @@ def odometry_to_estimate(message: Odometry) -> Estimate:
         covariance = np.zeros((9, 9))
         covariance[_PLACES] = of_pose
         covariance[3:6, 3:6] = rotation @ of_twist[:3, :3] @ rotation.T
+
     return Estimate(
         time_of(message),
         _vector("position", pose.position),
@@ -466,7 +481,7 @@ def odometry_to_estimate(message: Odometry) -> Estimate:
 
 _EXACT = np.zeros(36)
 _PLACES = np.ix_((0, 1, 2, 6, 7, 8), (0, 1, 2, 6, 7, 8))
-"""of position and attitude in an estimate's covariance"""
+"""Rows and columns of position and attitude in an estimate's covariance."""
 
 
 def _diagonal(variances: ArrayLike) -> Floats:
@@ -474,8 +489,9 @@ def _diagonal(variances: ArrayLike) -> Floats:
 
 
 def _wheel_covariances(suite: SensorSuite) -> tuple[Floats, Floats]:
-    """Of pose and twist: dead reckoning has no bound; speeds are as fine as the encoders count in a
-    period.
+    """Return the covariances of pose and twist.
+
+    Dead reckoning has no bound; speeds are as fine as the encoder counts of a period.
     """
     encoders = suite.parameters.encoders
     params = suite.model.params
@@ -483,15 +499,15 @@ def _wheel_covariances(suite: SensorSuite) -> tuple[Floats, Floats]:
     if encoders is None or not suite.noise or not encoders.wheel_counts:
         return pose, _diagonal([0.0, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 0.0])
     step = math.tau * float(np.mean(params.rolling_radius)) / encoders.wheel_counts * encoders.rate
-    # differences of two roundings by a whole count, the mean of all wheels
+    # differences of two values rounded to whole counts, averaged over the wheels
     speed = 2.0 * step * step / 12.0 / len(params.wheels)
     arm = float(np.mean(np.abs(params.hub_position[:, 1])))
     return pose, _diagonal([speed, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, speed / (arm * arm)])
 
 
-def _rows(given: Any) -> Any:
-    """Sample after sample, as plain numbers and lists."""
-    return zip(*(part.tolist() for part in given), strict=True)
+def _rows(readings: Any) -> Any:
+    """Return sample after sample, as plain numbers and lists."""
+    return zip(*(part.tolist() for part in readings), strict=True)
 
 
 def _odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
@@ -531,7 +547,7 @@ def _quaternion(quaternion: Any) -> Floats:
 
 
 def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
-    """Speed and steering of an order, for cmd/ackermann."""
+    """Return speed and steering of an order, for cmd/ackermann."""
     message = _stamped(AckermannDriveStamped(), order.time, frame_of(vehicle, "base_link"))
     message.drive.speed = float(order.speed)
     message.drive.steering_angle = float(order.steering)
@@ -539,8 +555,9 @@ def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
 
 
 def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
-    """The target of an order, for cmd/pose; without one, where the vehicle is. Level, and turned to
-    its yaw: without one, as the vehicle is turned.
+    """Return the target of an order, for cmd/pose; without one, the vehicle's place.
+
+    It is level and has the order's yaw, or without one the vehicle's.
     """
     yaw = quat_to_euler(now.orientation)[2] if order.yaw is None else order.yaw
     place = now.position if order.target is None else order.target
@@ -548,12 +565,12 @@ def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
 
 
 def estimate_to_pose(now: Estimate) -> PoseStamped:
-    """Where the vehicle is, for pose."""
+    """Return the vehicle's pose, for pose."""
     return _pose(now.time, now.position, now.orientation)
 
 
 def points_to_path(points: Floats, time: float) -> Path:
-    """Points (n, 3) m, ENU, as a path."""
+    """Return points (n, 3), m, ENU, as a path."""
     return _stamped(
         Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]),
         time,

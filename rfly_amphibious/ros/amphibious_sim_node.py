@@ -1,5 +1,6 @@
-"""amphibious_sim_node: simulation of the land-air vehicle and its sensors, in real time or
-lock-step.
+"""amphibious_sim_node: simulation of the land-air vehicle and its sensors.
+
+It runs in real time or in lock-step.
 """
 
 from __future__ import annotations
@@ -33,45 +34,55 @@ from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, place
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 
 WAITED_S = 1.0
+"""Time in lock-step after which missing commands are reported, s."""
 SLOW = 0.9
-"""of the real-time factor: less is told"""
+"""Share of the wanted real-time factor below which the pace is reported."""
 
 
 class AmphibiousSimNode(Node):
-    """Simulates one vehicle as soon as it has a ground to stand on."""
+    """Node that simulates one vehicle as soon as it has a ground to stand on."""
 
     def __init__(self) -> None:
         super().__init__("amphibious_sim_node")
         self._vehicle = declare_vehicle_name(self)
         world = declare_parameters(self, WorldParameters)
-        self._setup = setup = SimulationSetup.of(world)
+        setup = SimulationSetup.of(world)
+        self._setup = setup
         self._ground: LatestTerrain | None = None
         if setup.hears_terrain:
             self._ground = LatestTerrain(self, self._load)
         method = {} if setup.scenario is None else {"method": setup.scenario.method}
-        self._given = given = declare_parameters(self, SimulationParameters, defaults=method)
+        settings = declare_parameters(self, SimulationParameters, defaults=method)
+        self._settings = settings
+
+        # objects on the ground
         scene = None if setup.scenario is None else setup.scenario.world
         self._solids = None if scene is None else scene.solids
         self._moving = None if scene is None else scene.moving_solids
-        self._map_problem = self._objects_problem = ""
+        self._map_problem = ""
+        self._objects_problem = ""
+
         self._diagnostics = Diagnostics(
             self, "simulation", "level ground", self._update_diagnostics
         )
-        self._topics = SimulationTopics(self, self._vehicle, setup, given)
+        self._topics = SimulationTopics(self, self._vehicle, setup, settings)
+
         imu = setup.sensors.imu
         period = 1.0 / (imu.rate if imu is not None else 250.0)
         self._loop = SimulationLoop(
             self,
             self._vehicle,
-            given,
+            settings,
             period,
             self._topics,
             self._diagnostics,
             self._update_diagnostics,
         )
+
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         warm_up()  # before the clock runs
         self._loop.start()
+
         self._log_settings()
         if self._ground is not None:
             self._ground.start(self._diagnostics)
@@ -80,24 +91,24 @@ class AmphibiousSimNode(Node):
             self._load(terrain, None if terrain is None else terrain.geo_origin)
 
     def _log_settings(self) -> None:
-        factor = self._given.real_time_factor
+        factor = self._settings.real_time_factor
         pace = f"{factor:g} × real time" if factor else "as fast as possible"
-        lock = ", in lock-step" if self._given.lock_step else ""
+        lock = ", in lock-step" if self._settings.lock_step else ""
         waits = "" if self._ground is None else "; waiting for terrain_map"
         self.get_logger().info(
             f"{self._vehicle}: vehicle {self._setup.params.name!r}, {pace}{lock}{waits}"
         )
 
     def destroy_node(self) -> None:
-        """Ends the thread of lidar and cameras first."""
+        """End the thread of lidar and cameras, then the node."""
         self._topics.range_sensors.close()
         self._loop.close()
         super().destroy_node()
 
-    # --- the ground, and what stands on it
+    # --- the ground and its objects
 
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:
-        """What it runs into from now on, whatever stood there before."""
+        """Replace the obstacles."""
         self._objects_problem = ""
         try:
             axes = WORLDS.get(message.header.frame_id)
@@ -110,6 +121,7 @@ class AmphibiousSimNode(Node):
             self._objects_problem = f"placed_objects is ignored: {error}"
             self._diagnostics.count("refused_objects")
             self.get_logger().warning(self._objects_problem)
+
         if self._loop.simulation is not None:
             self._loop.simulation.model.set_solids(self._solids, self._moving)
         self._update_diagnostics()
@@ -117,9 +129,9 @@ class AmphibiousSimNode(Node):
     def _load(
         self, terrain: HeightMap | None, geo_origin: tuple[float, float, float] | None
     ) -> None:
-        """A simulation on this ground, from its start."""
+        """Start a simulation on this ground."""
         setup = self._setup
-        given = self._given
+        settings = self._settings
         x, y, _ = setup.start
         if terrain is not None and not terrain.inside(x, y):
             self._refuse_map(
@@ -127,6 +139,7 @@ class AmphibiousSimNode(Node):
                 f"{terrain.bounds}"
             )
             return
+
         try:
             simulation = Simulation(
                 AmphibiousModel(setup.params, terrain, solids=self._solids, moving=self._moving),
@@ -134,10 +147,10 @@ class AmphibiousSimNode(Node):
                 setup.start,
                 wind=setup.wind,
                 seed=setup.wind.seed,
-                noise=given.noise,
-                method=given.method,
+                noise=settings.noise,
+                method=settings.method,
                 geo_origin=geo_origin,
-                command_timeout=given.command_timeout,
+                command_timeout=settings.command_timeout,
                 events=() if setup.scenario is None else setup.scenario.events,
             )
         except ConfigError as error:
@@ -145,13 +158,14 @@ class AmphibiousSimNode(Node):
                 raise
             self._refuse_map(str(error))
             return
+
         self._map_problem = ""
         self._diagnostics.hardware_id = "level ground" if terrain is None else terrain.name
         self._loop.load(simulation)
         self.get_logger().info(f"stands on {self._diagnostics.hardware_id!r} at x {x:g}, y {y:g}")
 
     def _refuse_map(self, why: str) -> None:
-        """It waits for another map."""
+        """Report a map that can't be used, and wait for another one."""
         self._map_problem = why
         self.get_logger().error(why)
         self._loop.unload(why)
@@ -165,6 +179,7 @@ class AmphibiousSimNode(Node):
             "vehicle": self._vehicle,
             "state": STATES[loop.run_state],
         }
+
         ground_problem = "" if self._ground is None else self._ground.problem
         if simulation is None:
             problem = self._map_problem or ground_problem
@@ -172,6 +187,7 @@ class AmphibiousSimNode(Node):
                 [(problem, ERROR, problem), (True, STALE, NO_MAP_YET)], **values
             )
             return
+
         loop.measure_factor(simulation)
         others = self._topics.range_sensors.neighbours
         values |= {
@@ -184,21 +200,27 @@ class AmphibiousSimNode(Node):
             "other_vehicles_passed_through": others.passed,
             "other_vehicles_left_out": others.left_out,
         }
+
+        # texts
         left_out = (
             f"{others.left_out} vehicles near by are no obstacles: the nearest {MOST_NEAR} are"
         )
-        lock_step = self._given.lock_step
-        wanted = self._given.real_time_factor
+        lock_step = self._settings.lock_step
+        wanted = self._settings.real_time_factor
         old = ", ".join(simulation.stale())
         failsafe = f"commands are too old ({old})" if old else "waits for arm on cmd/mode"
         waits = (
             lock_step and not loop.may_step() and time.monotonic() - loop.waited_since > WAITED_S
         )
         slow = loop.factor < SLOW * wanted and loop.run_state == PLAYING and not lock_step
-        crashed = f"crashed: {simulation.crash_cause}; reset_simulation or set_entity_state puts it on its wheels"
+        crashed = (
+            f"crashed: {simulation.crash_cause}; reset_simulation or set_entity_state puts it on "
+            "its wheels"
+        )
         waits_text = (
             f"lock-step: waits for {' and '.join(loop.unanswered)} of {simulation.time:.3f} s"
         )
+
         self._diagnostics.set_first(
             [
                 (loop.broken, ERROR, f"the simulation cannot go on: {loop.broken}"),
@@ -221,5 +243,5 @@ class AmphibiousSimNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `amphibious_sim_node`."""
+    """Run the executable `amphibious_sim_node`."""
     run(AmphibiousSimNode, often=True)

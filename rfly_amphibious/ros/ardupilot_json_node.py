@@ -1,6 +1,6 @@
-"""ardupilot_json_node: ArduPilot SITL in place of the control nodes, by its JSON interface.
+"""ardupilot_json_node: ArduPilot SITL in place of the control nodes, through its JSON interface.
 
-A thin shell around ArdupilotSession, ControlMapping and Perception.
+It is a thin shell around ArdupilotSession, ControlMapping and Perception.
 """
 
 from __future__ import annotations
@@ -38,84 +38,93 @@ HEARD = ("imu/data", "height_above_ground", "environment/wind")
 
 
 class ArdupilotJsonNode(Node):
-    """Answers each of ArduPilot's frames with one state, and publishes what its servo outputs mean.
+    """Node that answers each of ArduPilot's frames with one state, and publishes its servo outputs.
 
-    In lock-step the frame that follows a tick's state is the tick's command. ArduPilot waits for
-    its answer and asks again where none comes, so that nothing has to be sent twice of our own
-    accord.
+    In lock-step the frame that follows a tick's state is the tick's command. ArduPilot waits for an
+    answer and repeats its frame without one, so this node never sends anything twice by itself.
     """
 
     def __init__(self) -> None:
         super().__init__("ardupilot_json_node")
-        given = declare_parameters(self, ArdupilotParameters)
-        self._params = VehicleParameters.load(given.vehicle)
+        params = declare_parameters(self, ArdupilotParameters)
+
+        self._params = VehicleParameters.load(params.vehicle)
         self._mapping = declare_mapping(self, self._params)
         self._interlock = DriveInterlock(self._mapping)
         self._diagnostics = Diagnostics(
-            self, "ardupilot", f"udp {given.bind}", self._update_diagnostics
+            self, "ardupilot", f"udp {params.bind}", self._update_diagnostics
         )
+
         self._perception = Perception(self._params)
         self._control = ExternalControl(
-            self, self._params, self._diagnostics, self._use_frames, given.supplies
+            self, self._params, self._diagnostics, self._use_frames, params.supplies
         )
-        self._stamp_ns = self._told_ns = -1
-        self._asked_at = self._state_at = -math.inf
+
+        # state of the exchange
+        self._stamp_ns = -1
+        self._reported_ns = -1
+        self._tick_at = -math.inf
+        self._state_at = -math.inf
         self._frame: ServoFrame | None = None
         self._frame_rate = 0
         self._answer: tuple[RotorCommand, WheelCommand] | None = None
         self._ready = False
+
         self._session = ArdupilotSession(
-            given.bind, given.port, given.controller_host, self._control.wake
+            params.bind, params.port, params.controller_host, self._control.wake
         )
-        told = declare_parameters(self, HilPerceptionParameters)
+        perception = declare_parameters(self, HilPerceptionParameters)
         self._topics = PerceptionTopics(
-            self, self._perception, self._diagnostics, told, self._on_state, heard=HEARD
+            self, self._perception, self._diagnostics, perception, self._on_state, heard=HEARD
         )
+
         self._control.start(self._session, "ArduPilot", self._check)
         self._update_diagnostics()
 
     def destroy_node(self) -> None:
-        """Ends the session first."""
+        """End the session, then the node."""
         self._session.close()
         super().destroy_node()
 
     def _on_state(self, stamp_ns: int) -> None:
-        """A tick, or in free-running an IMU message, is there."""
+        """Use a new tick, or without lock-step a new IMU message."""
         self._state_at = time.monotonic()
         if stamp_ns != self._stamp_ns:
             self._stamp_ns = stamp_ns
             self._answer = None
-            self._told_ns = -1
-            self._asked_at = time.monotonic()
+            self._reported_ns = -1
+            self._tick_at = time.monotonic()
         elif self._topics.lock_step and self._answer is not None:
-            self._control.publish(*self._answer)  # it was lost on its way
+            self._control.publish(*self._answer)  # it was lost on the way
             return
+
         self._ready = self._perception.imu is not None and self._perception.pose is not None
         self._exchange()
 
     def _exchange(self) -> None:
-        """Where both a frame and a state that was not told yet are there, the one answers the
-        other.
-        """
+        """Answer ArduPilot's frame with the state, if both exist and the state is not yet sent."""
         if self._stamp_ns < 0 or self._frame is None:
             return
+
         if not self._ready:
             if self._topics.lock_step and self._answer is None:
                 self._answer = self._control.rest(self._stamp_ns)
                 self._control.publish(*self._answer)
-        elif self._told_ns != self._stamp_ns:
+        elif self._reported_ns != self._stamp_ns:
             self._session.reply(self._frame, encode_state(self._stamp_ns * 1e-9, self._perception))
-            self._told_ns = self._stamp_ns
+            self._reported_ns = self._stamp_ns
             self._frame = None
 
     def _use_frames(self) -> None:
+        """Publish the commands of ArduPilot's new frames."""
         for frame in self._session.commands():
             self._frame = frame
             self._frame_rate = frame.rate
             pulses = self._interlock.pulses(frame)
+
             if self._stamp_ns >= 0 and (
                 not self._topics.lock_step
-                or (self._told_ns == self._stamp_ns and self._answer is None)
+                or (self._reported_ns == self._stamp_ns and self._answer is None)
             ):
                 self._answer = servo_commands(
                     self._stamp_ns * 1e-9, pulses, self._mapping, self._params
@@ -128,17 +137,27 @@ class ArdupilotJsonNode(Node):
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
+        """Update /diagnostics."""
         session = self._session
         now = time.monotonic()
         lock_step = self._topics.lock_step
         simulated = now - self._state_at < 1.0
-        unanswered = lock_step and self._answer is None and math.isfinite(self._asked_at)
-        waited = now - self._asked_at if unanswered else 0.0
-        unready = f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come"
-        late = f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time stands"
+        unanswered = lock_step and self._answer is None and math.isfinite(self._tick_at)
+        waited = now - self._tick_at if unanswered else 0.0
+
+        # texts
+        unready = (
+            f"{session.peer} is not told anything before imu/data and {self._topics.odometry} "
+            "have come"
+        )
+        late = (
+            f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time "
+            "stands"
+        )
         lost = (
             f"no frame of {session.peer} for {session.gap:.1f} s; the simulation's fail-safe acts"
         )
+
         self._diagnostics.set_first(
             [
                 (
@@ -162,5 +181,5 @@ class ArdupilotJsonNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `ardupilot_json_node`."""
+    """Run the executable `ardupilot_json_node`."""
     run(ArdupilotJsonNode, often=True)

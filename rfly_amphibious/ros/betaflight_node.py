@@ -1,8 +1,8 @@
 """betaflight_node: Betaflight in the loop in place of flight_control_node.
 
-The same topics; the attitude loop is the firmware's. It runs on the wall clock: the simulation must
-not be faster. In lock-step it waits for the firmware's answers, so that a busy computer slows it
-down instead of losing the vehicle.
+It has the same topics, but the attitude loop is the firmware's. The firmware runs on the wall
+clock, so the simulation must not be faster. In lock-step the simulation waits for the firmware's
+answers: a busy computer slows it down instead of losing the vehicle.
 """
 
 from __future__ import annotations
@@ -48,18 +48,17 @@ from rfly_common.ros.qos import sensor_qos
 from rfly_common.ros.run_loop import run
 
 PACE_TIME = 2.0
+"""Time over which the simulation's pace is measured, s."""
 PACE_ERROR = 0.1
-"""s over which the simulation's pace is taken; of it, beyond which the firmware's clock is another
-one
-"""
+"""Deviation of the pace from real time that is reported."""
 SILENCE = 1.0
-"""s without imu/data"""
+"""Time without imu/data that is reported, s."""
 MAX_SETTINGS_BYTES = 1_000_000
-"""of a file of settings"""
+"""Largest file of settings, bytes."""
 
 
 class BetaflightNode(Node):
-    """The topics of `flight_control_node`, with the firmware as its attitude loop."""
+    """Node with the topics of `flight_control_node`, and the firmware as its attitude loop."""
 
     def __init__(self) -> None:
         super().__init__("betaflight_node")
@@ -67,23 +66,26 @@ class BetaflightNode(Node):
         self._pace_from: tuple[float, int] | None = None
         self._pace = 1.0
         self._error = ""
+
         name = declare_vehicle_name(self)
         control = declare_parameters(self, ControlParameters, defaults={"vehicle": "scale_quad"})
         params = declare_gains(self, VehicleParameters.load(control.vehicle or "scale_quad"))
         delay = {"delay": 0.0 if control.lock_step else DELAY}
-        given = declare_parameters(self, FlightControlParameters, defaults=delay)
+        settings = declare_parameters(self, FlightControlParameters, defaults=delay)
         firmware = declare_parameters(self, FirmwareParameters)
-        sensors = load_sensors(given.sensors, params)
+        sensors = load_sensors(settings.sensors, params)
+
         self._session = _start(firmware)
         self.get_logger().info(
             f"Betaflight runs as process {self._session.pid}, settings {firmware.settings!r}"
         )
+
         try:
             self._attitude_loop = BetaflightAttitudeLoop(self._session, params, sensors)
             self._flight = FlightController(
                 params,
                 sensors,
-                command_timeout=given.command_timeout,
+                command_timeout=settings.command_timeout,
                 attitude_loop=self._attitude_loop,
             )
             self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)
@@ -101,11 +103,12 @@ class BetaflightNode(Node):
         except ConfigError:
             self._session.close()
             raise
+
         subscription(self, FluidPressure, "baro", self._on_baro, sensor_qos(control.lock_step))
         self._update_diagnostics()
 
     def destroy_node(self) -> None:
-        """Ends the firmware first."""
+        """End the firmware, then the node."""
         self._session.close()
         super().destroy_node()
 
@@ -113,7 +116,8 @@ class BetaflightNode(Node):
         self._topics.loop.sense("baro", lambda: SensorSamples(barometer=barometer_samples(message)))
 
     def _measure_pace(self, stamp_ns: int) -> None:
-        self._heard_at = now = time.monotonic()
+        now = time.monotonic()
+        self._heard_at = now
         if self._pace_from is None or stamp_ns < self._pace_from[1]:
             self._pace_from = now, stamp_ns
         elif now - self._pace_from[0] >= PACE_TIME:
@@ -121,8 +125,9 @@ class BetaflightNode(Node):
             self._pace_from = now, stamp_ns
 
     def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand | None:
-        """None where the firmware does not answer: the simulation's fail-safe acts, or in lock-step
-        it stands still.
+        """Return a command, None if the firmware does not answer.
+
+        Then the simulation's fail-safe acts, or in lock-step it stands still.
         """
         try:
             command = self._topics.step(estimate, dt)
@@ -142,18 +147,24 @@ class BetaflightNode(Node):
             "real_time_factor": f"{self._pace:.2f}",
             "ignored_datagrams": session.ignored,
         }
+
         if session.attitude is not None:
             values["attitude_deg"] = " ".join(
                 f"{math.degrees(angle):.1f}" for angle in session.attitude
             )
+
         error = session.why_ended or self._error
         silent = (
             "no imu/data has come yet"
             if math.isinf(silence)
             else f"no imu/data for {silence:.0f} s"
         )
-        off_pace = f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the wall clock"
+        off_pace = (
+            f"the simulation runs at {self._pace:.2f} of real time, but Betaflight flies by the "
+            "wall clock"
+        )
         flags = self._attitude_loop.arming_disable_flags
+
         rows: list[Row] = [
             (error, ERROR, error),
             (silence > SILENCE, STALE, silent),
@@ -163,22 +174,22 @@ class BetaflightNode(Node):
         self._diagnostics.set_first([*rows, *self._topics.rows()], **values)
 
 
-def _start(given: FirmwareParameters) -> BetaflightSession:
-    """Raises ConfigError where the firmware cannot be started."""
+def _start(firmware: FirmwareParameters) -> BetaflightSession:
+    """Start the firmware. Raise ConfigError if that fails."""
     try:
-        if given.settings.endswith(".txt"):
-            lines = read_regular(given.settings, MAX_SETTINGS_BYTES).decode("utf-8").splitlines()
+        if firmware.settings.endswith(".txt"):
+            lines = read_regular(firmware.settings, MAX_SETTINGS_BYTES).decode("utf-8").splitlines()
         else:
-            lines = shipped_settings(given.settings)
+            lines = shipped_settings(firmware.settings)
         return BetaflightSession(
             lines,
-            given.folder or None,
-            Path(given.program) if given.program else find_firmware(),
+            firmware.folder or None,
+            Path(firmware.program) if firmware.program else find_firmware(),
         )
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"Betaflight: {error}") from error
 
 
 def main() -> None:
-    """Entry point of the executable `betaflight_node`."""
+    """Run the executable `betaflight_node`."""
     run(BetaflightNode, often=True)

@@ -1,7 +1,7 @@
 """chassis_control_node: a thin shell around the chassis controller.
 
-It hears sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,
-cmd_vel and cmd/pose; it answers each joint_states with a cmd/wheels of the same stamp.
+It uses sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,
+cmd_vel and cmd/pose. It answers each joint_states with a cmd/wheels of the same stamp.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from rfly_common.ros.qos import COMMANDS, LATCHED
 from rfly_common.ros.run_loop import run
 
 MODE_SILENCE_S = 1.0
-"""wall time, after which nobody tells the mode any more"""
+"""Wall time without a mode after which the mode is unknown, s."""
 
 
 class ChassisControlNode(Node):
-    """`cmd/wheels` out; mode, motion commands, samples and estimates in."""
+    """Node that publishes `cmd/wheels` from mode, motion commands, samples and estimates."""
 
     def __init__(self) -> None:
         super().__init__("chassis_control_node")
@@ -42,12 +42,14 @@ class ChassisControlNode(Node):
         control = declare_parameters(self, ControlParameters)
         params = VehicleParameters.load(control.vehicle or "scale")
         timeout = declare_parameters(self, ChassisControlParameters).command_timeout
+
         self._lock_step = control.lock_step
         self._chassis = ChassisController(params, command_timeout=timeout)
         self._diagnostics = Diagnostics(self, "chassis", name, self._update_diagnostics)
         self._mode: Mode | None = None
-        self._heard_mode: Mode | None = None
+        self._received_mode: Mode | None = None
         self._mode_at = 0.0
+
         self._loop = ControlLoop(
             self,
             self._diagnostics,
@@ -60,6 +62,7 @@ class ChassisControlNode(Node):
             reset_text="the time went back: all is forgotten",
             before_tick=self._use_mode,
         )
+
         self._commands = MotionCommands(
             self,
             self._diagnostics,
@@ -67,12 +70,13 @@ class ChassisControlNode(Node):
             velocity=lambda velocity, yaw_rate: self._chassis.set_twist(velocity[0], yaw_rate),
             pose=lambda position, velocity, _yaw: self._chassis.set_target(position, velocity),
         )
+
         subscription(self, AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann, COMMANDS)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         self._update_diagnostics()
         self.get_logger().info(f"{name}: vehicle {params.name!r}, steered wheels: {params.steered}")
 
-    # --- what is asked
+    # --- commands and mode
 
     def _on_cmd_ackermann(self, message: AckermannDriveStamped) -> None:
         drive = message.drive
@@ -83,9 +87,9 @@ class ChassisControlNode(Node):
 
     def _on_mode(self, message: String) -> None:
         try:
-            self._heard_mode = Mode(message.data)
+            self._received_mode = Mode(message.data)
         except ValueError:
-            self._heard_mode = None
+            self._received_mode = None
             self._commands.refuse(
                 "mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}"
             )
@@ -94,21 +98,21 @@ class ChassisControlNode(Node):
             self._use_mode()
 
     def _use_mode(self) -> None:
-        """In lock-step where a tick begins: flight_control_node tells the mode while this node
-        answers the tick, and what it answers must not depend on who is faster.
-        """
-        self._mode = self._heard_mode
+        """Use the last mode; in lock-step this happens when a tick begins.
 
-    # --- what is answered
+        flight_control_node publishes the mode while this node answers the tick, and the answer must
+        not depend on which of them is faster.
+        """
+        self._mode = self._received_mode
+
+    # --- answers
 
     @property
     def _present_mode(self) -> Mode | None:
-        """None where nobody tells it any more; in lock-step everybody waits for whoever is slow."""
-        return (
-            self._mode
-            if self._lock_step or time.monotonic() - self._mode_at <= MODE_SILENCE_S
-            else None
-        )
+        """Mode in use; None if it is too old. In lock-step it never is, as every node waits."""
+        if self._lock_step or time.monotonic() - self._mode_at <= MODE_SILENCE_S:
+            return self._mode
+        return None
 
     def _step(self, estimate: Estimate | None, dt: float) -> WheelCommand:
         return wheel_command_to_msg(self._chassis.step(estimate, self._present_mode, dt))
@@ -121,6 +125,7 @@ class ChassisControlNode(Node):
         }
         if self._commands.refused:
             values["refused_last"] = self._commands.refused
+
         lost = mode is Mode.DRIVE and self._chassis.command_lost
         self._diagnostics.set_first(
             [
@@ -134,5 +139,5 @@ class ChassisControlNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `chassis_control_node`."""
+    """Run the executable `chassis_control_node`."""
     run(ChassisControlNode, often=True)

@@ -1,6 +1,4 @@
-"""Topics shared by flight_control_node and chassis_control_node: setpoints, estimates, sensor
-samples, ticks.
-"""
+"""Topics of flight_control_node and chassis_control_node: setpoints, estimates, samples, ticks."""
 
 from __future__ import annotations
 
@@ -42,45 +40,55 @@ if TYPE_CHECKING:
     from rfly_amphibious.control.flight_controller import FlightController
 
 LONGEST_STEP = 0.1
+"""Longest time step of a controller, s."""
 
 FASTEST = 40.0
-"""m/s: beyond it a target has jumped"""
+"""Speed beyond which a target has jumped, m/s."""
 SILENCE = 0.5
-"""s between two poses, after which a target is a new one"""
+"""Time between two poses after which a target is a new one, s."""
 
 
 class TargetMotion:
-    """The velocity of a target (n,) from its last three places: the smaller of both, where they
-    agree in sign.
+    """Velocity of a target (n,) from its last three places.
 
-    A target that jumps has no velocity, nor has one that goes on from where it stood, at first.
+    By component it is the smaller of both velocities, if they agree in sign. A target that jumps
+    has no velocity, and neither has one that starts moving, at first.
     """
 
     def __init__(self) -> None:
         self._place = np.zeros(0)
         self._time = -math.inf
-        self._moved: Floats | None = None
+        self._last_difference: Floats | None = None
         self._velocity = np.zeros(0)
 
     def update(self, place: Floats, time: float) -> Floats:
-        """(n,) m/s with a place (n,) m at a time, s."""
+        """Return the velocity, (n,), m/s, with a place (n,), m, at a time, s."""
         dt = time - self._time
         if dt == 0.0:
             return self._velocity
-        last = self._moved
-        moved = (place - self._place) / dt if 0.0 < dt <= SILENCE else None
+
+        last_velocity = self._last_difference
+        new_velocity = (place - self._place) / dt if 0.0 < dt <= SILENCE else None
+
         self._place = place
         self._time = time
-        self._moved = moved
+        self._last_difference = new_velocity
         self._velocity = np.zeros(len(place))
-        if moved is not None and last is not None and np.linalg.norm(moved) <= FASTEST:
-            smaller = np.minimum(np.abs(moved), np.abs(last))
-            self._velocity = np.where(moved * last > 0.0, np.copysign(smaller, moved), 0.0)
+
+        if (
+            new_velocity is not None
+            and last_velocity is not None
+            and np.linalg.norm(new_velocity) <= FASTEST
+        ):
+            smaller = np.minimum(np.abs(new_velocity), np.abs(last_velocity))
+            self._velocity = np.where(
+                new_velocity * last_velocity > 0.0, np.copysign(smaller, new_velocity), 0.0
+            )
         return self._velocity
 
 
 class MotionCommands:
-    """`cmd_vel` and `cmd/pose`, decoded; what can't be used is refused, counted and logged."""
+    """`cmd_vel` and `cmd/pose`, decoded; unusable commands are refused, counted and logged."""
 
     def __init__(
         self,
@@ -91,19 +99,23 @@ class MotionCommands:
         velocity: Callable[[tuple[float, float, float], float], None],
         pose: Callable[[tuple[float, float, float], Any, float | None], None],
     ) -> None:
-        """`velocity` gets forward, left, up (m/s) and yaw rate; `pose` gets position, velocity
-        (3,), world, and yaw.
+        """Subscribe.
+
+        `velocity` gets forward, left, up (m/s) and yaw rate; `pose` gets position, velocity (3,),
+        world, and yaw.
         """
         self._node = node
         self._diagnostics = diagnostics
         self._velocity = velocity
         self._pose = pose
+
         stamped = declare_parameters(node, MotionCommandParameters).stamped_cmd_vel
         self._bases = ("", "base_link", f"{vehicle}/base_link")
         self._frames = Frames(node, listen=False)
         self._motion = TargetMotion()
         self.refused = ""
-        """the last refusal"""
+        """Last refusal."""
+
         if stamped:
             subscription(node, TwistStamped, "cmd_vel", self._on_cmd_vel_stamped, COMMANDS)
         else:
@@ -111,7 +123,7 @@ class MotionCommands:
         subscription(node, PoseStamped, "cmd/pose", self._on_cmd_pose, COMMANDS)
 
     def refuse(self, topic: str, why: object) -> None:
-        """Count and tell it."""
+        """Count and log a refused command."""
         self.refused = " ".join(f"{topic} refused: {why}".split())
         self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
         self._node.get_logger().warning(self.refused, throttle_duration_sec=1.0)
@@ -119,7 +131,8 @@ class MotionCommands:
     def _on_cmd_vel_stamped(self, message: TwistStamped) -> None:
         frame = message.header.frame_id
         if frame not in self._bases:
-            why = f"header.frame_id is {frame!r}, expected {self._bases[-1]}: it is in the body's axes"
+            expected = f"expected {self._bases[-1]}: it is in the body's axes"
+            why = f"header.frame_id is {frame!r}, {expected}"
             self.refuse("cmd_vel", why)
             return
         self._on_cmd_vel(message.twist)
@@ -137,6 +150,7 @@ class MotionCommands:
             if self._frames.axes(frame_id) is None:
                 self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
+
             wanted = pose_to_plan_pose(message.pose, frame, "pose")
             place = (wanted.x, wanted.y, wanted.z or 0.0)
             time = time_of(message) or self._node.get_clock().now().nanoseconds * 1e-9
@@ -146,8 +160,10 @@ class MotionCommands:
 
 
 class ControlLoop:
-    """Sensor samples into a controller, and its command out: for each message of the first sensor
-    topic, or in lock-step for each tick of the simulation, with the stamp of what it answers.
+    """Loop from sensor samples to a controller's commands.
+
+    It computes a command for each message of the first sensor topic, or in lock-step for each tick
+    of the simulation. The command has the stamp of what it answers.
     """
 
     def __init__(
@@ -165,9 +181,10 @@ class ControlLoop:
         before_tick: Callable[[], None] = lambda: None,
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
-        """`step(estimate, dt)` makes the command as a message, or None where there is none;
-        `before_tick` is called when a new tick has arrived, `on_stamp` with the stamp of each
-        message of the first sensor.
+        """Subscribe.
+
+        `step(estimate, dt)` returns the command as a message, or None. `before_tick` is called for
+        a new tick, `on_stamp` with the stamp of each message of the first sensor.
         """
         self._node = node
         self._diagnostics = diagnostics
@@ -177,19 +194,25 @@ class ControlLoop:
         self._reset_text = reset_text
         self._before_tick = before_tick
         self._on_stamp = on_stamp
+
         self._read = SampleReader(params, lambda: controller.time)
-        self._last_ns = self._tick_ns = self._answered_ns = -1
+        self._last_ns = -1
+        self._tick_ns = -1
+        self._answered_ns = -1
         self._answer: Any = None
         self.answers = 0
-        """commands that were made"""
+        """Number of commands."""
         self.estimate: Estimate | None = None
-        """the newest that has come"""
+        """Newest estimate."""
+
+        # subscriptions
         watched = [SENSOR_TOPICS[topic].tick_index for topic in sensors]
         self._gate = TickGate(watched, self._answer_tick, answers=True) if lock_step else None
         qos = sensor_qos(lock_step)
         for topic in sensors:
             callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
             subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
+
         if lock_step:  # last: once its ticks reach this node, so do the samples
             subscription(
                 node,
@@ -198,6 +221,7 @@ class ControlLoop:
                 self._on_simulation_tick,
                 STATE_OUT,
             )
+
         subscription(
             node,
             Odometry,
@@ -207,9 +231,7 @@ class ControlLoop:
         )
 
     def sense(self, topic: str, read: Callable[[], SensorSamples]) -> None:
-        """Give a message's samples to the controller; what can't be read is refused, counted and
-        told.
-        """
+        """Pass a message's samples to the controller; refuse, count and log unreadable ones."""
         try:
             self._controller.sense(read())
         except SensorMessageError as error:
@@ -228,7 +250,9 @@ class ControlLoop:
                     self._reset()
                     last = -1
                 self._last_ns = max(last, stamp_ns)
+
             self.sense(topic, lambda: SensorSamples(**{kind: self._read(topic, message)}))
+
             if self._gate is not None:
                 self._gate.heard(index)
             elif last < stamp_ns:
@@ -250,7 +274,7 @@ class ControlLoop:
             self._gate.answered(stamp_to_ns(message.header.stamp))
 
     def _on_simulation_tick(self, message: SimulationTick) -> None:
-        """The first after a simulation's reset announces it before any sample does."""
+        """Take a tick; the first after a simulation's reset comes before any sample."""
         assert self._gate is not None
         stamp_ns = stamp_to_ns(message.header.stamp)
         if stamp_ns < self._tick_ns:
@@ -262,7 +286,7 @@ class ControlLoop:
         self._gate.tick(stamp_ns, message.count)
 
     def _answer_tick(self, stamp_ns: int) -> None:
-        """Its samples and the estimate have arrived; a repeated tick gets the same answer again."""
+        """Answer a tick whose messages have arrived; answer a repeated tick as before."""
         last = self._answered_ns
         if stamp_ns == last:
             self._send()

@@ -1,4 +1,4 @@
-"""The vehicle that a node's parameters name: its name, parameter set, gains and sensors."""
+"""Vehicle that a node's parameters name: its name, parameter set, gains and sensors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rfly_common.ros.parameters import declare_parameters
 
 
 def declare_vehicle_name(node: Node) -> str:
-    """The parameter `vehicle_name`, by default the node's namespace."""
+    """Return the parameter `vehicle_name`, by default the node's namespace."""
     default = {"vehicle_name": node.get_namespace().strip("/") or "amphibious"}
     return declare_parameters(node, VehicleNameParameters, defaults=default).vehicle_name
 
 
 def declare_gains(node: Node, params: VehicleParameters) -> VehicleParameters:
-    """The vehicle with the gains that the node's parameters set; the others are its own."""
+    """Return the vehicle with the gains that the node's parameters set."""
     names = [each.name for each in parameters_of(GainParameters)]
     gains = declare_parameters(
         node, GainParameters, defaults={name: getattr(params, name) for name in names}
@@ -39,37 +39,40 @@ def declare_gains(node: Node, params: VehicleParameters) -> VehicleParameters:
 def follow_gains(
     node: Node, params: VehicleParameters, changed: Callable[[VehicleParameters], None]
 ) -> None:
-    """Call `changed` with the vehicle of other gains when a parameter of `declare_gains` is set;
-    what none can have is refused.
+    """Call `changed` with the new vehicle when a parameter of `declare_gains` is set.
+
+    Gains that no vehicle can have are refused.
     """
     newest = params
-    names = {each.name for each in parameters_of(GainParameters)}
+    names = {parameter.name for parameter in parameters_of(GainParameters)}
 
-    def asked(given: Sequence[Parameter]) -> dict[str, Any]:
-        gains = {each.name: each.value for each in given if each.name in names}
+    def new_gains(parameters: Sequence[Parameter]) -> dict[str, Any]:
+        gains = {
+            parameter.name: parameter.value for parameter in parameters if parameter.name in names
+        }
         return {name: value for name, value in gains.items() if value != getattr(newest, name)}
 
-    def check(given: Sequence[Parameter]) -> SetParametersResult:
-        # thousands of others, or of what is so already, cost no check of the whole vehicle each
+    def check(parameters: Sequence[Parameter]) -> SetParametersResult:
+        # only changed gains cost a check of the whole vehicle
         try:
-            if gains := asked(given):
+            if gains := new_gains(parameters):
                 newest.replace(**gains)
         except ConfigError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def take(given: Sequence[Parameter]) -> None:
+    def apply(parameters: Sequence[Parameter]) -> None:
         nonlocal newest
-        if gains := asked(given):
+        if gains := new_gains(parameters):
             newest = newest.replace(**gains)
             changed(newest)
 
     node.add_on_set_parameters_callback(check)
-    node.add_post_set_parameters_callback(take)
+    node.add_post_set_parameters_callback(apply)
 
 
 def load_sensors(name: str, params: VehicleParameters) -> SensorParameters:
-    """The named sensor set; without a name the vehicle's, or `scale`."""
+    """Return the named sensor set; without a name the vehicle's, or `scale`."""
     return SensorParameters.load(
         name or (params.name if params.name in shipped_sensor_sets() else "scale")
     )

@@ -1,6 +1,6 @@
-"""Topics of an estimate: `odometry/filtered`, `odometry/global`, and where the vehicle is on /tf.
+"""Topics of an estimate: `odometry/filtered`, `odometry/global`, and the vehicle's place on /tf.
 
-Part of state_estimator_node.
+They are part of state_estimator_node.
 """
 
 from __future__ import annotations
@@ -28,64 +28,72 @@ from rfly_common.transform_buffer import Transform
 from rfly_terrain.height_map.height_map import HeightMap
 
 TF_RATE = 50
-"""Hz"""
+"""Rate of /tf, Hz."""
 
 
 class EstimateTopics:
-    """Publishes estimates of one vehicle, in `map` and, where somebody listens, in its `odom`,
-    where it never jumps; with `tf` its transforms. Keeps the last messages to repeat them.
+    """Publishers of one vehicle's estimates.
+
+    The estimate is published in `map` and, if subscribed, in the vehicle's `odom`, where it never
+    jumps. With `tf` its transforms are published too. The last messages are kept for repetition.
     """
 
     def __init__(self, node: Node, vehicle: str, *, tf: bool) -> None:
         self._vehicle = vehicle
         self._answer: list[tuple[Publisher, Odometry]] = []
         self.answer_ns = -1
-        """stamp of the last message, -1 before"""
+        """Stamp of the last message, -1 before."""
         self._transformed_ns = -1
         self._odom = frame_of(vehicle, "odom")
         self._filtered = publisher(node, Odometry, "odometry/filtered", STATE_OUT)
         self._global = publisher(node, Odometry, "odometry/global", STATE_OUT)
         self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
-        self._way = OdometryFrame()
+        self._odometry_frame = OdometryFrame()
 
     def reset(self) -> None:
-        """The time went back."""
+        """Forget the past, as the time went back."""
         self._transformed_ns = -1
-        self._way.reset()
+        self._odometry_frame.reset()
 
     def publish(self, estimate: Estimate | None, stamp_ns: int, terrain: HeightMap | None) -> None:
-        """An estimate, None where nothing is known yet; `terrain` for base_footprint.
+        """Publish an estimate, None if nothing is known yet; `terrain` is for base_footprint.
 
-        First the one in `map`: in lock-step the controllers, and so the simulation, wait for it.
+        The one in `map` comes first: in lock-step the controllers, and so the simulation, wait for
+        it.
         """
         self._answer = []
         self.answer_ns = stamp_ns
         self._publish(self._global, estimate, WORLD)
+
         if estimate is not None:
-            self._way.update(estimate)
+            self._odometry_frame.update(estimate)
         if self._filtered.get_subscription_count():
             self._publish(
-                self._filtered, None if estimate is None else self._way.local(), self._odom
+                self._filtered,
+                None if estimate is None else self._odometry_frame.local(),
+                self._odom,
             )
+
+        # transforms
         due = stamp_ns - self._transformed_ns >= 1e9 / TF_RATE - 1000
         if self._tf is not None and estimate is not None and due:
             self._transformed_ns = stamp_ns
-            place, odom = self._way.transforms()
+            place, odom = self._odometry_frame.transforms()
             ground = Transform(
                 *map(np.array, footprint(estimate.position, estimate.orientation, terrain))
             )
             below = odom.inverse() @ ground
-            moved = [
+            transforms = [
                 (WORLD, "odom", odom),
                 ("odom", "base_link", place),
                 ("odom", "base_footprint", below),
             ]
             self._tf.publish(
-                TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in moved])
+                TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in transforms])
             )
 
     def publish_again(self, stamp_ns: int) -> bool:
-        """The last messages once more where they are of this time; whether they were."""
+        """Publish the last messages again if they are of this time, and return whether they are."""
         if not self._answer or stamp_ns != self.answer_ns:
             return False
         for output, message in self._answer:
@@ -99,6 +107,7 @@ class EstimateTopics:
             if estimate is None
             else estimate_to_odometry(estimate, vehicle, frame)
         )
+
         message.header.stamp = ns_to_stamp(self.answer_ns)
         output.publish(message)
         self._answer.append((output, message))

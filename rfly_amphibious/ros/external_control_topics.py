@@ -1,6 +1,6 @@
-"""Topics of a controller outside: sensors as its Perception, its session and actuator commands.
+"""Topics of an external controller: sensors as its Perception, its session, and its commands.
 
-Part of link_node, mavlink_hil_node and ardupilot_json_node.
+They are part of link_node, mavlink_hil_node and ardupilot_json_node.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ HEARD = ("imu/data", "joint_states", "wheel_loads", "baro", "imu/mag")
 
 
 class PerceptionTopics:
-    """Subscribes, and calls `on_state(stamp_ns)` when there is something to answer.
+    """Subscriptions that fill a Perception, and call `on_state(stamp_ns)` when an answer is due.
 
-    Free-running that is each imu/data; with the parameter `lock_step` each tick, once all of it has
-    come, and again where the tick is told again. `on_gps(samples, fix)` is called for each pair of
-    gps/fix and gps/vel; in a tick before `on_state`; without it nobody listens to them. `heard`:
-    topics of the other sensors.
+    Without lock-step that is each imu/data. With the parameter `lock_step` it is each tick, once
+    all of its messages have come, and again when the tick is repeated. `on_gps(samples, fix)` is
+    called for each pair of gps/fix and gps/vel, in a tick before `on_state`; without it these
+    topics are not subscribed to. `heard` names the other sensors' topics.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class PerceptionTopics:
         node: Node,
         perception: Perception,
         diagnostics: Diagnostics,
-        given: PerceptionParameters,
+        settings: PerceptionParameters,
         on_state: Callable[[int], None],
         on_gps: Callable[[GpsSamples, NavSatFix], None] | None = None,
         heard: Sequence[str] = HEARD,
@@ -71,18 +71,20 @@ class PerceptionTopics:
         self._node = node
         self._perception = perception
         self._diagnostics = diagnostics
-        self.lock_step = given.lock_step
-        self._filtered = given.odometry == "filtered"
-        self.odometry = ODOMETRY[given.odometry]
+        self.lock_step = settings.lock_step
+        self._filtered = settings.odometry == "filtered"
+        self.odometry = ODOMETRY[settings.odometry]
         self._on_state = on_state
         self._on_gps = on_gps
         self._read = SampleReader(perception.params)
         self._fix = NavSatFix()
         self._stamp_ns = -1
+
         topics = [*heard, *(("gps/fix", "gps/vel") if on_gps is not None else ())]
         watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
         watched |= set() if self._filtered else {SimulationTick.GROUND_TRUTH}
         self._gate = TickGate(sorted(watched), self._tick, answers=self._filtered)
+
         qos = sensor_qos(self.lock_step)
         for topic in topics:
             subscription(
@@ -96,19 +98,21 @@ class PerceptionTopics:
 
     @property
     def repeated(self) -> int:
-        """Ticks that were told again before all of them had come."""
+        """Ticks that were repeated before all of their messages had come."""
         return self._gate.repeated
 
     def _on_sensor(self, topic: str, message: Any) -> None:
         kind, _, index, _ = SENSOR_TOPICS[topic]
+
         is_clock = kind == "imu" and not self.lock_step
         if is_clock:
             self._forget_if_back(stamp_to_ns(message.header.stamp))
         elif topic == "gps/fix":
             self._fix = message
+
         try:
             samples = self._read(topic, message)
-            if samples is None:  # the other half is still to come
+            if samples is None:  # the other half has not come yet
                 return
             if self._on_gps is not None and kind == "gps":
                 self._on_gps(samples, self._fix)
@@ -116,9 +120,8 @@ class PerceptionTopics:
                 self._perception.sense(SensorSamples(**{kind: samples}))
         except SensorMessageError as error:
             self._refuse(topic, error)
-        if (
-            self.lock_step
-        ):  # what could not be taken has come all the same: a tick does not wait for it
+        # an unusable message has come all the same: a tick does not wait for it
+        if self.lock_step:
             self._gate.heard(index)
         elif is_clock:
             self._new(stamp_to_ns(message.header.stamp))
@@ -148,9 +151,7 @@ class PerceptionTopics:
         self._new(stamp_ns)
 
     def _forget_if_back(self, stamp_ns: int) -> None:
-        """The simulation was reset: a tick of its own, without samples, says so before any sample
-        does.
-        """
+        """Forget the past after a reset, which a tick without samples announces."""
         if stamp_ns < self._stamp_ns:
             self._perception.reset()
 
@@ -160,8 +161,9 @@ class PerceptionTopics:
 
 
 class ExternalControl:
-    """Publishes `cmd/rotors` and `cmd/wheels`; `on_received()` runs in the node's thread after each
-    `wake`.
+    """Publisher of `cmd/rotors` and `cmd/wheels`, and host of the controller's session.
+
+    `on_received()` runs in the node's thread after each `wake`.
     """
 
     def __init__(
@@ -176,22 +178,24 @@ class ExternalControl:
         self._params = params
         self._diagnostics = diagnostics
         self._on_received = on_received
+
         left_out: dict[str, tuple[type, ...]] = {
             "both": (),
             "rotors": (WheelCommand,),
             "chassis": (RotorCommand,),
         }
         self._left_out = left_out[supplies]
+
         self._rotors = publisher(node, RotorCommandMsg, "cmd/rotors", COMMANDS)
         self._wheels = publisher(node, WheelCommandMsg, "cmd/wheels", COMMANDS)
 
     def start(self, session: ControllerSession[Any], who: str, check: Callable[[], None]) -> None:
-        """Start the session and call `check()` every CHECK_PERIOD_S. The hardware id of diagnostics
-        is the address that it is to have, transport and host or a serial line, and from then on
-        where it listens.
+        """Start the session and call `check()` every CHECK_PERIOD_S. Raise ConfigError.
 
-        Raises ConfigError.
+        The hardware id of the diagnostics must be the wanted address, transport and host or a
+        serial line; from then on it is where the session listens.
         """
+
         diagnostics = self._diagnostics
         try:
             session.start()
@@ -200,6 +204,7 @@ class ExternalControl:
             raise ConfigError(
                 f"{'parameter device' if serial else 'parameters bind and port'}: {error}"
             ) from error
+
         if session.port:
             diagnostics.hardware_id += f":{session.port}"
         self._node.get_logger().info(f"listening for {who} on {diagnostics.hardware_id}")
@@ -208,13 +213,13 @@ class ExternalControl:
         )
 
     def wake(self) -> None:
-        """In the session's thread: something was received."""
+        """Schedule `on_received`; called in the session's thread."""
         executor = self._node.executor
-        if executor is not None:  # before the node spins, and when it ends
+        if executor is not None:  # None before the node spins, and when it ends
             executor.create_task(self._on_received)
 
     def publish(self, *commands: RotorCommand | WheelCommand) -> None:
-        """Commands to the vehicle, but those of a kind that the controller does not supply."""
+        """Publish commands, except for kinds that the controller does not supply."""
         for command in commands:
             if isinstance(command, self._left_out):
                 continue
@@ -224,19 +229,24 @@ class ExternalControl:
                 self._wheels.publish(wheel_command_to_msg(command))
 
     def rest(self, stamp_ns: int) -> tuple[RotorCommand, WheelCommand]:
-        """Rotors at rest and wheels braked: what acts while nobody controls."""
+        """Return rotors at rest and braked wheels, for the time without a controller."""
         now = stamp_ns * 1e-9
         brakes = WheelCommand.braked(self._params, now, self._params.max_brake_torque)
         return RotorCommand(now, np.zeros(self._params.rotors)), brakes
 
 
 def declare_mapping(node: Node, params: VehicleParameters) -> ControlMapping:
-    """The parameters that say which of an autopilot's outputs an actuator takes."""
+    """Return the mapping of an autopilot's outputs to actuators, from the node's parameters."""
     defaults = {"rotor_controls": list(ControlMapping.default(params.rotors).rotors)}
-    given = declare_parameters(node, ControlMappingParameters, defaults=defaults)
+    settings = declare_parameters(node, ControlMappingParameters, defaults=defaults)
+
     mapping = ControlMapping(
-        given.rotor_controls, given.steering_control, given.drive_control, given.brake_control
+        settings.rotor_controls,
+        settings.steering_control,
+        settings.drive_control,
+        settings.brake_control,
     )
+
     try:
         mapping.check(params)
     except ConfigError as error:

@@ -1,6 +1,6 @@
-"""flight_control_node: a thin shell around the flight controller; owner of the mode.
+"""flight_control_node: a thin shell around the flight controller, and owner of the mode.
 
-It hears sensors and estimates, never the truth, and answers each imu/data with a cmd/rotors of the
+It uses sensors and estimates, never the truth, and answers each imu/data with a cmd/rotors of the
 same stamp.
 """
 
@@ -19,7 +19,7 @@ from rfly_common.ros.run_loop import run
 
 
 class FlightControlNode(Node):
-    """`mode` and `cmd/rotors` out; words, motion commands, samples and estimates in."""
+    """Node that publishes `mode` and `cmd/rotors` from commands, samples and estimates."""
 
     def __init__(self) -> None:
         super().__init__("flight_control_node")
@@ -27,13 +27,15 @@ class FlightControlNode(Node):
         control = declare_parameters(self, ControlParameters)
         params = declare_gains(self, VehicleParameters.load(control.vehicle or "scale"))
         delay = {"delay": 0.0 if control.lock_step else DELAY}
-        given = declare_parameters(self, FlightControlParameters, defaults=delay)
+        settings = declare_parameters(self, FlightControlParameters, defaults=delay)
+
         flight = FlightController(
             params,
-            load_sensors(given.sensors, params),
-            delay=given.delay,
-            command_timeout=given.command_timeout,
+            load_sensors(settings.sensors, params),
+            delay=settings.delay,
+            command_timeout=settings.command_timeout,
         )
+
         self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)
         self._topics = FlightControlTopics(
             self,
@@ -51,5 +53,5 @@ class FlightControlNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `flight_control_node`."""
+    """Run the executable `flight_control_node`."""
     run(FlightControlNode, often=True)

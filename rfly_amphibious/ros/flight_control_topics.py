@@ -1,7 +1,6 @@
-"""Topics of a flight controller: `mode` and `cmd/rotors` out; words, setpoints, samples and
-estimates in.
+"""Topics of a flight controller: `mode` and `cmd/rotors` from commands, samples and estimates.
 
-Part of flight_control_node and betaflight_node.
+They are part of flight_control_node and betaflight_node.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ IN_THE_AIR = (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.ABORT)
 
 
 class FlightControlTopics:
-    """Runs a flight controller; `changed()` is called when its mode changes, and when a word was
-    refused.
+    """Topics that run a flight controller.
+
+    `changed()` is called when its mode changes, and when a command is refused.
     """
 
     def __init__(
@@ -52,15 +52,17 @@ class FlightControlTopics:
         step: Callable[[Estimate | None, float], Any] | None = None,
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
-        """`step` replaces the controller's own; it and `on_stamp` are as ControlLoop takes them."""
+        """Subscribe. `step` replaces the controller's; it and `on_stamp` are as in ControlLoop."""
         self._node = node
         self._flight = flight
         self._diagnostics = diagnostics
         self._changed = changed
         self._own_step = step or self.step
+
         self._mode: Mode | None = None
         self._refused = ""
         self._refused_at = -REFUSED_SHOWN_S
+
         self._modes = publisher(node, String, "mode", LATCHED)
         self.loop = ControlLoop(
             node,
@@ -74,15 +76,18 @@ class FlightControlTopics:
             reset_text="the time went back: disarmed, all is forgotten",
             on_stamp=on_stamp,
         )
+
         self._commands = MotionCommands(
             node, diagnostics, vehicle, velocity=flight.set_velocity, pose=flight.set_target
         )
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
+
         self._timer = node.create_timer(
             MODE_PERIOD_S, self._publish_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
         self._publish_mode()
+
         subscription(node, AttitudeTarget, "cmd/attitude", self._on_cmd_attitude, COMMANDS)
         follow_gains(node, params, flight.set_gains)
         frequency = flight.attitude_frequency_of(params)
@@ -91,13 +96,13 @@ class FlightControlTopics:
         )
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
-        """The controller's command as a message."""
+        """Return the controller's command as a message."""
         return rotor_command_to_msg(self._flight.step(estimate, dt))
 
     def _step(self, estimate: Estimate | None, dt: float) -> Any:
         command = self._own_step(estimate, dt)
         if command is not None:
-            # before the command: whoever waits for it knows the mode by then
+            # before the command, so that its receiver knows the mode by then
             self._publish_change()
         return command
 
@@ -106,11 +111,13 @@ class FlightControlTopics:
             why_not = self._flight.request(message.data)
         except CommandError as error:
             why_not = str(error)
+
         if why_not:
             self._refused = f"cmd/mode {message.data!r} refused: {why_not}"
             self._refused_at = time.monotonic()
             self._diagnostics.count("refused_modes" if message.data in WORDS else "unknown_modes")
             self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
+
         self._publish_change()
         self._changed()
 
@@ -146,7 +153,7 @@ class FlightControlTopics:
         self._modes.publish(String(data=self._mode.value))
 
     def values(self) -> dict[str, Any]:
-        """What diagnostics tell beside the text."""
+        """Values for diagnostics, in addition to the text."""
         flight = self._flight
         values = {"mode": flight.mode.value, "reason": flight.reason, "answers": self.loop.answers}
         if flight.failed_rotors:
@@ -158,7 +165,7 @@ class FlightControlTopics:
         return ", ".join(str(rotor + 1) for rotor in self._flight.failed_rotors)
 
     def rows(self) -> list[Row]:
-        """Of the diagnostics."""
+        """Rows of the diagnostics."""
         flight = self._flight
         missing = self._flight.missing
         refused = time.monotonic() - self._refused_at < REFUSED_SHOWN_S

@@ -1,8 +1,7 @@
-"""guidance_node: setpoints from a scenario's mission or a planned path. A thin shell around
-MissionGuide.
+"""guidance_node: setpoints from a scenario's mission or a planned path.
 
-It knows what odometry/global and mode say, and goes on with each estimate, without a timer of its
-own.
+It is a thin shell around MissionGuide. It knows odometry/global and mode, and steps with each
+estimate, without a timer.
 """
 
 from __future__ import annotations
@@ -52,32 +51,36 @@ ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
 
 
 class GuidanceNode(Node):
-    """`cmd/ackermann`, `cmd/pose` and `cmd/mode` while a mission or path is under way, with `path`;
-    `pose` always.
+    """Node that publishes `pose` and, during a mission or path, `path` and the commands.
+
+    These are `cmd/ackermann`, `cmd/pose` and `cmd/mode`.
     """
 
     def __init__(self) -> None:
         super().__init__("guidance_node")
-        given = declare_parameters(self, GuidanceParameters)
+        settings = declare_parameters(self, GuidanceParameters)
         self._name = declare_vehicle_name(self)
-        self._autostart = given.autostart
-        self._scenario = given.scenario
-        self._speeds = given.drive_speed, given.fly_speed
-        self._period_ns = round(1e9 / given.rate)
+        self._autostart = settings.autostart
+        self._scenario = settings.scenario
+        self._speeds = settings.drive_speed, settings.fly_speed
+        self._period_ns = round(1e9 / settings.rate)
+
         self._frames = Frames(self, listen=False)
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._mission: tuple[Leg, ...] = ()
+
         terrain = None
-        if given.scenario:
+        if settings.scenario:
             from rfly_amphibious.scenarios.scenario import Scenario
 
-            loaded = Scenario.load(given.scenario, self._ground.search_path)
+            loaded = Scenario.load(settings.scenario, self._ground.search_path)
             self._mission = loaded.legs
             terrain = loaded.terrain
-            params = VehicleParameters.load(given.vehicle) if given.vehicle else loaded.params
+            params = VehicleParameters.load(settings.vehicle) if settings.vehicle else loaded.params
         else:
-            params = VehicleParameters.load(given.vehicle or "scale")
+            params = VehicleParameters.load(settings.vehicle or "scale")
         self._guide = MissionGuide((), params, terrain)
+
         self._active = False
         self._doing = ""
         self._logged = 0
@@ -87,14 +90,16 @@ class GuidanceNode(Node):
         self._mode: Mode | None = None
         self._last_ns = -1
         self._heard_at = time.monotonic()
-        self._asked = ""
+        self._requested_word = ""
         self._ask_again_at = 0.0
+
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
         self._path = publisher(self, Path, "path", LATCHED)
         self._drive = publisher(self, AckermannDriveStamped, "cmd/ackermann", COMMANDS)
         self._target = publisher(self, PoseStamped, "cmd/pose", COMMANDS)
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
+
         self._ground.start(self._diagnostics)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
@@ -102,17 +107,18 @@ class GuidanceNode(Node):
         self.create_service(Trigger, "~/start", self._serve_start)
         self.create_service(Trigger, "~/stop", self._serve_stop)
         self._update_diagnostics()
+
         task = (
-            f"scenario {given.scenario!r}"
-            if given.scenario
+            f"scenario {settings.scenario!r}"
+            if settings.scenario
             else "no scenario, waiting for follow_path"
         )
         self.get_logger().info(f"{self._name}: {task}")
 
-    # --- what comes in
+    # --- subscriptions
 
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
-        if not self._scenario:  # which says what the ground is
+        if not self._scenario:  # it names the ground
             self._guide.terrain = terrain
         if self._unplaced is not None:
             self._on_follow_path(self._unplaced)
@@ -131,20 +137,23 @@ class GuidanceNode(Node):
             )
 
     def _on_follow_path(self, message: Path) -> None:
-        """Follow it from now on; an empty one means: stop."""
+        """Follow a path from now on; an empty one means: stop."""
         self._unplaced = None
         if not message.poses:
             self._stop("told to stop by an empty path")
             return
+
         if not self._knows_ground:
             self._unplaced = message
             self._refuse(
                 "", "follow_path waits for terrain_map: which of its poses lie on the ground?"
             )
             return
+
         if self._now is None:
             self._unplaced = message
             return
+
         try:
             if len(message.poses) > MAX_POSES:
                 raise PlanError(
@@ -170,7 +179,7 @@ class GuidanceNode(Node):
         self.get_logger().warning(self._refused)
         self._update_diagnostics()
 
-    # --- beginning and ending
+    # --- start and stop
 
     def _serve_start(self, _request: Any, response: Any) -> Any:
         response.success, response.message = self._begin_mission()
@@ -192,7 +201,7 @@ class GuidanceNode(Node):
         self._active = True
         self._doing = what
         self._refused = ""
-        self._asked = ""
+        self._requested_word = ""
         self._logged = len(self._guide.log)
         if self._now is not None:
             way = way_of_legs(legs, self._now.position[:2], self._guide.terrain)
@@ -214,7 +223,7 @@ class GuidanceNode(Node):
             self.get_logger().info(f"{why}: {self._doing}")
         self._update_diagnostics()
 
-    # --- going on
+    # --- steps
 
     def _on_odometry(self, message: Odometry) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
@@ -223,27 +232,32 @@ class GuidanceNode(Node):
             return
         if self._last_ns >= 0 and 0 <= stamp_ns - self._last_ns < self._period_ns - 1000:
             return
+
         if stamp_ns < self._last_ns:
             self._diagnostics.count("clock_jumps_back")
             if self._active:
                 self._active = False
                 self.get_logger().warning(f"the time went back: {self._doing} is given up")
+
         try:
             now = odometry_to_estimate(message)
         except RflyError as error:
             self._diagnostics.count("refused_odometry")
             self.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
             return
+
         self._last_ns = stamp_ns
         self._now = now
         self._pose.publish(estimate_to_pose(now))
         if self._unplaced is not None and self._knows_ground:
             self._on_follow_path(self._unplaced)
+
         if self._mode is None:
             return
         if self._autostart and self._mission:
             self._autostart = False
             self._begin_mission()
+
         if self._active:
             self._step(now, self._mode)
 
@@ -251,29 +265,33 @@ class GuidanceNode(Node):
         guide = self._guide
         before = (self._guide.leg, self._guide.problem)
         order = guide.step(now, mode)
+
         for _, text in guide.log[self._logged :]:
             self.get_logger().info(text)
         self._logged = len(guide.log)
+
         if mode is Mode.DRIVE:
             self._drive.publish(order_to_ackermann(order, self._name))
         elif order.target is not None:
             self._target.publish(order_to_pose(order, now))
         self._request_mode(order)
+
         if guide.done and mode in ON_WHEELS:
             self._active = False
             self.get_logger().info(f"{self._doing} is done")
+
         if before != (guide.leg, guide.problem) or not self._active:
             self._update_diagnostics()
 
     def _request_mode(self, order: Setpoint) -> None:
-        """For the mode that the order needs, until the vehicle takes it."""
+        """Request the mode that the order needs, until the vehicle takes it."""
         word = "" if order.mode is None else WORDS[order.mode]
-        if word and (word != self._asked or order.time >= self._ask_again_at):
+        if word and (word != self._requested_word or order.time >= self._ask_again_at):
             self._request.publish(String(data=word))
             self._ask_again_at = order.time + ASK_AGAIN
-        self._asked = word
+        self._requested_word = word
 
-    # --- what it says
+    # --- diagnostics
 
     def _missing(self) -> list[str]:
         heard = {"odometry/global": self._now is not None, "mode": self._mode is not None}
@@ -284,9 +302,11 @@ class GuidanceNode(Node):
         missing = self._missing()
         mode = "" if self._mode is None else self._mode.value
         values: dict[str, Any] = {"doing": self._doing if self._active else "", "mode": mode}
+
         if self._active and guide.leg < len(guide.legs):
             what = "drive" if isinstance(guide.legs[guide.leg], DriveLeg) else "fly"
             values["leg"] = f"{guide.leg + 1} of {len(guide.legs)}: {what}"
+
         silence = time.monotonic() - self._heard_at
         problem = self._refused or self._ground.problem
         self._diagnostics.set_first(
@@ -304,5 +324,5 @@ class GuidanceNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `guidance_node`."""
+    """Run the executable `guidance_node`."""
     run(GuidanceNode)

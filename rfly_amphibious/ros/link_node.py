@@ -1,6 +1,6 @@
-"""link_node: a controller outside, by frames over UDP or TCP, in place of the control nodes.
+"""link_node: an external controller, by frames over UDP or TCP, in place of the control nodes.
 
-A thin shell around LinkSession and Perception. docs/model, section 12.2.
+It is a thin shell around LinkSession and Perception. See docs/model, section 12.2.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _SUPPLIED = {SUPPLIES_ROTORS: "rotors", SUPPLIES_CHASSIS: "chassis"}
 
 
 def _transport(given: LinkParameters, handler: Handler) -> Transport:
+    """Return the transport of the parameters."""
     if given.transport == "serial":
         return SerialTransport(given.device, given.baud, handler)
     if given.transport == "tcp":
@@ -43,51 +44,59 @@ def _transport(given: LinkParameters, handler: Handler) -> Transport:
 
 
 class LinkNode(Node):
-    """Sends what the sensors say, publishes what the controller commands."""
+    """Node that sends the sensors' state, and publishes the controller's commands."""
 
     def __init__(self) -> None:
         super().__init__("link_node")
-        given = declare_parameters(self, LinkParameters)
-        params = VehicleParameters.load(given.vehicle)
+        settings = declare_parameters(self, LinkParameters)
+        params = VehicleParameters.load(settings.vehicle)
         address = (
-            f"serial {given.device}"
-            if given.transport == "serial"
-            else f"{given.transport} {given.bind}"
+            f"serial {settings.device}"
+            if settings.transport == "serial"
+            else f"{settings.transport} {settings.bind}"
         )
+
         self._diagnostics = Diagnostics(self, "link", address, self._update_diagnostics)
         self._perception = Perception(params)
         self._control = ExternalControl(self, params, self._diagnostics, self._use_commands)
-        self._step, self._answers = LockStep(), dict[type, Command]()
+
+        self._step = LockStep()
+        self._answers = dict[type, Command]()
         self._stamp_ns = -1
         self._state_at = -math.inf
         self._ready = False
+
         self._session = LinkSession(
-            params, lambda handler: _transport(given, handler), self._control.wake
+            params, lambda handler: _transport(settings, handler), self._control.wake
         )
-        told = declare_parameters(self, PerceptionParameters)
+        perception = declare_parameters(self, PerceptionParameters)
         self._topics = PerceptionTopics(
-            self, self._perception, self._diagnostics, told, self._answer, self._send_gps
+            self, self._perception, self._diagnostics, perception, self._answer, self._send_gps
         )
+
         self._control.start(self._session, "a controller", self._check)
         self._update_diagnostics()
 
     def destroy_node(self) -> None:
-        """Ends the link first."""
+        """End the link, then the node."""
         self._session.close()
         super().destroy_node()
 
     # --- to the controller
 
     def _answer(self, stamp_ns: int) -> None:
-        """A tick, or in free-running an IMU message, is there: tell the controller."""
+        """Send the state of a new tick, or without lock-step of a new IMU message."""
         repeated = stamp_ns == self._stamp_ns
         self._stamp_ns = stamp_ns
         now = stamp_ns * 1e-9
-        self._state_at, self._ready = time.monotonic(), self._perception.ready(now)
+        self._state_at = time.monotonic()
+        self._ready = self._perception.ready(now)
+
         if not self._topics.lock_step:
             if self._ready:
                 self._session.send(self._perception.report(now))
             return
+
         if not repeated:
             self._answers.clear()
         self._step.ask(now)
@@ -100,12 +109,13 @@ class LinkNode(Node):
             self._publish_rest()
 
     def _publish_rest(self) -> None:
-        """Before the sensors have spoken there is nothing to control: what the controller supplies
-        rests, braked.
+        """Publish rest and brakes for what the controller supplies, before the sensors have
+        readings.
         """
         supplies = self._session.supplies
         if self._step.complete(supplies):
             return
+
         rotors, wheels = self._control.rest(self._stamp_ns)
         if supplies & SUPPLIES_ROTORS:
             self._accept(rotors)
@@ -140,10 +150,10 @@ class LinkNode(Node):
             self._answers[type(command)] = command
             self._control.publish(command)
 
-    # --- what is to be told
+    # --- checks and diagnostics
 
     def _check(self) -> None:
-        # who supplies what may have become known meanwhile
+        # the controller may have said meanwhile what it supplies
         if self._topics.lock_step and self._stamp_ns >= 0 and not self._ready:
             self._publish_rest()
         self._use_commands()
@@ -151,19 +161,24 @@ class LinkNode(Node):
 
     def _update_diagnostics(self) -> None:
         session = self._session
+
         counters = self._session.counters
         peer = session.peer
         supplies = session.supplies
+
         gap = session.gap
         supplied = [name for bit, name in _SUPPLIED.items() if supplies & bit]
         told = f"{peer} supplies {' and '.join(supplied)}"
         lock_step = self._topics.lock_step
         simulated = time.monotonic() - self._state_at < 1.0
+
+        # texts
         overdue = self._step.overdue_s(supplies) if lock_step else 0.0
         silent = gap > LINK_LOSS_S
         who = f"{peer} supplies nothing" if peer else "no controller has spoken yet"
         unready = f"{told}; not told anything before imu/data and {self._topics.odometry} have come"
         late = f"fail-safe: {peer} has not answered for {overdue:.0f} s, and simulated time stands"
+
         silence = f"for {gap:.1f} s" if math.isfinite(gap) else "yet"
         lost = f"link loss: no command of {peer} {silence}; the simulation's fail-safe acts"
         self._diagnostics.set_first(
@@ -189,5 +204,5 @@ class LinkNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `link_node`."""
+    """Run the executable `link_node`."""
     run(LinkNode, often=True)

@@ -1,8 +1,8 @@
-"""mapping_node: voxels and heights from lidar clouds. A thin shell around OctomapGrid and
-ElevationMap.
+"""mapping_node: voxels and heights from lidar clouds.
 
-Each point of a cloud has a time of its own, and is taken from where the sensor was then: between
-two poses of `odometry/global`. A cloud waits until a pose after its last point has come.
+It is a thin shell around OctomapGrid and ElevationMap. Each point of a cloud has its own time, and
+starts where the sensor was then, between two poses of `odometry/global`. A cloud waits for a pose
+after its last point.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from rfly_common.transform_buffer import Transform
 from rfly_terrain.ros.grid_layers_msgs import buffers_to_msg
 
 MOST_WAITING = 5
-"""clouds that wait for poses; the oldest makes room"""
+"""Most clouds that wait for poses; then the oldest is dropped."""
 SILENCE_S = 2.0
-# a cloud takes a while, in which poses go on coming
+# processing a cloud takes a while, in which poses keep coming
 _POSES = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class _Cloud(NamedTuple):
+    """Cloud of a frame that waits for poses."""
+
     frame_id: str
     points: LidarPoints
 
 
 class ElevationTopic:
-    """Keeps the map, and publishes it where it has changed and somebody listens. ConfigError where
-    it can't be.
-    """
+    """Elevation map, published when it has changed and has a subscriber. Raise ConfigError."""
 
     def __init__(self, node: Node) -> None:
         given = asdict(declare_parameters(node, ElevationMapParameters))
@@ -84,11 +84,11 @@ class ElevationTopic:
 
     @property
     def known(self) -> int:
-        """Cells of which something is known."""
+        """Number of known cells."""
         return self._map.known if self._map is not None else 0
 
     def insert(self, origins: Floats, ends: Floats, stamp_ns: int) -> None:
-        """Points (n, 3) of one cloud in the world, seen from (n, 3) m."""
+        """Insert points (n, 3) of one cloud in the world, seen from (n, 3), m."""
         if self._map is not None:
             self._map.insert(origins, ends, stamp_ns * 1e-9)
             self._changed = True
@@ -101,7 +101,7 @@ class ElevationTopic:
             self._changed = True
 
     def publish(self, frame_id: str) -> None:
-        """The map, if it is a new one."""
+        """Publish the map, if it is new."""
         if self._map is None or not self._changed or not self._publisher.get_subscription_count():
             return
         buffers = self._map.buffers()
@@ -116,8 +116,10 @@ class ElevationTopic:
 
 
 class MappingNode(Node):
-    """`lidar/points`, `odometry/global` -> `octomap`, `occupied_voxels`, `elevation_map`; `~/save`,
-    `~/reset`.
+    """Node from `lidar/points` and `odometry/global` to `octomap`, `occupied_voxels`,
+    `elevation_map`.
+
+    Its services are `~/save` and `~/reset`.
     """
 
     def __init__(self) -> None:
@@ -127,61 +129,73 @@ class MappingNode(Node):
             OctomapParameters(**asdict(declare_parameters(self, VoxelParameters)))
         )
         self._elevation = ElevationTopic(self)
-        given = declare_parameters(self, MappingParameters)
-        self._keeps_voxels = given.octomap
-        self._min_range = given.min_range
-        self._file = given.file
-        self._period_ns = round(1e9 / given.rate) if given.rate else 0
+
+        settings = declare_parameters(self, MappingParameters)
+        self._keeps_voxels = settings.octomap
+        self._min_range = settings.min_range
+        self._file = settings.file
+        self._period_ns = round(1e9 / settings.rate) if settings.rate else 0
+
         self._frames = Frames(self)
-        self._track = PoseTrack(given.max_pose_gap)
+        self._track = PoseTrack(settings.max_pose_gap)
         self._base = ""
         self._waiting: deque[_Cloud] = deque()
         self._last_taken_ns: int | None = None
         self._changed = {"octomap": False, "occupied_voxels": False}
         self._stamp_ns = 0
         self._heard = {"lidar/points": -np.inf, "odometry/global": -np.inf}
-        self._warning = self._last_warning = ""
+        self._warning = ""
+        self._last_warning = ""
+
         self._diagnostics = Diagnostics(self, "mapping", "", self._update_diagnostics)
         self._octomap = publisher(self, Octomap, "octomap", LATCHED)
         self._voxels = publisher(self, PointCloud2, "occupied_voxels", LATCHED)
-        qos = sensor_qos(True) if given.lock_step else SENSORS
+        qos = sensor_qos(True) if settings.lock_step else SENSORS
         subscription(self, PointCloud2, "lidar/points", self._on_lidar_points, qos)
         subscription(self, Odometry, "odometry/global", self._on_odometry, _POSES)
+
         self.create_service(Trigger, "~/save", self._save)
         self.create_service(Trigger, "~/reset", self._reset)
-        # steady: a paused simulation's map is still shown to who asks for it
+        # a steady clock, so that late subscribers get the map of a paused simulation too
         self.create_timer(
-            1.0 / given.publish_rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
+            1.0 / settings.publish_rate,
+            self._publish,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
+
         self._update_diagnostics()
         warm_up()
         self.get_logger().info("waiting for lidar/points and odometry/global")
 
-    # --- what comes in
+    # --- subscriptions
 
     def _on_odometry(self, message: Odometry) -> None:
         if is_unknown(message):
             return
         self._heard["odometry/global"] = time.monotonic()
+
         stamp_ns = stamp_to_ns(message.header.stamp)
         pose = message.pose.pose
         position = np.array((pose.position.x, pose.position.y, pose.position.z))
-        turn = np.array(
+        quaternion = np.array(
             (pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w)
         )
-        norm = float(np.linalg.norm(turn))
+
+        norm = float(np.linalg.norm(quaternion))
         if not np.isfinite(position).all() or not abs(norm - 1.0) < 1e-2:
             self._refuse(
-                "refused_poses", f"odometry/global: {position.tolist()}, {turn.tolist()} is no pose"
+                "refused_poses",
+                f"odometry/global: {position.tolist()}, {quaternion.tolist()} is no pose",
             )
             return
+
         newest = self._track.newest_ns
-        if (
-            newest is not None and stamp_ns < newest - 1_000_000_000
-        ):  # the clock jumped back: a new run has begun
+        # the clock jumped back: a new run has begun
+        if newest is not None and stamp_ns < newest - 1_000_000_000:
             self._track.clear()
             self._waiting.clear()
             self._last_taken_ns = None
+
         try:
             frame = self._frames.resolve(message.header.frame_id, stamp_ns)
             if frame.axes != "enu":
@@ -191,7 +205,8 @@ class MappingNode(Node):
         except FrameError as error:
             self._refuse("refused_poses", f"odometry/global: {error}")
             return
-        placed = frame.transform @ Transform(position, turn / norm)
+
+        placed = frame.transform @ Transform(position, quaternion / norm)
         self._base = message.child_frame_id
         self._track.add(stamp_ns, placed.translation, placed.quat_xyzw)
         self._insert_waiting()
@@ -200,7 +215,7 @@ class MappingNode(Node):
         self._heard["lidar/points"] = time.monotonic()
         stamp_ns = stamp_to_ns(message.header.stamp)
         last = self._last_taken_ns
-        # half a sweep of tolerance: stamps are rounded
+        # half a sweep of tolerance, as stamps are rounded
         if (
             last is not None
             and self._period_ns
@@ -208,11 +223,13 @@ class MappingNode(Node):
         ):
             self._diagnostics.count("skipped_clouds")
             return
+
         try:
             points = msg_to_points(message)
         except RflyError as error:
             self._refuse("refused_clouds", f"lidar/points: {error}")
             return
+
         self._last_taken_ns = stamp_ns
         if len(points.points):
             if len(self._waiting) == MOST_WAITING:
@@ -229,7 +246,7 @@ class MappingNode(Node):
     # --- the map
 
     def _insert_waiting(self) -> None:
-        """All clouds whose last point is not younger than the newest pose."""
+        """Insert all clouds whose last point is not younger than the newest pose."""
         newest = self._track.newest_ns
         while (
             newest is not None
@@ -246,20 +263,25 @@ class MappingNode(Node):
     def _insert(self, cloud: _Cloud) -> None:
         points, times_ns = cloud.points
         mount = self._frames.between(self._base, cloud.frame_id)
+
         if self._min_range:
             far = np.linalg.norm(points, axis=1) >= self._min_range
             points = points[far]
             times_ns = times_ns[far]
-        moments, which = np.unique(times_ns, return_inverse=True)
-        position, turn = self._track.at(moments)
-        start = position + quat_rotate(turn, mount.translation)
+
+        # origin and end of each ray
+        moments, moment_of_point = np.unique(times_ns, return_inverse=True)
+        position, rotation = self._track.at(moments)
+        start = position + quat_rotate(rotation, mount.translation)
         placed = quat_rotate(mount.quat_xyzw, points) + mount.translation
-        begin = start[which]
-        end = position[which] + quat_rotate(turn[which], placed)
+        begin = start[moment_of_point]
+        end = position[moment_of_point] + quat_rotate(rotation[moment_of_point], placed)
+
         before_ns = self._stamp_ns
         if len(moments):
             self._stamp_ns = int(moments[-1])
         self._elevation.insert(begin, end, self._stamp_ns)
+
         if self._keeps_voxels:
             forgotten = self._grid.age((self._stamp_ns - before_ns) / 1e9) if before_ns else 0
             inserted = self._grid.insert(begin, end)
@@ -267,6 +289,7 @@ class MappingNode(Node):
             self._diagnostics.count("rays_left_out", inserted.left_out)
             self._diagnostics.count("dropped_voxels", inserted.dropped)
             self._changed = dict.fromkeys(self._changed, True)
+
         self._diagnostics.count("clouds")
         self._diagnostics.count("rays", len(points))
 
@@ -297,6 +320,7 @@ class MappingNode(Node):
         else:
             response.success = True
             response.message = f"{len(self._grid)} voxels in {file}"
+
         if response.success:
             self.get_logger().info(f"saved {response.message}")
         else:
@@ -319,6 +343,7 @@ class MappingNode(Node):
         silent = [topic for topic, heard in self._heard.items() if now - heard > SILENCE_S]
         newest = self._track.newest_ns
         pose_time = "none" if newest is None else f"{newest / 1e9:.3f}"
+
         self._diagnostics.set_first(
             [
                 (silent, STALE, f"no {', no '.join(silent)}"),
@@ -336,5 +361,5 @@ class MappingNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `mapping_node`."""
+    """Run the executable `mapping_node`."""
     run(MappingNode)

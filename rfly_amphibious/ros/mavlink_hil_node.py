@@ -1,7 +1,7 @@
 """mavlink_hil_node: an autopilot that speaks MAVLink HIL, such as PX4, in place of the control
 nodes.
 
-A thin shell around HilSession, HilMessages, ControlMapping and Perception.
+It is a thin shell around HilSession, HilMessages, ControlMapping and Perception.
 """
 
 from __future__ import annotations
@@ -43,64 +43,78 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
 WENT_ON_SHOWN_S = 5.0
-"""wall time for which diagnostics show a tick without an answer"""
+"""Wall time for which diagnostics show a tick without an answer, s."""
 
 
 class MavlinkHilNode(Node):
-    """Sends HIL_SENSOR, HIL_GPS and HIL_STATE_QUATERNION, publishes what HIL_ACTUATOR_CONTROLS
-    means.
+    """Node between an autopilot and the simulation.
+
+    It sends HIL_SENSOR, HIL_GPS and HIL_STATE_QUATERNION, and publishes HIL_ACTUATOR_CONTROLS as
+    commands.
     """
 
     def __init__(self) -> None:
         super().__init__("mavlink_hil_node")
-        given = declare_parameters(self, MavlinkHilParameters)
-        self._params = VehicleParameters.load(given.vehicle)
-        self._unanswered = given.unanswered
+        settings = declare_parameters(self, MavlinkHilParameters)
+        self._params = VehicleParameters.load(settings.vehicle)
+        self._unanswered = settings.unanswered
         self._mapping = declare_mapping(self, self._params)
-        origin = geo_point(given.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
+
+        origin = geo_point(settings.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
         self._messages = HilMessages(origin)
-        self._ground = None if given.geo_origin else LatestTerrain(self, self._on_terrain_map)
-        address = f"serial {given.device}" if given.device else f"tcp {given.bind}"
+        self._ground = None if settings.geo_origin else LatestTerrain(self, self._on_terrain_map)
+
+        address = f"serial {settings.device}" if settings.device else f"tcp {settings.bind}"
         self._diagnostics = Diagnostics(self, "mavlink", address, self._update_diagnostics)
         self._perception = Perception(self._params)
         self._control = ExternalControl(
-            self, self._params, self._diagnostics, self._use_controls, given.supplies
+            self, self._params, self._diagnostics, self._use_controls, settings.supplies
         )
-        self._stamp_ns = self._sent_ns = -1
+
+        # state of the exchange
+        self._stamp_ns = -1
+        self._sent_ns = -1
         self._sent_to = 0
-        self._asked_at = self._state_at = -math.inf
+        self._asked_at = -math.inf
+        self._state_at = -math.inf
         self._answer_made: tuple[RotorCommand, WheelCommand] | None = None
         self._sent: tuple[Any, ...] = ()
         self._newest: ActuatorControls | None = None
-        self._other_time = self._went_on = self._sent_again = 0
-        self._resent_at = self._went_on_at = -math.inf
+        self._other_time = 0
+        self._went_on = 0
+        self._sent_again = 0
+        self._resent_at = -math.inf
+        self._went_on_at = -math.inf
         self._ready = False
+
         self._session = HilSession(
             self._messages,
             lambda handler: (
-                SerialTransport(given.device, given.baud, handler)
-                if given.device
-                else TcpTransport(given.bind, given.port, handler)
+                SerialTransport(settings.device, settings.baud, handler)
+                if settings.device
+                else TcpTransport(settings.bind, settings.port, handler)
             ),
             self._control.wake,
         )
-        told = declare_parameters(self, HilPerceptionParameters)
+
+        perception = declare_parameters(self, HilPerceptionParameters)
         self._topics = PerceptionTopics(
             self,
             self._perception,
             self._diagnostics,
-            told,
+            perception,
             self._answer,
             self._send_gps,
             (*HEARD, "environment/wind"),
         )
+
         self._control.start(self._session, "an autopilot", self._check)
         if self._ground is not None:
             self._ground.start()
         self._update_diagnostics()
 
     def destroy_node(self) -> None:
-        """Ends the session first."""
+        """End the session, then the node."""
         self._session.close()
         super().destroy_node()
 
@@ -110,15 +124,17 @@ class MavlinkHilNode(Node):
     # --- to the autopilot
 
     def _answer(self, stamp_ns: int) -> None:
-        """A tick, or in free-running an IMU message, is there: tell the autopilot."""
+        """Send the state of a new tick, or without lock-step of a new IMU message."""
         if stamp_ns != self._stamp_ns:
             self._stamp_ns = stamp_ns
             self._answer_made = None
             self._asked_at = time.monotonic()
+
         self._state_at = time.monotonic()
         if self._topics.lock_step and self._answer_made is not None:
-            self._control.publish(*self._answer_made)  # it was lost on its way
+            self._control.publish(*self._answer_made)  # it was lost on the way
             return
+
         self._ready = self._perception.ready(stamp_ns * 1e-9)
         if self._ready:
             self._send_state(stamp_ns)
@@ -128,19 +144,23 @@ class MavlinkHilNode(Node):
             self._publish_rest()
 
     def _send_state(self, stamp_ns: int) -> None:
-        """Once to each autopilot: TCP loses nothing, and time that stands would be news to it."""
+        """Send a state once to each autopilot: TCP loses nothing, and repeated times would mislead
+        it.
+        """
         session = self._session
         if not session.peer or (stamp_ns, session.connections) == (
             self._sent_ns,
             self._sent_to,
         ):
             return
+
         new = session.connections != self._sent_to or stamp_ns < self._sent_ns
         self._sent_ns = stamp_ns
         self._sent_to = session.connections
         usec = max(stamp_ns, 0) // 1000
         state = self._messages.state(usec, self._perception)
         self._sent = (state, self._messages.sensors(usec, self._perception, reset=new))
+
         session.send(*self._sent)
         self._perception.fresh.clear()
 
@@ -149,24 +169,25 @@ class MavlinkHilNode(Node):
         self._session.send(self._messages.gps(usec, given, *accuracies(fix.position_covariance)))
 
     def _publish_rest(self) -> None:
-        """Nobody controls yet: what the autopilot will command rests, braked."""
+        """Publish rest and brakes while no autopilot controls."""
         self._answer_made = self._control.rest(self._stamp_ns)
         self._control.publish(*self._answer_made)
 
     def _meet_silence(self) -> None:
-        """Where the present tick is not answered in time, do what the parameter `unanswered` says."""
+        """Do what the parameter `unanswered` says if the present tick is not answered in time."""
         now = time.monotonic()
         if self._unanswered == "wait" or not self._session.up or self._waited_s <= ANSWER_WITHIN_S:
             return
+
         if self._unanswered == "go_on" and self._newest is not None:
-            self._went_on = self._went_on + 1
+            self._went_on += 1
             self._went_on_at = now
             self._command(self._newest)
         elif (
             self._unanswered == "resend"
             and now - max(self._asked_at, self._resent_at) > ANSWER_WITHIN_S
         ):
-            self._sent_again = self._sent_again + 1
+            self._sent_again += 1
             self._resent_at = now
             self._session.send(*self._sent)
 
@@ -182,8 +203,9 @@ class MavlinkHilNode(Node):
                 self._publish_rest()
 
     def _use_control(self, controls: ActuatorControls) -> None:
-        """In lock-step what answers the present tick; free-running all, as of the newest sample:
-        clocks may differ.
+        """Use controls; in lock-step only those that answer the present tick.
+
+        Without lock-step all count as of the newest sample, as clocks may differ.
         """
         self._newest = controls
         if self._topics.lock_step and (
@@ -204,7 +226,7 @@ class MavlinkHilNode(Node):
         )
         self._control.publish(*self._answer_made)
 
-    # --- what is to be told
+    # --- checks and diagnostics
 
     def _check(self) -> None:
         self._use_controls()
@@ -213,7 +235,7 @@ class MavlinkHilNode(Node):
 
     @property
     def _waited_s(self) -> float:
-        """Wall time since the present tick, where in lock-step nobody has answered it; else 0."""
+        """Wall time since the present tick, if in lock-step it is unanswered; else 0. Unit: s."""
         unanswered = (
             self._topics.lock_step and self._answer_made is None and math.isfinite(self._asked_at)
         )
@@ -225,11 +247,23 @@ class MavlinkHilNode(Node):
         waited = self._waited_s
         lock_step = self._topics.lock_step
         simulated = now - self._state_at < 1.0
-        unready = f"{session.peer} is not told anything before imu/data and {self._topics.odometry} have come"
-        late = f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time stands"
+
+        # texts
+        unready = (
+            f"{session.peer} is not told anything before imu/data and {self._topics.odometry} "
+            "have come"
+        )
+        late = (
+            f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time "
+            "stands"
+        )
         late += "; it is told again each second" if self._unanswered == "resend" else ""
-        went_on = f"{session.peer} left ticks unanswered for {ANSWER_WITHIN_S:.0f} s each: its last controls acted on"
+        went_on = (
+            f"{session.peer} left ticks unanswered for {ANSWER_WITHIN_S:.0f} s each: its last "
+            "controls acted on"
+        )
         lost = f"no controls for {session.gap:.1f} s; the simulation's fail-safe acts"
+
         self._diagnostics.set_first(
             [
                 (
@@ -261,5 +295,5 @@ class MavlinkHilNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `mavlink_hil_node`."""
+    """Run the executable `mavlink_hil_node`."""
     run(MavlinkHilNode, often=True)

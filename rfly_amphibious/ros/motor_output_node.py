@@ -1,7 +1,7 @@
-"""motor_output_node: what `cmd/rotors` and `cmd/wheels` mean for the motors of a real vehicle.
+"""motor_output_node: `cmd/rotors` and `cmd/wheels` as outputs for a real vehicle's motors.
 
-A thin shell around MotorModel. Disarmed at first; a safety limit and a dead-man time hold whatever
-is commanded.
+It is a thin shell around MotorModel. It starts disarmed; a safety limit and a dead-man time hold
+for every command.
 """
 
 from __future__ import annotations
@@ -47,16 +47,20 @@ from rfly_common.ros.run_loop import run
 
 
 class MotorOutputNode(Node):
-    """`motor_output`, and where it is asked for a serial line and a file; `~/arm` makes it heed the
-    commands.
+    """Node that publishes `motor_output`, and writes it to a serial line and a file if wanted.
+
+    `~/arm` makes it obey the commands.
     """
 
     def __init__(self) -> None:
         super().__init__("motor_output_node")
-        given = declare_parameters(self, MotorOutputParameters)
-        self._params = VehicleParameters.load(given.vehicle)
-        self._model = MotorModel(self._params, MotorParameters.load(given.motors), given.max_duty)
-        self._dead_man = given.dead_man
+        settings = declare_parameters(self, MotorOutputParameters)
+        self._params = VehicleParameters.load(settings.vehicle)
+        self._model = MotorModel(
+            self._params, MotorParameters.load(settings.motors), settings.max_duty
+        )
+        self._dead_man = settings.dead_man
+
         self._rotors: RotorCommand | None = None
         self._wheels: WheelCommand | None = None
         self._joints: JointSamples | None = None
@@ -67,15 +71,18 @@ class MotorOutputNode(Node):
         self._failed = False
         """True if a fault has disarmed the motors: no commands, or the serial line was lost."""
         self._read_joints = JointReader(self._params)
-        self._diagnostics = Diagnostics(self, "motors", given.device, self._update_diagnostics)
+
+        self._diagnostics = Diagnostics(self, "motors", settings.device, self._update_diagnostics)
         self._at_end = ExitStack()
         self._board = OneWay()
         self._losses = 0
         self._file: IO[str] | None = None
-        self._line = self._open_line(given) if given.device else None
-        self._servo = ServoOutput() if given.device else None
-        if given.file:
-            self._file = self._open_file(given.file)
+
+        self._line = self._open_line(settings) if settings.device else None
+        self._servo = ServoOutput() if settings.device else None
+        if settings.file:
+            self._file = self._open_file(settings.file)
+
         self._publisher = publisher(self, MotorOutputMsg, "motor_output", STATE_OUT)
         subscription(
             self,
@@ -92,31 +99,33 @@ class MotorOutputNode(Node):
             COMMANDS,
         )
         subscription(self, JointState, "joint_states", self._on_joint_states, SENSORS)
+
         self.create_service(SetBool, "~/arm", self._serve_arm)
         self.create_timer(
-            1.0 / given.rate,
-            self._put_out,
+            1.0 / settings.rate,
+            self._on_timer,
             clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
-        limit = f"at most {100 * given.max_duty:g} % of {self._model.motors.battery_voltage:g} V"
+
+        limit = f"at most {100 * settings.max_duty:g} % of {self._model.motors.battery_voltage:g} V"
         self.get_logger().info(
             f"vehicle {self._params.name!r}, {limit}; call ~/arm to let it turn the motors"
         )
 
     def destroy_node(self) -> None:
-        """Everything off first."""
+        """Turn everything off, then end the node."""
         self._disarm("the node ends")
         if self._line is not None:
             self._line.close()
-        with suppress(OSError):  # told when it was written
+        with suppress(OSError):  # reported when it was written
             self._at_end.close()
         super().destroy_node()
 
-    def _open_line(self, given: MotorOutputParameters) -> SerialTransport:
+    def _open_line(self, settings: MotorOutputParameters) -> SerialTransport:
         try:
-            check_rate(given.rate, given.baud)
-            # the newest frame replaces what waits: an old one may turn no motor
-            line = SerialTransport(given.device, given.baud, self._board, most_waiting=1)
+            check_rate(settings.rate, settings.baud)
+            # the newest frame replaces a waiting one: no motor may turn by an old frame
+            line = SerialTransport(settings.device, settings.baud, self._board, most_waiting=1)
             line.start()
         except (ConfigError, LinkError) as error:
             raise ConfigError(f"parameters device, baud and rate: {error}") from error
@@ -127,6 +136,7 @@ class MotorOutputNode(Node):
             file = self._at_end.enter_context(open(path, "x", encoding="utf-8", buffering=1))  # noqa: SIM115
         except OSError as error:
             raise ConfigError(f"parameter file: {path}: {error.strerror}") from error
+
         rotors = [f"rotor_{k + 1}" for k in range(self._params.rotors)]
         motors = [*rotors, *(f"wheel_{wheel}" for wheel in self._params.wheels)]
         pulses = [f"{name}_us" for name in (*motors, "steering", "brake")]
@@ -135,7 +145,7 @@ class MotorOutputNode(Node):
         )
         return file
 
-    # --- what is commanded
+    # --- commands
 
     def _on_command(self, topic: str, message: RotorCommandMsg | WheelCommandMsg) -> None:
         now = self.get_clock().now().nanoseconds * 1e-9
@@ -166,6 +176,7 @@ class MotorOutputNode(Node):
     def _serve_arm(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         late = self._late()
         commands = [topic for topic in self._heard if topic.startswith("cmd/")]
+
         if not request.data:
             self._disarm("disarmed by ~/arm")
         elif self._line is not None and not self._line.peer:
@@ -180,15 +191,16 @@ class MotorOutputNode(Node):
             self._armed = True
             self._losses = self._board.losses
             self.get_logger().warning(f"armed: the motors obey {' and '.join(commands)}")
+
         response.success = True
         response.message = "armed" if self._armed else "disarmed"
         self._update_diagnostics()
         return response
 
-    # --- what goes out
+    # --- outputs
 
     def _late(self) -> str:
-        """Commands that came before, and are older than the dead-man time."""
+        """Return the commands that came before, and are older than the dead-man time."""
         now = time.monotonic()
         return " and no ".join(
             topic
@@ -197,33 +209,34 @@ class MotorOutputNode(Node):
         )
 
     def _disarm(self, why: str, *, failed: bool = False) -> None:
-        """Off at once, and told after that."""
+        """Turn off at once, then log it."""
         was_armed = self._armed
         self._armed = False
         self._why = why
         self._failed = failed
-        self._give(self._model.rest)
+        self._send_output(self._model.rest)
         if was_armed:
             self.get_logger().warning(f"all motors off: {why}")
 
-    def _put_out(self) -> None:
+    def _on_timer(self) -> None:
         late = self._late()
         if self._armed and (late or self._board.losses != self._losses):
             no_commands = f"dead man: no {late} for {self._dead_man:g} s"
             self._disarm(no_commands if late else "the serial line was lost", failed=True)
             self._update_diagnostics()
         elif self._armed:
-            self._give(self._model.output(self._rotors, self._wheels, *self._speeds()))
+            self._send_output(self._model.output(self._rotors, self._wheels, *self._speeds()))
         else:
-            self._give(self._model.rest)
+            self._send_output(self._model.rest)
 
-    def _give(self, output: MotorOutput) -> None:
+    def _send_output(self, output: MotorOutput) -> None:
         self._limited = output.limited
         now = self.get_clock().now()
         seconds = now.nanoseconds * 1e-9
         if self._line is not None and self._servo is not None:
             self._line.send(self._servo.pack(seconds, output.pulse))
         self._write(seconds, output)
+
         if not self.context.ok():
             return
         message = MotorOutputMsg(
@@ -236,7 +249,7 @@ class MotorOutputNode(Node):
         self._publisher.publish(message)
 
     def _speeds(self) -> tuple[Floats | None, Floats | None]:
-        """(rotors,) and (4,) rad/s of the newest joint_states; None where they are older than the
+        """Return (rotors,) and (4,) rad/s of the newest joint_states; None if older than the
         dead-man time.
         """
         if (
@@ -252,6 +265,7 @@ class MotorOutputNode(Node):
         numbers = [f"{duty:.4f}" for duty in output.duty] + [
             f"{pulse:.0f}" for pulse in output.pulse
         ]
+
         try:
             self._file.write(",".join([f"{seconds:.6f}", str(int(self._armed)), *numbers]) + "\n")
         except OSError as error:
@@ -281,5 +295,5 @@ class MotorOutputNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `motor_output_node`."""
+    """Run the executable `motor_output_node`."""
     run(MotorOutputNode)

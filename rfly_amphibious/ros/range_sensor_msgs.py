@@ -17,7 +17,7 @@ from rfly_common.ros.stamps import ns_to_stamp
 
 
 def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: str) -> Image:
-    """(height, width) or (height, width, channels) of the type that the encoding names."""
+    """Return pixels, (height, width) or (height, width, channels), as a message."""
     height, width = pixels.shape[:2]
     message = Image(
         height=height,
@@ -27,13 +27,14 @@ def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: s
         step=pixels.nbytes // height,
         data=flat("B", np.ascontiguousarray(pixels).view(np.uint8)),
     )
+
     message.header.stamp = ns_to_stamp(stamp_ns)
     message.header.frame_id = frame_id
     return message
 
 
 def camera_info(pinhole: Pinhole, stamp_ns: int, frame_id: str) -> CameraInfo:
-    """Of an ideal camera: no distortion."""
+    """Return the camera_info of an ideal camera, without distortion."""
     fx, _, cx, _, fy, cy, *_ = pinhole.matrix
     message = CameraInfo(
         height=pinhole.height,
@@ -44,6 +45,7 @@ def camera_info(pinhole: Pinhole, stamp_ns: int, frame_id: str) -> CameraInfo:
         r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
         p=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
     )
+
     message.header.stamp = ns_to_stamp(stamp_ns)
     message.header.frame_id = frame_id
     return message
@@ -63,18 +65,18 @@ _FIELDS = (
 
 
 def sweep_to_cloud(sweep: LidarSweep, frame_id: str) -> PointCloud2:
-    """All returns in the order in which they came, stamped with the sweep's start: x y z intensity
-    ring time.
+    """Return all returns in the order of arrival, stamped with the sweep's start.
 
-    Names and types are those of Velodyne's driver, as LOAM-type packages read them; time is s since
-    the stamp.
+    The fields are x y z intensity ring time, with the names and types of Velodyne's driver, which
+    LOAM-type packages read; time is s since the stamp.
     """
     points = sweep.points()
     message = PointCloud2(
         height=1,
         width=len(points),
         fields=[
-            PointField(name=name, offset=at, datatype=kind, count=1) for name, at, kind in _FIELDS
+            PointField(name=name, offset=offset, datatype=kind, count=1)
+            for name, offset, kind in _FIELDS
         ],
         is_bigendian=BIG_ENDIAN,
         point_step=4 * POINT_WORDS,
@@ -87,10 +89,9 @@ def sweep_to_cloud(sweep: LidarSweep, frame_id: str) -> PointCloud2:
 
 
 def sweep_to_scan(sweep: LidarSweep, ring: int, lidar: LidarParameters, frame_id: str) -> LaserScan:
-    """One ring, ray by ray in the order in which they were sent: a head that turns clockwise has a
-    falling angle.
+    """Return one ring, ray by ray in the order of sending; a clockwise head has a falling angle.
 
-    No return inf, too near -inf, lost NaN (REP 117).
+    No return is inf, too near -inf, lost NaN (REP 117).
     """
     row = int(np.flatnonzero(sweep.rings == ring)[0])
     message = LaserScan(

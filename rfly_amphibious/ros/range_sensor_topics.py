@@ -1,7 +1,7 @@
-"""Lidar and camera topics of a vehicle. Part of amphibious_sim_node.
+"""Lidar and camera topics of a vehicle, part of amphibious_sim_node.
 
-Only what has a subscriber is computed: in lock-step within the tick, else in a separate thread;
-measurements that the thread is too late for are left out and reported on /diagnostics.
+Only topics with a subscriber are computed: in lock-step within the tick, else in a separate thread.
+Measurements that come too fast for the thread are left out and reported on /diagnostics.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ from rfly_terrain.world.weather import Weather
 
 WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}
 GIMBAL_RATE = 30.0
-"""transforms of camera_link a second"""
+"""Rate of camera_link's transforms, Hz."""
 ORIGIN = (0.0, 0.0, 0.0)
 FAR = 200.0
-"""m: who is farther than that can't be run into before the next states come"""
+"""Distance beyond which a vehicle can't be run into before its next state, m."""
 
 
 class RangeSensorTopics:
-    """Publishes lidar/points, scan, camera/…, and the transforms of their frames, all below
+    """Publishers of lidar/points, scan, camera/…, and the transforms of their frames, below
     `vehicle`.
 
-    `restart` where the simulation begins or jumps, `follow` after each tick, `close` before the
-    node goes. Declares the parameters of the weather (by default `weather`; the topic environment
-    changes them) and `shapes`. `own_id`: the vehicle's own id in vehicle_states.
+    Call `restart` when the simulation begins or jumps, `follow` after each tick, and `close` before
+    the node goes. The class declares the parameters of the weather (by default `weather`; the topic
+    environment changes them) and `shapes`. `own_id` is the vehicle's own id in vehicle_states.
     """
 
     def __init__(
@@ -90,21 +90,27 @@ class RangeSensorTopics:
         self._terrain: HeightMap | None = None
         self._sensors = RangeSensors(parameters, seed=seed, noise=noise)
         self._prefix = f"{vehicle}/" if vehicle else ""
+
         defaults = dataclasses.asdict(weather)
         if math.isinf(weather.visibility):
             defaults["visibility"] = 0.0
         shapes = declare_parameters(node, RangeSensorNodeParameters, defaults=defaults).shapes
+
+        # other vehicles
         self._own_id = own_id
         self.neighbours = Neighbours(load_shapes(shapes), own_id)
         self._solid = self._publishes_clock = self._has_warmed_up = False
         self._time = 0.0
         self._place = np.zeros(3)
+
+        # publishers
         self._publishers: dict[str, Any] = {}
         self._make_publishers(parameters)
         self._tf = publisher(node, TFMessage, "/tf", TF)
         self._tf_static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
         self._gimbal_at = -math.inf
         self._publish_fixed_frames(parameters)
+
         self._diagnostics = Diagnostics(
             node, "lidar and cameras", vehicle, self._update_diagnostics, check_peers=False
         )
@@ -112,10 +118,13 @@ class RangeSensorTopics:
         self._made = dict.fromkeys(self._sensors.periods, 0)
         self._left_out = dict.fromkeys(self._sensors.periods, 0)
         self._left_out_before = dict(self._left_out)
+
         subscription(node, Float64, "gimbal/cmd", self._on_gimbal_cmd, COMMANDS)
         subscription(node, Environment, "environment", self._on_environment, COMMANDS)
         subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
         subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
+
+        # measuring thread
         warm_up_rays()
         self._waiting: dict[str, tuple[Due, SceneRays, Weather]] = {}
         self._wake = threading.Condition()
@@ -127,89 +136,98 @@ class RangeSensorTopics:
             )
             self._thread.start()
 
-    def _make_publishers(self, p: SensorParameters) -> None:
+    def _make_publishers(self, sensors: SensorParameters) -> None:
         for sensor, topics in _TOPICS.items():
             for topic, msg_type in topics.items():
-                if getattr(p, "scan" if topic == "scan" else sensor) is not None:
+                if getattr(sensors, "scan" if topic == "scan" else sensor) is not None:
                     # reliable: of messages of a megabyte, best effort loses many; subscriptions of
                     # both kinds match
                     self._publishers[topic] = publisher(self._node, msg_type, topic, STATE_OUT)
 
-    def _publish_fixed_frames(self, p: SensorParameters) -> None:
+    def _publish_fixed_frames(self, sensors: SensorParameters) -> None:
         fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
-        if p.lidar is not None:
+        if sensors.lidar is not None:
             fixed.append(
                 (
                     "base_link",
                     "lidar_link",
-                    p.lidar.position,
-                    tuple(euler_to_quat(p.lidar.rotation).tolist()),
+                    sensors.lidar.position,
+                    tuple(euler_to_quat(sensors.lidar.rotation).tolist()),
                 )
             )
+
         transforms = [
             transform_to_msg(self._prefix + parent, self._prefix + child, place, turn, 0)
             for parent, child, place, turn in fixed
         ]
         self._tf_static.publish(TFMessage(transforms=transforms))
 
-    # what the simulation says
+    # --- the simulation
 
-    def begin(self, simulation: Simulation, given: SimulationParameters) -> None:
-        """From now on on this one's ground, with other vehicles in its way where that is wanted."""
+    def begin(self, simulation: Simulation, settings: SimulationParameters) -> None:
+        """Use this simulation's ground, and put other vehicles in its way if they are solid."""
         self._terrain = simulation.model.terrain
-        self._solid = given.other_vehicles
-        self._publishes_clock = given.publish_clock
+        self._solid = settings.other_vehicles
+        self._publishes_clock = settings.publish_clock
         if self._solid:
             simulation.model.others = partial(self.neighbours.near, self._terrain)
 
     def restart(self, simulation: Simulation) -> None:
-        """The simulation begins, or the vehicle is elsewhere at once."""
+        """Start again: the simulation begins, or the vehicle is elsewhere at once."""
         state = simulation.state
         self._time = simulation.time
         self._place = state.position.copy()
         self._gimbal_at = -math.inf
         self.neighbours.solid = set()
+
         with self._wake:
             self._waiting.clear()
         self._sensors.restart(simulation.time, state.position, state.orientation)
 
     def follow(self, simulation: Simulation) -> None:
-        """After each tick."""
+        """Measure what has become due within a tick."""
         times, x = simulation.step_states
         due = self._sensors.advance(
             times, x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
         )
+
         self._time = float(times[-1])
         self._place = x[-1, at.POSITION : at.POSITION + 3].copy()
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time
             self._publish_gimbal(self._time, self._sensors.gimbal.pitch)
-        wanted = [each for each in due if self._is_heard(*_TOPICS[each.sensor])]
+
+        # due sensors with subscribers
+        wanted = [
+            measurement for measurement in due if self._is_heard(*_TOPICS[measurement.sensor])
+        ]
         if not wanted:
             return
+
         clock_ahead = simulation.model.clock_ahead
         bodies = self.neighbours.bodies(self._terrain, time.monotonic_ns(), self._time, clock_ahead)
         scene = SceneRays(self._terrain, bodies)
         weather = self._weather()
-        for each in wanted:
+
+        for measurement in wanted:
             if self._lock_step:
-                self._measure(each, scene, weather)
+                self._measure(measurement, scene, weather)
                 continue
             with self._wake:
-                if each.sensor in self._waiting:
-                    self._left_out[each.sensor] += 1
-                self._waiting[each.sensor] = (each, scene, weather)
+                if measurement.sensor in self._waiting:
+                    self._left_out[measurement.sensor] += 1
+                self._waiting[measurement.sensor] = (measurement, scene, weather)
                 self._wake.notify()
 
     def close(self) -> None:
-        """Ends the thread; nothing is published any more."""
+        """End the thread; nothing is published after that."""
         with self._wake:
             self._ending = True
             self._wake.notify()
         if self._thread is not None:
             self._thread.join()
 
-    # measuring
+    # --- measuring
 
     def _is_heard(self, *topics: str) -> bool:
         return any(
@@ -220,6 +238,7 @@ class RangeSensorTopics:
         return Weather.told(*(self._node.get_parameter(name).value for name in _WEATHER))
 
     def _work(self) -> None:
+        """Measure what waits, the earliest first, until `close`."""
         while True:
             with self._wake:
                 while not (self._waiting or self._ending):
@@ -238,17 +257,18 @@ class RangeSensorTopics:
         self._made[due.sensor] += 1
 
     def _lidar(self, due: Due, scene: SceneRays, weather: Weather) -> None:
-        p = self._sensors.parameters
+        sensors = self._sensors.parameters
         frame = self._prefix + "lidar_link"
-        assert p.lidar is not None
-        ring = None if p.scan is None else p.scan.ring(p.lidar)
-        cloud = self._is_heard("lidar/points")
-        only = None if cloud or ring is None else [ring]
-        sweep = self._sensors.sweep(due, scene, weather, only)
-        if cloud:
+        assert sensors.lidar is not None
+        ring = None if sensors.scan is None else sensors.scan.ring(sensors.lidar)
+        wants_cloud = self._is_heard("lidar/points")
+        rings = None if wants_cloud or ring is None else [ring]
+        sweep = self._sensors.sweep(due, scene, weather, rings)
+
+        if wants_cloud:
             self._publishers["lidar/points"].publish(sweep_to_cloud(sweep, frame))
         if ring is not None and self._is_heard("scan"):
-            self._publishers["scan"].publish(sweep_to_scan(sweep, ring, p.lidar, frame))
+            self._publishers["scan"].publish(sweep_to_scan(sweep, ring, sensors.lidar, frame))
 
     def _images(self, due: Due, scene: SceneRays, weather: Weather) -> None:
         sensors = self._sensors
@@ -257,6 +277,7 @@ class RangeSensorTopics:
         camera = sensors.depth_camera if is_depth else sensors.color_camera
         assert camera is not None
         images = (sensors.depth_images if is_depth else sensors.color_images)(due, scene, weather)
+
         stamp_ns = round(due.time * 1e9)
         self._publish_gimbal(due.time, due.pitch)
         for kind, (pixels, encoding) in _IMAGES[due.sensor].items():
@@ -277,7 +298,7 @@ class RangeSensorTopics:
         )
         self._tf.publish(TFMessage(transforms=[link]))
 
-    # what comes in
+    # --- subscriptions
 
     def _on_gimbal_cmd(self, message: Float64) -> None:
         try:
@@ -286,28 +307,30 @@ class RangeSensorTopics:
             self._refuse("refused_gimbal", str(error))
 
     def _on_environment(self, message: Environment) -> None:
-        told = {name: getattr(message, name) for name in _WEATHER}
+        weather = {name: getattr(message, name) for name in _WEATHER}
         try:
-            Weather.told(**told)
+            Weather.weather(**weather)
         except ConfigError as error:
             self._refuse("refused_environment", f"environment: {error}")
             return
+
         result = self._node.set_parameters_atomically(
-            [RosParameter(name, value=value) for name, value in told.items()]
+            [RosParameter(name, value=value) for name, value in weather.items()]
         )
         if not result.successful:
             self._refuse("refused_environment", f"environment: {result.reason}")
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
-        # a fleet's states take time from the simulation: they are read while somebody looks, or can
-        # run into it
+        # a fleet's states cost time: they are read only for a subscriber or a collision
         if message.id.tolist() == [self._own_id] or not (
             self._solid or self._is_heard(*self._publishers)
         ):
             return
+
         if self._solid and not self._has_warmed_up:
             self._has_warmed_up = True
-            warm_up_solids()  # before it runs into the first
+            warm_up_solids()  # before the first collision
+
         axes = WORLDS.get(message.header.frame_id)
         try:
             if axes is None:
@@ -322,6 +345,7 @@ class RangeSensorTopics:
         except VehicleStatesError as error:
             self._refuse("refused_states", f"vehicle_states of {message.source!r}: {error}")
             return
+
         now_ns = (
             round(self._time * 1e9)
             if self._publishes_clock
@@ -376,7 +400,7 @@ _IMAGES = {
         "instance": ("instance", "32SC1"),
     },
 }
-"""fields of a camera's images, and their encodings"""
+"""Fields of a camera's images, and their encodings."""
 _TOPICS = {
     LIDAR: {"lidar/points": PointCloud2, "scan": LaserScan},
     **{camera: _image_topics(*kinds) for camera, kinds in _IMAGES.items()},

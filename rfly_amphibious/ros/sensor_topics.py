@@ -17,14 +17,14 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 
 
 class SensorTopic(NamedTuple):
-    """What a topic carries."""
+    """Description of a sensor topic."""
 
     kind: str
-    """of samples: a field of SensorSamples"""
+    """Kind of samples: a field of SensorSamples."""
     sensor: str
-    """that makes them: a field of SensorParameters"""
+    """Sensor that makes them: a field of SensorParameters."""
     tick_index: int
-    """in SimulationTick.count"""
+    """Index in SimulationTick.count."""
     msg_type: Any
 
 
@@ -51,14 +51,14 @@ SENSOR_TOPICS = MappingProxyType(
         ),
     }
 )
-"""in the order in which a tick's are published"""
+"""Sensor topics, in the order in which a tick's messages are published."""
 
 
 class SampleReader:
-    """Messages of the topics that estimators and controllers hear, as samples.
+    """Samples from the messages of the topics that estimators and controllers subscribe to.
 
-    `load_time()` tells the time (s) of wheel_loads, which has no stamp. A GPS's samples come with
-    the second of its two messages; None with the first. Raises SensorMessageError.
+    `load_time()` returns the time (s) of wheel_loads, which has no stamp. A GPS's samples come with
+    the second of its two messages; the first gives None. Raise SensorMessageError.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
-"""Loop of a simulation: ticks in real time or lock-step, commands, services, entity. Part of
-amphibious_sim_node.
+"""Loop of a simulation: ticks in real time or lock-step, commands, services, entity.
+
+It is part of amphibious_sim_node.
 """
 
 from __future__ import annotations
@@ -51,66 +52,73 @@ from rfly_common.ros.stamps import stamp_to_ns
 from rfly_trajectory.fleet.entities import check_place
 
 REPEAT_TICK_S = 0.5
-"""wall time after which an unanswered tick is published again"""
+"""Wall time after which an unanswered tick is published again, s."""
 STEPS_WAIT_S = 5.0
-"""wall time that steps asked for by a service wait for the commands of one tick, before they are
-answered as failed
-"""
+"""Longest wall time that steps of a service wait for the commands of one tick, s."""
 BATCH_S = 0.005
-"""wall time of ticks in a row, before messages and services have their turn"""
+"""Wall time of ticks in a row, before messages and services have their turn, s."""
 STILL_SHOWN_S = 0.2
-"""wall time between two vehicle_states of a simulation that stands still"""
+"""Wall time between two vehicle_states of a simulation that stands still, s."""
 REFUSED_SHOWN_S = 5.0
+"""Wall time for which diagnostics show a refused command, s."""
 MOST = 10_000.0, 200.0, 50.0
-"""m up, m/s along an axis, rad/s about one, to which the vehicle may be set: far beyond, no step is
-small enough
+"""Largest height, m, velocity along an axis, m/s, and rate about one, rad/s, to set a vehicle to.
+
+Far beyond, no time step is small enough.
 """
 _COMMANDS = {"cmd/rotors": "refused_rotor_commands", "cmd/wheels": "refused_wheel_commands"}
-"""topics, and the counters of what is refused"""
+"""Topics, and the counters of refused messages."""
 
 
 class SimulationLoop:
-    """Runs the ticks that are due from `start` on; what SimulationServices act on. `changed()`: for
-    diagnostics.
+    """Loop that runs the ticks that are due, and acts for SimulationServices.
+
+    `changed()` updates the diagnostics.
     """
 
     def __init__(
         self,
         node: Node,
         entity: str,
-        given: SimulationParameters,
+        settings: SimulationParameters,
         period: float,
         topics: SimulationTopics,
         diagnostics: Diagnostics,
         changed: Callable[[], None],
     ) -> None:
-        """`period` is that of a tick, s."""
+        """Subscribe and offer the services; `period` is a tick's, s."""
         self._node = node
-        self._given = given
+        self._settings = settings
         self._topics = topics
         self._diagnostics = diagnostics
         self._changed = changed
         self._log = node.get_logger()
+
         self.run_state = LOADING
         self.simulation: Simulation | None = None
-        """None while there is no ground yet"""
+        """Simulation, None before the first ground."""
         self.broken = ""
-        """why it cannot go on before a reset; "": it can"""
+        """Reason why it cannot go on before a reset, "" if it can."""
         self.waited_since = -math.inf
-        """wall time of the tick whose commands are missing"""
+        """Wall time of the tick whose commands are missing, s."""
         self.factor = math.nan
-        """measured real-time factor"""
+        """Measured real-time factor."""
         self._factor_from: tuple[float, float] | None = None
+
+        # steps of a service
         self._steps_asked = 0
         self._stepped_at = -math.inf
-        """wall time of the last of them, or of the asking"""
+        """Wall time of the last step, or of the request, s."""
         self._is_queued = False
         self.unanswered = list(_COMMANDS)
-        """in lock-step the topics of commands that are missing for the present tick"""
-        self._fresh_at = self._refused_at = -math.inf
+        """Topics of commands that are missing for the present tick, in lock-step."""
+
+        self._fresh_at = -math.inf
+        self._refused_at = -math.inf
         self._refused = ""
-        self.pacer = Pacer(given.real_time_factor, period)
+        self.pacer = Pacer(settings.real_time_factor, period)
         self._period = period
+
         subscription(
             node, RotorCommand, "cmd/rotors", partial(self._on_command, "cmd/rotors"), COMMANDS
         )
@@ -118,28 +126,28 @@ class SimulationLoop:
             node, WheelCommand, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS
         )
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
-        VehicleEntity(node, entity, given.type, lambda: self.simulation, self._moved)
+        VehicleEntity(node, entity, settings.type, lambda: self.simulation, self._moved)
         text = f"one land-air vehicle, the entity {entity!r}; a step is one IMU period"
         self._services = SimulationServices(node, self, SCOPE_TIME | SCOPE_STATE, FEATURES, text)
 
     def start(self) -> None:
-        """Let time go on; once kernels are compiled."""
+        """Start the timers, once kernels are compiled."""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        factor = self._given.real_time_factor
+        factor = self._settings.real_time_factor
         wake = self._period / factor if factor else self._period
         self._timer = self._node.create_timer(max(wake, 0.001), self._run_due, clock=steady)
         self._slow_timer = self._node.create_timer(0.1, self._check_standstill, clock=steady)
 
     def load(self, simulation: Simulation) -> None:
-        """Begin with this simulation."""
+        """Start with this simulation."""
         self.simulation = simulation
         self.broken = ""
         self._topics.begin(simulation)
-        self.run_state = PAUSED if self._given.paused else PLAYING
+        self.run_state = PAUSED if self._settings.paused else PLAYING
         self._restart(simulation)
 
     def unload(self, why: str) -> None:
-        """There is no ground to go on upon."""
+        """Stop, as there is no ground any more."""
         self.simulation = None
         self.run_state = LOADING
         self._steps_asked = 0
@@ -148,7 +156,7 @@ class SimulationLoop:
         self._changed()
 
     def _restart(self, simulation: Simulation) -> None:
-        """The simulation is at its start, or was reset."""
+        """Publish a simulation that is at its start, or was reset."""
         self.unanswered = list(_COMMANDS)
         self._topics.restart(simulation)
         self._restart_pace()
@@ -163,13 +171,13 @@ class SimulationLoop:
         self.waited_since = math.inf
 
     def _await_answers(self) -> None:
-        if self._given.lock_step:
+        if self._settings.lock_step:
             self.waited_since = self._topics.tick_at
 
-    # --- what the services ask
+    # --- services
 
     def go(self, state: int) -> None:
-        """To play, pause or stop; to stop is to reset, too."""
+        """Play, pause or stop; stop resets, too."""
         self.run_state = state
         self._log.info(f"the simulation is {STATES[state]}")
         if state == STOPPED:
@@ -179,24 +187,24 @@ class SimulationLoop:
             self._changed()
 
     def reset(self, scope: int) -> None:
-        """Time, or state, or both are as at the start."""
+        """Reset time, or state, or both."""
         assert self.simulation is not None
         self.simulation.reset(time=bool(scope & SCOPE_TIME), state=bool(scope & SCOPE_STATE))
         self.broken = ""
         self._restart(self.simulation)
 
     def step(self, ticks: int) -> None:
-        """So many ticks while paused; 0: no more."""
+        """Run a number of ticks while paused; 0 cancels."""
         self._steps_asked = ticks
         self._stepped_at = time.monotonic()
         self._queue()
 
     def close(self) -> None:
-        """Take the action of steps off the graph."""
+        """Remove the action of steps from the graph."""
         self._services.destroy()
 
     def _moved(self) -> None:
-        """The vehicle was put elsewhere."""
+        """Publish that the vehicle was put elsewhere."""
         assert self.simulation is not None
         self._topics.moved(self.simulation)
         self._changed()
@@ -220,20 +228,22 @@ class SimulationLoop:
             self._log.warning(self._refused, throttle_duration_sec=2.0)
             self._changed()
             return
-        if self._given.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
+
+        if self._settings.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
             self.unanswered = [other for other in self.unanswered if other != topic]
             self._run_due()
 
     @property
     def refused(self) -> str:
-        """The command that was refused lately, and why; "": none."""
+        """Last refused command and the reason, "" after REFUSED_SHOWN_S."""
         return self._refused if time.monotonic() - self._refused_at < REFUSED_SHOWN_S else ""
 
     def _on_cmd_mode(self, message: String) -> None:
-        """`arm` ends the fail-safe; the other words are for flight_control_node."""
+        """End the fail-safe on `arm`; other commands are for flight_control_node."""
         simulation = self.simulation
         if message.data != "arm" or simulation is None or not simulation.failsafe:
             return
+
         why_not = simulation.end_failsafe()
         if why_not:
             self._log.warning(f"the fail-safe goes on: {why_not}")
@@ -245,7 +255,7 @@ class SimulationLoop:
     # --- time
 
     def _queue(self) -> None:
-        """`_run_due` once more, after what has come in meanwhile."""
+        """Call `_run_due` again, after the messages that have come meanwhile."""
         if not self._is_queued and self._node.executor is not None:
             self._is_queued = True
             self._node.executor.create_task(self._run_queued)
@@ -255,10 +265,11 @@ class SimulationLoop:
         self._run_due()
 
     def _run_due(self) -> None:
-        """Runs the ticks that are due."""
+        """Run the ticks that are due."""
         simulation = self.simulation
         if simulation is None or self.broken:
             return
+
         begin = time.monotonic()
         if self._steps_asked:
             allowed = self._steps_asked
@@ -266,6 +277,7 @@ class SimulationLoop:
             allowed = self.pacer.due(begin)
         else:
             return
+
         stepping = bool(self._steps_asked)
         ran = 0
         while ran < allowed and self.may_step():
@@ -279,6 +291,7 @@ class SimulationLoop:
                     return
             if time.monotonic() - begin > BATCH_S:
                 break
+
         if self._steps_asked:
             self._steps_asked -= ran
             if not self._steps_asked:
@@ -286,23 +299,25 @@ class SimulationLoop:
                 self._services.stepped()
         else:
             self.pacer.ran(ran)
+
         if ran < allowed and self.may_step():
             self._queue()
-        elif not ran and allowed and not self._given.lock_step:
+        elif not ran and allowed and not self._settings.lock_step:
             self._diagnostics.count("waits_for_commands")
 
     def may_step(self) -> bool:
-        """Whether the commands for the next tick are there, or need not be waited for."""
-        if self._given.lock_step:
+        """Return whether the next tick's commands have come, or need not be waited for."""
+        if self._settings.lock_step:
             return not self.unanswered
+
         simulation = self.simulation
-        if not self._given.command_patience or simulation is None or simulation.failsafe:
+        if not self._settings.command_patience or simulation is None or simulation.failsafe:
             return True
         now = time.monotonic()
         if not simulation.stale(simulation.period):
             self._fresh_at = now
             return True
-        return now - self._fresh_at >= self._given.command_patience
+        return now - self._fresh_at >= self._settings.command_patience
 
     def _tick(self, simulation: Simulation) -> bool:
         in_failsafe = simulation.failsafe
@@ -319,13 +334,16 @@ class SimulationLoop:
                 self._services.stepped(self.broken)
             self._changed()
             return False
+
         if simulation.failsafe and not in_failsafe:
             self._topics.publish_failsafe(True)
             self._log.error(f"fail-safe: commands are too old ({', '.join(simulation.stale())})")
             self._changed()
+
         if simulation.crashed and not was_crashed:
             self._log.error(f"crashed at {simulation.time:.3f} s: {simulation.crash_cause}")
             self._changed()
+
         self._topics.publish_samples(simulation, samples)
         self._await_answers()
         return True
@@ -335,13 +353,15 @@ class SimulationLoop:
         simulation = self.simulation
         if simulation is None:
             return
+
         if (
-            self._given.lock_step
+            self._settings.lock_step
             and not self.may_step()
             and now - self._topics.tick_at >= REPEAT_TICK_S
         ):
             self._topics.publish_tick(simulation)
             self._diagnostics.count("ticks_told_again")
+
         if self._services.stepping and not self.may_step():
             self._services.check_cancel()
             if now - self._stepped_at > STEPS_WAIT_S:
@@ -351,6 +371,7 @@ class SimulationLoop:
                 self._services.break_steps(
                     f"{missing} {STEPS_WAIT_S:g} s: {self._steps_asked} steps are left undone"
                 )
+
         if now - self._topics.shown_at >= STILL_SHOWN_S:
             self._topics.publish_vehicle(simulation)
 
@@ -360,15 +381,17 @@ class SimulationLoop:
         if self._factor_from is None:
             self._factor_from = now, simulation.time
             return
-        began, at = self._factor_from
+        began, from_time = self._factor_from
         if now - began >= 0.9:
-            self.factor = (simulation.time - at) / (now - began)
+            self.factor = (simulation.time - from_time) / (now - began)
             self._factor_from = now, simulation.time
 
 
 class VehicleEntity:
-    """The only entity of a simulation (None: there is none yet), of a vehicleType. `moved()`: it
-    was put elsewhere.
+    """The only entity of a simulation, of a vehicleType.
+
+    `simulation()` returns None before the first one. `moved()` is called when the vehicle was put
+    elsewhere.
     """
 
     def __init__(
@@ -388,16 +411,17 @@ class VehicleEntity:
         EntityServices(node, self, {WORLD: "enu", f"{WORLD}_ned": "ned"}.get)
 
     def entities(self) -> Sequence[Entity] | None:
-        """As `Entities`, and so are the others."""
+        """Return the entities, as in `Entities`."""
         return None if self._simulation() is None else (self._entity,)
 
     def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
-        """All in the axes of the world."""
+        """Return the motions, in the axes of the world."""
         simulation = self._simulation()
         assert simulation is not None
         now = simulation.state
         derivative = simulation.derivative()
         rotation = rotation_matrix(now.orientation)
+
         motion = EntityMotion(
             now.position,
             now.orientation,
@@ -409,16 +433,18 @@ class VehicleEntity:
         return simulation.time_ns, [motion for _ in indices]
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
-        """Raises PlacementError for a place off the map or below the ground."""
+        """Set pose and motion. Raise PlacementError for a place off the map or below the ground."""
         simulation = self._simulation()
         assert simulation is not None
         now = simulation.state
         position, orientation = pose or (now.position, now.orientation)
         if pose is not None:
             check_place(simulation.model.terrain, *position.tolist())
+
         to_body = rotation_matrix(orientation).T
         if twist is None:
             twist = Twist(now.velocity, rotation_matrix(now.orientation) @ now.rates)
+
         parts = {
             "pose.position.z": position[2],
             "twist.linear": twist.linear,
@@ -427,5 +453,6 @@ class VehicleEntity:
         for (name, value), most in zip(parts.items(), MOST, strict=True):
             if np.max(np.abs(value)) > most:
                 raise ConfigError(f"{name}: {np.max(np.abs(value)):g}, expected at most {most:g}")
+
         simulation.set_pose(position, orientation, twist.linear, to_body @ twist.angular)
         self._moved()

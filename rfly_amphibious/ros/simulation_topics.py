@@ -1,5 +1,6 @@
-"""All that a simulation publishes: samples, states, ranges, clock, ticks, fail-safe. Part of
-amphibious_sim_node.
+"""Publishers of a simulation: samples, states, ranges, clock, ticks, fail-safe.
+
+They are part of amphibious_sim_node.
 """
 
 from __future__ import annotations
@@ -43,15 +44,13 @@ from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.weather import CLEAR
 
 SHOW_RATE = 50
-"""Hz, of vehicle_states and of /tf"""
+"""Rate of vehicle_states and of /tf, Hz."""
 CLOCK_RATE = 100
-"""Hz of simulation time"""
+"""Rate of /clock in simulation time, Hz."""
 CLOCK_SLACK_S = 0.1
-"""by which the simulation may fall behind the node's clock before what moves jumps to where that
-clock has it
-"""
+"""Largest lag behind the node's clock before moving objects jump to that clock's time, s."""
 KINDS = 10
-"""kinds of samples that SimulationTick counts"""
+"""Kinds of samples that SimulationTick counts."""
 
 
 class SimulationTopics:
@@ -62,101 +61,105 @@ class SimulationTopics:
         node: Node,
         vehicle: str,
         setup: SimulationSetup,
-        given: SimulationParameters,
+        settings: SimulationParameters,
     ) -> None:
         self._node = node
-        self._publishes_clock = given.publish_clock
-        self._given = given
+        self._publishes_clock = settings.publish_clock
+        self._settings = settings
         self._source = node.get_fully_qualified_name()
         self._counts = [0] * KINDS
         self.shown_at = -math.inf
-        """wall time of the last vehicle_states"""
+        """Wall time of the last vehicle_states, s."""
         self.tick_at = -math.inf
-        """wall time of the last simulation_tick"""
+        """Wall time of the last simulation_tick, s."""
+
         self._samples = SamplePublisher(
-            node, setup.sensors, vehicle, given.lock_step, given.publish_truth
+            node, setup.sensors, vehicle, settings.lock_step, settings.publish_truth
         )
         self._show = VehicleShow(
             node,
             setup.sensors,
             vehicle,
-            given.tf_source == "truth",
-            given.id,
-            given.type,
+            settings.tf_source == "truth",
+            settings.id,
+            settings.type,
         )
+
         self.range_sensors = RangeSensorTopics(
             node,
             setup.sensors,
             vehicle=vehicle,
-            own_id=given.id,
+            own_id=settings.id,
             weather=CLEAR if setup.scenario is None else setup.scenario.weather,
             seed=setup.wind.seed,
-            noise=given.noise,
-            lock_step=given.lock_step,
+            noise=settings.noise,
+            lock_step=settings.lock_step,
         )
+
         self._failsafe = publisher(node, Bool, "failsafe", LATCHED)
         self._ticks = (
             publisher(node, SimulationTick, "simulation_tick", STATE_OUT)
-            if given.lock_step
+            if settings.lock_step
             else None
         )
-        self._clock = publisher(node, Clock, "/clock", CLOCK) if given.publish_clock else None
+        self._clock = publisher(node, Clock, "/clock", CLOCK) if settings.publish_clock else None
 
     def begin(self, simulation: Simulation) -> None:
-        """From now on all is of this simulation."""
+        """Publish this simulation from now on."""
         self._samples.begin(simulation)
-        self.range_sensors.begin(simulation, self._given)
+        self.range_sensors.begin(simulation, self._settings)
 
     def restart(self, simulation: Simulation) -> None:
-        """The simulation is at its start, or was reset; `publish_start` follows."""
+        """Publish that the simulation is at its start, or was reset; `publish_start` follows."""
         self._counts = [0] * KINDS
         self.range_sensors.restart(simulation)
         self.publish_failsafe(simulation.failsafe)
 
     def publish_start(self, simulation: Simulation) -> None:
-        """State, time and tick of a simulation before its first tick."""
+        """Publish state, time and tick of a simulation before its first tick."""
         self.publish_vehicle(simulation)
         self._publish_clock(simulation)
         self.publish_tick(simulation)
 
     def moved(self, simulation: Simulation) -> None:
-        """The vehicle was put elsewhere."""
+        """Publish that the vehicle was put elsewhere."""
         self.range_sensors.restart(simulation)
         self.publish_vehicle(simulation)
 
     def publish_samples(self, simulation: Simulation, samples: SensorSamples) -> None:
-        """All that belongs to a tick; what nobody waits for in lock-step comes last."""
+        """Publish what belongs to a tick; in lock-step, what no node waits for comes last."""
         ticks = simulation.ticks
         period = simulation.period
         self._counts = self._samples.publish(samples)
         self.publish_tick(simulation)
+
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
         self.range_sensors.follow(simulation)
-        if (
-            _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid
-        ):  # who is run into is to know at once
+        # a vehicle that can be run into must be known at once
+        if _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid:
             self.publish_vehicle(simulation)
 
     def publish_failsafe(self, acts: bool) -> None:
-        """Whether the fail-safe acts."""
+        """Publish whether the fail-safe acts."""
         self._failsafe.publish(Bool(data=acts))
 
     def publish_vehicle(self, simulation: Simulation) -> None:
-        """The vehicle's state, for those who show it."""
+        """Publish the vehicle's state, for displays."""
         self.shown_at = time.monotonic()
         stamp_ns = (
             simulation.time_ns
             if self._publishes_clock
             else self._node.get_clock().now().nanoseconds
         )
+
         ahead = (stamp_ns - simulation.time_ns) * 1e-9
         if abs(ahead - simulation.model.clock_ahead) > CLOCK_SLACK_S:
             simulation.model.clock_ahead = ahead
         self._show.publish(simulation, stamp_ns, self._source)
 
     def publish_tick(self, simulation: Simulation) -> None:
-        """In lock-step what the simulation waits for answers to."""
+        """Publish the tick, which in lock-step asks for answers."""
         if self._ticks is not None:
             message = SimulationTick(count=self._counts)
             message.header.stamp = ns_to_stamp(simulation.time_ns)
@@ -169,7 +172,7 @@ class SimulationTopics:
 
 
 class SamplePublisher:
-    """Publishes those samples that somebody listens to."""
+    """Publisher of those samples that have a subscriber."""
 
     def __init__(
         self,
@@ -181,38 +184,39 @@ class SamplePublisher:
     ) -> None:
         self._vehicle = vehicle
         self._messages: SampleMessages | None = None
-        there = sensors.sensors()
+        fitted = sensors.sensors()
         qos = sensor_qos(lock_step)
         self._publishers: dict[tuple[str, int], list[Publisher]] = {}
-        """by kind of samples and index in SimulationTick"""
+        """Publishers by kind of samples and index in SimulationTick."""
         for topic, (kind, sensor, index, msg_type) in SENSOR_TOPICS.items():
-            if sensor in there and (truth or kind != "ground_truth"):
-                made = publisher(node, msg_type, topic, qos)
-                self._publishers.setdefault((kind, index), []).append(made)
+            if sensor in fitted and (truth or kind != "ground_truth"):
+                output = publisher(node, msg_type, topic, qos)
+                self._publishers.setdefault((kind, index), []).append(output)
 
     def begin(self, simulation: Simulation) -> None:
-        """From now on samples are of this simulation."""
+        """Publish samples of this simulation from now on."""
         self._messages = SampleMessages(simulation.sensors, self._vehicle)
 
     def publish(self, samples: SensorSamples) -> list[int]:
-        """A tick's; how many messages of each kind there were, as in SimulationTick."""
+        """Publish a tick's samples, and return the number of messages by kind, as in
+        SimulationTick.
+        """
         counts = [0] * KINDS
         for (kind, index), outs in self._publishers.items():
-            given = getattr(samples, kind)
-            if given is None or not any(out.get_subscription_count() for out in outs):
+            samples_of_kind = getattr(samples, kind)
+            if samples_of_kind is None or not any(out.get_subscription_count() for out in outs):
                 continue
-            made = getattr(self._messages, kind)(given)
-            counts[index] = len(made)
-            for message in made:
+
+            messages = getattr(self._messages, kind)(samples_of_kind)
+            counts[index] = len(messages)
+            for message in messages:
                 for out, part in zip(outs, message if len(outs) > 1 else (message,), strict=True):
                     out.publish(part)
         return counts
 
 
 class VehicleShow:
-    """Where the vehicle is, for those who show it: vehicle_states, frames of its sensors, and /tf
-    of the truth.
-    """
+    """Publisher of the vehicle's place for displays: vehicle_states, sensor frames, and /tf."""
 
     def __init__(
         self,
@@ -223,16 +227,21 @@ class VehicleShow:
         id: int,
         type: int,
     ) -> None:
-        """`tf`: whether /tf, odom and base_link are told here; `id` and `type` as in
-        vehicle_states.
+        """Publish the fixed frames.
+
+        `tf`: /tf, odom and base_link are published here, from the truth. `id` and `type` are those
+        of vehicle_states.
         """
         self._node = node
         self._vehicle = vehicle
         self._id = np.array([id])
         self._type = np.array([type])
+
         self._states = publisher(node, VehicleStateArray, "vehicle_states", FLEET_OUT)
         self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
         self._static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
+
+        # fixed frames
         base = frame_of(vehicle, "base_link")
         zero = (0.0, 0.0, 0.0)
         frames = (
@@ -240,6 +249,7 @@ class VehicleShow:
             if tf
             else []
         )
+
         for name in ("imu", "gps", "barometer", "height"):
             sensor = getattr(sensors, name)
             if sensor is not None:
@@ -249,10 +259,11 @@ class VehicleShow:
         self._static.publish(TFMessage(transforms=frames))
 
     def publish(self, simulation: Simulation, stamp_ns: int, source: str) -> None:
-        """The present state; `stamp_ns` is that of vehicle_states, /tf has the simulation's time."""
+        """Publish the present state; vehicle_states has `stamp_ns`, /tf the simulation's time."""
         state = simulation.state
         params = simulation.model.params
         motors = motor_channels(state.x, params.rotors, len(params.wheels)).astype(np.float32)
+
         states = VehicleStates(
             id=self._id,
             vehicle_type=self._type,
@@ -265,6 +276,7 @@ class VehicleShow:
             stamp_ns=stamp_ns,
         )
         self._states.publish(states_to_msg(states))
+
         if self._tf is not None:
             odom = frame_of(self._vehicle, "odom")
             base = frame_of(self._vehicle, "base_link")
@@ -274,13 +286,13 @@ class VehicleShow:
                 (frame_of(self._vehicle, "base_footprint"), below),
             )
             now = round(simulation.time * 1e9)
-            moved = [
-                transform_to_msg(odom, child, place, turned, now)
-                for child, (place, turned) in frames
+            transforms = [
+                transform_to_msg(odom, child, place, rotation, now)
+                for child, (place, rotation) in frames
             ]
-            self._tf.publish(TFMessage(transforms=moved))
+            self._tf.publish(TFMessage(transforms=transforms))
 
 
 def _due(ticks: int, period: float, rate: float) -> bool:
-    """Whether a multiple of 1/rate lies within this tick."""
+    """Return whether a multiple of 1/rate lies within this tick."""
     return math.floor(ticks * period * rate + 1e-6) > math.floor((ticks - 1) * period * rate + 1e-6)

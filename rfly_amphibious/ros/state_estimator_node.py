@@ -1,4 +1,4 @@
-"""state_estimator_node: odometry from sensor topics. A thin shell around StateEstimator."""
+"""state_estimator_node: odometry from sensor topics, a thin shell around StateEstimator."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
 SILENCE_S = 1.0
+"""Time without imu/data after which diagnostics report it, s."""
 MOST_HELD = 50_000
-"""readings that are held for the terrain_map which may come before the first estimate"""
+"""Most readings kept for a terrain_map that comes before the first estimate."""
 HEARD = (
     "wheel_loads",
     "joint_states",
@@ -48,31 +49,32 @@ HEARD = (
     "height_above_ground",
     "imu/data",
 )
-"""the imu last: what belongs to its time is heard before"""
+"""Sensor topics; the IMU is last, so that all readings of its time come before it."""
 DOUBTED = 0.5
-"""share of a sensor's readings that are rejected, between two looks, above which that is told"""
+"""Share of rejected readings between two updates above which diagnostics name a sensor."""
 
 
 class StateEstimatorNode(Node):
-    """Publishes `odometry/filtered`, `odometry/global` and, by default, where the vehicle is on
-    /tf.
-    """
+    """Node that publishes `odometry/filtered`, `odometry/global` and, by default, /tf."""
 
     def __init__(self) -> None:
         super().__init__("state_estimator_node")
         self._vehicle = declare_vehicle_name(self)
-        given = declare_parameters(self, EstimatorNodeParameters)
-        self._lock_step = given.lock_step
-        self._params = VehicleParameters.load(given.vehicle)
+        settings = declare_parameters(self, EstimatorNodeParameters)
+
+        self._lock_step = settings.lock_step
+        self._params = VehicleParameters.load(settings.vehicle)
         own = self._params.name
-        self._sensors = load_sensors(given.sensors, self._params)
+        self._sensors = load_sensors(settings.sensors, self._params)
         default = own if own in shipped_estimator_sets() else "scale"
-        self._weights = EstimatorParameters.load(given.estimator or default)
-        self._period_ns = round(1e9 / given.publish_rate) if given.publish_rate else 0
+        self._weights = EstimatorParameters.load(settings.estimator or default)
+        self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0
+
         self._geo_origin = DEFAULT_GEO_ORIGIN
         self._estimator = StateEstimator(
             self._weights, self._sensors, self._params, self._geo_origin
         )
+
         self._held: list[tuple[str, Any]] = []
         self._waiting: list[tuple[str, Any]] = []
         self._imu_time = -math.inf
@@ -80,10 +82,12 @@ class StateEstimatorNode(Node):
         self._published_ns = -1
         self._gps_refused = False
         self._seen = (self._estimator.accepted, self._estimator.rejected)
+
         self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._update_diagnostics)
-        self._topics = EstimateTopics(self, self._vehicle, tf=given.tf_source == "estimate")
+        self._topics = EstimateTopics(self, self._vehicle, tf=settings.tf_source == "estimate")
         self._ground = LatestTerrain(self, self._on_terrain_map)
-        warm_up()  # before anybody waits for an answer
+
+        warm_up()  # before a node waits for an answer
         watched = self._subscribe()
         self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
         if self._gate is not None:
@@ -94,6 +98,7 @@ class StateEstimatorNode(Node):
                 self._on_simulation_tick,
                 STATE_OUT,
             )
+
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self.get_logger().info(
@@ -102,12 +107,12 @@ class StateEstimatorNode(Node):
         )
 
     def _subscribe(self) -> list[int]:
-        """Subscribes to the sensors that there are; their indices in SimulationTick."""
-        # wheel_loads has no stamp: its time is the sensor's last up to now; in lock-step the tick's
-        # time tells
+        """Subscribe to the fitted sensors, and return their indices in SimulationTick."""
+        # wheel_loads has no stamp: its time is the sensor's last one up to now, or in lock-step up
+        # to the tick
         read = SampleReader(self._params, lambda: self._load_time(self._imu_time))
-        there = self._sensors.sensors()
-        topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in there]
+        fitted = self._sensors.sensors()
+        topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in fitted]
         for topic in topics:
             callback = self._sensor_callback(topic, read)
             subscription(
@@ -119,7 +124,7 @@ class StateEstimatorNode(Node):
             )
         return sorted({SENSOR_TOPICS[topic].tick_index for topic in topics})
 
-    # what comes in
+    # --- subscriptions
 
     def _sensor_callback(self, topic: str, read: SampleReader) -> Callable[[Any], None]:
         kind, _, index, _ = SENSOR_TOPICS[topic]
@@ -131,7 +136,7 @@ class StateEstimatorNode(Node):
                 self._diagnostics.count("refused_messages")
                 self.get_logger().warning(str(error), throttle_duration_sec=5.0)
             else:
-                if samples is None:  # the other half is still to come
+                if samples is None:  # the other half has not come yet
                     return
                 if kind == "imu":
                     self._heard_at = time.monotonic()
@@ -145,7 +150,7 @@ class StateEstimatorNode(Node):
         return take
 
     def _load_time(self, now: float, before: int = 0) -> float:
-        """When the sensor of wheel_loads was last read up to now, or some readings before that."""
+        """Return the last reading time of wheel_loads up to now, or some readings earlier, s."""
         rate = self._sensors.wheel_loads.rate if self._sensors.wheel_loads is not None else 1.0
         return (math.floor(now * rate + 1e-4) - before) / rate if math.isfinite(now) else -1.0
 
@@ -155,7 +160,9 @@ class StateEstimatorNode(Node):
             if stamp < self._imu_time - convert.WENT_BACK_S:
                 self._reset()
             self._imu_time = stamp
+
         self._feed(kind, samples)
+
         if kind == "imu":
             stamp_ns = round(self._imu_time * 1e9)
             if stamp_ns - self._published_ns >= self._period_ns - 1000 or self._published_ns < 0:
@@ -180,11 +187,10 @@ class StateEstimatorNode(Node):
         self._seen = (self._estimator.accepted, self._estimator.rejected)
 
     def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
-        """The map that the vehicle carries; readings before the first estimate are looked at again
-        with it.
-        """
+        """Use a new map, and look again at the readings before the first estimate."""
         moved = geo_origin != self._geo_origin
         self._geo_origin = geo_origin
+
         if self._estimator.initialised and not moved:
             self._estimator.set_terrain(terrain)
         else:
@@ -196,10 +202,11 @@ class StateEstimatorNode(Node):
             self._held = []
             for kind, samples in held:
                 self._feed(kind, samples)
+
         self.get_logger().info(f"on the ground of {terrain.name!r}")
         self._update_diagnostics()
 
-    # lock-step
+    # --- lock-step
 
     def _on_simulation_tick(self, message: SimulationTick) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
@@ -212,24 +219,26 @@ class StateEstimatorNode(Node):
     def _answer_tick(self, stamp_ns: int) -> None:
         if self._topics.publish_again(stamp_ns):
             return
+
         tick = stamp_ns * 1e-9
         waiting = self._waiting
         self._waiting = []
         loads = sum(kind == "wheel_loads" for kind, _ in waiting)
-        # the imu last: all else that belongs to its time is there then
+        # the IMU last, after all readings of its time
         for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
             samples = read
             if kind == "wheel_loads":
                 loads -= 1
                 samples = read._replace(time=np.array([self._load_time(tick, loads)]))
             self._feed(kind, samples)
+
         self._imu_time = tick
         self._publish(self._estimator.estimate, stamp_ns)
 
-    # what goes out
+    # --- publishing
 
     def _publish(self, estimate: Estimate | None, stamp_ns: int) -> None:
-        """In lock-step an answer goes out even where nothing is known yet."""
+        """Publish an estimate; in lock-step publish an answer even if nothing is known yet."""
         if estimate is not None or self._lock_step:
             self._published_ns = stamp_ns
             self._topics.publish(estimate, stamp_ns, self._ground.terrain)
@@ -240,6 +249,7 @@ class StateEstimatorNode(Node):
         rejected = estimator.rejected
         before = self._seen
         self._seen = (accepted, rejected)
+
         values: dict[str, Any] = {
             "initialised": estimator.initialised,
             "coasting": estimator.coasting,
@@ -248,6 +258,8 @@ class StateEstimatorNode(Node):
             "gps_refused": estimator.gps_refused,
             "gps_resets": estimator.gps_resets,
         }
+
+        # GPS
         refused = (
             f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it"
             if estimator.gps_refused
@@ -258,16 +270,19 @@ class StateEstimatorNode(Node):
         elif self._gps_refused and not refused:
             self.get_logger().warning("GPS used again")
         self._gps_refused = bool(refused)
+
+        # readings that do not fit
         doubted = []
         for name, number in rejected.items():
-            more = number - before[1][name]
-            taken = accepted[name] - before[0][name]
-            if more > DOUBTED * (more + taken) and more >= 5:
+            new_rejected = number - before[1][name]
+            fitting = accepted[name] - before[0][name]
+            if new_rejected > DOUBTED * (new_rejected + fitting) and new_rejected >= 5:
                 doubted.append(name)
             values[f"rejected_{name}"] = number
         for name, nis in estimator.innovation.items():
             if accepted[name] or rejected[name]:
                 values[f"innovation_{name}"] = f"{nis:.2f}"
+
         late = {name: number for name, number in estimator.late.items() if number}
         if late:
             values["late"] = ", ".join(f"{name} {number}" for name, number in late.items())
@@ -276,10 +291,12 @@ class StateEstimatorNode(Node):
             values["not_finite"] = invalid
         if estimator.diverged:
             values["diverged"] = estimator.diverged
+
         silence = time.monotonic() - self._heard_at
         waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
         problem = self._ground.problem or (estimator.coasting and "goes on without the IMU")
         ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
+
         self._diagnostics.set_first(
             [
                 (not estimator.initialised, STALE, f"not aligned yet{waits}"),
@@ -294,5 +311,5 @@ class StateEstimatorNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `state_estimator_node`."""
+    """Run the executable `state_estimator_node`."""
     run(StateEstimatorNode, often=True)

@@ -1,4 +1,4 @@
-"""teleop_node: teleoperation by sensor_msgs/Joy. A thin shell around JoyPilot."""
+"""teleop_node: teleoperation by sensor_msgs/Joy, a thin shell around JoyPilot."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS
 from rfly_common.ros.run_loop import run
 
 SILENCE_S = 2.0
+"""Time without joy after which diagnostics report it, s."""
 
 
 def velocity_to_twist(velocity: Velocity, stamped: bool, stamp: Any, vehicle: str) -> Any:
-    """In base_link's axes (of the vehicle with that frame prefix, which may be empty)."""
+    """Return a velocity as cmd_vel, in base_link's axes; `vehicle` is the frame prefix or ""."""
     twist = Twist()
     twist.linear.x, twist.linear.y, twist.linear.z = map(float, velocity[:3])
     twist.angular.z = float(velocity.yaw_rate)
@@ -42,22 +43,24 @@ def velocity_to_twist(velocity: Velocity, stamped: bool, stamp: Any, vehicle: st
 
 
 class TeleopNode(Node):
-    """Answers each message of `joy` with `cmd_vel`, while the enabling button is held, and
-    `cmd/mode`.
-    """
+    """Node that answers `joy` with `cmd/mode` and, while the enabling button is held, `cmd_vel`."""
 
     def __init__(self) -> None:
         super().__init__("teleop_node")
-        self._stamped = stamped = declare_parameters(self, MotionCommandParameters).stamped_cmd_vel
+        stamped = declare_parameters(self, MotionCommandParameters).stamped_cmd_vel
+        self._stamped = stamped
         self._frame = declare_vehicle_name(self)
         limits = TeleopLimits(**dataclasses.asdict(declare_parameters(self, TeleopLimitParameters)))
         layout = JoystickLayout(**dataclasses.asdict(declare_parameters(self, JoystickParameters)))
+
         self._pilot = JoyPilot(limits, layout)
         self._heard_at: float | None = None
         self._commanding = False
+
         self._diagnostics = Diagnostics(self, "joystick", "", self._update_diagnostics)
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._requests = publisher(self, String, "cmd/mode", COMMANDS)
+
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Joy, "joy", self._on_joy, SENSORS)
         self._update_diagnostics()
@@ -90,5 +93,5 @@ class TeleopNode(Node):
 
 
 def main() -> None:
-    """Entry point of the executable `teleop_node`."""
+    """Run the executable `teleop_node`."""
     run(TeleopNode)

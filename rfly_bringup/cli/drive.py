@@ -1,4 +1,4 @@
-"""`rfly drive`: teleoperation of a land-air vehicle by the keyboard."""
+"""`rfly drive`: keyboard teleoperation of a land-air vehicle."""
 
 from typing import Annotated
 
@@ -15,7 +15,8 @@ YAW_RATE_DEG = 45.0
 
 def drive(
     vehicle: Annotated[
-        str, typer.Argument(metavar="VEHICLE", help="its name: the namespace of its topics")
+        str,
+        typer.Argument(metavar="VEHICLE", help="name of the vehicle, the namespace of its topics"),
     ] = "amphibious_1",
     drive_speed: Annotated[
         float, typer.Option(min=0.1, max=50.0, help="fastest drive, m/s")
@@ -33,12 +34,13 @@ def drive(
         float, typer.Option(min=1.0, max=180.0, help="fastest turn in flight, degrees/s")
     ] = YAW_RATE_DEG,
     stamped: Annotated[
-        bool, typer.Option("--stamped/--unstamped", help="cmd_vel as TwistStamped or as Twist")
+        bool,
+        typer.Option("--stamped/--unstamped", help="publish cmd_vel as TwistStamped or as Twist"),
     ] = True,
 ) -> None:
-    """Drive and fly a land-air vehicle by the keyboard.
+    """Drive and fly a land-air vehicle with the keyboard.
 
-    Needs ROS and the vehicle's nodes. With a joystick, teleop_node does the same.
+    The vehicle's nodes must run. For a joystick use teleop_node.
 
     Examples:
 

@@ -1,5 +1,6 @@
-"""Entry point of the executable `rfly`; light, so that signals are in hand before the command's
-imports begin.
+"""Entry point of the executable `rfly`.
+
+It imports little, so that signals are handled before the command's own imports begin.
 """
 
 from __future__ import annotations

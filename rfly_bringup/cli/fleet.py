@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rfly_trajectory.fleet.limit_check import WheelGap
 
 fleet_app = typer.Typer(
-    help="Fleet files: check what they ask of their vehicles on a map, and draw them.\n\n"
+    help="Fleet files: check what they demand of their vehicles on a map, and draw them.\n\n"
     "FILE is a fleet file, or the name of a shipped fleet.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -26,7 +26,7 @@ MaxVehicles = Annotated[
     typer.Option(
         min=1,
         max=100_000,
-        help="of a fleet that is read; the checks take some milliseconds for each",
+        help="most vehicles of a fleet; the checks take some milliseconds for each",
     ),
 ]
 FileArgument = Annotated[
@@ -35,9 +35,10 @@ FileArgument = Annotated[
 ]
 
 MAX_CHECKED = 2_000
-"""vehicles, unless more are asked for: their checks take seconds"""
+"""Most vehicles without --max-vehicles; their checks take seconds."""
+
 MAX_ROWS = 40
-"""vehicles in the table, and findings"""
+"""Most vehicles in the table, and most findings."""
 
 
 @fleet_app.command()
@@ -47,14 +48,14 @@ def check(
     seconds: Annotated[
         options.MaybeFloat,
         options.optional(
-            "s of fleet time for min_separation (default: every vehicle's way once)",
+            "fleet time over which min_separation is checked, s (default: each vehicle's way once)",
             min=0.1,
         ),
     ] = None,
     out: Annotated[
         options.MaybePath,
         options.optional(
-            "draw the fleet too, with a red cross where something is wrong: .png, .pdf …",
+            "draw the fleet too, with a red cross at each finding: .png, .pdf …",
             "--out",
             "-o",
         ),
@@ -63,10 +64,10 @@ def check(
     max_vehicles: MaxVehicles = MAX_CHECKED,
     search_path: options.SearchPath = None,
 ) -> None:
-    """Tell what each vehicle does, and where it leaves the map, meets the ground, exceeds its
-    limits or comes too near.
+    """Check each vehicle of a fleet against the map, the ground, its limits and the others.
 
-    Exit code 1 where anything is wrong, 2 where the file can't be read.
+    A table shows what each vehicle does. The exit code is 1 if anything is wrong, 2 if the file
+    can't be read.
 
     Examples:
 
@@ -88,20 +89,24 @@ def check(
         options.check_target(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
     gaps = wheel_gaps(fleet)
+
     console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
     console.print(f"{file}: {len(fleet)} vehicles over {map_name}", markup=False)
     console.print(_vehicle_table(fleet, gaps))
     if len(fleet) > MAX_ROWS:
         console.print(f"… and {len(fleet) - MAX_ROWS} more vehicles")
+
+    # vehicles whose wheels do not all touch
     for vehicle, wheels in list(zip(fleet.vehicles, gaps, strict=True))[:MAX_ROWS]:
         if wheels and wheels.gap > TOUCHING:
             console.print(
                 f"vehicle {vehicle.name!r}: not all of its wheels can touch: one is up to "
-                f"{wheels.gap:.3f} m above the "
-                f"ground at x {wheels.x:.1f}, y {wheels.y:.1f}, and more than {TOUCHING:g} m on "
-                f"{100 * wheels.share:.2g} % of its track",
+                f"{wheels.gap:.3f} m above the ground at x {wheels.x:.1f}, y {wheels.y:.1f}, "
+                f"and more than {TOUCHING:g} m on {100 * wheels.share:.2g} % of its track",
                 markup=False,
             )
+
+    # findings
     with options.status("looking for vehicles that come too near"):
         findings = check_tracks(fleet) + check_separation(fleet, seconds)
     for finding in findings[:MAX_ROWS]:
@@ -111,6 +116,7 @@ def check(
         console.print(f"… and {len(findings) - MAX_ROWS} more findings")
     some = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
     console.print(some if findings else "nothing is wrong")
+
     if out is not None:
         draw_fleet(fleet, out, findings=findings)
         console.print(str(out), markup=False)
@@ -118,7 +124,7 @@ def check(
 
 
 def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
-    """What each of the first vehicles does on its way."""
+    """Return a table of what the first vehicles do on their way."""
     from rich.table import Table
 
     from rfly_trajectory.fleet.limit_check import drive, duration
@@ -134,6 +140,7 @@ def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
         "slope °",
         "wheel gap m",
     )
+
     table = Table("vehicle", *columns, box=None)
     for index, (vehicle, wheels) in enumerate(
         zip(fleet.vehicles[:MAX_ROWS], gaps[:MAX_ROWS], strict=True)
@@ -186,6 +193,7 @@ def plot(
 
 
 def _load(file: str, map_name: str, search_path: list[str] | None, most: int) -> "Fleet":
+    """Return a fleet on its map. Raise ConfigError."""
     from rfly_common.errors import TooLargeError
     from rfly_trajectory.fleet.fleet_file import load_fleet
 
@@ -193,6 +201,6 @@ def _load(file: str, map_name: str, search_path: list[str] | None, most: int) ->
         fleet = load_fleet(file, most)
     except TooLargeError as error:
         raise TooLargeError(
-            f"{error}; --max-vehicles takes more, some milliseconds for each"
+            f"{error}; raise --max-vehicles to check more, some milliseconds for each"
         ) from None
     return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

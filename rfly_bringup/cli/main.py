@@ -34,18 +34,20 @@ app = typer.Typer(
 )
 
 _LONGEST_ERROR = 1_000
+
+# panels of `rfly --help`
 _RUN = "Run"
 _WATCH = "Watch"
 _PREPARE = "Prepare, plan and simulate"
 _WIRE = "RflySim3D's datagrams"
+
 app.command(rich_help_panel=_RUN)(drive)
 app.add_typer(up_app, name="up", rich_help_panel=_RUN)
 app.command(rich_help_panel=_WATCH)(view)
 app.command(rich_help_panel=_WATCH)(status)
 app.command(rich_help_panel=_WATCH)(doctor)
-app.command(rich_help_panel=_PREPARE, context_settings={"ignore_unknown_options": True})(
-    plan
-)  # so that -200,80 is a place
+# unknown options are arguments, so that -200,80 is a place
+app.command(rich_help_panel=_PREPARE, context_settings={"ignore_unknown_options": True})(plan)
 app.add_typer(terrain_app, name="terrain", rich_help_panel=_PREPARE)
 app.add_typer(world_app, name="world", rich_help_panel=_PREPARE)
 app.add_typer(fleet_app, name="fleet", rich_help_panel=_PREPARE)
@@ -60,14 +62,15 @@ app.command(rich_help_panel=_WIRE)(dissector)
 
 
 def main() -> None:
-    """Entry point of `rfly`: a mistake of the caller is one line on stderr and exit code 2."""
-    # typer carries click inside from 0.16 on and imports it before: the class is reached by way of
-    # its public child
+    """Run `rfly`; a mistake of the user is one line on stderr and exit code 2."""
+    # typer carries click inside from 0.16 up and imports it before that, so the class is found
+    # among the bases of a public one
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
     try:
         code = app(standalone_mode=False)
     except usage_error as error:
-        if not error.format_message():  # no arguments at all: the help is printed already
+        if not error.format_message():  # no arguments: the help is already printed
             sys.exit(2)
         _print_error(error.format_message())
     except RflyError as error:
@@ -82,7 +85,7 @@ def main() -> None:
 
 def _print_error(text: str) -> None:
     line = " ".join(text.split())
-    if len(line) > _LONGEST_ERROR:  # it quotes what was typed; the reason is at its end
+    if len(line) > _LONGEST_ERROR:  # it quotes long input; the reason stands at the end
         line = f"{line[: _LONGEST_ERROR // 2]} … {line[-_LONGEST_ERROR // 2 :]}"
     print(printable(f"rfly: {line}"), file=sys.stderr)
     sys.exit(2)

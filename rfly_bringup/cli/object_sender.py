@@ -1,5 +1,6 @@
-"""Objects placed without ROS: ground contact on a map, datagrams to RflySim3D. For `rfly objects
-place`.
+"""Placing objects without ROS: ground contact on a map, datagrams to RflySim3D.
+
+It serves `rfly objects place`.
 """
 
 from __future__ import annotations
@@ -26,22 +27,32 @@ from rfly_ue_bridge.objects.placement import (
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 AT_ONCE = 200
+"""Objects in one portion."""
 PAUSE_S = 0.01
-"""between portions of that many: a window's buffer holds no more"""
+"""Time between portions, s; a window's buffer holds no more than one."""
 SHOWN = 20
+"""Most objects that are printed."""
 
 
 def one_object(
-    vehicle_type: int, x: float, y: float, yaw: float, z: float | None, frame: str,
-    object_id: int, offset: float, ground: bool, scale: Triple,
-) -> PlacedObject:  # fmt: skip
-    """The object that the command line describes, in map or map_ned. PlacementError."""
+    vehicle_type: int,
+    x: float,
+    y: float,
+    yaw: float,
+    z: float | None,
+    frame: str,
+    object_id: int,
+    offset: float,
+    ground: bool,
+    scale: Triple,
+) -> PlacedObject:
+    """Return the object of the command line, in map or map_ned. Raise PlacementError."""
     for name, value in (("yaw", yaw), ("z", z)):
         if value is not None and not math.isfinite(value):
             raise PlacementError(f"{name}: {value}, expected a finite number")
-    where = from_ned(x, y, yaw, z) if frame == "map_ned" else {"x": x, "y": y, "yaw": yaw, "z": z}
+    pose = from_ned(x, y, yaw, z) if frame == "map_ned" else {"x": x, "y": y, "yaw": yaw, "z": z}
     return PlacedObject(
-        vehicle_type, id=object_id, offset=offset, use_ground_packet=ground, scale=scale, **where
+        vehicle_type, id=object_id, offset=offset, use_ground_packet=ground, scale=scale, **pose
     )
 
 
@@ -53,58 +64,67 @@ def send_objects(
     port: int,
     window: int,
 ) -> None:
-    """Place them on the map, where one needs it, send them, and say so. TerrainError, ConfigError,
-    PlacementError.
+    """Place objects on the map where they need it, send them, and print them.
+
+    Raise TerrainError, ConfigError or PlacementError.
     """
     from rfly_terrain.height_map.height_map import HeightMap
 
     objects = _with_ids(objects)
+
     terrain = (
         HeightMap.load(map_name, search_path) if any(o.needs_terrain for o in objects) else None
     )
     placed = place(objects, terrain)
-    windows, first_port = (SDK_WINDOWS, port) if window == -1 else (1, port + window)
+
+    windows = SDK_WINDOWS if window == -1 else 1
+    first_port = port if window == -1 else port + window
     sender = UdpSender(host, first_port, windows)
     try:
         with progress_bar("placing") as show:
-            for start in range(0, len(placed), AT_ONCE):
-                portion = slice(start, start + AT_ONCE)
-                if start:
+            for first in range(0, len(placed), AT_ONCE):
+                portion = slice(first, first + AT_ONCE)
+                if first:
                     time.sleep(PAUSE_S)
                 sender.send_runs(
                     encode_states(placed.to_ned_states().select(portion), in_fleet=False)
                 )
-                show(min(start + AT_ONCE, len(placed)) / len(placed))
+                show(min(first + AT_ONCE, len(placed)) / len(placed))
         unheard = sender.closed_ports()
-        lost = "; ".join(
+        errors = "; ".join(
             f"{w}: {w.last_error}"
             for w in sender.windows
             if w.last_error and w.address[1] not in unheard
         )
     finally:
         sender.close()
+
     for line in itertools.islice(_lines(placed, "" if terrain is None else terrain.name), SHOWN):
         print(line)
     if len(placed) > SHOWN:
         print(f"… and {len(placed) - SHOWN} more")
+
     ports = f"{first_port}-{first_port + windows - 1}" if windows > 1 else f"{first_port}"
-    note = f" (nobody listens on {', '.join(map(str, unheard))})" if unheard else ""
-    if lost:
-        raise PlacementError(f"not all was sent: {lost}")
+    note = f" (nothing listens on {', '.join(map(str, unheard))})" if unheard else ""
+
+    if errors:
+        raise PlacementError(f"not everything was sent: {errors}")
     print(f"sent {len(placed)} object{'s' if len(placed) > 1 else ''} to {host}:{ports}{note}")
 
 
 def _with_ids(objects: Sequence[PlacedObject]) -> list[PlacedObject]:
-    """Objects without an id get those from FIRST_CHOSEN_ID on that the list leaves free."""
-    taken = {o.id for o in objects}
-    free = (i for i in itertools.count(FIRST_CHOSEN_ID) if i not in taken)
-    return [o if o.id else dataclasses.replace(o, id=next(free)) for o in objects]
+    """Return the objects with the free ids from FIRST_CHOSEN_ID up for those without one."""
+    used_ids = {o.id for o in objects}
+    free_ids = (i for i in itertools.count(FIRST_CHOSEN_ID) if i not in used_ids)
+    return [o if o.id else dataclasses.replace(o, id=next(free_ids)) for o in objects]
 
 
 def _lines(placed: Placement, terrain: str) -> Iterator[str]:
+    """Yield a line for each placed object."""
     ned = enu_to_ned(placed.position)
     for index, thing in enumerate(placed.objects):
-        (e, n, u), (x, y, z) = placed.position[index].tolist(), (ned[index] + 0.0).tolist()
+        e, n, u = placed.position[index].tolist()
+        x, y, z = (ned[index] + 0.0).tolist()  # + 0.0: no "-0.000"
         where = f"east {e:.3f} north {n:.3f} up {u:.3f} (NED {x:.3f} {y:.3f} {z:.3f})"
         if thing.use_ground_packet:
             where += ", on the ground that RflySim3D finds"

@@ -1,4 +1,4 @@
-"""`rfly objects`: objects on the ground of RflySim3D's scene, singly or from a list, and model
+"""`rfly objects`: objects on the ground of RflySim3D's scene, single or from a list, and model
 offsets.
 """
 
@@ -11,20 +11,19 @@ from rfly_bringup.cli import options
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 MAX_BESIDE_M = 1.0
-"""a click point farther beside the model than this says little of the ground beneath it"""
+"""Largest distance of a click point from the model, m; farther points say little of its ground."""
 
-MaybeFrame = Optional[options.Frame]  # noqa: UP045
+MaybeFrame = Optional[options.MapFrame]  # noqa: UP045
 
 objects_app = typer.Typer(
     help="Objects on the ground of RflySim3D's scene: targets, people, obstacles.\n\n"
     "`place` and `fit` need no ROS. `move`, `remove`, `list` and `place --bridge` ask a running "
-    "ue_bridge_node, which "
-    "keeps what it has placed.",
+    "ue_bridge_node, which remembers its objects.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
-_NEGATIVE = {"ignore_unknown_options": True}  # so that -3.5 is a number
+_NEGATIVE = {"ignore_unknown_options": True}  # -3.5 is a number
 
 Namespace = Annotated[str, typer.Option(help="namespace of the ue_bridge_node")]
 YawDeg = Annotated[
@@ -53,17 +52,19 @@ def place(
         ),
     ] = None,
     object_id: Annotated[
-        int, typer.Option("--id", min=0, help="CopterID; 0: from 1001 on, in order")
+        int, typer.Option("--id", min=0, help="CopterID; 0: the next free id from 1001 up")
     ] = 0,
     yaw_deg: YawDeg = 0.0,
     offset: Annotated[
         float,
-        typer.Option(help="m, the model's origin above the ground; `rfly objects fit` finds it"),
+        typer.Option(
+            help="height of the model's origin above the ground, m; see `rfly objects fit`"
+        ),
     ] = 0.0,
     z: Annotated[
         options.MaybeFloat,
         options.optional(
-            "m, the origin's own height (up in map, down in map_ned), not the terrain's"
+            "height of the origin in place of the terrain's, m (up in map, down in map_ned)"
         ),
     ] = None,
     scale: Annotated[
@@ -73,14 +74,14 @@ def place(
         bool,
         typer.Option(
             "--ground",
-            help="RflySim3D looks for the ground itself, as sendUE4Pos2Ground",
+            help="RflySim3D finds the ground itself, as with sendUE4Pos2Ground",
         ),
     ] = False,
     frame: Annotated[
         MaybeFrame,
         options.optional(
             "map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list "
-            "says so"
+            "names its own"
         ),
     ] = None,
     map_name: Annotated[
@@ -100,15 +101,15 @@ def place(
         bool,
         typer.Option(
             "--bridge",
-            help="let the running ue_bridge_node do it, on its terrain, and keep them",
+            help="place with the running ue_bridge_node, on its terrain; it remembers the objects",
         ),
     ] = False,
     namespace: Namespace = "",
 ) -> None:
-    """Place one object, or a whole list, on the terrain: at its altitude plus the model's offset.
+    """Place one object, or a list, on the terrain: at its altitude plus the model's offset.
 
-    Without --bridge the datagrams leave at once and nothing remembers them: to move one, place it
-    again with its --id.
+    Without --bridge the datagrams are sent once and nothing remembers the objects. To move one,
+    place it again with its --id.
 
     Examples:
 
@@ -146,12 +147,14 @@ def place(
                 factors,
             )
         ]
+
     if bridge:
         if map_name is not None:
             raise typer.BadParameter("--map: with --bridge the terrain is that of terrain_map")
         with _bridge(namespace) as client:
             client.place(objects)
         return
+
     send_objects(objects, map_name or options.DEMO_MAP, search_path or (), host, port, window)
 
 
@@ -171,18 +174,17 @@ def fit(
     ],
     xml: Annotated[
         options.MaybePath,
-        options.file_option("the model's XML, whose CenterHeightAboveGroundCm to correct"),
+        options.file_option("XML of the model: corrects its CenterHeightAboveGroundCm"),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="show what would change in the XML, write nothing"),
     ] = False,
 ) -> None:
-    """Compute a model's offset from the two points of a double click in RflySim3D, and correct its
-    XML.
+    """Compute a model's offset from the two points of a double click, and correct its XML.
 
-    The XML keeps its comments, layout and encoding; a copy of the old file stays beside it
-    (NAME.xml.bak).
+    RflySim3D prints both points. The XML keeps its comments, layout and encoding; a copy of the old
+    file stays in its folder (NAME.xml.bak).
 
     Examples:
 
@@ -196,30 +198,34 @@ def fit(
     if dry_run and xml is None:
         raise typer.BadParameter("--dry-run: shows what would change in --xml FILE")
     try:
-        found = measure_offset(click, object_pos)
+        offset = measure_offset(click, object_pos)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
     print(
-        f"offset  {found.height:.4g} m: the model's origin "
-        f"{'above' if found.height >= 0 else 'below'} the ground"
+        f"offset  {offset.height:.4g} m: the model's origin "
+        f"{'above' if offset.height >= 0 else 'below'} the ground"
     )
-    print(f"{ELEMENT}  {found.height_cm:.6g}")
-    if found.distance > MAX_BESIDE_M:
+    print(f"{ELEMENT}  {offset.height_cm:.6g}")
+    if offset.distance > MAX_BESIDE_M:
         typer.echo(
-            f"note: the click point lies {found.distance:.2f} m beside the object; on a slope "
-            "click nearer",
+            f"note: the click point lies {offset.distance:.2f} m to the side of the object; on a "
+            "slope click nearer",
             err=True,
         )
+
     if xml is None:
         return
-    done = correct_center_height(xml, found.height_cm, dry_run=dry_run)
-    old = "nothing" if done.old_cm is None else f"{done.old_cm:g}"
-    if not done.diff:
+    correction = correct_center_height(xml, offset.height_cm, dry_run=dry_run)
+    old = "nothing" if correction.old_cm is None else f"{correction.old_cm:g}"
+    if not correction.diff:
         print(f"{xml}: says {old} already, nothing to correct")
     elif dry_run:
-        print(done.diff)
+        print(correction.diff)
     else:
-        print(f"{xml}: {old} corrected to {done.new_cm:g}; the old file is {done.backup}")
+        print(
+            f"{xml}: {old} corrected to {correction.new_cm:g}; the old file is {correction.backup}"
+        )
 
 
 @objects_app.command(context_settings=_NEGATIVE)
@@ -229,12 +235,12 @@ def move(
     y: options.Y,
     yaw_deg: YawDeg = 0.0,
     frame: Annotated[
-        options.Frame,
+        options.MapFrame,
         typer.Option(help="map: x east, y north; map_ned: x north, y east"),
-    ] = options.Frame.map,
+    ] = options.MapFrame.map,
     namespace: Namespace = "",
 ) -> None:
-    """Move an object that the running ue_bridge_node has placed; it stands on the terrain again.
+    """Move an object that the running ue_bridge_node has placed, on the terrain.
 
     Examples:
 
@@ -249,10 +255,10 @@ def remove(
     object_ids: Annotated[list[int], typer.Argument(metavar="ID...", min=1)],
     namespace: Namespace = "",
 ) -> None:
-    """Take objects that the running ue_bridge_node has placed out of the scene.
+    """Remove objects that the running ue_bridge_node has placed.
 
-    No packet deletes a model of RflySim3D: it is sent 1000 m below its place, and no longer
-    re-sent.
+    No packet deletes a model of RflySim3D. The bridge sends it 1000 m below its place, and then
+    stops sending it.
 
     Examples:
 
@@ -283,6 +289,7 @@ def list_(
 
 
 def _bridge(namespace: str):  # type: ignore[no-untyped-def]  # the class is of a module that imports ROS
+    """Return a client of the running ue_bridge_node."""
     with options.needs_ros(
         "asking a running ue_bridge_node (unlike `rfly objects place` without --bridge)"
     ):

@@ -1,8 +1,10 @@
 """Shared options of the commands: argument types, map loading, progress on stderr.
 
-typer 0.9 (Ubuntu 24.04) reads Optional[...] but not `... | None`, no annotations that are still
-text, and no None as the default of a tuple: none of these modules has `from __future__ import
-annotations`, and all NaN stands for a tuple that was not given.
+The commands must run with typer 0.9 (Ubuntu 24.04's python3-typer, which rosdep installs). It reads
+`Optional[...]` but not `... | None`, it reads no annotations that are still text, and a tuple whose
+default is None ends with a TypeError (typer 0.12.5 accepts it). So none of these modules has `from
+__future__ import annotations`, optional types are written with `Optional`, and a tuple of NaN marks
+a tuple option that is not on the command line.
 """
 
 import math
@@ -36,22 +38,28 @@ NO_QUADRUPLE: Quadruple = (math.nan,) * 4
 Numbers = TypeVar("Numbers", Pair, Triple, Quadruple)
 
 
-class Frame(str, Enum):
-    """map: x east, y north, z up. map_ned: x north, y east, z down."""
+class MapFrame(str, Enum):
+    """Axes of coordinates. map: x east, y north, z up. map_ned: x north, y east, z down."""
 
     map = "map"
     map_ned = "map_ned"
 
 
 def finite(value: float) -> float:
-    """What an option with bounds lets through: up to click 8.1 they let nan pass."""
+    """Return the value of an option with bounds, which up to click 8.1 let NaN pass. Raise
+    BadParameter.
+    """
     if not math.isfinite(value):
         raise typer.BadParameter(f"{value}: expected a finite number")
     return value
 
 
 def metres(text: str) -> float:
-    """A coordinate; also a negative one, which no option's type would take."""
+    """Return a coordinate, m, which may be negative: no type of typer's accepts that as an
+    argument.
+
+    Raise BadParameter for anything but a finite number.
+    """
     try:
         value = float(text)
     except ValueError:
@@ -62,26 +70,26 @@ def metres(text: str) -> float:
 
 
 def chosen_map(argument: str, option: str | None) -> str:
-    """The map of a command that takes it by position and by --map."""
+    """Return the map of a command that takes it by position and by --map."""
     if option is not None and argument not in (DEMO_MAP, option):
         raise typer.BadParameter(f"two maps, {argument} and --map {option}: give one")
     return option or argument
 
 
 class ThirdPixel(str, Enum):
-    """How the third point of the txt becomes a pixel."""
+    """Rule that turns the third point of the txt into a pixel."""
 
     truncate = "truncate"
     round = "round"
 
 
 def optional(text: str, *names: str, **settings: Any) -> Any:
-    """An option whose default is None, which typer 0.9 would show."""
+    """Return an option whose default is None and not shown; typer 0.9 would show it."""
     return typer.Option(*names, help=text, show_default=False, **settings)
 
 
 def file_option(text: str, *names: str) -> Any:
-    """`optional`, of a file."""
+    """Return an `optional` option that takes a file."""
     return optional(text, *names, metavar="FILE")
 
 
@@ -103,7 +111,7 @@ SearchPath = Annotated[
     typer.Option(
         "--search-path",
         metavar="FOLDER",
-        help="a folder to look in first; may be repeated",
+        help="a folder to look in first; repeatable",
     ),
 ]
 ThirdPixelOption = Annotated[
@@ -124,7 +132,7 @@ Y = Annotated[
 MaybeX = Annotated[MaybeFloat, X.__metadata__[0]]
 MaybeY = Annotated[MaybeFloat, Y.__metadata__[0]]
 FrameOption = Annotated[
-    Frame,
+    MapFrame,
     typer.Option(help="map: x east, y north, z up; map_ned: x north, y east, z down"),
 ]
 RegionOption = Annotated[
@@ -139,14 +147,14 @@ TopicOption = Annotated[
     MaybeTexts,
     typer.Option(
         metavar="REGEX",
-        help="of ROS topics: only those whose whole name matches; may be repeated",
+        help="only ROS topics whose whole name matches; repeatable",
     ),
 ]
 ExcludeOption = Annotated[
     MaybeTexts,
     typer.Option(
         metavar="REGEX",
-        help="of ROS topics: none whose whole name matches; may be repeated",
+        help="no ROS topics whose whole name matches; repeatable",
     ),
 ]
 HostOption = Annotated[str, typer.Option(help="machine that runs RflySim3D: name or IPv4 address")]
@@ -175,19 +183,23 @@ GeoOrigin = Annotated[
 def read_rfly_map(
     name: str, search_path: list[str] | None, third_pixel: ThirdPixel
 ) -> "RflySimMap":
+    """Return a map's two files as read, before they become heights. Raise TerrainError."""
     from rfly_terrain.files.png_txt import find_map, read_map
 
     return read_map(find_map(name, search_path or ()), third_pixel.value)
 
 
 def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "HeightMap":
+    """Return the heights of a map. Raise TerrainError."""
     from rfly_terrain.files.png_txt import to_height_map
 
     return to_height_map(read_rfly_map(name, search_path, third_pixel))
 
 
 def given(values: Numbers, option: str) -> Numbers | None:
-    """The numbers of an option, None where it was not given."""
+    """Return the numbers of a tuple option, None if it is not on the command line. Raise
+    BadParameter.
+    """
     if all(map(math.isnan, values)):
         return None
     if not all(map(math.isfinite, values)):
@@ -196,13 +208,15 @@ def given(values: Numbers, option: str) -> Numbers | None:
 
 
 def check_target(out: Path, overwrite: bool) -> None:
+    """Raise FileExistsError if a command would write over a file without --overwrite."""
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
 
 
 def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
-    """Of a file that a long run ends with: its folder is there, and it is not there yet or may be
-    replaced.
+    """Raise an error if a long run could not write its result: no such folder, or the file exists.
+
+    Raise ConfigError or FileExistsError; `target` None: nothing will be written.
     """
     if target is not None:
         folder = Path(target).absolute().parent
@@ -212,9 +226,7 @@ def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
 
 
 def check_new_picture(path: Path | str | None, overwrite: bool) -> None:
-    """Of a picture that a command ends with, if it is asked for: its format is known, and it may be
-    written.
-    """
+    """Raise an error if a picture could not be written: unknown format, or the file exists."""
     if path is not None:
         from rfly_terrain.plots.relief import check_picture_format
 
@@ -224,7 +236,7 @@ def check_new_picture(path: Path | str | None, overwrite: bool) -> None:
 
 @contextmanager
 def needs_ros(what: str) -> Iterator[None]:
-    """Around imports of ROS's modules. Raises ConfigError that says what needs them."""
+    """Turn a failed import of a ROS module into a ConfigError that says what needs ROS."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -235,13 +247,13 @@ def needs_ros(what: str) -> Iterator[None]:
 
 
 def on_command_line(ctx: typer.Context, name: str) -> bool:
-    """Whether a parameter was given, and has not its default."""
+    """Return whether a parameter is on the command line, not left at its default."""
     source: Any = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def refuse_options(ctx: typer.Context, reason: str, names: Iterable[str]) -> None:
-    """Raises BadParameter for an option that was given and means nothing here."""
+    """Raise BadParameter for an option that is on the command line and has no meaning here."""
     for name in names:
         if on_command_line(ctx, name):
             flag = name.replace("_", "-")
@@ -249,7 +261,7 @@ def refuse_options(ctx: typer.Context, reason: str, names: Iterable[str]) -> Non
 
 
 def status(text: str) -> Any:
-    """A spinner on stderr while something long runs; nothing where stderr is no terminal."""
+    """Return a spinner for stderr during long work; it shows nothing if stderr is no terminal."""
     from rich.console import Console
 
     return Console(stderr=True).status(text)

@@ -1,5 +1,6 @@
-"""Capture and replay of RflySim3D's datagrams with progress and a summary. For `rfly record` and
-`rfly replay`.
+"""Capture and replay of RflySim3D's datagrams with progress and a summary.
+
+It serves `rfly record` and `rfly replay`.
 """
 
 from __future__ import annotations
@@ -35,12 +36,16 @@ from rfly_ue_bridge.recording.replay import Destinations, ReplayReport, Target, 
 
 _POLL_S = 0.1
 _DRAIN_S = 0.5
-"""so long what the system holds is fetched after a signal, should more and more arrive"""
-_SHOW_NS = 500_000_000
+"""Longest time after a signal to fetch what the system still holds, if datagrams keep coming, s."""
 _MAX_RECORD = 16 + 65535
+"""Largest record of a pcap file, bytes."""
+
+_SHOW_NS = 500_000_000
+"""Time between updates of the progress, ns."""
 _CALM_NS = 10_000_000
-"""the bar is drawn in gaps at least so long, since drawing takes about a millisecond"""
+"""Shortest gap in which the bar is drawn, ns: drawing takes about a millisecond."""
 _OVERDUE_NS = 5_000_000_000
+"""Time after which the bar is drawn without a gap too, ns."""
 
 
 def record_to(
@@ -52,9 +57,9 @@ def record_to(
     *,
     overwrite: bool,
 ) -> None:
-    """Record until a limit, Ctrl-C, SIGTERM or SIGHUP; what has arrived by then is in the file.
+    """Record until a limit, Ctrl-C, SIGTERM or SIGHUP; the file then holds all that has arrived.
 
-    Raises ConfigError for ports that cannot be had or a file that exists.
+    Raise ConfigError for ports that are in use or a file that exists.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     start = time.monotonic()
@@ -71,9 +76,8 @@ def record_to(
             _record(recorder, writer, limits, console, start, stopped)
             writer.flush()
         except BrokenPipeError:  # the reader of a pipe, such as Wireshark, has gone
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), file.fileno()
-            )  # the interpreter flushes once more at its end
+            # the interpreter flushes once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
         _print_summary(recorder, writer, time.monotonic() - start, console)
 
 
@@ -85,42 +89,48 @@ def _record(
     start: float,
     stopped: Callable[[], bool],
 ) -> None:
+    """Record until a limit or `stopped`, then empty the sockets, within _DRAIN_S."""
     drained_by = math.inf
     with console.status("waiting for the first datagram") as status:
         shown_ns = 0
         while True:
-            rooms = []  # datagrams that surely may be taken still
+            # datagrams that fit into each limit
+            rooms = []
             if limits.number:
                 rooms.append(limits.number - recorder.datagrams)
             if limits.bytes:
                 rooms.append(int((limits.bytes - writer.bytes) // _MAX_RECORD))
             if min(rooms, default=1) < 1:
                 return
+
             stopping = stopped()
             if stopping:
                 drained_by = min(drained_by, time.monotonic() + _DRAIN_S)
-            taken = recorder.poll(writer, 0.0 if stopping else _POLL_S, min(rooms, default=None))
-            if stopping and (not taken or time.monotonic() > drained_by):
+            recorded = recorder.poll(writer, 0.0 if stopping else _POLL_S, min(rooms, default=None))
+            if stopping and (not recorded or time.monotonic() > drained_by):
                 return
             elapsed = time.monotonic() - start
             if 0 < limits.seconds <= elapsed:
                 return
+
+            # progress
             now_ns = time.monotonic_ns()
             if recorder.datagrams and now_ns - shown_ns > _SHOW_NS:
                 shown_ns = now_ns
+                megabytes = writer.bytes / 1e6
                 status.update(
-                    f"{recorder.datagrams:,} datagrams, {writer.bytes / 1e6:.1f} MB, "
-                    f"{elapsed:.0f} s"
+                    f"{recorder.datagrams:,} datagrams, {megabytes:.1f} MB, {elapsed:.0f} s"
                 )
 
 
 def _print_summary(
     recorder: Recorder, writer: PcapWriter, seconds: float, console: Console
 ) -> None:
+    """Print what was recorded, dropped and passed on."""
     console.print(f"{recorder.datagrams} datagrams, {writer.bytes} bytes in {seconds:.1f} s")
     if recorder.dropped:
         console.print(
-            f"the system dropped {recorder.dropped} more: they came too quickly",
+            f"the system dropped {recorder.dropped} more: they came too fast",
             style="yellow",
         )
     if recorder.forward is not None:
@@ -132,6 +142,7 @@ def _print_summary(
 
 @contextmanager
 def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
+    """Open the file to write, or standard output for "-". Raise ConfigError for one that exists."""
     if out == "-":
         yield sys.stdout.buffer
         return
@@ -146,7 +157,10 @@ def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_s: float) -> None:
-    """Replay until the end or Ctrl-C, and print what was sent and how timely. Errors as `replay`."""
+    """Replay until the end or Ctrl-C, and print what was sent and how timely.
+
+    Raise the errors of `replay`.
+    """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     destinations = Destinations(target)
     report = ReplayReport()
@@ -171,6 +185,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
         error_texts = destinations.error_texts()
     finally:
         destinations.close()
+
     print(_report_text(report, target, timed=speed > 0))
     for text in (*_notes(report, reader), *error_texts):
         console.print(text, style="yellow", markup=False)
@@ -179,18 +194,19 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
 def play_from(
     path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float
 ) -> None:
-    """Publish the messages of an MCAP file until its end or Ctrl-C, and print what was done."""
+    """Publish the messages of an MCAP file until its end or Ctrl-C, and print a report."""
     with needs_ros("replaying topics"):
         from rfly_bringup.cli.ros.play_topics import play_topics
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with (
         McapReader(path) as reader,
         _progress_bar(reader, passes, console, "messages") as show,
     ):
-        done, *notes = play_topics(
+        report, *notes = play_topics(
             reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show
         )
-    print(done)
+    print(report)
     for text in notes:
         console.print(text, style="yellow", markup=False)
 
@@ -199,54 +215,59 @@ def play_from(
 def _progress_bar(
     reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
 ) -> Iterator[Callable[[ReplayReport, int], None]]:
-    """The progress bar, drawn only where the next datagram is some way off."""
+    """Show a progress bar, drawn only while the next datagram is not due."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
         console=console,
-        auto_refresh=False,  # a thread that draws would hold the interpreter when a datagram is due
+        auto_refresh=False,  # a drawing thread would block the interpreter when a datagram is due
         transient=True,
     )
     task = bar.add_task("replaying", total=max(reader.size, 1))
+
     shown_ns = time.monotonic_ns()
 
     def show(report: ReplayReport, to_next_ns: int) -> None:
         nonlocal shown_ns
         since_ns = time.monotonic_ns() - shown_ns
-        if (
-            not bar.live.is_started
-            or since_ns < _SHOW_NS
-            or (to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS)
-        ):
+        if not bar.live.is_started or since_ns < _SHOW_NS:
             return
+        if to_next_ns < _CALM_NS and since_ns < _OVERDUE_NS:
+            return
+
         shown_ns += since_ns
-        of = "" if passes == 1 else f" pass {report.passes + 1}" + (f"/{passes}" if passes else "")
-        bar.update(
-            task,
-            completed=reader.position,
-            description=f"{report.sent:,} {things}{of}",
-            refresh=True,
-        )
+        description = f"{report.sent:,} {things}"
+        if passes != 1:
+            description += f" pass {report.passes + 1}"
+        if passes > 1:
+            description += f"/{passes}"
+        bar.update(task, completed=reader.position, description=description, refresh=True)
 
     with bar if console.is_terminal else nullcontext():
         yield show
 
 
 def _report_text(report: ReplayReport, target: Target, *, timed: bool) -> str:
+    """Return the line that says what was sent where, and how timely."""
     first = target.first_port
-    where = f"{target.host}:{first}" + (
-        f"-{first + len(target.recorded) - 1}" if len(target.recorded) > 1 else ""
-    )
-    text = f"sent {report.sent} datagrams, {report.payload_bytes} bytes to {where} in {report.duration_ns / 1e9:.3f} s"
+    where = f"{target.host}:{first}"
+    if len(target.recorded) > 1:
+        where += f"-{first + len(target.recorded) - 1}"
+    seconds = report.duration_ns / 1e9
+    size = f"{report.sent} datagrams, {report.payload_bytes} bytes"
+    text = f"sent {size} to {where} in {seconds:.3f} s"
+
     if timed and report.sent:
         late = report.lateness
-        text += f"; late by {late.text(50)} (median), {late.text(99)} (99 %), {late.worst_ns / 1000:.0f} µs (worst)"
+        worst = f"{late.worst_ns / 1000:.0f} µs (worst)"
+        text += f"; late by {late.text(50)} (median), {late.text(99)} (99 %), {worst}"
     return text
 
 
 def _notes(report: ReplayReport, reader: RecordingReader) -> Iterator[str]:
+    """Yield a line for each reason for which something was not sent."""
     if report.truncated:
         yield f"{report.truncated}; what comes before it was sent"
     if report.other_ports:

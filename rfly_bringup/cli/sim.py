@@ -1,6 +1,4 @@
-"""`rfly sim`: scenarios of the land-air vehicle and sweeps of them, faster than real time and
-without ROS.
-"""
+"""`rfly sim`: scenarios and sweeps of the land-air vehicle, faster than real time, without ROS."""
 
 import sys
 import time
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
 
 
 _MAX_ENDINGS = 8
+"""Most endings other than the goal that a sweep lists."""
+
+
 _Scenario = Annotated[
     str,
     typer.Argument(
@@ -39,14 +40,13 @@ def sweep(
         options.MaybeTexts,
         options.optional(
             "a key of the scenario, or of its vehicle as vehicle.KEY, and its values: a,b,c or "
-            "start:stop or "
-            "start:stop:step, which end before stop; may be repeated: all combinations are run",
+            "start:stop or start:stop:step (without stop itself); repeatable: all combinations run",
             metavar="KEY=VALUES",
         ),
     ] = None,
     out: Annotated[options.MaybeText, options.file_option("table of the results, .csv")] = None,
     jobs: Annotated[
-        options.MaybeInt, options.optional("runs at once (default: one a core)", min=1)
+        options.MaybeInt, options.optional("parallel runs (default: one per core)", min=1)
     ] = None,
     dask: Annotated[
         options.MaybeText,
@@ -58,7 +58,7 @@ def sweep(
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
 ) -> None:
-    """Run a scenario with all combinations of values; the same table whatever the number of jobs.
+    """Run a scenario with all combinations of values; the table does not depend on --jobs.
 
     Examples:
 
@@ -77,15 +77,17 @@ def sweep(
     )
     from rfly_amphibious.warm_up import warm_up
 
+    # check the arguments before the long work
     if dask is not None:
         if jobs is not None:
             raise ConfigError(
-                "--jobs and --dask: the cluster's workers say how many runs it does at once"
+                "--jobs and --dask: expected one; a cluster's workers set its parallel runs"
             )
         check_dask()
     if out is not None:
         options.check_new_file("--out", out, overwrite)
         check_table(Path(out))
+
     with options.status("reading the scenario"):
         loaded = Sweep.load(
             scenario, [Variation.parse(text) for text in vary or ()], search_path or ()
@@ -94,17 +96,18 @@ def sweep(
         compile_first(["amphibious"])
         with options.status("loading the model"):
             warm_up()
+
     begin = time.perf_counter()
     with progress_bar(f"{scenario}, {len(loaded)} runs") as bar:
 
         def progress(done: int, runs: int) -> None:
             bar(done / runs)
 
-        results = (
-            run_sweep(loaded, jobs, progress)
-            if dask is None
-            else run_sweep_on_dask(loaded, dask, progress)
-        )
+        if dask is None:
+            results = run_sweep(loaded, jobs, progress)
+        else:
+            results = run_sweep_on_dask(loaded, dask, progress)
+
     _show_sweep(results, time.perf_counter() - begin)
     if out is not None:
         write_results(loaded.combinations(), results, Path(out))
@@ -112,6 +115,7 @@ def sweep(
 
 
 def _show_sweep(results: "list[Result]", seconds: float) -> None:
+    """Print the spreads of the results, the most frequent other endings, and the speed."""
     from rich.console import Console
     from rich.table import Table
 
@@ -124,9 +128,11 @@ def _show_sweep(results: "list[Result]", seconds: float) -> None:
     for spread in spreads(results):
         table.add_row(spread.name, *(f"{value:.6g}" for value in spread[1:]))
     console.print(table)
+
     missed = Counter(result.ending.split(" at ")[0] for result in results if not result.reached)
     for ending, count in missed.most_common(_MAX_ENDINGS):
         console.print(f"{count} × {ending}", markup=False)
+
     reached = sum(result.reached for result in results)
     simulated = sum(result.duration_s for result in results)
     console.print(
@@ -138,7 +144,7 @@ def _show_sweep(results: "list[Result]", seconds: float) -> None:
 
 
 sim_app = typer.Typer(
-    help="The land-air vehicle without ROS: driven, flown and driven on in scenarios; as a URDF.",
+    help="The land-air vehicle without ROS: scenarios on the ground and in the air; its URDF.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -153,7 +159,7 @@ def run(
     ] = None,
     csv: Annotated[
         options.MaybeText,
-        options.file_option("table of all samples, one row each 20 ms"),
+        options.file_option("table of all samples, one row per 20 ms"),
     ] = None,
     mcap: Annotated[
         options.MaybeText,
@@ -161,21 +167,20 @@ def run(
     ] = None,
     seed: Annotated[
         options.MaybeInt,
-        options.optional("of the gusts (default: the scenario's)", min=0, max=4294967295),
+        options.optional("seed of the gusts (default: the scenario's)", min=0, max=4294967295),
     ] = None,
     estimate: Annotated[
         bool,
         typer.Option(
             "--estimate",
-            help="close the loop through noisy sensors, state estimator and both controllers, "
-            "instead of "
-            "the pilot who sees the truth",
+            help="close the loop with noisy sensors, state estimator and both controllers, "
+            "instead of a pilot who sees the true state",
         ),
     ] = False,
     sensors: Annotated[
         options.MaybeText,
         options.optional(
-            "with --estimate: shipped set of sensors and estimator (default: that of the "
+            "with --estimate: shipped set of sensors and estimator (default: the set with the "
             "vehicle's name)",
             metavar="SET",
         ),
@@ -183,7 +188,7 @@ def run(
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
 ) -> None:
-    """Run a scenario and tell what happened; exit code 1 where its end condition is not reached.
+    """Run a scenario and print its events; exit code 1 if its end condition is not reached.
 
     Examples:
 
@@ -203,6 +208,7 @@ def run(
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
 
+    # check the files before the long work
     targets = {"--csv": csv, "--mcap": mcap, "--plot": plot}
     for option, target in targets.items():
         options.check_new_file(option, target, overwrite)
@@ -212,6 +218,7 @@ def run(
             check_run_format(Path(target))
     if mcap is not None:
         check_mcap()
+
     loaded = Scenario.load(scenario, search_path or ())
     if seed is not None:
         loaded = loaded.with_seed(seed)
@@ -222,6 +229,7 @@ def run(
             name = sensors or loaded.params.name
             aboard = SensorParameters.load(name), EstimatorParameters.load(name)
             warm_up_closed_loop(loaded, *aboard)
+
     with progress_bar(loaded.name) as bar:
         begin = time.perf_counter()
         if estimate:
@@ -236,6 +244,7 @@ def run(
             closed = None
             done = run_scenario(loaded, lambda seconds: bar(seconds / loaded.end_time))
         seconds = time.perf_counter() - begin
+
     _show(done, seconds, closed)
     _write(done, targets, closed)
     if not done.reached:
@@ -246,6 +255,7 @@ def run(
 def _write(
     done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedLoopRun | None"
 ) -> None:
+    """Write the files that are wanted, then print their names."""
     from rfly_amphibious.scenarios.mcap_log import write_mcap
     from rfly_amphibious.scenarios.plot import draw_run
     from rfly_amphibious.scenarios.table_log import write_csv
@@ -255,37 +265,39 @@ def _write(
         "--mcap": lambda run, path: write_mcap(closed or run, path),
         "--plot": draw_run,
     }
-    asked = {option: target for option, target in targets.items() if target is not None}
-    for option, target in asked.items():
+    wanted = {option: target for option, target in targets.items() if target is not None}
+    for option, target in wanted.items():
         with options.status(f"writing {target}"):
             writers[option](done, Path(target))
-    for target in asked.values():
+    for target in wanted.values():
         print(target)
 
 
 def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = None) -> None:
+    """Print notes, events and totals of a run."""
     from rich.console import Console
     from rich.table import Table
 
     scenario = done.scenario
     console = Console(highlight=False, soft_wrap=True)
+
     for text in scenario.notes:
         console.print(f"note: {text}", markup=False)
     events = [(when, mode.value, "") for when, mode in done.modes]
     events += [(when, "", text) for when, text in done.log]
-    events += [
-        (
-            t.time,
-            "",
-            f"touches down, sinking {t.sink_speed:.2f} m/s, {t.level_speed:.2f} m/s across the "
-            "ground",
+    for touchdown in done.touchdowns:
+        text = (
+            f"touches down, sinking {touchdown.sink_speed:.2f} m/s, "
+            f"{touchdown.level_speed:.2f} m/s across the ground"
         )
-        for t in done.touchdowns
-    ]
+        events.append((touchdown.time, "", text))
+
     happened = Table("time s", "mode", "what", box=None)
     for when, mode, text in sorted(events, key=lambda event: event[0]):
         happened.add_row(f"{when:.2f}", mode, text)
     console.print(happened)
+
+    # totals
     driven, flown = done.distances()
     where = "level ground" if scenario.terrain is None else scenario.terrain.name
     total = Table(show_header=False, box=None)
@@ -293,9 +305,8 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
     total.add_row("driven, flown", f"{driven:.1f} m, {flown:.1f} m")
     total.add_row(
         "energy at the shafts",
-        f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: rotors "
-        f"{done.rotor_energy / 1000:.2f} kJ, "
-        f"wheels {done.wheel_energy / 1000:.2f} kJ",
+        f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: "
+        f"rotors {done.rotor_energy / 1000:.2f} kJ, wheels {done.wheel_energy / 1000:.2f} kJ",
     )
     if closed is not None:
         level, upright = closed.rms_error()
@@ -324,11 +335,13 @@ def urdf(
         options.MaybePath,
         options.file_option("file to write; by default stdout", "--output", "--out", "-o"),
     ] = None,
-    prefix: Annotated[str, typer.Option(help="before the names of all links, such as car/")] = "",
+    prefix: Annotated[
+        str, typer.Option(help="prefix of the names of all links, such as car/")
+    ] = "",
     mesh: Annotated[
         options.MaybeTexts,
         options.optional(
-            "a mesh instead of boxes: of body, wheel or rotor; may be repeated",
+            "a mesh instead of boxes, for body, wheel or rotor; repeatable",
             metavar="PART=FILE",
         ),
     ] = None,
@@ -347,6 +360,7 @@ def urdf(
 
     if out is not None:
         options.check_target(out, overwrite)
+
     meshes = {}
     for text in mesh or ():
         part, is_given, file = text.partition("=")
@@ -355,6 +369,7 @@ def urdf(
                 f"--mesh {text}: expected PART=FILE, such as body=package://my_car/body.dae"
             )
         meshes[part] = file
+
     made = vehicle_urdf(VehicleParameters.load(vehicle), prefix, meshes)
     if out is None:
         sys.stdout.write(made)
@@ -373,12 +388,13 @@ def ardupilot_params(
     ] = "scale",
     firmware: Annotated[
         str,
-        typer.Option(metavar="NAME", help="copter, which flies it, or rover, which drives it"),
-    ] = ("copter"),
+        typer.Option(
+            metavar="NAME", help="copter, which flies the vehicle, or rover, which drives it"
+        ),
+    ] = "copter",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the parameters with which ArduPilot SITL flies or drives the vehicle: frame, motor
-    order, outputs, gains.
+    """Write ArduPilot SITL's parameters for the vehicle: frame, motor order, outputs, gains.
 
     Example:
 

@@ -1,5 +1,5 @@
-"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log; what follows from them
-for its suspension.
+"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log, and the modes of its
+suspension.
 """
 
 from pathlib import Path
@@ -38,8 +38,7 @@ def fit(
         str,
         typer.Option(
             metavar="SET",
-            help="parameters of a vehicle about like it, with its geometry: full, scale, "
-            "scale_quad or a YAML file",
+            help="first guess, with the right geometry: full, scale, scale_quad or a YAML file",
         ),
     ] = "scale",
     mass: Annotated[
@@ -47,21 +46,22 @@ def fit(
         optional("kg of the whole vehicle, weighed (default: wheel_loads)", min=1e-3),
     ] = None,
     namespace: Annotated[
-        MaybeText, optional("of the vehicle, where more than one was recorded")
+        MaybeText, optional("the vehicle's namespace, if the log holds several")
     ] = None,
     plot: Annotated[MaybeText, file_option("picture of the parameters and tyre curves")] = None,
     out: Annotated[
         MaybePath,
-        file_option("vehicle file with what was found", "--output", "--out", "-o"),
+        file_option("vehicle file to write with the result", "--output", "--out", "-o"),
     ] = None,
     excite: Annotated[
         MaybePath,
-        file_option("instead: write the scenario of the manoeuvre that makes it show"),
+        file_option("instead: write the scenario of a manoeuvre that excites all parameters"),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find mass, inertia, rotor constants, struts and tyres of a vehicle in a log of it, with 95 %
-    intervals.
+    """Estimate a vehicle's parameters from a log, with 95 % intervals.
+
+    They are its mass, inertia, rotor constants, struts and tyres.
 
     Examples:
 
@@ -82,22 +82,25 @@ def fit(
 
     if (log is None) == (excite is None):
         raise ConfigError("expected either LOG.mcap or --excite FILE")
-    given = VehicleParameters.load(vehicle)
+    guess = VehicleParameters.load(vehicle)
     if excite is not None:
         check_target(excite, overwrite)
-        excite.write_text(excitation(given, vehicle), encoding="utf-8")
+        excite.write_text(excitation(guess, vehicle), encoding="utf-8")
         print(excite)
         return
+
     assert log is not None
     check_new_file("--plot", plot, overwrite)
     check_new_picture(plot, overwrite)
     if out is not None:
         check_target(out, overwrite)
+
     with status(f"reading {log}"):
-        recorded = read_log(log, given, namespace)
+        recorded = read_log(log, guess, namespace)
     with status("fitting"):
-        found = fit_vehicle(recorded, given, mass)
+        found = fit_vehicle(recorded, guess, mass)
     _show(found)
+
     if out is not None:
         out.write_text(fitted_document(vehicle, found, log.name), encoding="utf-8")
         print(out)
@@ -107,6 +110,7 @@ def fit(
 
 
 def _show(found: "VehicleFit") -> None:
+    """Print the estimated parameters next to the first guess."""
     from rich.console import Console
     from rich.table import Table
 
@@ -133,8 +137,9 @@ def modes(
     plot: Annotated[MaybeText, file_option("picture of the shapes")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Tell the seven modes of a vehicle on its suspension (nine on six wheels): frequencies,
-    damping ratios and shapes.
+    """Show the modes of a vehicle on its suspension: seven, or nine on six wheels.
+
+    The table holds frequencies, damping ratios and shapes.
 
     Examples:
 
@@ -156,6 +161,7 @@ def modes(
     check_new_picture(plot, overwrite)
     params = VehicleParameters.load(vehicle)
     found = suspension_modes(params)
+
     table = Table(
         "mode",
         "Hz",
@@ -173,10 +179,11 @@ def modes(
             f"{mode.damping_ratio:.3f}",
         )
         table.add_row(mode.name, *figures, *(f"{part + 0.0:.2f}" for part in mode.shape.round(2)))
+
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
     console.print(
-        "damped: Hz; ratio: of damping; then the shape: m, rad for each metre of what moves most"
+        "damped: Hz; ratio: damping ratio; then the shape: m, rad per metre of the largest part"
     )
     if plot is not None:
         draw_modes(params, found, Path(plot))

@@ -20,7 +20,7 @@ def traversable(
     *,
     max_slope: Annotated[
         float,
-        typer.Option(metavar="DEGREES", help="steepest slope that the vehicle drives"),
+        typer.Option(metavar="DEGREES", help="steepest slope for the vehicle"),
     ] = 25.0,
     max_roughness: Annotated[
         options.MaybeFloat,
@@ -41,7 +41,7 @@ def traversable(
         options.optional("ground below it (z up) is under water", metavar="M"),
     ] = None,
     vehicle_radius: Annotated[
-        float, typer.Option(metavar="M", help="forbidden cells are grown by it")
+        float, typer.Option(metavar="M", help="forbidden cells grow by this radius")
     ] = 1.0,
     half_wheelbase: Annotated[
         float,
@@ -62,7 +62,7 @@ def traversable(
     save: Annotated[
         options.MaybePath,
         options.optional(
-            "also write the costs for map_server: a yaml, and its image beside it",
+            "also write the costs for map_server: a yaml, and its image in the same folder",
             metavar="FILE.yaml",
         ),
     ] = None,
@@ -72,11 +72,11 @@ def traversable(
     search_path: options.SearchPath = None,
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
-    """Show where a ground vehicle can drive: the share of the map, and a picture of the costs over
-    the relief.
+    """Show where a ground vehicle can drive: the share of the map, and a picture.
 
-    Cells are forbidden at or above a limit, below the water, and nearer to such a cell than the
-    vehicle's radius; the disc around cells at the map's edge leaves it, so they are unknown.
+    The picture shows the costs over the relief. A cell is forbidden at or above a limit, below the
+    water, and within the vehicle's radius of such a cell. At the map's edge the disc around a cell
+    leaves the map, so these cells are unknown.
 
     Examples:
 
@@ -86,10 +86,10 @@ def traversable(
 
         rfly terrain traversable --water-level 20 --save costs.yaml
     """
-    name = options.chosen_map(name, map_name)
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
     from rfly_terrain.plots.traversability import write_traversability
 
+    name = options.chosen_map(name, map_name)
     limits = TraversabilityLimits(
         max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase
     )
@@ -99,6 +99,7 @@ def traversable(
             raise typer.BadParameter(f"--save {save}: expected a name that ends in .yaml")
         options.check_target(save, overwrite)
         options.check_target(save.with_suffix(".png"), overwrite)
+
     terrain = options.load_map(name, search_path, third_pixel)
     grid = traversability(terrain, limits, resolution=resolution)
     picture = out or Path(f"{terrain.name}-traversable.png")
@@ -106,6 +107,7 @@ def traversable(
         write_traversability(terrain, grid, picture)
     if save is not None:
         grid.save(save)
+
     if as_json:
         facts = {
             "map": terrain.name,
@@ -120,12 +122,10 @@ def traversable(
         }
         print(json.dumps(facts, indent=2))
         return
+
     rows, columns = grid.cost.shape
     print(
-        f"{terrain.name}: {grid.share_free:.1%} traversable, {grid.share_lethal:.1%} forbidden,",
-        end=" ",
-    )
-    print(
+        f"{terrain.name}: {grid.share_free:.1%} traversable, {grid.share_lethal:.1%} forbidden, "
         f"{grid.share_unknown:.1%} unknown ({columns} x {rows} cells of {grid.resolution:g} m, "
         "east x north)"
     )
@@ -135,11 +135,9 @@ def traversable(
 
 
 terrain_app = typer.Typer(
-    help="Maps of RflySim: what they hold, altitudes, clouds, pictures; made from and into other "
-    "files.\n\n"
-    "MAP is a name (looked for in ./map, the current folder, CopterSim's map folders and the maps "
-    "that come with this "
-    "package) or the path of a map's png or txt.",
+    help="Maps of RflySim: facts, altitudes, clouds, pictures; import and export.\n\n"
+    "MAP is the path of a map's png or txt, or a name, which is searched in ./map, the current "
+    "folder, CopterSim's map folders and the maps of this package.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -153,7 +151,7 @@ def info(
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
 ) -> None:
-    """Show what a map's two files say: size, extent, cells, heights, calibration.
+    """Show the facts of a map: size, extent, cells, heights, calibration.
 
     Examples:
 
@@ -180,13 +178,13 @@ def info(
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
-@terrain_app.command(context_settings={"ignore_unknown_options": True})  # so that -3.5 is a number
+@terrain_app.command(context_settings={"ignore_unknown_options": True})  # -3.5 is a number
 def query(
     x: options.MaybeX = None,
     y: options.MaybeY = None,
     name: options.MapArgument = options.DEMO_MAP,
     map_name: options.AlsoMapOption = None,
-    frame: options.FrameOption = options.Frame.map,
+    frame: options.FrameOption = options.MapFrame.map,
     normal: Annotated[
         bool, typer.Option("--normal", help="also the unit normal of the ground")
     ] = False,
@@ -197,10 +195,10 @@ def query(
     search_path: options.SearchPath = None,
     third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
 ) -> None:
-    """Altitude of the ground at one point or at many; outside the map that of its edge, and
-    `inside` says so.
+    """Print the altitude of the ground at one point or at many.
 
-    Many points come as lines of x,y (a heading is fine) and leave as CSV.
+    A point outside the map gets the altitude of the map's edge, and `inside` says no. Many points
+    are lines of x,y (with or without a heading) and are answered as CSV.
 
     Examples:
 
@@ -217,10 +215,12 @@ def query(
         return _query_many(name, search_path, third_pixel, frame, normal, points)
     if x is None or y is None or points is not None:
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
+
     terrain = options.load_map(name, search_path, third_pixel)
-    ask = terrain.query if frame is options.Frame.map else terrain.query_ned
-    answer = ask(x, y, want_normals=normal)
-    axes = "z up" if frame is options.Frame.map else "z down"
+    query_altitude = terrain.query if frame is options.MapFrame.map else terrain.query_ned
+    answer = query_altitude(x, y, want_normals=normal)
+    axes = "z up" if frame is options.MapFrame.map else "z down"
+
     print(f"altitude  {answer.altitude:.4f} m ({axes}, frame {frame.value})")
     print("inside    " + ("yes" if answer.inside else "no: the altitude is that of the map's edge"))
     if answer.normal is not None:
@@ -238,7 +238,7 @@ def cloud(
     ],
     stride: Annotated[int, typer.Option(min=1, help="every n-th point of each axis")] = 1,
     region: options.RegionOption = options.NO_QUADRUPLE,
-    frame: options.FrameOption = options.Frame.map,
+    frame: options.FrameOption = options.MapFrame.map,
     overwrite: options.Overwrite = False,
     map_name: options.AlsoMapOption = None,
     search_path: options.SearchPath = None,
@@ -258,12 +258,12 @@ def cloud(
     part = options.given(region, "--region")
     options.check_target(out, overwrite)
     terrain = options.load_map(name, search_path, third_pixel)
+    make_points = terrain.point_cloud if frame is options.MapFrame.map else terrain.point_cloud_ned
     try:
-        points = (terrain.point_cloud if frame is options.Frame.map else terrain.point_cloud_ned)(
-            stride, part
-        )
+        points = make_points(stride, part)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
     with options.status(f"writing {out}"):
         write_cloud(points, out)
     print(f"{out}: {points.shape[0]} x {points.shape[1]} points, frame {frame.value}")
@@ -321,31 +321,33 @@ terrain_app.command()(traversable)
 
 
 def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
+    """Return what `rfly terrain info` shows, for programs."""
     from rfly_terrain.files.png_txt import read_header, to_height_map
 
-    c = rfly_map.calibration
+    calibration = rfly_map.calibration
     terrain = to_height_map(rfly_map)
     return {
         "png": str(rfly_map.files.png),
         "txt": str(rfly_map.files.txt),
         "pixels": read_header(rfly_map.files.png).colour_name,
-        "rows": c.rows,
-        "columns": c.columns,
+        "rows": calibration.rows,
+        "columns": calibration.columns,
         "bounds_enu_m": terrain.bounds,
         "cell_m": [abs(terrain.step_x), abs(terrain.step_y)],
         "z_up_m": [terrain.z_min, terrain.z_max],
-        "z_scale_cm": c.z_scale_cm,
-        "z_scale_from": c.z_scale_from,
-        "third_pixel": [c.third_row, c.third_column],
-        "pos_offset_cm": [c.pos_offset_x_cm, c.pos_offset_y_cm],
-        "pos_scale_cm": [c.pos_scale_x_cm, c.pos_scale_y_cm],
-        "gps": c.points.gps,
+        "z_scale_cm": calibration.z_scale_cm,
+        "z_scale_from": calibration.z_scale_from,
+        "third_pixel": [calibration.third_row, calibration.third_column],
+        "pos_offset_cm": [calibration.pos_offset_x_cm, calibration.pos_offset_y_cm],
+        "pos_scale_cm": [calibration.pos_scale_x_cm, calibration.pos_scale_y_cm],
+        "gps": calibration.points.gps,
         "geo_origin": terrain.geo_origin,
         "sha256": terrain.sha256,
     }
 
 
 def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the rows of the table of `rfly terrain info`."""
     x_min, x_max, y_min, y_max = facts["bounds_enu_m"]
     corner = facts["z_scale_from"]
     calibrated = (
@@ -353,6 +355,7 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
         if corner != "default"
         else "default: third point within 10 counts"
     )
+
     gps = "none"
     if facts["gps"] is not None:
         meaning = (
@@ -361,6 +364,7 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
             else "no latitude, longitude, altitude"
         )
         gps = f"{', '.join(f'{value:.10g}' for value in facts['gps'])} ({meaning})"
+
     return [
         ("png", f"{facts['png']} ({facts['pixels']})"),
         ("txt", facts["txt"]),
@@ -383,25 +387,28 @@ def _query_many(
     map_name: str,
     search_path: list[str] | None,
     third_pixel: options.ThirdPixel,
-    frame: options.Frame,
+    frame: options.MapFrame,
     normal: bool,
     points: str,
 ) -> None:
+    """Print the altitudes of many points as CSV."""
     import numpy as np
 
     from rfly_terrain.files.points import read_points
 
     xy = read_points(sys.stdin if points == "-" else Path(points))
     terrain = options.load_map(map_name, search_path, third_pixel)
-    ask = terrain.query if frame is options.Frame.map else terrain.query_ned
-    answer = ask(xy[:, 0], xy[:, 1], want_normals=normal)
+    query_altitude = terrain.query if frame is options.MapFrame.map else terrain.query_ned
+    answer = query_altitude(xy[:, 0], xy[:, 1], want_normals=normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
     header = "x,y,altitude,inside"
+
     formats = ["%.10g", "%.10g", "%.4f", "%d"]
     if answer.normal is not None:
         columns.append(answer.normal)
         header = header + ",nx,ny,nz"
         formats = formats + ["%.6f"] * 3
+
     np.savetxt(
         sys.stdout,
         np.hstack(columns),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Resampling(str, Enum):
-    """How new cells are worked out."""
+    """Methods of computing new cells."""
 
     nearest = "nearest"
     bilinear = "bilinear"
@@ -26,7 +26,7 @@ class Resampling(str, Enum):
 
 
 class FirstRow(str, Enum):
-    """The edge that an array's first row is."""
+    """Edge of the map that an array's first row lies on."""
 
     north = "north"
     south = "south"
@@ -50,7 +50,7 @@ def import_(
         typer.Option(
             metavar="LAT LON",
             show_default=False,
-            help="place of x = y = 0 (degrees); by default the raster's middle",
+            help="place of x = y = 0, degrees; by default the raster's middle",
         ),
     ] = options.NO_PAIR,
     size: Annotated[
@@ -72,40 +72,40 @@ def import_(
         bool, typer.Option("--fill-nodata", help="interpolate cells without data")
     ] = False,
     resampling: Annotated[
-        Resampling, typer.Option(help="how new cells are worked out")
+        Resampling, typer.Option(help="how new cells are computed")
     ] = Resampling.bilinear,
-    band: Annotated[int, typer.Option(min=1, help="of the raster")] = 1,
+    band: Annotated[int, typer.Option(min=1, help="band of the raster")] = 1,
     crs: Annotated[
         options.MaybeText,
-        options.optional(
-            "what the raster's coordinates are, where it does not say", metavar="EPSG:N"
-        ),
+        options.optional("coordinates of a raster that does not name them", metavar="EPSG:N"),
     ] = None,
     local_grid: Annotated[
         bool,
-        typer.Option("--local-grid", help="true north for a metric raster too: resample it"),
+        typer.Option(
+            "--local-grid", help="resample a metric raster too, so that y points to true north"
+        ),
     ] = False,
     cell_size: Annotated[
         options.Pair,
-        typer.Option(metavar="EAST NORTH", show_default=False, help="of an array's cells, m"),
+        typer.Option(metavar="EAST NORTH", show_default=False, help="size of an array's cells, m"),
     ] = options.NO_PAIR,
-    key: Annotated[options.MaybeText, options.optional("the array of an .npz")] = None,
+    key: Annotated[options.MaybeText, options.optional("name of the array in an .npz")] = None,
     first_row: Annotated[
-        FirstRow, typer.Option(help="the edge that an array's first row is")
+        FirstRow, typer.Option(help="edge of the map that an array's first row lies on")
     ] = FirstRow.north,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Make an RflySim map (png and txt) from an elevation model or an array.
 
-    A raster in degrees is brought onto a local metric grid. Rasters need rasterio, the extra `geo`.
+    A raster in degrees is resampled onto a local metric grid. Rasters need rasterio, the extra
+    `geo`.
 
     Examples:
 
         rfly terrain import dem.tif --out map/Alps --origin-altitude ground
 
-        rfly terrain import dem.tif --out Valley --center 46.55 7.98 --size 5000 5000 --resolution
-        10
+        rfly terrain import dem.tif --out Valley --center 46.55 7.98 --size 5000 5000
 
         rfly terrain import heights.npy --out Dunes --cell-size 2 2
     """
@@ -113,7 +113,8 @@ def import_(
 
     cell = options.given(cell_size, "--cell-size")
     origin = options.given(geo_origin, "--geo-origin")
-    counted: list[int] = []
+
+    filled_cells: list[int] = []
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.files.arrays import import_array
 
@@ -130,9 +131,10 @@ def import_(
 
         if cell or key or origin:
             raise typer.BadParameter(
-                "--cell-size, --key and --geo-origin are for .npy and .npz; a raster has "
+                "--cell-size, --key and --geo-origin are for .npy and .npz; a raster takes "
                 "--resolution"
             )
+        altitude = "ground" if origin_altitude == "ground" else _metres(origin_altitude)
         with progress_bar(f"reading {source.name}") as progress:
             terrain = import_dem(
                 source,
@@ -142,27 +144,25 @@ def import_(
                 size=options.given(size, "--size"),
                 crs=crs,
                 local_grid=local_grid,
-                origin_altitude="ground"
-                if origin_altitude == "ground"
-                else _metres(origin_altitude),
+                origin_altitude=altitude,
                 fill_nodata=fill_nodata,
                 resampling=resampling.value,
                 name=out.stem,
                 progress=progress,
-                on_filled=counted.append,
+                on_filled=filled_cells.append,
             )
+
     with options.status(f"writing {out}"):
         files = write_height_map(terrain, out, overwrite=overwrite)
     x_min, x_max, y_min, y_max = terrain.bounds
     print(f"{files.png}\n{files.txt}")
-    if counted:
-        print(f"{counted[0]:,} of {terrain.heights.size:,} cells held no data and were filled")
+    if filled_cells:
+        print(f"{filled_cells[0]:,} of {terrain.heights.size:,} cells held no data and were filled")
+    step = (terrain.z_max - terrain.z_min) / 65_535
     print(
         f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x "
-        f"{terrain.step_y:g} m, "
-        f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, z {terrain.z_min:.2f} … "
-        f"{terrain.z_max:.2f} m, "
-        f"heights to ±{(terrain.z_max - terrain.z_min) / 65_535 / 2:.2g} m"
+        f"{terrain.step_y:g} m, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, "
+        f"z {terrain.z_min:.2f} … {terrain.z_max:.2f} m, heights to ±{step / 2:.2g} m"
     )
 
 
@@ -181,8 +181,8 @@ def export(
     sdf_samples: Annotated[
         options.MaybeInt,
         options.optional(
-            "of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as the map "
-            "has"
+            "samples of Gazebo's height map on a side, 2ⁿ + 1: 129 … 8193; by default as many as "
+            "the map has"
         ),
     ] = None,
     world: Annotated[
@@ -200,9 +200,9 @@ def export(
 ) -> None:
     """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy, Gazebo.
 
-    A GeoTIFF holds elevations above sea level where the map (or --geo-origin) says where it lies.
-    An .npy is a raster, row 0 in the north; an .npz holds heights_up[i, j] at x_east[i],
-    y_north[j]. A folder for Gazebo holds world.sdf and the same ground as a model.
+    A GeoTIFF holds elevations above sea level if the map (or --geo-origin) gives its place. An .npy
+    is a raster, row 0 in the north; an .npz holds heights_up[i, j] at x_east[i], y_north[j]. A
+    folder for Gazebo holds world.sdf and the same ground as a model.
 
     Examples:
 
@@ -221,8 +221,11 @@ def export(
         raise typer.BadParameter("--sdf-samples is for --sdf FOLDER")
     if world is not None and sdf is None:
         raise typer.BadParameter("--world is for --sdf FOLDER")
+
     if out is not None:
         options.check_target(out, overwrite)
+
+    # the map, placed on the earth
     placed, folders = read_world(world, search_path)
     if placed.map and map_name is None and not options.on_command_line(ctx, "name"):
         name = placed.map
@@ -231,9 +234,11 @@ def export(
     origin = options.given(geo_origin, "--geo-origin")
     if origin is not None:
         terrain = _at_place(terrain, origin)
+
     if out is not None:
         _write_heights(terrain, out)
         print(out)
+
     if sdf is not None:
         from rfly_terrain.exports.sdf import write_gazebo_world
 
@@ -246,13 +251,11 @@ def export(
                 overwrite=overwrite,
             )
         print(files.world)
-        print(
-            f"{files.side} x {files.side} samples, at most {files.error:.2g} m off at those of "
-            "the map"
-        )
+        print(f"{files.side} x {files.side} samples, at most {files.error:.2g} m off the map's own")
 
 
 def _write_heights(terrain: "HeightMap", out: Path) -> None:
+    """Write heights in the format of the file's ending. Raise ConfigError for another one."""
     from rfly_terrain.files.arrays import write_npy, write_npz
 
     ending = out.suffix.lower()
@@ -273,6 +276,7 @@ def _write_heights(terrain: "HeightMap", out: Path) -> None:
 
 
 def _metres(text: str) -> float:
+    """Return the metres of --origin-altitude. Raise BadParameter."""
     try:
         return float(text)
     except ValueError:
@@ -282,6 +286,7 @@ def _metres(text: str) -> float:
 
 
 def _at_place(terrain: "HeightMap", geo_origin: tuple[float, float, float]) -> "HeightMap":
+    """Return the heights with another geodetic origin."""
     from rfly_common.geodesy import geo_point
     from rfly_terrain.height_map.height_map import HeightMap
 

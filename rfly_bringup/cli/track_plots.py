@@ -1,6 +1,4 @@
-"""Plots of tracks over shaded relief: of a fleet, with altitude, speed and slope; of a flown
-mission; of a plan.
-"""
+"""Plots of tracks over shaded relief: of a fleet, of a flown mission, of a plan."""
 
 from __future__ import annotations
 
@@ -25,26 +23,27 @@ if TYPE_CHECKING:
     from rfly_terrain.world.world import World
 
 MAX_TRACKS = 200
-"""vehicles that are drawn"""
+"""Most vehicles that are drawn."""
 MAX_OWN_COLOURS = 10
-"""vehicles up to which each has a colour and an entry in the legend; of more, each group has"""
+"""Most vehicles with a colour and a legend entry each; above that each group has one."""
 
 
 def draw_fleet(
     fleet: Fleet, path: Path, *, title: str | None = None, findings: Sequence[LimitViolation] = ()
 ) -> None:
-    """Write the picture of a fleet over its terrain; the ending of `path` is its format. Needs no
-    display.
+    """Write the picture of a fleet over its terrain; the ending of `path` is its format.
 
-    Left the first MAX_TRACKS tracks, with a dot at each start; right their profiles over the
-    distance covered, dotted the ground below those that fly. With more than MAX_OWN_COLOURS
-    vehicles a colour stands for a group (`groups_of`), and the ground is that of the group's first.
-    A red cross marks each place of `findings`, at the picture's edge those beside it. Raises
-    ConfigError for a fleet without a terrain and for an ending that is no picture's.
+    On the left are the first MAX_TRACKS tracks, with a dot at each start. On the right are their
+    profiles over the distance covered, with a dotted line for the ground below those that fly. With
+    more than MAX_OWN_COLOURS vehicles a colour stands for a group (`groups_of`), and the ground is
+    that of the group's first. A red cross marks the place of each finding, at the picture's edge
+    for those outside. It needs no display.
+
+    Raise ConfigError for a fleet without a terrain and for an unknown picture format.
     """
     terrain = fleet.terrain
     if terrain is None:
-        raise ConfigError("fleet: it has no terrain to be drawn over")
+        raise ConfigError("fleet: it has no terrain to draw it on")
     with picture(path, (14.0, 7.2)) as figure:
         drives = [drive(fleet, index) for index in range(min(len(fleet), MAX_TRACKS))]
         panels = figure.subplot_mosaic(
@@ -52,27 +51,32 @@ def draw_fleet(
             width_ratios=(1.35, 1),
             height_ratios=(1.3, 1, 1),
         )
+
         groups = groups_of([vehicle.name for vehicle in fleet.vehicles[: len(drives)]])
         _draw_tracks(panels["map"], terrain, drives, groups)
-        _mark(panels["map"], findings)
+        _mark_findings(panels["map"], findings)
         panels["map"].set_title(
             title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}"
         )
+
         _draw_profiles(panels, fleet, drives, groups)
         if len(fleet) > 1:
             panels["altitude"].legend(fontsize="x-small", ncols=2, loc="best", handlelength=1.2)
 
 
 def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
-    """Which of the vehicles belong together, by what the legend calls them: up to MAX_OWN_COLOURS
-    each by itself, of more those whose names differ by a number at their end, as truck_1 and
-    truck_2 do.
+    """Return the groups of vehicles, as indices by their legend text.
+
+    Up to MAX_OWN_COLOURS vehicles form a group each. Of more, those form a group whose names differ
+    by a number at their end, as truck_1 and truck_2 do.
     """
     if len(names) <= MAX_OWN_COLOURS:
         return {name: [index] for index, name in enumerate(names)}
     members: dict[str, list[int]] = {}
+
     for index, name in enumerate(names):
         members.setdefault(re.sub(r"[-_ ]*\d+$", "", name) or name, []).append(index)
+
     return {
         f"{name} ({len(each)})" if len(each) > 1 else name: each for name, each in members.items()
     }
@@ -81,14 +85,17 @@ def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
 def _draw_tracks(
     axes: Any, terrain: HeightMap, drives: list[Drive], groups: dict[str, list[int]]
 ) -> None:
+    """Draw the relief around the tracks, and the tracks with their starts and names."""
     points = np.concatenate([done.position[:, :2] for done in drives])
     low = points.min(axis=0)
     high = points.max(axis=0)
     cell = np.abs([terrain.step_x, terrain.step_y])
     half = np.maximum(0.62 * float((high - low).max()), 4 * cell)
     draw_relief(axes, terrain, region=region_about(terrain, (low + high) / 2, half))
+
     for done in drives:
         axes.plot(*done.position[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
+
     labelled: list[np.ndarray[Any, Any]] = []
     for number, (name, members) in enumerate(groups.items()):
         for index in members:
@@ -96,7 +103,8 @@ def _draw_tracks(
             start = drives[index].position[0, :2]
             axes.plot(*drives[index].position[:, :2].T, color=colour, linewidth=1.5, zorder=3)
             axes.plot(*start, "o", color=colour, markeredgecolor="white", markersize=7, zorder=4)
-        # where starts lie close together one name is readable, and the legend has the others
+
+        # label starts that are apart; the legend has the others
         start = drives[members[0]].position[0, :2]
         if all(np.hypot(*(start - other)) > 0.1 * half.max() for other in labelled):
             labelled.append(start)
@@ -106,7 +114,8 @@ def _draw_tracks(
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
 
-def _mark(axes: Any, findings: Sequence[LimitViolation]) -> None:
+def _mark_findings(axes: Any, findings: Sequence[LimitViolation]) -> None:
+    """Mark the places of findings."""
     positions = [finding.position for finding in findings if finding.position is not None]
     if not positions:
         return
@@ -128,6 +137,7 @@ def _mark(axes: Any, findings: Sequence[LimitViolation]) -> None:
 def _draw_profiles(
     panels: dict[str, Any], fleet: Fleet, drives: list[Drive], groups: dict[str, list[int]]
 ) -> None:
+    """Draw altitude, speed and slope over the distance covered."""
     for number, (name, members) in enumerate(groups.items()):
         style = {"color": _colour(number), "linewidth": 1.3 if len(members) == 1 else 0.8}
         for index in members:
@@ -136,11 +146,14 @@ def _draw_profiles(
             panels["altitude"].plot(done.distance, done.position[:, 2], label=label, **style)
             panels["speed"].plot(done.distance, done.speed, **style)
             panels["slope"].plot(done.distance, np.degrees(np.arctan(done.slope)), **style)
+
         first = drives[members[0]]
         if fleet.vehicles[members[0]].kind != "ground":
             panels["altitude"].plot(
                 first.distance, first.ground, ":", color=_colour(number), linewidth=1.0
             )
+
+    # axes
     for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)"), ("slope", "slope (°)")):
         panels[name].set_ylabel(label)
         panels[name].grid(alpha=0.3)
@@ -152,38 +165,47 @@ def _draw_profiles(
 
 
 def _colour(number: int) -> str:
-    """matplotlib's own ten; groups beyond are grey."""
+    """Return one of matplotlib's ten colours; later groups are grey."""
     return f"C{number}" if number < MAX_OWN_COLOURS else "0.35"
 
 
 _MARGIN = 0.15
-"""of the track's larger side"""
+"""Margin around a track, as a share of its larger side."""
 _LEAST_M = 20.0
+"""Least half width of a map, m."""
 
 
 def draw_flight(track: ArrayLike, terrain: HeightMap | None, path: Path, title: str) -> None:
     """Write the picture of a track, (k, 5): time s, x east, y north, z up m, yaw rad.
 
-    The ending of `path` is its format. A dot marks the start, a cross the end; dotted is the ground
-    below. Needs no display. Raises ConfigError for an ending that is no picture's.
+    The ending of `path` is its format. A dot marks the start, a cross the end; the ground below is
+    dotted. It needs no display.
+
+    Raise ConfigError for an unknown picture format.
     """
     time, x, y, z = np.asarray(track, float).reshape(-1, 5).T[:4]
     with picture(path, (13.0, 6.2)) as figure:
         panels = figure.subplot_mosaic(
             [["map", "altitude"], ["map", "speed"]], width_ratios=(1.2, 1)
         )
+
         _draw_track(panels["map"], terrain, x, y)
         panels["map"].set_title(title)
+
+        # altitude over time
         panels["altitude"].plot(time, z, color="C0", linewidth=1.4, label="track")
         if terrain is not None:
             panels["altitude"].plot(
                 time, terrain.altitude(x, y), ":", color="0.35", linewidth=1.2, label="ground"
             )
             panels["altitude"].legend(fontsize="small")
+
+        # speed over time
         steps = np.diff(time)
         moving = steps > 0.0
         speed = np.linalg.norm(np.diff([x, y, z], axis=1)[:, moving], axis=0) / steps[moving]
         panels["speed"].plot(time[1:][moving], speed, color="C1", linewidth=1.2)
+
         for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)")):
             panels[name].set_ylabel(label)
             panels[name].grid(alpha=0.3)
@@ -193,6 +215,7 @@ def draw_flight(track: ArrayLike, terrain: HeightMap | None, path: Path, title: 
 
 
 def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
+    """Draw a track over the relief, or over a grid without a terrain."""
     half = max((0.5 + _MARGIN) * float(max(np.ptp(x), np.ptp(y))), _LEAST_M)
     middle_x = (x.min() + x.max()) / 2
     middle_y = (y.min() + y.max()) / 2
@@ -200,18 +223,23 @@ def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
         x_min, x_max, y_min, y_max = terrain.bounds
         half = max(half, 4.0 * abs(terrain.step_x), 4.0 * abs(terrain.step_y))
         region = (
-            max(middle_x - half, x_min), min(middle_x + half, x_max),
-            max(middle_y - half, y_min), min(middle_y + half, y_max),
-        )  # fmt: skip
-        if region[0] < region[1] and region[2] < region[3]:  # else all of it lies beside the map
+            max(middle_x - half, x_min),
+            min(middle_x + half, x_max),
+            max(middle_y - half, y_min),
+            min(middle_y + half, y_max),
+        )
+        is_on_map = region[0] < region[1] and region[2] < region[3]
+        if is_on_map:
             draw_relief(axes, terrain, region=region)
     else:
         axes.set(xlabel="x east (m)", ylabel="y north (m)")
         axes.grid(alpha=0.3)
+
     axes.plot(x, y, color="white", linewidth=3.0, alpha=0.6, zorder=2)
     axes.plot(x, y, color="C0", linewidth=1.5, zorder=3)
     axes.plot(x[0], y[0], "o", color="C0", markeredgecolor="white", markersize=8, zorder=4)
     axes.plot(x[-1], y[-1], "X", color="C3", markeredgecolor="white", markersize=9, zorder=4)
+
     axes.set(
         xlim=(middle_x - half, middle_x + half),
         ylim=(middle_y - half, middle_y + half),
@@ -227,8 +255,9 @@ _FORBIDDEN = (0.25, 0.05, 0.05, 0.4)
 def draw_plan(
     world: World, plan: Plan, path: Path, title: str, grid: TraversabilityGrid | None = None
 ) -> None:
-    """Writes the picture; the ending of `path` is its format. What `grid` forbids is dark. The
-    world has a terrain.
+    """Write the picture of a plan; the ending of `path` is its format.
+
+    Cells that `grid` forbids are dark. The world must have a terrain.
     """
     from rfly_terrain.plots.world import draw_objects
 
@@ -240,32 +269,39 @@ def draw_plan(
         if grid is not None:
             _draw_forbidden(above, grid)
         draw_objects(above, world)
+
         x, y, z = plan.position.T
         for first, last, mode in _runs(plan.mode):
             above.plot(
                 x[first:last], y[first:last], color="white", linewidth=4.0, alpha=0.8, zorder=4
             )
             above.plot(x[first:last], y[first:last], color=_COLOURS[mode], linewidth=2.0, zorder=5)
+
+        # start and goal
         above.plot(x[0], y[0], "o", color="white", markeredgecolor="black", markersize=9, zorder=6)
         above.plot(
             x[-1], y[-1], "*", color="white", markeredgecolor="black", markersize=15, zorder=6
         )
+
         above.set_title(title)
         _draw_altitudes(below, terrain, plan, z)
 
 
 def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
+    """Draw the plan's altitude and the ground over the distance."""
     distance = np.concatenate([[0.0], np.cumsum(plan.steps[0])])
     fine = np.linspace(0.0, distance[-1], 2000)
     x, y = (np.interp(fine, distance, plan.position[:, axis]) for axis in (0, 1))
     ground = terrain.altitude(x, y)
+
     low = min(ground.min(), z.min())
     high = max(ground.max(), z.max())
     spare = max(0.08 * (high - low), 1.0)
     axes.fill_between(fine, ground, low - spare, color="#c0956a", linewidth=0, zorder=1)
-    seen = set()
+
+    labelled_modes = set()
     for first, last, mode in _runs(plan.mode):
-        label = None if mode in seen else _NAMES[mode]
+        label = None if mode in labelled_modes else _NAMES[mode]
         axes.plot(
             distance[first:last],
             z[first:last],
@@ -274,7 +310,8 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
             label=label,
             zorder=3,
         )
-        seen.add(mode)
+        labelled_modes.add(mode)
+
     axes.set(
         xlabel="distance over ground (m)",
         ylabel="z up (m)",
@@ -286,6 +323,7 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
 
 
 def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
+    """Shade the cells that are forbidden or unknown."""
     from matplotlib.patches import Patch
 
     rows, columns = grid.cost.shape
@@ -293,6 +331,7 @@ def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
     shade = np.zeros((rows, columns, 4), np.float32)
     shade[(grid.cost == 100) | (grid.cost < 0)] = _FORBIDDEN
     extent = (x_0, x_0 + columns * grid.resolution, y_0, y_0 + rows * grid.resolution)
+
     limits = axes.get_xlim(), axes.get_ylim()
     axes.imshow(shade, extent=extent, origin="lower", interpolation="nearest", zorder=2)
     axes.set(xlim=limits[0], ylim=limits[1])
@@ -304,7 +343,7 @@ def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
 
 
 def _region(terrain: HeightMap, plan: Plan) -> tuple[float, float, float, float]:
-    """The path and some ground around it, as square as the map lets it."""
+    """Return the region of the path and some ground around it, as square as the map allows."""
     x = plan.position[:, 0]
     y = plan.position[:, 1]
     cell = max(abs(terrain.step_x), abs(terrain.step_y))
@@ -313,8 +352,6 @@ def _region(terrain: HeightMap, plan: Plan) -> tuple[float, float, float, float]
 
 
 def _runs(mode: Any) -> list[tuple[int, int, int]]:
-    """(first pose, one past the last pose, mode) of each run of segments that are moved along in
-    the same way.
-    """
+    """Return (first pose, one past the last pose, mode) of each run of segments with one mode."""
     ends = [0, *(np.flatnonzero(np.diff(mode)) + 1).tolist(), len(mode)]
     return [(a, b + 1, int(mode[a])) for a, b in itertools.pairwise(ends)]

@@ -1,4 +1,4 @@
-"""`rfly up` and `rfly up amphibious`: options that are the launch files' arguments."""
+"""`rfly up` and `rfly up amphibious`, whose options are the launch files' arguments."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ _LAN = Annotated[
     bool,
     typer.Option(
         "--lan",
-        help="announce the nodes on the local network too, not on this host only",
+        help="announce the nodes on the local network too, not only on this host",
     ),
 ]
 _VIEW = Annotated[bool, typer.Option("--view", help="open the browser window, as rfly view does")]
 
 
 def _up(ctx: typer.Context, **options: Any) -> None:
-    """Run terrain, bridge and trajectory node until Ctrl-C, as `ros2 launch rfly_suite
-    rfly.launch.py` does.
+    """Run terrain, bridge and trajectory node until Ctrl-C.
+
+    It runs the nodes of `ros2 launch rfly_suite rfly.launch.py`.
 
     Examples:
 
@@ -36,17 +37,17 @@ def _up(ctx: typer.Context, **options: Any) -> None:
 
         rfly up --host 192.168.1.20 --windows 2     (RflySim3D on another machine)
 
-        rfly up amphibious --view                   (a vehicle that drives and flies; see its
-        --help)
+        rfly up amphibious --view                   (a vehicle that drives and flies)
     """
     if ctx.invoked_subcommand is not None:
         given = [name for name in options if on_command_line(ctx, name)]
         if given:
             flag = given[0].replace("_", "-")
             raise typer.BadParameter(
-                f"--{flag}: expected behind {ctx.invoked_subcommand!r}, where it has such an option"
+                f"--{flag}: expected after {ctx.invoked_subcommand!r}, if it has this option"
             )
         return
+
     from rfly_bringup.runner.up import up
 
     lan = options.pop("lan")
@@ -54,10 +55,10 @@ def _up(ctx: typer.Context, **options: Any) -> None:
 
 
 def _amphibious(**options: Any) -> None:
-    """Run land-air vehicles until Ctrl-C: simulation, sensors, estimator, controllers and mission
-    of a scenario.
+    """Run land-air vehicles until Ctrl-C, with all that their scenario needs.
 
-    As `ros2 launch rfly_suite amphibious.launch.py` does.
+    It runs simulation, sensors, estimator, controllers and mission, as `ros2 launch rfly_suite
+    amphibious.launch.py` does.
 
     Examples:
 
@@ -75,44 +76,50 @@ def _amphibious(**options: Any) -> None:
 
 
 def _as_arguments(options: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: ("true" if value else "false") if isinstance(value, bool) else value or ""
-        for name, value in options.items()
-    }
+    """Return options as texts, the form of launch arguments."""
+    arguments = {}
+    for name, value in options.items():
+        if isinstance(value, bool):
+            arguments[name] = "true" if value else "false"
+        else:
+            arguments[name] = value or ""
+    return arguments
 
 
 def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    """Return a keyword parameter of a command's function."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
 def _options(arguments: Sequence[Argument]) -> list[inspect.Parameter]:
-    """Arguments of launch files as options of the same name."""
+    """Return launch arguments as options of the same names."""
     parameters = []
     for argument in arguments:
         flag = "--" + argument.name.replace("_", "-")
-        boolean = argument.choices == ("true", "false")
-        choices = f" ({', '.join(argument.choices)})" if argument.choices and not boolean else ""
-        default_text = f" (default {argument.default})" if argument.default and not boolean else ""
-        declarations = [f"{flag}/--no-{flag[2:]}"] if boolean else [flag]
-        option = typer.Option(
-            *declarations,
-            help=argument.description + choices + default_text,
-            show_default=False,
-        )
-        kind: Any = Optional[bool] if boolean else str  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
-        annotation: Any = Annotated[kind, option]
-        default: Any = (
-            {"true": True, "false": False}.get(argument.default) if boolean else argument.default
-        )
-        parameters.append(_keyword(argument.name, default, annotation))
+        help_text = argument.description
+        kind: Any = str
+        default: Any = argument.default
+        if argument.choices == ("true", "false"):
+            declaration = f"{flag}/--no-{flag[2:]}"
+            kind = Optional[bool]  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `bool | None`
+            default = {"true": True, "false": False}.get(argument.default)
+        else:
+            declaration = flag
+            if argument.choices:
+                help_text += f" ({', '.join(argument.choices)})"
+            if argument.default:
+                help_text += f" (default {argument.default})"
+        option = typer.Option(declaration, help=help_text, show_default=False)
+        parameters.append(_keyword(argument.name, default, Annotated[kind, option]))
     return parameters
 
 
 def _give_signature(
     function: Callable[..., None], parameters: Sequence[inspect.Parameter]
 ) -> Callable[..., None]:
+    """Give a function the signature from which typer makes the options."""
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     return function

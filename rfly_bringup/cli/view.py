@@ -13,8 +13,8 @@ from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 
 _FOXGLOVE_PORT = 8765
-_OF_TOPICS = ("topic", "exclude")
-_OF_FOXGLOVE = (*_OF_TOPICS, "foxglove", "host", "port")
+_TOPIC_OPTIONS = ("topic", "exclude")
+_FOXGLOVE_OPTIONS = (*_TOPIC_OPTIONS, "foxglove", "host", "port")
 
 
 def view(
@@ -36,7 +36,7 @@ def view(
         typer.Option(
             min=0,
             max=65535,
-            help="of the web page, or 8765 for Foxglove; 0: any free one",
+            help="port of the web page; for Foxglove 8765 by default; 0: any free one",
         ),
     ] = 8080,
     udp_port: options.PortOption = WINDOW_PORT,
@@ -44,36 +44,38 @@ def view(
         int,
         typer.Option(
             min=0,
-            help="which window to be: 0 is the first, 1 the second of --windows 2, one UDP port on",
+            help="number of this window, from 0; each window listens one UDP port higher",
         ),
     ] = 0,
     host: Annotated[
         str,
         typer.Option(
-            help="address to bind, for UDP and web page; 0.0.0.0 lets other machines send and look"
+            help="address to listen on, for UDP and web page; 0.0.0.0: open to other machines"
         ),
     ] = "127.0.0.1",
     lan_interface: Annotated[
         str,
         typer.Option(
-            help="this machine's IPv4 address, to take LAN commands too (multicast "
+            help="this machine's IPv4 address, to receive LAN commands too (multicast "
             "224.0.0.10:20009)"
         ),
     ] = "",
-    feedback_host: Annotated[str, typer.Option(help="where answers and contacts go")] = "127.0.0.1",
+    feedback_host: Annotated[
+        str, typer.Option(help="host that receives answers and contacts")
+    ] = "127.0.0.1",
     feedback_port: Annotated[
-        int, typer.Option(min=1, max=65535, help="their UDP port")
+        int, typer.Option(min=1, max=65535, help="UDP port of answers and contacts")
     ] = FEEDBACK_PORT,
     scan_folder: Annotated[
         options.MaybePath,
         options.optional("existing folder that RflyScanTerrainH may write png and txt into"),
     ] = None,
     max_triangles: Annotated[
-        int, typer.Option(min=2, max=4_000_000, help="of the terrain that is drawn")
+        int, typer.Option(min=2, max=4_000_000, help="most triangles of the terrain")
     ] = 400_000,
     shadows: Annotated[
         bool,
-        typer.Option(help="vehicles cast shadows; off is quicker without a graphics card"),
+        typer.Option(help="vehicles cast shadows; off is faster without a graphics card"),
     ] = True,
     follow: Annotated[
         options.MaybeInt,
@@ -102,8 +104,7 @@ def view(
 ) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
 
-    It listens where RflySim3D listens and knows nothing else, so RflySim3D must not run on the same
-    machine and port.
+    It listens on RflySim3D's ports, so RflySim3D must not run on the same machine and port.
 
     Examples:
 
@@ -117,16 +118,17 @@ def view(
 
         rfly view --foxglove                        ROS topics at ws://127.0.0.1:8765
     """
-    others = [name for name in ctx.params if name not in _OF_FOXGLOVE]
-    options.refuse_options(
-        ctx,
-        "with --foxglove" if foxglove else "without --foxglove",
-        others if foxglove else _OF_TOPICS,
-    )
+    if foxglove:
+        meaningless = [name for name in ctx.params if name not in _FOXGLOVE_OPTIONS]
+        options.refuse_options(ctx, "with --foxglove", meaningless)
+    else:
+        options.refuse_options(ctx, "without --foxglove", _TOPIC_OPTIONS)
+
     if foxglove:
         is_given = options.on_command_line(ctx, "port")
         _serve_foxglove(host, port if is_given else _FOXGLOVE_PORT, topic or (), exclude or ())
         return
+
     require("viser", "rfly view")
     if udp_port + window > 65535:
         raise ConfigError(
@@ -134,6 +136,7 @@ def view(
         )
     if scan_folder is not None and not scan_folder.is_dir():
         raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
+
     from rfly_collision.shapes.vehicle_descriptions import (
         NONE,
         read_vehicle_descriptions,
@@ -162,11 +165,13 @@ def view(
 
 
 def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequence[str]) -> None:
+    """Serve ROS topics to Foxglove until Ctrl-C."""
     from rfly_bringup.recording.topics import TopicChoice
     from rfly_bringup.runner.supervisor import installed
 
     with options.needs_ros("rfly view --foxglove"):
         from rfly_bringup.cli.ros.topic_commands import serve_foxglove
+
     layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")
     connect = "Foxglove: open a connection, Foxglove WebSocket,"
     rest = f"import the layout {layout}; Ctrl-C ends"

@@ -1,5 +1,5 @@
-"""`rfly send`, `listen`, `record`, `replay` and `dissector`: RflySim3D's datagrams by hand and in
-recordings.
+"""`rfly send`, `listen`, `record`, `replay` and `dissector`: RflySim3D's datagrams, live and
+recorded.
 """
 
 from pathlib import Path
@@ -23,14 +23,14 @@ def send(
         bool,
         typer.Option(
             "--lan",
-            help="to every RflySim3D of the network (multicast 224.0.0.10:20009); no host or port",
+            help="to every RflySim3D on the network (multicast 224.0.0.10:20009); no host or port",
         ),
     ] = False,
 ) -> None:
     """Send a console command to RflySim3D.
 
-    UDP has no answer: what is reported is what was sent, and, on this machine, where nobody
-    listens. `rfly listen` shows what arrives.
+    UDP has no answer: the report says what was sent, and whether a port of this machine is closed.
+    `rfly listen` shows what arrives.
 
     Examples:
 
@@ -51,7 +51,7 @@ def listen(
     port: options.PortOption = WINDOW_PORT,
     bind: options.BindOption = "127.0.0.1",
     count: Annotated[
-        int, typer.Option(min=0, help="end after so many datagrams; 0: at Ctrl-C")
+        int, typer.Option(min=0, help="end after this number of datagrams; 0: at Ctrl-C")
     ] = 0,
     json: Annotated[
         bool,
@@ -65,9 +65,9 @@ def listen(
         typer.Option("--all-windows", help="windows 0, 1 and 2: three consecutive ports"),
     ] = False,
 ) -> None:
-    """Show the datagrams that RflySim3D would get: is anything arriving, and what does it say?
+    """Show the datagrams that RflySim3D would receive, with their content.
 
-    It takes RflySim3D's place, so RflySim3D must not run on the same machine and port meanwhile.
+    It listens in RflySim3D's place, so RflySim3D must not run on the same machine and port.
 
     Examples:
 
@@ -94,38 +94,37 @@ def record(
     exclude: options.ExcludeOption = None,
     port: options.PortOption = WINDOW_PORT,
     windows: Annotated[
-        int, typer.Option(min=1, max=64, help="how many windows: consecutive ports")
+        int, typer.Option(min=1, max=64, help="number of windows, on consecutive ports")
     ] = 3,
     bind: options.BindOption = "127.0.0.1",
     forward: Annotated[
         str,
         typer.Option(
             metavar="HOST[:PORT]",
-            help="pass everything on, so that a window still sees it; PORT is that of its window "
-            "0, by default --port",
+            help="also send everything on to this window; PORT is that of its window 0, by default "
+            "--port",
         ),
     ] = "",
     count: Annotated[
         int,
-        typer.Option(min=0, help="end after so many datagrams or messages; 0: no limit"),
+        typer.Option(min=0, help="end after this number of datagrams or messages; 0: no limit"),
     ] = 0,
     duration: Annotated[
-        float, typer.Option(min=0, help="end after so many seconds; 0: at Ctrl-C")
+        float, typer.Option(min=0, help="end after this time, s; 0: at Ctrl-C")
     ] = 0.0,
     max_size: Annotated[
         float,
-        typer.Option(min=0, help="end before the file has so many MB; 0: no limit"),
+        typer.Option(min=0, help="end before the file has this size, MB; 0: no limit"),
     ] = 4000.0,
     force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
 ) -> None:
-    """Record the datagrams that RflySim3D would get, as a pcap file for Wireshark, tcpdump and
+    """Record the datagrams that RflySim3D would receive, as a pcap file.
+
+    Wireshark, tcpdump and `rfly replay` read it. The recorder listens in RflySim3D's place; with
+    --forward a window on another machine or port still receives everything.
+
+    With --mcap it records what ROS nodes publish, for `ros2 bag play`, Foxglove, PlotJuggler and
     `rfly replay`.
-
-    It takes RflySim3D's place; with --forward a window elsewhere, or on other ports, sees
-    everything all the same.
-
-    With --mcap it records what ROS nodes publish: a file for `ros2 bag play`, Foxglove,
-    PlotJuggler, `rfly replay`.
 
     Examples:
 
@@ -143,11 +142,12 @@ def record(
     """
     from rfly_bringup.recording.topics import RecordLimits
 
-    options.refuse_options(
-        ctx,
-        "without --mcap" if not mcap else "with --mcap",
-        _OF_TOPICS if not mcap else _OF_DATAGRAMS,
-    )
+    if mcap:
+        options.refuse_options(ctx, "with --mcap", _DATAGRAM_OPTIONS)
+    else:
+        options.refuse_options(ctx, "without --mcap", _TOPIC_OPTIONS)
+    limits = RecordLimits(count, duration, max_size * 1e6)
+
     if mcap:
         if out == "-":
             raise typer.BadParameter(
@@ -160,13 +160,12 @@ def record(
             out,
             topic or (),
             exclude or (),
-            RecordLimits(count, duration, max_size * 1e6),
+            limits,
             overwrite=force,
         )
         return
     from rfly_bringup.cli.recording import record_to
 
-    limits = RecordLimits(count, duration, max_size * 1e6)
     record_to(
         out,
         bind,
@@ -177,8 +176,8 @@ def record(
     )
 
 
-_OF_TOPICS = ("topic", "exclude")
-_OF_DATAGRAMS = ("port", "windows", "bind", "forward", "host", "ports")
+_TOPIC_OPTIONS = ("topic", "exclude")
+_DATAGRAM_OPTIONS = ("port", "windows", "bind", "forward", "host", "ports")
 
 
 def replay(
@@ -191,14 +190,12 @@ def replay(
         ),
     ],
     speed: Annotated[
-        float, typer.Option(min=0, help="2 is twice as quick; 0: without waiting")
+        float, typer.Option(min=0, help="factor on the speed; 0: without waiting")
     ] = 1.0,
-    loop: Annotated[
-        int, typer.Option(min=0, help="how many times; 0: again and again until Ctrl-C")
-    ] = 1,
+    loop: Annotated[int, typer.Option(min=0, help="number of passes; 0: repeat until Ctrl-C")] = 1,
     pause: Annotated[
         float,
-        typer.Option(min=0.001, help="seconds from the end of a pass to the next"),
+        typer.Option(min=0.001, help="time from the end of a pass to the next, s"),
     ] = 0.02,
     host: Annotated[
         str, typer.Option(help="machine to send to: name or IPv4 address")
@@ -208,26 +205,26 @@ def replay(
         typer.Option(
             min=0,
             max=65535,
-            help="where the first of --ports goes, the others behind it; 0: unchanged",
+            help="port for the first of --ports, the others follow; 0: unchanged",
         ),
     ] = 0,
     ports: Annotated[
         str,
         typer.Option(
             metavar="FIRST[-LAST]",
-            help="which UDP ports of the recording; by default all windows",
+            help="UDP ports of the recording to send; by default all windows",
         ),
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
 ) -> None:
-    """Send a recording again, each datagram at its time, to RflySim3D or whatever listens there.
+    """Send a recording again, each datagram at its time, to RflySim3D or another program.
 
-    The messages of an MCAP file, of `rfly record --mcap` or `ros2 bag record`, are published on
+    The messages of an MCAP file, from `rfly record --mcap` or `ros2 bag record`, are published on
     their topics.
 
-    Window numbers stay: what went to the third of --ports goes to the third port from --port on.
-    The addresses in the recording do not count: without --host everything goes to this machine.
+    Window numbers stay: the third of --ports goes to the third port from --port up. The addresses
+    in the recording have no effect: without --host everything goes to this machine.
 
     Examples:
 
@@ -250,8 +247,9 @@ def replay(
     options.refuse_options(
         ctx,
         f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",
-        _OF_DATAGRAMS if is_of_topics else _OF_TOPICS,
+        _DATAGRAM_OPTIONS if is_of_topics else _TOPIC_OPTIONS,
     )
+
     if is_of_topics:
         play_from(
             recording,
@@ -291,8 +289,10 @@ def dissector(
 
 
 def _host_and_port(text: str, default: int) -> tuple[str, int] | None:
+    """Return the host and port of --forward, None without it. Raise BadParameter."""
     if not text:
         return None
+
     host, colon, port = text.partition(":")
     if not host or (colon and not (port.isdecimal() and 1 <= int(port) <= 65535)):
         raise typer.BadParameter(
@@ -302,6 +302,7 @@ def _host_and_port(text: str, default: int) -> tuple[str, int] | None:
 
 
 def _port_range(text: str) -> range:
+    """Return the ports of --ports. Raise BadParameter."""
     first, dash, last = text.partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()):
         raise typer.BadParameter(

@@ -1,4 +1,7 @@
-"""Datagram monitor of RflySim3D's ports, and single commands. For `rfly send` and `rfly listen`."""
+"""Monitor of the datagrams on RflySim3D's ports, and single console commands.
+
+It serves `rfly send` and `rfly listen`.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,15 @@ from rfly_ue_bridge.recording.recorder import listening_socket
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 SDK_WINDOWS = 3
-"""what "all windows" means to RflySim's SDK: ports 20010, 20011 and 20012"""
+"""Windows that window number -1 stands for in RflySim's SDK: ports 20010, 20011 and 20012."""
+
 SUMMARY_S = 5.0
+
 _POLL_S = 0.1
 _HEX_BYTES = 24
 _FLEET_SHOWN = 3
 _MAX_DATAGRAM = 65536
+
 _ATTACHED = {
     ATTACH_NONE: "on its own",
     ATTACH_POSITION: "position",
@@ -49,8 +55,9 @@ _ATTACHED = {
 
 
 def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str:
-    """Send one console command and say what was sent. Raises CommandError, and ConfigError for
-    host, port or window.
+    """Send one console command and return a report of what was sent.
+
+    Raise CommandError, and ConfigError for host, port or window.
     """
     windows = 1
     if lan:
@@ -62,25 +69,28 @@ def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str
             windows = SDK_WINDOWS
         else:
             port += window
+
     sender = UdpSender(host, port, windows)
     try:
-        wrong = sender.send_to(-1, datagram)
-        unheard = sender.closed_ports()
+        problem = sender.send_to(-1, datagram)
+        closed_ports = sender.closed_ports()
     finally:
         sender.close()
-    if wrong:
-        raise CommandError(f"not sent: {wrong}")
+    if problem:
+        raise CommandError(f"not sent: {problem}")
+
     ports = f"{port}-{port + windows - 1}" if windows > 1 else f"{port}"
-    note = f" (nobody listens on {', '.join(map(str, unheard))})" if unheard else ""
+    note = f" (nothing listens on {', '.join(map(str, closed_ports))})" if closed_ports else ""
     return f"sent {len(datagram)} bytes to {host}:{ports}{note}: {text}"
 
 
 def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
-    """Print every datagram until `count` of them came (0: Ctrl-C), and what came in all at the end."""
+    """Print `count` datagrams (0: until Ctrl-C), and a summary at the end."""
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     counters = _Counters()
-    taken = ": RflySim3D or another `rfly listen` runs there; try --port"
-    sockets = [listening_socket(bind, port, taken) for port in ports]
+    hint = ": RflySim3D or another `rfly listen` runs there; try --port"
+    sockets = [listening_socket(bind, port, hint) for port in ports]
+
     try:
         where = ", ".join(f"{bind}:{port}" for port in ports)
         console.print(f"listening on {where}; Ctrl-C ends", style="dim")
@@ -98,7 +108,7 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
                 if count and counters.total >= count:
                     break
             if stopped():
-                console.print()  # behind the terminal's ^C
+                console.print()  # after the terminal's ^C
     except BrokenPipeError:  # the reader of a pipe, such as head, has gone
         sys.stderr.close()
         return
@@ -109,16 +119,18 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
 
 
 class _Counters:
-    """Counts by packet name and the ids seen, in all and since the last summary."""
+    """Counts by packet name and the ids seen, overall and since the last summary."""
 
     def __init__(self) -> None:
         self.total = 0
         self._names: Counter[str] = Counter()
         self._ids: set[int] = set()
-        self._start = self._since = time.monotonic()
-        self._before = 0
+        self._start = time.monotonic()
+        self._last_summary = self._start
+        self._total_at_last_summary = 0
 
     def count(self, packet: Packet | None, reason: str) -> None:
+        """Count a datagram; `packet` None: it is unknown for this reason."""
         self.total += 1
         self._names[packet.name if packet else f"unknown ({reason})"] += 1
         if packet is not None and "vehicleType" in packet.values:
@@ -126,20 +138,21 @@ class _Counters:
             self._ids.update((ids,) if isinstance(ids, int) else (i for i in ids if i))
 
     def rate(self) -> str | None:
-        """One line every SUMMARY_S, else None."""
+        """Return a summary line, at most every SUMMARY_S; None in between."""
         now = time.monotonic()
-        if now - self._since < SUMMARY_S:
+        elapsed = now - self._last_summary
+        if elapsed < SUMMARY_S:
             return None
-        rate = (self.total - self._before) / (now - self._since)
-        self._since = now
-        self._before = self.total
-        return (
-            f"{rate:.1f} datagrams/s, {self.total} in all, {len(self._ids)} vehicles"
-            if self.total
-            else "nothing yet"
-        )
+
+        rate = (self.total - self._total_at_last_summary) / elapsed
+        self._last_summary = now
+        self._total_at_last_summary = self.total
+        if not self.total:
+            return "nothing yet"
+        return f"{rate:.1f} datagrams/s, {self.total} in all, {len(self._ids)} vehicles"
 
     def text(self) -> str:
+        """Return the summary of the whole run."""
         seconds = time.monotonic() - self._start
         names = ", ".join(f"{name} {number}" for name, number in self._names.most_common())
         vehicles = f"; vehicles {_short_list(sorted(self._ids))}" if self._ids else ""
@@ -152,12 +165,10 @@ def _datagrams(
     console: Console,
     stopped: Callable[[], bool],
 ) -> Iterator[tuple[int, str, bytes]]:
-    """(port, sender, datagram) as they come, until `stopped`; prints a summary now and then
-    meanwhile.
-    """
+    """Yield (port, sender, datagram) as they come, until `stopped`; print summaries too."""
     with selectors.DefaultSelector() as selector:
-        for one in sockets:
-            selector.register(one, selectors.EVENT_READ, one)
+        for listener in sockets:
+            selector.register(listener, selectors.EVENT_READ, listener)
         while not stopped():
             for key, _ in selector.select(_POLL_S):
                 if stopped():
@@ -165,7 +176,7 @@ def _datagrams(
                 opened: socket.socket = key.data
                 try:
                     datagram, address = opened.recvfrom(_MAX_DATAGRAM)
-                except OSError:  # the report of an ICMP answer, or a datagram with a bad UDP sum
+                except OSError:  # an ICMP error, or a bad UDP checksum
                     continue
                 yield opened.getsockname()[1], f"{address[0]}:{address[1]}", datagram
             summary = counters.rate()
@@ -174,6 +185,7 @@ def _datagrams(
 
 
 def _decode(datagram: bytes) -> tuple[Packet | None, str]:
+    """Return the packet, or None and the reason."""
     try:
         return decode(datagram), ""
     except PacketError as error:
@@ -181,8 +193,9 @@ def _decode(datagram: bytes) -> tuple[Packet | None, str]:
 
 
 def _packet_text(packet: Packet) -> str:
-    """One line; positions in m NED, angles in degrees."""
+    """Return a packet as one line; positions in m NED, angles in degrees."""
     values = packet.values
+
     if packet.type is COPTER_MSG:
         return f"{packet.name}  {_label_text(values)}"
     if packet.type is VEHICLE_ATTATCH_25:
@@ -192,10 +205,13 @@ def _packet_text(packet: Packet) -> str:
         return f"{packet.name}  id {values['copterID']} at {values['runnedTime']:.3f} s: {numbers}"
     if "text" in values:
         return f"{packet.name}  {values['text']!r}"
-    if "PosE" not in values:  # declared, but with no words of its own here
+
+    if "PosE" not in values:  # a declared packet without a text of its own
         return f"{packet.name}  " + "  ".join(
             f"{name} {_json_value(values[name])}" for name in list(values) if name != "checksum"
         )
+
+    # vehicles
     ground = " on the ground" if packet.keep_on_ground else ""
     ids = values["copterID"]
     if isinstance(ids, int):
@@ -207,25 +223,31 @@ def _packet_text(packet: Packet) -> str:
 
 
 def _label_text(values: Any) -> str:
+    """Return the text of a label packet."""
     who = f"id {values['copterID']}" if values["copterID"] > 0 else "all ids"
     line = values["dispFlag"]
     seconds = values["dispTime"]
     if seconds < 0:
         return f"{who}: all lines gone" if line < 0 else f"{who}: line {line} gone"
-    where = "a further line" if line < 0 else f"line {line}" if line else "the id line"
+
+    where = "a further line" if line < 0 else "the id line"
+    if line > 0:
+        where = f"line {line}"
     how_long = f"for {seconds:g} s" if seconds else "for ever"
     red, green, blue = values["RGB"]
-    return f"{who}, {where} {how_long}: {values['text']!r}  size {values['fontSize']:g} RGB {red} {green} {blue}"
+    style = f"size {values['fontSize']:g} RGB {red} {green} {blue}"
+    return f"{who}, {where} {how_long}: {values['text']!r}  {style}"
 
 
 def _attachments_text(values: Any) -> str:
+    """Return the text of a packet that attaches vehicles to others."""
     rows = zip(values["CopterIDs"], values["AttatchIDs"], values["AttatchTypes"], strict=True)
     used = [f"{who} to {whom} ({_ATTACHED.get(how, how)})" for who, whom, how in rows if who]
     return ", ".join(used) or "none"
 
 
 def _slot(values: Any, slot: int) -> dict[str, Any]:
-    """One vehicle of a fleet packet, with the fields of a single one."""
+    """Return one vehicle of a fleet packet, with the fields of a single one."""
     return {
         "copterID": values["copterID"][slot],
         "vehicleType": values["vehicleType"][slot],
@@ -236,6 +258,7 @@ def _slot(values: Any, slot: int) -> dict[str, Any]:
 
 
 def _vehicle_text(values: Any) -> str:
+    """Return the pose of a vehicle as text, and its speed and scale where they say something."""
     x, y, z = values["PosE"]
     roll, pitch, yaw = (math.degrees(angle) for angle in values["AngEuler"])
     text = (
@@ -251,6 +274,7 @@ def _vehicle_text(values: Any) -> str:
 
 
 def _bad_text(datagram: bytes, reason: str) -> str:
+    """Return the text of a datagram that could not be decoded."""
     dots = " …" if len(datagram) > _HEX_BYTES else ""
     return f"unknown ({reason})  {len(datagram)} bytes: {datagram[:_HEX_BYTES].hex(' ')}{dots}"
 
@@ -258,6 +282,7 @@ def _bad_text(datagram: bytes, reason: str) -> str:
 def _as_json(
     port: int, sender: str, datagram: bytes, packet: Packet | None, reason: str
 ) -> dict[str, Any]:
+    """Return a datagram as an object for JSON, with every field in the wire's units."""
     head: dict[str, Any] = {
         "time": time.time(),
         "port": port,
@@ -274,11 +299,12 @@ def _as_json(
 
 
 def _json_value(value: Any) -> Any:
-    """NaN and infinities, which JSON has not, as text."""
+    """Return a field's value for JSON; NaN and infinities, which it lacks, become text."""
     if isinstance(value, tuple):
         return [_json_value(number) for number in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _short_list(ids: list[int]) -> str:
+    """Return the first ids as text, and their number."""
     return ", ".join(map(str, ids[:10])) + (f" … ({len(ids)} in all)" if len(ids) > 10 else "")

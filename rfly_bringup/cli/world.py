@@ -1,4 +1,4 @@
-"""`rfly world`: what stands on a map: made, imported, counted, drawn."""
+"""`rfly world`: worlds, the objects on a map: make, import, count and draw them."""
 
 from collections import Counter
 from enum import Enum
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from rfly_terrain.world.world import World
 
 DEFAULT_MAP = "RollingHills"
-"""where worlds are made unless another map is named: its ground is as fine as what stands on it"""
+"""Map of new worlds by default; its ground is as fine as the objects on it."""
 
 world_app = typer.Typer(
-    help="Worlds: what stands on a map, for physics, sensors, planners and the window alike.\n\n"
+    help="Worlds: the objects on a map, for physics, sensors, planners and the window alike.\n\n"
     "WORLD is a world file, or the name of one that comes with this package.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -43,8 +43,8 @@ OutPicture = Annotated[
 ]
 
 
-class Kind(str, Enum):
-    """What is made."""
+class WorldKind(str, Enum):
+    """Kinds of worlds."""
 
     forest = "forest"
     village = "village"
@@ -53,10 +53,10 @@ class Kind(str, Enum):
 
 @world_app.command()
 def make(
-    kind: Annotated[Kind, typer.Argument(metavar="NAME", help="forest, village or pillars")],
+    kind: Annotated[WorldKind, typer.Argument(metavar="NAME", help="forest, village or pillars")],
     seed: Annotated[
         int,
-        typer.Option(min=0, max=2**31 - 1, help="another one makes another world of the kind"),
+        typer.Option(min=0, max=2**31 - 1, help="each seed makes a different world of the kind"),
     ] = 1,
     map_name: Annotated[
         str, typer.Option("--map", "-m", metavar="MAP", help="name or path of the map")
@@ -67,7 +67,7 @@ def make(
         typer.Option(
             min=0.0,
             max=1e6,
-            help="trees, pillars or houses a hectare; 0: the kind's own",
+            help="trees, pillars or houses per hectare; 0: the kind's own",
         ),
     ] = 0.0,
     out: Annotated[
@@ -80,15 +80,14 @@ def make(
 ) -> None:
     """Make a populated world on a map: the same seed makes the same file.
 
-    In an area of 200 m about the middle of the map, unless --region says otherwise, whose own
-    middle stays free.
+    By default the world fills 200 m x 200 m around the middle of the map (see --region). The middle
+    of its area stays free.
 
     Examples:
 
         rfly world make forest --seed 7 --out my_forest.yaml
 
-        rfly world make village --map JacksboroFault --region -1200 -900 -600 -300 --picture
-        village.png
+        rfly world make village --region -1200 -900 -600 -300 --picture village.png
     """
     from rfly_terrain.world.populate import Area, make_world
     from rfly_terrain.world.world_file import write_world
@@ -96,10 +95,12 @@ def make(
     target = Path(out or f"{kind.value}.yaml")
     _check_targets(target, picture, overwrite)
     terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+
     corners = options.given(region, "--region")
     with options.status(f"making {target}"):
         where = None if corners is None else Area(*corners)
         world = make_world(kind.value, terrain, seed, area=where, density=density)
+
     write_world(world, target)
     print(f"{target}  {len(world.objects)} objects on {terrain.name}")
     _draw(world, picture)
@@ -110,7 +111,7 @@ def import_(
     source: Annotated[Path, typer.Argument(metavar="FILE.osm", help="OpenStreetMap's XML")],
     map_name: Annotated[
         str,
-        typer.Option("--map", "-m", metavar="MAP", help="name or path of the map that it lies on"),
+        typer.Option("--map", "-m", metavar="MAP", help="name or path of the map below it"),
     ],
     out: Annotated[
         options.MaybeText,
@@ -118,7 +119,7 @@ def import_(
     ] = None,
     region: options.RegionOption = options.NO_QUADRUPLE,
     height: Annotated[
-        float, typer.Option(help="of buildings that tell neither height nor levels, m")
+        float, typer.Option(help="height of buildings without a height or levels, m")
     ] = 6.0,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     picture: OutPicture = None,
@@ -127,9 +128,9 @@ def import_(
 ) -> None:
     """Make a world of the buildings on OpenStreetMap.
 
-    Footprints (ways and multipolygons, also with courtyards) become prisms, as high as their tags
-    height or building:levels (3 m each) say. The map's geo origin says where they stand;
-    --geo-origin where it has none.
+    Footprints (ways and multipolygons, with or without courtyards) become prisms. Their height is
+    the tag height, or 3 m for each of building:levels. Their place comes from the map's geodetic
+    origin, or from --geo-origin.
 
     Examples:
 
@@ -142,6 +143,7 @@ def import_(
     target = Path(out or f"{source.stem}.yaml")
     _check_targets(target, picture, overwrite)
     terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+
     corners = options.given(region, "--region")
     origin = options.given(geo_origin, "--geo-origin")
     where = None if corners is None else Area(*corners)
@@ -149,6 +151,7 @@ def import_(
         world, left_out = import_osm(
             source, terrain, geo_origin=origin, area=where, default_height=height
         )
+
     write_world(world, target)
     print(f"{target}  {len(world.objects)} buildings on {terrain.name}")
     for why, count in left_out.items():
@@ -158,7 +161,7 @@ def import_(
 
 @world_app.command()
 def info(name: WorldArgument) -> None:
-    """Tell what a world holds.
+    """Show the map, objects and classes of a world.
 
     Examples:
 
@@ -199,7 +202,7 @@ def plot(
 
 
 def read_world(name: str | None, search_path: list[str] | None) -> "tuple[World, list[str]]":
-    """A world, an empty one where none is named, and the folders to look for its map in."""
+    """Return a world (without a name an empty one) and the folders to search for its map."""
     from rfly_terrain.world.world import World
     from rfly_terrain.world.world_file import load_world
 
@@ -213,20 +216,22 @@ def world_on_map(
     search_path: list[str] | None,
     default: str = "",
 ) -> "World":
-    """A world on its map, on another one, or on the default."""
+    """Return a world on its own map, the given one, or the default. Raise ConfigError."""
     world, folders = read_world(name, search_path)
     chosen = map_name or world.map or default
     if not chosen:
-        raise ConfigError(f"world {name!r}: it is made for no map: give one by --map")
+        raise ConfigError(f"world {name!r}: it is made for no map; choose one with --map")
     return world.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
 
 
 def _check_targets(target: Path, picture: str | None, overwrite: bool) -> None:
+    """Raise an error if a world or its picture could not be written."""
     options.check_target(target, overwrite)
     options.check_new_picture(picture, overwrite)
 
 
 def _draw(world: "World", out: str | None) -> None:
+    """Draw a world, unless `out` is None."""
     if out is None:
         return
     from rfly_terrain.plots.world import write_world_picture

@@ -2,4 +2,4 @@
 
 from rfly_common import startup
 
-startup.run_command_module("rfly_bringup.demo.demo")  # signals are in hand before the imports begin
+startup.run_command_module("rfly_bringup.demo.demo")  # handles signals before the imports begin

@@ -20,17 +20,17 @@ Region = tuple[float, float, float, float]
 Tracks = Mapping[int, NDArray[Any]]
 
 _MAX_COLOURS = 10
-"""vehicles beyond share colours, and have no entry in the legend"""
+"""Most vehicles with colours of their own and an entry in the legend."""
 _TAIL_SHARE = 0.06
-"""newest share of each track that is drawn strong"""
+"""Newest share of each track, drawn bold."""
 
 
 def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
-    """Write a png of (n, 3) ENU tracks in metres by vehicle id; the dot is where each vehicle is
-    last.
+    """Write a png of (n, 3) ENU tracks in metres by vehicle id; a dot marks each vehicle's last
+    place.
 
-    Left the ground around the tracks; right the whole map, and each vehicle's height over the
-    distance that it has covered, with the map's own height below it.
+    On the left is the ground around the tracks. On the right are the whole map, and each vehicle's
+    height over the distance covered, with the map's own height below it.
     """
     tracks = {
         vehicle: np.asarray(track, float).reshape(-1, 3)
@@ -48,6 +48,7 @@ def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
 
 
 def _draw_maps(near: Axes, overview: Axes, terrain: HeightMap, tracks: Tracks) -> None:
+    """Draw the ground around the tracks, and the whole map with that region marked."""
     from matplotlib.patches import Rectangle
 
     region = _around(terrain, tracks)
@@ -74,11 +75,13 @@ def _draw_maps(near: Axes, overview: Axes, terrain: HeightMap, tracks: Tracks) -
 
 
 def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
+    """Draw tracks, with bold tails, and the vehicles' ids."""
     from matplotlib.patheffects import withStroke
 
     halo: list[Any] = [withStroke(linewidth=2.5, foreground="white")]
     for track in tracks.values():
         axes.plot(track[:, 0], track[:, 1], color="white", linewidth=1.6, alpha=0.7, zorder=2)
+
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
         colour = f"C{number % _MAX_COLOURS}"
         tail = track[-max(2, round(_TAIL_SHARE * len(track))) :]
@@ -90,6 +93,7 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
             solid_capstyle="round",
             zorder=3,
         )
+
         axes.plot(
             *track[-1, :2],
             "o",
@@ -99,9 +103,11 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
             markersize=9,
             zorder=4,
         )
+
+        # id to the left of the direction of motion
         if len(tracks) <= _MAX_COLOURS:
-            ahead = track[-1, :2] - track[max(-len(track), -8), :2]
-            left = np.array([-ahead[1], ahead[0]]) / max(float(np.linalg.norm(ahead)), 1e-9)
+            motion = track[-1, :2] - track[max(-len(track), -8), :2]
+            left = np.array([-motion[1], motion[0]]) / max(float(np.linalg.norm(motion)), 1e-9)
             x, y = track[-1, :2].tolist()
             text = axes.annotate(
                 str(vehicle),
@@ -119,14 +125,14 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
 
 
 def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
-    """Each vehicle's z over the way that it has covered, above the ground of the map."""
-    off = 0.0
+    """Draw each vehicle's z over the distance covered, above the ground of the map."""
+    largest_gap = 0.0
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
         distance = np.concatenate(
             [[0.0], np.cumsum(np.linalg.norm(np.diff(track[:, :2], axis=0), axis=1))]
         )
         ground = terrain.altitude(track[:, 0], track[:, 1])
-        off = max(off, float(np.abs(track[:, 2] - ground).max()))
+        largest_gap = max(largest_gap, float(np.abs(track[:, 2] - ground).max()))
         label = str(vehicle) if len(tracks) <= _MAX_COLOURS else None
         axes.plot(
             distance,
@@ -135,9 +141,10 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
             linewidth=1.5,
             label=label,
         )
+
     if tracks:
         axes.set_title(
-            f"height of each vehicle, within {_length(off)} of the ground",
+            f"height of each vehicle, within {_length(largest_gap)} of the ground",
             fontsize="medium",
         )
         if len(tracks) <= _MAX_COLOURS:
@@ -148,6 +155,7 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
                 handlelength=1.0,
                 columnspacing=1.0,
             )
+
     axes.set(xlabel="distance covered (m)", ylabel="z up (m)")
     axes.margins(x=0.01, y=0.2)
     axes.grid(alpha=0.3)
@@ -155,16 +163,18 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
 
 
 def _length(metres: float) -> str:
+    """Return a length as text, in mm below 1 m."""
     return f"{max(math.ceil(metres * 1000 - 1e-6), 1)} mm" if metres < 1.0 else f"{metres:.1f} m"
 
 
 def _around(terrain: HeightMap, tracks: Tracks) -> Region:
-    """The part of the map around the tracks, with a margin; the whole map where there are none."""
+    """Return the region around the tracks, with a margin; the whole map without tracks."""
     if not tracks:
         return terrain.bounds
     points = np.concatenate(list(tracks.values()))[:, :2]
     low = points.min(axis=0)
     high = points.max(axis=0)
+
     margin = max(
         0.4 * float((high - low).max()),
         8 * abs(terrain.step_x),

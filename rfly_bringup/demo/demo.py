@@ -1,7 +1,7 @@
 """`make demo`: a convoy on real terrain, observed from outside the nodes.
 
-Every figure comes from a topic, a service call or a datagram that a socket received. The exit code
-is 1, with the reason, where something promised does not arrive.
+Every figure comes from a topic, a service call or a datagram that a socket received. If something
+that the demo promises does not arrive, it prints the reason, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ SILENCE_S = 3.0
 GROUND_TOLERANCE_M = 0.05
 TRACK_SPACING_S = 0.25
 PICTURE_S = 10.0
-"""the picture may take so long after Ctrl-C"""
+"""Longest time for the picture after Ctrl-C, s."""
 _URL = re.compile(r"http://\S+")
 PICTURE = Path("build") / "demo" / "convoy.png"
 
 
 class DemoFailed(Exception):
-    """Something that the demo promises did not happen; the text says what."""
+    """Failure of something that the demo promises; the text says what."""
 
 
 @dataclass
-class Track:
-    """What the datagrams said of one vehicle: position NED in m, roll, pitch, yaw in rad."""
+class MeasuredTrack:
+    """Datagrams of one vehicle: position NED, m; roll, pitch, yaw, rad."""
 
     vehicle_type: int
     packet: str
@@ -72,39 +72,42 @@ class Track:
     euler: tuple[float, float, float] = (0.0, 0.0, 0.0)
     datagrams: int = 0
     history: list[tuple[float, float, float]] = field(default_factory=list)
-    last_kept: float = 0.0
+    last_history_time: float = 0.0
 
 
 class DatagramWatch:
-    """Receives what RflySim3D would receive, in a thread, and passes it on where a window is named.
+    """Receiver of what RflySim3D would receive, in a thread, which relays it to a window if named.
 
-    `ids`: the demo's vehicles. What comes from a program that sent before `begin`, or of other
-    vehicles, is `foreign`.
+    `ids` are the demo's vehicles. Datagrams of programs that sent before `begin`, and of other
+    vehicles, are `foreign`.
     """
 
     def __init__(self, ids: Container[int], relay_to: str = "") -> None:
-        """Raises ConfigError where the host `relay_to` has no address."""
+        """Open the socket. Raise ConfigError if the host `relay_to` has no address."""
         self._ids = ids
         self._relay = (resolve(relay_to), WINDOW_PORT) if relay_to else None
         self._socket = _bound_before_a_free_port()
         self._socket.settimeout(0.2)
         self.port: int = self._socket.getsockname()[1]
         self.port_was_free = self.port == WINDOW_PORT
-        self.tracks: dict[int, Track] = {}
+
+        self.tracks: dict[int, MeasuredTrack] = {}
         self.total = 0
         self.unknown = 0
         self.foreign = 0
         self._others: set[Any] = set()
-        """addresses of senders that are not the demo's"""
+        """Addresses of senders other than the demo."""
+
         self._begun = False
         self.last_arrival = time.monotonic()
         self.lock = threading.Lock()
         self._closed = False
+
         self._thread = threading.Thread(target=self._receive, daemon=True)
         self._thread.start()
 
     def begin(self) -> None:
-        """The demo's bridge is started now: who has sent before is somebody else."""
+        """Treat new senders as the demo's bridge, which starts now."""
         self._begun = True
 
     def close(self) -> None:
@@ -114,6 +117,7 @@ class DatagramWatch:
         self._socket.close()
 
     def _receive(self) -> None:
+        """Receive datagrams until `close`."""
         while not self._closed:
             try:
                 datagram, sender = self._socket.recvfrom(65536)
@@ -121,42 +125,50 @@ class DatagramWatch:
                 continue
             if not self._begun:
                 self._others.add(sender)
+
             if sender in self._others:
                 self.foreign += 1
                 continue
             if self._relay is not None:
-                with contextlib.suppress(OSError):  # nobody listens there yet
+                with contextlib.suppress(OSError):  # nothing listens there yet
                     self._socket.sendto(datagram, self._relay)
+
             with self.lock:
                 self._take(datagram)
 
     def _take(self, datagram: bytes) -> None:
+        """Count a datagram, and add its vehicle's position to the track."""
         now = time.monotonic()
         try:
             packet = decode(datagram, TO_RFLYSIM3D)
         except PacketError:
             self.unknown += 1
             return
-        id = packet.values.get("copterID")
-        if isinstance(id, int) and id not in self._ids:
+        vehicle_id = packet.values.get("copterID")
+        if isinstance(vehicle_id, int) and vehicle_id not in self._ids:
             self.foreign += 1
             return
-        self.total = self.total + 1
+
+        self.total += 1
         self.last_arrival = now
-        if "PosE" not in packet.values or not isinstance(id, int):
+        if "PosE" not in packet.values or not isinstance(vehicle_id, int):
             return
-        track = self.tracks.setdefault(id, Track(packet["vehicleType"], packet.name))
+
+        track = self.tracks.setdefault(
+            vehicle_id, MeasuredTrack(packet["vehicleType"], packet.name)
+        )
         track.position_ned = packet["PosE"]
         track.euler = packet["AngEuler"]
         track.datagrams += 1
-        if now - track.last_kept >= TRACK_SPACING_S:
-            track.last_kept = now
+        if now - track.last_history_time >= TRACK_SPACING_S:
+            track.last_history_time = now
             track.history.append(track.position_ned)
 
 
 def _bound_before_a_free_port() -> socket.socket:
-    """A UDP socket on 20010, or another port of loopback, whose next port is free: for the viewer,
-    as window 1.
+    """Return a UDP socket on 20010, or another port of loopback, whose next port is free.
+
+    That port is for the viewer, as window 1.
     """
     for port in (WINDOW_PORT, *[0] * 100):
         opened, after = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
@@ -172,34 +184,29 @@ def _bound_before_a_free_port() -> socket.socket:
 
 
 class DemoViewer:
-    """`command` starts the viewer; [] where viser is not installed. `take_line` passes on what the
-    processes print.
+    """The viewer's process.
+
+    `command` starts it, [] without viser. `take_line` passes on what the processes print.
     """
 
     def __init__(self, udp_port: int, output: Output) -> None:
         self._output = output
         self.address = ""
-        """of the page, once the viewer has said it"""
+        """Address of the page, once the viewer has printed it."""
         self.command: list[str] = []
         if importlib.util.find_spec("viser") is not None:
-            self.command = [
-                sys.executable,
-                "-c",
-                RFLY,
-                "view",
-                "--udp-port",
-                str(udp_port),
-            ]
+            command = [sys.executable, "-c", RFLY, "view", "--udp-port", str(udp_port)]
+            self.command = command
 
     def take_line(self, name: str, line: str) -> None:
-        """One line of one process."""
+        """Pass on one line of one process."""
         found = _URL.search(line) if name == VIEWER and not self.address else None
         if found is not None:
             self.address = found[0]
         self._output(name, line)
 
     def answers(self) -> bool:
-        """Whether the page is there: a real request, answered with 200."""
+        """Return whether the page exists: a real request, answered with 200."""
         if not self.address:
             return False
         try:
@@ -210,16 +217,18 @@ class DemoViewer:
 
 
 class Demo:
-    """Starts the nodes, watches, and ends them."""
+    """Run of the demo: it starts the nodes, observes, and ends them."""
 
     def __init__(self, console: Console, arguments: Mapping[str, str], relay_to: str = "") -> None:
-        """`arguments`: map and fleet, as of `rfly up`; `relay_to`: a host that gets each datagram
+        """Prepare the run. `arguments` as for `rfly up`; the host `relay_to` gets each datagram
         too.
         """
         self._console = console
         self._arguments = {"log_level": "info", **arguments}
+
         vehicles = load_fleet(arguments.get("fleet") or TrajectoryParameters.fleet).vehicles
         self._on_ground = {vehicle.id for vehicle in vehicles if vehicle.kind == "ground"}
+
         self._stop = False
         self._supervisor: Supervisor | None = None
         self._watch = DatagramWatch({vehicle.id for vehicle in vehicles}, relay_to)
@@ -228,36 +237,32 @@ class Demo:
         self._rate = 0.0
 
     def run(self, duration_s: float | None) -> None:
-        """Until Ctrl-C, SIGTERM, SIGHUP or the end of the duration. Raises DemoFailed."""
+        """Run until Ctrl-C, SIGTERM, SIGHUP or the end of the duration. Raise DemoFailed."""
         with stop_by_signal(self._on_signal, within_s=STOP_TIMEOUT_S + PICTURE_S):
             self._run(duration_s)
 
     def _run(self, duration_s: float | None) -> None:
+        """Start the nodes, observe them, and end them."""
         os.environ.update(node_environment())
         from rfly_bringup.demo.ros.demo_probe import TerrainObserver
 
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
         viewer = DemoViewer(self._watch.port + 1, printer)
-        extra = {
-            "ue_bridge_node": {
-                "port": self._watch.port,
-                "windows": 2 if viewer.command else 1,
-            }
-        }
-        processes = node_processes(self._arguments, extra=extra)
+        bridge = {"port": self._watch.port, "windows": 2 if viewer.command else 1}
+        processes = node_processes(self._arguments, extra={"ue_bridge_node": bridge})
         self._supervisor = node_supervisor(processes, self._arguments, viewer.take_line)
         if viewer.command:
-            self._supervisor.commands = [
-                *self._supervisor.commands,
-                (VIEWER, viewer.command),
-            ]
+            viewer_process = (VIEWER, viewer.command)
+            self._supervisor.commands = [*self._supervisor.commands, viewer_process]
         if not self._watch.port_was_free:
             self._console.print(
                 f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} "
                 "instead"
             )
+
         compile_for_nodes(name for name, _ in self._supervisor.commands)
         self._watch.begin()
+
         try:
             self._supervisor.start(lambda: self._stop)
             with TerrainObserver() as observer:
@@ -273,6 +278,7 @@ class Demo:
             self._watch.close()
 
     def _wait_until_started(self, observer: Any) -> None:
+        """Wait for the terrain and the first datagram. Raise DemoFailed."""
         self._wait(
             observer,
             lambda: observer.cloud is not None and observer.terrain is not None,
@@ -281,6 +287,7 @@ class Demo:
         self._wait(observer, lambda: self._watch.total > 0, "a datagram")
 
     def _wait(self, observer: Any, ready: Callable[[], bool], what: str) -> None:
+        """Wait until `ready`, or a signal. Raise DemoFailed after START_TIMEOUT_S."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._stop and not observer.spin(ready, 0.2):
             self._check_nodes()
@@ -288,43 +295,44 @@ class Demo:
                 raise DemoFailed(f"{what} has not arrived within {START_TIMEOUT_S:.0f} s")
 
     def _check_nodes(self) -> None:
+        """Raise DemoFailed if a node has ended."""
         assert self._supervisor is not None
         self._supervisor.poll()
         if self._supervisor.ended:
             raise DemoFailed(f"{', '.join(self._supervisor.ended)} has ended")
 
     def _print_addresses(self, observer: Any, viewer: DemoViewer) -> None:
-        c = observer.cloud
+        """Print where to look."""
+        cloud = observer.cloud
         no_page = f"no page, as viser is missing; {how_to_install('view')}"
         self._console.print(
-            f"\n[bold]outTerrainPoint[/bold]: {c.rows} x {c.columns} = {c.rows * c.columns:,} "
-            "points, "
-            f"heights {c.lowest:.1f} … {c.highest:.1f} m\n"
-            f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as RflySim3D would get them\n"
+            f"\n[bold]outTerrainPoint[/bold]: {cloud.rows} x {cloud.columns} = "
+            f"{cloud.rows * cloud.columns:,} points, "
+            f"heights {cloud.lowest:.1f} … {cloud.highest:.1f} m\n"
+            f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as for RflySim3D\n"
             f"[bold]see it[/bold]: {viewer.address or no_page}\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
             f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"
         )
 
     def _observe(self, observer: Any, duration_s: float | None) -> None:
+        """Show figures until a signal or the end of the duration. Raise DemoFailed."""
         self._started = time.monotonic()
         self._rate_from = (self._started, self._watch.total)
         next_report = 0.0
-        threading.Thread(target=_import_what_draws, daemon=True).start()
-        with (
-            Live(console=self._console)
-            if self._console.is_terminal
-            else contextlib.nullcontext() as live
-        ):
-            while not self._stop and (
-                duration_s is None or time.monotonic() - self._started < duration_s
-            ):
+        threading.Thread(target=_import_drawing_modules, daemon=True).start()
+        is_terminal = self._console.is_terminal
+        with Live(console=self._console) if is_terminal else contextlib.nullcontext() as live:
+            while not self._stop:
+                if duration_s is not None and time.monotonic() - self._started >= duration_s:
+                    break
                 self._check_nodes()
                 silence = time.monotonic() - self._watch.last_arrival
                 if silence > SILENCE_S:
                     raise DemoFailed(
                         f"no datagram has arrived for {silence:.0f} s: is ue_bridge_node alive?"
                     )
+
                 rows = self._measure(observer)
                 if live is not None:
                     live.update(Group(self._table(rows)))
@@ -334,21 +342,29 @@ class Demo:
                 observer.spin(lambda: self._stop, 0.25)
         self._console.print(self._table(self._measure(observer)) if live is None else "")
 
-    def _measure(self, observer: Any) -> list[tuple[int, Track, float]]:
-        """(id, track, height above the ground) of each vehicle; the ground by the altitude service."""
+    def _measure(self, observer: Any) -> list[tuple[int, MeasuredTrack, float]]:
+        """Return (id, track, height above the ground) of each vehicle.
+
+        The ground is the altitude service's. Raise DemoFailed.
+        """
         with self._watch.lock:
             seen = [(i, t, t.position_ned) for i, t in sorted(self._watch.tracks.items())]
             total = self._watch.total
+
+        # datagrams per second
         now = time.monotonic()
         if now - self._rate_from[0] > 1.0:
             self._rate = (total - self._rate_from[1]) / (now - self._rate_from[0])
             self._rate_from = (now, total)
+
         if not seen:
             return []
         positions = np.array([p for _, _, p in seen])
         ground = observer.ground_z_ned(positions[:, :2])
         if ground is None:
             raise DemoFailed("get_terrain_altitudes does not answer: is terrain_node alive?")
+
+        # vehicles on the ground
         heights = (
             ned_to_enu(positions)[:, 2]
             - ned_to_enu(np.column_stack([positions[:, :2], ground]))[:, 2]
@@ -360,22 +376,25 @@ class Demo:
                 f"vehicle {seen[worst][0]} is {heights[worst]:+.3f} m off the ground that the "
                 "service gives"
             )
+
         return [(i, t, float(h)) for (i, t, _), h in zip(seen, heights, strict=True)]
 
-    def _status_line(self, rows: list[tuple[int, Track, float]]) -> str:
+    def _status_line(self, rows: list[tuple[int, MeasuredTrack, float]]) -> str:
+        """Return the line above the table."""
         driving = [abs(h) for i, _, h in rows if i in self._on_ground]
         worst = max(driving, default=0.0)
-        others = (
-            f", {self._watch.foreign} of other programs left out" if self._watch.foreign else ""
-        )
+        others = ""
+        if self._watch.foreign:
+            others = f", {self._watch.foreign} of other programs left out"
+
         return (
             f"{time.monotonic() - self._started:5.1f} s  {self._watch.total:6d} datagrams "
-            "received, "
-            f"{self._rate:5.0f} a second, {self._watch.unknown} unknown{others}; "
+            f"received, {self._rate:5.0f} a second, {self._watch.unknown} unknown{others}; "
             f"{len(driving)} vehicles within {worst * 1000:.1f} mm of the ground"
         )
 
-    def _table(self, rows: list[tuple[int, Track, float]]) -> Table:
+    def _table(self, rows: list[tuple[int, MeasuredTrack, float]]) -> Table:
+        """Return a table of what the datagrams say of the vehicles."""
         packets = ", ".join(sorted({track.packet for _, track, _ in rows}))
         table = Table(
             title=self._status_line(rows),
@@ -396,8 +415,10 @@ class Demo:
             "pitch°",
             "yaw°",
         )
+
         for header in headers:
             table.add_column(header, justify="right", no_wrap=True)
+
         for i, track, height in rows:
             east, north, up = ned_to_enu(track.position_ned)
             table.add_row(
@@ -409,6 +430,7 @@ class Demo:
         return table
 
     def _draw(self, observer: Any) -> None:
+        """Draw the tracks that the datagrams made."""
         if observer.terrain is None:
             return
         from rfly_bringup.demo.convoy_plot import draw_convoy
@@ -427,9 +449,9 @@ class Demo:
         self._stop = True
 
 
-def _import_what_draws() -> None:
-    """While the convoy drives, as it takes two seconds."""
-    with contextlib.suppress(ImportError):  # told when the picture is drawn
+def _import_drawing_modules() -> None:
+    """Import the modules of the picture, which takes two seconds, while the convoy drives."""
+    with contextlib.suppress(ImportError):  # reported when the picture is drawn
         for name in (
             "rfly_bringup.demo.convoy_plot",
             "matplotlib.backends.backend_agg",
@@ -439,6 +461,7 @@ def _import_what_draws() -> None:
 
 
 def _arguments() -> argparse.Namespace:
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m rfly_bringup.demo",
         description="A convoy on real terrain, observed from outside the nodes.",
@@ -469,14 +492,15 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run the demo."""
-    given = _arguments()
+    options = _arguments()
+
     console = Console(highlight=False, soft_wrap=True)
     try:
         arguments = {
-            name: getattr(given, name) for name in ("map", "fleet") if getattr(given, name)
+            name: getattr(options, name) for name in ("map", "fleet") if getattr(options, name)
         }
         check_files(arguments)
-        Demo(console, arguments, given.host).run(given.duration)
+        Demo(console, arguments, options.host).run(options.duration)
     except RflyError as error:
         print(f"demo: {error}", file=sys.stderr)
         sys.exit(2)

@@ -1,7 +1,6 @@
-"""Node set of land-air vehicles, described once for `launch/amphibious.launch.py` and `rfly up
-amphibious`.
+"""Node set of land-air vehicles, for `launch/amphibious.launch.py` and `rfly up amphibious`.
 
-Each vehicle has a namespace of its own, NAME_1, NAME_2, …; terrain and bridge serve all of them.
+Each vehicle has its own namespace, NAME_1, NAME_2, …; terrain and bridge serve all of them.
 """
 
 from __future__ import annotations
@@ -31,21 +30,22 @@ from rfly_bringup.nodes.node_set import (
 
 FIRST_ID = 601
 SPACING = 8.0
-"""m between vehicles, one behind the other"""
+"""Distance between vehicles, one behind the other, m."""
 MAX_VEHICLES = 20
 PATIENCE = 1.0
-"""s: on a busy machine the simulation goes slower, where the fail-safe would act"""
+"""Wait for commands, s: a busy machine slows the simulation down instead of a fail-safe."""
 LINK_PORT = 14660
+"""Port of the first vehicle's link_node; its controller has the next one."""
 LINK_PORTS = 2
-"""of link_node of the first vehicle, the controller's port behind it; ports of a vehicle"""
+"""Ports per vehicle of link_node."""
 MAVLINK_PORT = 4560
 ARDUPILOT_PORT = 9002
+"""Port of ArduPilot's first instance."""
 ARDUPILOT_PORTS = 10
-"""of ArduPilot's first instance; to the next one's"""
+"""Ports from one instance of ArduPilot to the next."""
 BETAFLIGHT_ROTORS = 4
 MULTIROTOR = 3
-"""RflySim's vehicle class; in front of it stands how many rotors there are, as a look of that class
-"""
+"""RflySim's vehicle class; the number of rotors in front of it selects a look of that class."""
 
 _LOCK_STEP = same("lock_step")
 SIMULATION = NodeDescription(
@@ -57,10 +57,11 @@ FLIGHT = NodeDescription("flight_control_node", _LOCK_STEP)
 CHASSIS = NodeDescription("chassis_control_node", _LOCK_STEP)
 GUIDANCE = NodeDescription("guidance_node", same("scenario", "map_search_path", "autostart"))
 BETAFLIGHT = NodeDescription("betaflight_node", _LOCK_STEP)
-"""in place of flight_control_node"""
+"""Node that replaces flight_control_node."""
 LINK = NodeDescription("link_node", _LOCK_STEP)
-"""frames over UDP or TCP: as the two below, it brings in a controller outside in place of the
-control nodes
+"""Node for frames over UDP or TCP.
+
+Like the two below, it connects an external controller, which replaces the control nodes.
 """
 MAVLINK = NodeDescription("mavlink_hil_node", _LOCK_STEP)
 ARDUPILOT = NodeDescription("ardupilot_json_node", _LOCK_STEP)
@@ -78,7 +79,7 @@ _SHARED = (
 )
 _STATE_PUBLISHER = "robot_state_publisher"
 _SHOWN = "amphibious"
-"""`name` for which the shipped RViz configuration is made"""
+"""`name` for which the shipped RViz configuration is made."""
 _OF_PROCESSES = ("use_sim_time", "params_file", "log_level", "respawn")
 AMPHIBIOUS_ARGUMENTS = (
     Argument(
@@ -94,14 +95,13 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
     Argument(
         "autopilot",
-        "real firmware: betaflight in place of flight_control_node, ardupilot (SITL) of control "
-        "nodes and mission; "
-        "the vehicle is scale_quad where no other is named",
+        "real firmware: betaflight replaces flight_control_node, ardupilot (SITL) replaces control "
+        "nodes and mission; the vehicle is scale_quad by default",
         choices=("betaflight", "ardupilot"),
     ),
     Argument(
         "controller",
-        "a controller outside in place of control nodes and mission: frames over udp or tcp, or "
+        "external controller that replaces control nodes and mission: frames over udp or tcp, or "
         "mavlink",
         choices=("udp", "tcp", "mavlink"),
     ),
@@ -113,20 +113,19 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("count", "number of vehicles, one behind the other with the same mission", "1"),
     Argument(
         "seed",
-        "of noise and gusts; the next vehicle has the next one (default: the scenario's)",
+        "seed of noise and gusts; each further vehicle adds 1 (default: the scenario's)",
     ),
-    switch("noise", "sensors have errors", "true"),
-    switch("lock_step", "the simulation waits for the controllers"),
+    switch("noise", "add errors to the sensors", "true"),
+    switch("lock_step", "make the simulation wait for the controllers"),
     Argument(
         "real_time_factor",
-        "simulated seconds in a second; 0: as fast as possible (default 1)",
+        "simulated seconds per second; 0: as fast as possible (default 1)",
     ),
     switch(
         "mapping",
-        "make a 3-D map from the lidar: starts mapping_node too, which saves NAME_1.bt, … when "
-        "its service is called",
+        "make a 3-D map from the lidar: starts mapping_node too, whose service saves NAME_1.bt, …",
     ),
-    switch("autostart", "begin with the mission by itself", "true"),
+    switch("autostart", "start the mission without a command", "true"),
     *(
         a
         for a in ARGUMENTS
@@ -136,54 +135,63 @@ AMPHIBIOUS_ARGUMENTS = (
 
 
 def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
-    """The processes that these arguments start, in the order of their start; what is left out has
-    its default.
+    """Return the processes that these arguments start, in the order of their start.
 
-    Raises ValueError for an argument that can't be, ConfigError for a scenario or vehicle that
-    can't be read.
+    Arguments left out have their defaults. Raise ValueError for a wrong argument, ConfigError for a
+    scenario or vehicle that can't be read.
     """
-    given = {a.name: arguments.get(a.name, "") or a.default for a in AMPHIBIOUS_ARGUMENTS}
+    settings = {a.name: arguments.get(a.name, "") or a.default for a in AMPHIBIOUS_ARGUMENTS}
     check_arguments(
-        {**arguments, **{name: value for name, value in given.items() if value}},
+        {**arguments, **{name: value for name, value in settings.items() if value}},
         AMPHIBIOUS_ARGUMENTS,
         (TERRAIN, BRIDGE, *OF_A_VEHICLE),
     )
-    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", given["name"]):
+
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", settings["name"]):
         raise ValueError(
-            f"name: {given['name']!r}, expected letters, digits and _, the first a letter"
+            f"name: {settings['name']!r}, expected letters, digits and _, the first a letter"
         )
-    count = _integer("count", given["count"], 1, MAX_VEHICLES)
-    if given["autopilot"] == "betaflight":
-        _check_betaflight(given, count)
-    if given["autopilot"]:
-        given["vehicle"] = given["vehicle"] or "scale_quad"
-        given["lock_step"] = "true"  # on a busy computer the one that is faster waits for the other
-    if given["autopilot"] and given["controller"]:
+    count = _integer("count", settings["count"], 1, MAX_VEHICLES)
+
+    if settings["autopilot"] == "betaflight":
+        _check_betaflight(settings, count)
+    if settings["autopilot"]:
+        settings["vehicle"] = settings["vehicle"] or "scale_quad"
+        settings["lock_step"] = (
+            "true"  # on a busy computer the one that is faster waits for the other
+        )
+    if settings["autopilot"] and settings["controller"]:
         raise ValueError(
-            f"controller: {given['controller']}, but autopilot says {given['autopilot']}: "
+            f"controller: {settings['controller']}, but autopilot says {settings['autopilot']}: "
             "expected one"
         )
-    facts = _facts(given)
-    if given["autopilot"] == "betaflight" and facts.rotors != BETAFLIGHT_ROTORS:
+
+    facts = _facts(settings)
+    if settings["autopilot"] == "betaflight" and facts.rotors != BETAFLIGHT_ROTORS:
         raise ValueError(
             f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {BETAFLIGHT_ROTORS}: "
             "Betaflight's"
         )
-    if given["sensors"]:
+
+    if settings["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 
-        SensorParameters.load(given["sensors"])
-    given["map_search_path"] = os.pathsep.join(
-        part for part in (given["map_search_path"], facts.folder) if part
+        SensorParameters.load(settings["sensors"])
+
+    # arguments that follow from the scenario
+    settings["map_search_path"] = os.pathsep.join(
+        part for part in (settings["map_search_path"], facts.folder) if part
     )
-    given["world"] = given["world"] or facts.world
-    shared = {**given, "map": facts.map}
+    settings["world"] = settings["world"] or facts.world
+    shared = {**settings, "map": facts.map}
+
+    # shared nodes
     of_all = [
-        *started_nodes(given, [RECORDER]),
+        *started_nodes(settings, [RECORDER]),
         *([TERRAIN] if facts.map else []),
         BRIDGE,
     ]
-    more = {BRIDGE.executable: _ground_of_world(given, facts)}
+    more = {BRIDGE.executable: _ground_of_world(settings, facts)}
     started = [
         StartedNode(
             node.executable,
@@ -192,53 +200,56 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         )
         for node in of_all
     ]
+
     for number in range(count):
-        started += _vehicle_nodes(given, facts, number)
-    if given["rviz"] == "true":
-        if given["name"] != _SHOWN and not given["rviz_config"]:
+        started += _vehicle_nodes(settings, facts, number)
+    if settings["rviz"] == "true":
+        if settings["name"] != _SHOWN and not settings["rviz_config"]:
             raise ValueError(
-                f"rviz: the shipped configuration shows {_SHOWN}_1; for {given['name']}_1 give "
+                f"rviz: the shipped configuration shows {_SHOWN}_1; for {settings['name']}_1 give "
                 "one as rviz_config"
             )
-        started += [_state_publisher(given, facts, number) for number in range(count)]
+        started += [_state_publisher(settings, facts, number) for number in range(count)]
     return started
 
 
-def _ground_of_world(given: Mapping[str, str], facts: _Facts) -> dict[str, Any]:
-    """What the bridge must know of the ground that a world stands on. Raises ValueError where it is
-    another map's.
+def _ground_of_world(settings: Mapping[str, str], facts: _Facts) -> dict[str, Any]:
+    """Return the bridge's parameters for the ground below a world.
+
+    Raise ValueError if the world is made for another map.
     """
-    if not given["world"]:
+    if not settings["world"]:
         return {}
     from rfly_terrain.world.world_file import load_world
 
-    wanted = load_world(given["world"]).map
+    wanted = load_world(settings["world"]).map
     if wanted and Path(wanted).stem != Path(facts.map).stem:
         here = f"on the map {facts.map!r}" if facts.map else "on level ground"
         raise ValueError(
-            f"world: {given['world']!r} is made for the map {wanted!r}, the scenario "
-            f"{given['scenario']!r} is {here}"
+            f"world: {settings['world']!r} is made for the map {wanted!r}, the scenario "
+            f"{settings['scenario']!r} is {here}"
         )
     return {} if facts.map else {"level_ground": True}
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a scenario says that several nodes must know."""
+    """Facts of a scenario that several nodes need."""
 
     map: str
-    """name or path; "": level ground"""
+    """Name or path, "" for level ground."""
     folder: str
-    """of the scenario's file; "": a shipped one"""
+    """Folder of the scenario's file, "" for a shipped one."""
     world: str
-    """what stands there: name or path; "": nothing"""
+    """World on the map: name or path, "" for none."""
     vehicle: str
     rotors: int
     start: tuple[float, float, float]
     seed: int
 
 
-def _facts(given: Mapping[str, str]) -> _Facts:
+def _facts(settings: Mapping[str, str]) -> _Facts:
+    """Return the facts of the scenario. Raise ConfigError."""
     from rfly_amphibious.scenarios.scenario import Scenario
     from rfly_amphibious.vehicle.parameter_files import (
         checked_document,
@@ -247,20 +258,23 @@ def _facts(given: Mapping[str, str]) -> _Facts:
     )
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    name = given["scenario"]
-    folders = [part for part in given["map_search_path"].split(os.pathsep) if part]
+    name = settings["scenario"]
+    folders = [part for part in settings["map_search_path"].split(os.pathsep) if part]
     scenario = Scenario.load(name, folders)
     data, file, _ = read_parameters("scenario", "scenarios", name)
     content = checked_document(
         data, file, load_schema("scenario"), "version, vehicle, mission, end"
     ).value
     folder = str(Path(file).parent.resolve()) if os.path.isfile(file) else ""
-    vehicle = given["vehicle"] or content["vehicle"]
-    if not given["vehicle"] and folder and os.path.isfile(os.path.join(folder, vehicle)):
+
+    # files next to the scenario's
+    vehicle = settings["vehicle"] or content["vehicle"]
+    if not settings["vehicle"] and folder and os.path.isfile(os.path.join(folder, vehicle)):
         vehicle = os.path.join(folder, vehicle)
     world = content.get("world", "")
     if folder and os.path.isfile(os.path.join(folder, world)):
         world = os.path.join(folder, world)
+
     rotors = VehicleParameters.load(vehicle).rotors
     start = (*scenario.start, scenario.heading)
     return _Facts(
@@ -274,30 +288,35 @@ def _facts(given: Mapping[str, str]) -> _Facts:
     )
 
 
-def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:
-    namespace = f"{given['name']}_{number + 1}"
+def _vehicle_nodes(settings: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:
+    """Return the nodes of one vehicle."""
+    namespace = f"{settings['name']}_{number + 1}"
     x, y, heading = facts.start
     back = SPACING * number
     seed = (
-        _integer("seed", given["seed"], 0, 2**31 - 1 - MAX_VEHICLES)
-        if given["seed"]
+        _integer("seed", settings["seed"], 0, 2**31 - 1 - MAX_VEHICLES)
+        if settings["seed"]
         else facts.seed
     )
+
     simulated: dict[str, Any] = {
         "start": [x - back * math.cos(heading), y - back * math.sin(heading), heading],
         "seed": seed + number,
         "id": FIRST_ID + number,
         "type": 100_000 * facts.rotors + MULTIROTOR,
-        "publish_clock": given["use_sim_time"] == "true" and number == 0,
+        "publish_clock": settings["use_sim_time"] == "true" and number == 0,
         "command_patience": PATIENCE,
     }
-    sensors = {"sensors": given["sensors"]} if given["sensors"] else {}
+
+    sensors = {"sensors": settings["sensors"]} if settings["sensors"] else {}
     link_port = LINK_PORT + LINK_PORTS * number
+
+    # parameters of single nodes
     special: dict[str, dict[str, Any]] = {
         SIMULATION.executable: simulated | sensors,
         **{node.executable: sensors for node in (ESTIMATOR, FLIGHT, BETAFLIGHT)},
         LINK.executable: {
-            "transport": given["controller"],
+            "transport": settings["controller"],
             "port": link_port,
             "controller_port": link_port + 1,
         },
@@ -305,54 +324,58 @@ def _vehicle_nodes(given: Mapping[str, str], facts: _Facts, number: int) -> list
         ARDUPILOT.executable: {"port": ARDUPILOT_PORT + ARDUPILOT_PORTS * number},
         MAPPING.executable: {"file": f"{namespace}.bt"},
     }
+
+    # nodes
     outside = {"ardupilot": ARDUPILOT, "mavlink": MAVLINK, "udp": LINK, "tcp": LINK}
     of_a_vehicle = [
-        BETAFLIGHT if node is FLIGHT and given["autopilot"] else node for node in OF_A_VEHICLE
+        BETAFLIGHT if node is FLIGHT and settings["autopilot"] else node for node in OF_A_VEHICLE
     ]
-    if by := outside.get(given["controller"] or given["autopilot"]):
-        of_a_vehicle = [SIMULATION, ESTIMATOR, by]
-    if given["mapping"] == "true":
+    if controller := outside.get(settings["controller"] or settings["autopilot"]):
+        of_a_vehicle = [SIMULATION, ESTIMATOR, controller]
+    if settings["mapping"] == "true":
         of_a_vehicle.append(MAPPING)
+
     to_all = {
         topic: f"/{topic}"
         for topic in ("vehicle_states", "terrain_map", "placed_objects", "environment")
     }
+
     started = []
     for node in of_a_vehicle:
         of_vehicle = {} if node is MAPPING else {"vehicle": facts.vehicle}
-        parameters = node_parameters(node, given) | of_vehicle | special.get(node.executable, {})
+        parameters = node_parameters(node, settings) | of_vehicle | special.get(node.executable, {})
         started.append(StartedNode(node.executable, namespace, parameters, to_all))
     return started
 
 
-def _state_publisher(given: Mapping[str, str], facts: _Facts, number: int) -> StartedNode:
-    """What tells RViz how the vehicle looks, and /tf where its wheels and rotors are, by its
-    joint_states.
-    """
+def _state_publisher(settings: Mapping[str, str], facts: _Facts, number: int) -> StartedNode:
+    """Return the node that publishes a vehicle's URDF, and its wheels and rotors on /tf."""
     from rfly_amphibious.description.urdf import vehicle_urdf
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    namespace = f"{given['name']}_{number + 1}"
+    namespace = f"{settings['name']}_{number + 1}"
     parameters = {
         "robot_description": vehicle_urdf(VehicleParameters.load(facts.vehicle)),
         "frame_prefix": f"{namespace}/",
         "publish_frequency": 50.0,
     }
-    sim_time = {"use_sim_time": True} if given["use_sim_time"] == "true" else {}
+    sim_time = {"use_sim_time": True} if settings["use_sim_time"] == "true" else {}
     return StartedNode(_STATE_PUBLISHER, namespace, parameters | sim_time, package=_STATE_PUBLISHER)
 
 
-def _check_betaflight(given: Mapping[str, str], count: int) -> None:
-    """Raises ValueError for what real firmware cannot do."""
-    if given["real_time_factor"] and float(given["real_time_factor"]) != 1.0:
+def _check_betaflight(settings: Mapping[str, str], count: int) -> None:
+    """Raise ValueError for what real firmware cannot do."""
+    if settings["real_time_factor"] and float(settings["real_time_factor"]) != 1.0:
         raise ValueError(
-            f"real_time_factor: {given['real_time_factor']}, but Betaflight flies by the wall clock"
+            f"real_time_factor: {settings['real_time_factor']}, but Betaflight flies by the wall "
+            "clock"
         )
     if count > 1:
         raise ValueError(f"count: {count}, but Betaflight's ports are fixed: it flies one vehicle")
 
 
 def _integer(name: str, text: str, low: int, high: int) -> int:
+    """Return a whole number within limits. Raise ValueError."""
     if not (text.isdecimal() and low <= int(text) <= high):
         raise ValueError(f"{name}: {text!r}, expected a whole number from {low} to {high}")
     return int(text)

@@ -1,6 +1,4 @@
-"""Arguments of the node set: files checked before any node starts, addresses for feedback from
-another machine.
-"""
+"""Arguments of the node set: files checked before any node starts, addresses for feedback."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ MAX_PARAMS_FILE_BYTES = 1_000_000
 
 
 def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments; for a `host` elsewhere with `feedback_bind` and
-    `feedback_multicast_interface`, unless given.
+    """Return the arguments with the addresses that a `host` elsewhere needs for feedback.
 
-    Both become this machine's address in the host's network.
+    `feedback_bind` and `feedback_multicast_interface`, if not given, become this machine's address
+    in the host's network.
     """
     filled = dict(arguments)
     address = local_address_towards(arguments.get("host", ""))
@@ -32,8 +30,9 @@ def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def local_address_towards(host: str) -> str:
-    """The IPv4 address from which this machine reaches a host, "" for itself or without a way
-    there. Sends nothing.
+    """Return the IPv4 address from which this machine reaches a host. It sends nothing.
+
+    The result is "" for this machine itself, or without a route to the host.
     """
     try:
         destination = resolve(host) if host else ""
@@ -48,10 +47,10 @@ def local_address_towards(host: str) -> str:
 
 
 def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
-    """The arguments with the map that a world is made for, where none is given, and its file's
-    folder to look in.
+    """Return the arguments with the map of their world, if none is given, and the folder of its
+    file.
 
-    Raises ConfigError for a world that cannot be read.
+    Raise ConfigError for a world that cannot be read.
     """
     if not arguments.get("world"):
         return dict(arguments)
@@ -67,19 +66,22 @@ def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
-    """Raises the reader's error for a map, fleet, shape or parameter file that is wrong, and for a
-    wrong shard.
+    """Raise the reader's error for a wrong map, fleet, shape or parameter file, and for a wrong
+    shard.
     """
     check_params_file(arguments.get("params_file", ""))
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
+
     if arguments.get("map"):
         from rfly_terrain.files.search import find_map
 
         find_map(arguments["map"], search_path)
+
     if arguments.get("fleet"):
         from rfly_trajectory.fleet.fleet_file import load_fleet
 
         load_fleet(arguments["fleet"])
+
     if arguments.get("collision") == "true" and arguments.get("collision_shapes"):
         from rfly_collision.shapes.shape_file import load_shapes
 
@@ -88,6 +90,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
         from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions
 
         read_vehicle_descriptions(arguments["vehicle_xml"])
+
     if arguments.get("shard"):
         from rfly_trajectory.fleet.fleet_file import shard_range
 
@@ -95,7 +98,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
 
 
 def check_params_file(path: str) -> None:
-    """Raises ConfigError for a ROS parameter file that no node could read."""
+    """Raise ConfigError for a ROS parameter file that no node could read."""
     if not path:
         return
     from rfly_common.config.documents import parse_mapping, read_limited

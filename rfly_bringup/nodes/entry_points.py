@@ -1,5 +1,6 @@
-"""Entry points of the nodes' executables; light, so that signals are in hand before a node's
-imports begin.
+"""Entry points of the nodes' executables.
+
+They import little, so that signals are handled before a node's own imports begin.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _NODES = {
 }
 
 MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}
-"""of each executable; its `main` runs the node"""
+"""Module of each executable; its `main` runs the node."""
 SEVERAL = "rfly_nodes"
-"""the executable that runs several of them in one process"""
+"""Name of the executable that runs several nodes in one process."""
 
 
 def __getattr__(name: str) -> Callable[[], None]:
-    """The function that an executable calls: `terrain_node()` runs terrain_node until it is
-    stopped.
+    """Return the function that an executable calls: `terrain_node()` runs terrain_node until a
+    stop.
     """
     if name == SEVERAL:
         return partial(run_node_module, "rfly_bringup.ros.single_process")

@@ -1,4 +1,4 @@
-"""Launch actions of the node set. Read by the launch files only: launch is there where ROS 2 is."""
+"""Launch actions of the node set, for the launch files only, as they need launch."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_common.errors import ConfigError
 
 _OF_LAUNCH = ("launch-prefix", "launch-prefix-filter")
-"""arguments that launch itself understands"""
+"""Arguments that launch itself understands."""
 
 
 def launch_description(nodes: tuple[node_set.NodeDescription, ...], launch_file: str) -> Any:
-    """A LaunchDescription of these nodes, with the arguments that they and all nodes have, and RViz
-    on request.
+    """Return a LaunchDescription of these nodes, with their arguments, and RViz on request.
 
-    Nothing is started where an argument, a file that it names or an executable is wrong; launch
-    then ends with 1.
+    If an argument, a file that it names or an executable is wrong, nothing starts and launch ends
+    with exit code 1.
     """
     return _description(
         arguments_of(nodes), launch_file, lambda arguments: _actions(arguments, nodes)
@@ -38,13 +37,14 @@ def launch_description(nodes: tuple[node_set.NodeDescription, ...], launch_file:
 
 
 def amphibious_description(launch_file: str) -> Any:
-    """A LaunchDescription of land-air vehicles; otherwise as `launch_description`."""
+    """Return a LaunchDescription of land-air vehicles, as in `launch_description`."""
     return _description(AMPHIBIOUS_ARGUMENTS, launch_file, _amphibious_actions)
 
 
 def _description(
     declared: Sequence[node_set.Argument], file: str, actions: Callable[[dict[str, str]], list[Any]]
 ) -> Any:
+    """Return a LaunchDescription of declared arguments and the actions that they lead to."""
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
     from launch import LaunchDescription
@@ -70,23 +70,27 @@ def _description(
 
 
 def arguments_of(nodes: tuple[node_set.NodeDescription, ...]) -> list[node_set.Argument]:
-    """The arguments that some of these nodes take, and those that concern all nodes."""
-    of_nodes, of_any_node = (
-        {a for n in some for a in (*n.parameters.values(), *n.needs.split())}
-        for some in (nodes, node_set.NODES)
-    )
+    """Return the arguments of these nodes, and those that concern all nodes."""
+    of_nodes = _arguments_of_nodes(nodes)
+    of_any_node = _arguments_of_nodes(node_set.NODES)
     return [a for a in node_set.ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
 
 
-def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) -> None:
-    """Raises ConfigError for an argument on the command line that this launch file does not have:
-    launch takes any.
+def _arguments_of_nodes(nodes: Sequence[node_set.NodeDescription]) -> set[str]:
+    """Return the names of the arguments that set parameters of these nodes, or start them."""
+    return {name for node in nodes for name in (*node.parameters.values(), *node.needs.split())}
 
-    One that another launch file includes is left alone, as the arguments may be that file's.
+
+def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) -> None:
+    """Raise ConfigError for a command-line argument that this launch file lacks; launch takes any.
+
+    If another launch file includes this one, nothing is refused, as the arguments may be that
+    file's.
     """
     words = sys.argv[1:]
     if not any(os.path.basename(word) == os.path.basename(file) for word in words):
         return
+
     known = [a.name for a in declared]
     for name in (word.partition(":=")[0] for word in words if ":=" in word):
         if name not in (*known, *_OF_LAUNCH):
@@ -96,6 +100,7 @@ def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) 
 
 
 def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, ...]) -> list[Any]:
+    """Return the actions of the node set. Raise the errors of its arguments."""
     node_set.check_arguments(arguments)
     arguments = with_map_of_world(arguments)
     check_files(arguments)
@@ -103,31 +108,35 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
         arguments = fill_feedback_addresses(arguments)
     processes = node_set.node_processes(arguments, nodes)
     actions = [
-        _several(started, arguments) if name == SEVERAL else _one(started[0], arguments)
+        _single_process_action(started, arguments)
+        if name == SEVERAL
+        else _node_action(started[0], arguments)
         for name, started in processes
     ]
     return [*actions, *_rviz(arguments, "rfly.rviz")]
 
 
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
+    """Return the actions of land-air vehicles. Raise the errors of their arguments."""
     check_params_file(arguments["params_file"])
     arguments = fill_feedback_addresses(arguments)
     return [
-        *(_one(node, arguments) for node in amphibious_nodes(arguments)),
+        *(_node_action(node, arguments) for node in amphibious_nodes(arguments)),
         *_rviz(arguments, "amphibious.rviz"),
     ]
 
 
-def _one(node: node_set.StartedNode, arguments: Mapping[str, str]) -> Any:
+def _node_action(node: node_set.StartedNode, arguments: Mapping[str, str]) -> Any:
+    """Return the action of one node."""
     if node.package != "rfly_suite":
-        given = [_as_they_are(node.parameters)]
+        given = [_plain_texts(node.parameters)]
         return _node(node.package, node.executable, namespace=node.namespace, parameters=given)
     more = {"name": node.executable, "remappings": list(node.remappings.items())}
     return _our_node(node.executable, node.namespace, dict(node.parameters), arguments, **more)
 
 
-def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters whose texts launch does not read as YAML, such as a URDF."""
+def _plain_texts(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters whose texts launch must not read as YAML, such as a URDF."""
     from launch_ros.parameter_descriptions import ParameterValue
 
     return {
@@ -136,14 +145,17 @@ def _as_they_are(parameters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _several(started: Sequence[node_set.StartedNode], arguments: Mapping[str, str]) -> Any:
-    """All nodes in one process; without a name, which would be that of each of them."""
+def _single_process_action(
+    started: Sequence[node_set.StartedNode], arguments: Mapping[str, str]
+) -> Any:
+    """Return the action of one process with all nodes, without a name, which each of them would
+    get.
+    """
     with tempfile.NamedTemporaryFile(
         "w", prefix="rfly_launch_", suffix=".yaml", delete=False
     ) as file:
-        json.dump(
-            node_set.parameter_file(started), file
-        )  # JSON is YAML; launch's own files stay there, too
+        # JSON is YAML; the file stays, as launch's own do
+        json.dump(node_set.parameter_file(started), file)
     names = [node.executable for node in started]
     return _our_node(SEVERAL, arguments["namespace"], file.name, arguments, arguments=names)
 
@@ -151,18 +163,18 @@ def _several(started: Sequence[node_set.StartedNode], arguments: Mapping[str, st
 def _our_node(
     executable: str,
     namespace: str,
-    given: Mapping[str, Any] | str,
+    parameters: Mapping[str, Any] | str,
     arguments: Mapping[str, str],
     /,
     **more: Any,
 ) -> Any:
-    """`given`: parameters, or the file of them."""
+    """Return the action of one of our executables; `parameters` may be the name of their file."""
     files = [arguments["params_file"]] if arguments["params_file"] else []
     return _node(
         "rfly_suite",
         executable,
         namespace=namespace,
-        parameters=[*files, given] if given else files,
+        parameters=[*files, parameters] if parameters else files,
         ros_arguments=["--log-level", arguments["log_level"]] if arguments["log_level"] else [],
         respawn=arguments["respawn"] == "true",
         respawn_delay=1.0,
@@ -171,17 +183,13 @@ def _our_node(
 
 
 def _rviz(arguments: dict[str, str], shipped: str) -> list[Any]:
-    """RViz, where it is asked for."""
+    """Return the action of RViz, if it is wanted."""
     if arguments["rviz"] != "true":
         return []
     from ament_index_python.packages import get_package_share_directory
 
-    config = (
-        arguments["rviz_config"] or f"{get_package_share_directory('rfly_suite')}/rviz/{shipped}"
-    )
-    sim_time = (
-        [{"use_sim_time": arguments["use_sim_time"] == "true"}] if arguments["use_sim_time"] else []
-    )
+    share = get_package_share_directory("rfly_suite")
+    sim_time = arguments["use_sim_time"]
     namespace = arguments.get("namespace", "")
     return [
         _node(
@@ -189,15 +197,16 @@ def _rviz(arguments: dict[str, str], shipped: str) -> list[Any]:
             "rviz2",
             name="rviz",
             namespace=namespace,
-            arguments=["-d", config],
-            parameters=sim_time,
+            arguments=["-d", arguments["rviz_config"] or f"{share}/rviz/{shipped}"],
+            parameters=[{"use_sim_time": sim_time == "true"}] if sim_time else [],
         )
     ]
 
 
 def _node(package: str, executable: str, **options: Any) -> Any:
-    """A Node action. Raises ConfigError where launch would find no such executable, once other
-    nodes are running.
+    """Return a Node action. Raise ConfigError without its executable.
+
+    launch would notice that only when other nodes are running.
     """
     from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     from launch_ros.actions import Node
@@ -210,6 +219,7 @@ def _node(package: str, executable: str, **options: Any) -> Any:
         raise ConfigError(
             f"{executable}: package {package} is not installed (apt install {debian})"
         ) from None
+
     path = os.path.join(prefix, "lib", package, executable)
     if not os.access(path, os.X_OK):
         raise ConfigError(

@@ -1,4 +1,7 @@
-"""Node set of the suite, described once for the launch files and `rfly up`. Standard library only."""
+"""Node set of the suite, described once for the launch files and `rfly up`.
+
+It needs only the standard library.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from rfly_bringup.nodes.entry_points import SEVERAL
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the launch files, and the option of the same name of `rfly up`. Empty means:
-    not given.
+    """Argument of the launch files, and option of the same name of `rfly up`.
+
+    An empty text means: not given.
     """
 
     name: str
@@ -25,15 +29,16 @@ class Argument:
 
 
 def switch(name: str, description: str, default: str = "false") -> Argument:
-    """An argument that is true or false."""
+    """Return an argument that is true or false."""
     return Argument(name, description, default, ("true", "false"))
 
 
 @dataclass(frozen=True)
 class NodeDescription:
-    """One executable. `parameters` maps the node's parameters to the arguments that set them; the
-    node is started only where one of the arguments that `needs` names, separated by spaces, is
-    given, and not `false`.
+    """Description of one executable.
+
+    `parameters` maps the node's parameters to the arguments that set them. `needs` names arguments,
+    separated by spaces; the node starts only if one of them is given and not `false`.
     """
 
     executable: str
@@ -42,7 +47,7 @@ class NodeDescription:
 
 
 def same(*names: str) -> dict[str, str]:
-    """Parameters that are called as the arguments that set them."""
+    """Return parameters with the names of the arguments that set them."""
     return {name: name for name in names}
 
 
@@ -52,14 +57,14 @@ class StartedNode:
 
     executable: str
     namespace: str = ""
-    """"": none"""
+    """Namespace, "" for none."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     remappings: Mapping[str, str] = field(default_factory=dict)
     package: str = "rfly_suite"
 
     @property
     def label(self) -> str:
-        """What output calls it."""
+        """Name of the node in the output."""
         return "/".join(filter(None, (self.namespace.strip("/"), self.executable)))
 
 
@@ -67,28 +72,26 @@ ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
     Argument(
         "map_search_path",
-        f"folders that are searched for maps first, separated by {os.pathsep!r}",
+        f"folders to search for maps first, separated by {os.pathsep!r}",
     ),
     Argument(
         "world",
-        "what stands on the map: a world file or a shipped one's name (map: by default the "
-        "world's)",
+        "objects on the map: a world file or a shipped one's name (map: by default the world's)",
     ),
     Argument("fleet", "fleet file: a path, or the name of a shipped one"),
     Argument(
         "shard",
-        "which part of the fleet is driven here, i/n with i from 0 to n - 1 (default 0/1: all)",
+        "part of the fleet that is driven here, i/n with i from 0 to n - 1 (default 0/1: all)",
     ),
     Argument(
         "start_time",
-        "ROS time at which the fleet starts, s (default: with a fleet that runs, else at once)",
+        "ROS time at which the fleet starts, s (default: with a running fleet, else at once)",
     ),
-    Argument("time_scale", "seconds of the fleet in a second (default 1; 0 stands still)"),
+    Argument("time_scale", "fleet seconds per second (default 1; 0 stands still)"),
     Argument(
         "file_folders",
-        "folders below which load_fleet and missions may read files that their callers name, "
-        "separated by "
-        f"{os.pathsep!r}",
+        "folders from which load_fleet and missions may read the files that their callers name, "
+        f"separated by {os.pathsep!r}",
     ),
     Argument(
         "mission_vehicles",
@@ -98,7 +101,7 @@ ARGUMENTS = (
         "mavlink",
         "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too",
     ),
-    switch("collision", "report what touches: starts collision_node too"),
+    switch("collision", "report contacts: starts collision_node too"),
     Argument(
         "collision_shapes",
         "shapes of vehicle types: a file, or the name of a shipped set (default rflysim3d)",
@@ -116,8 +119,7 @@ ARGUMENTS = (
     Argument("host", "where RflySim3D runs (default 127.0.0.1)"),
     Argument(
         "windows",
-        "how many RflySim3D windows there are at the host (2: windows 0 and 1, ports 20010 and "
-        "20011)",
+        "number of RflySim3D windows at the host (2: windows 0 and 1, ports 20010 and 20011)",
     ),
     Argument(
         "feedback_bind",
@@ -125,8 +127,8 @@ ARGUMENTS = (
     ),
     Argument(
         "feedback_multicast_interface",
-        "address of the interface for RflySim3D's multicast (default: feedback_bind's where the "
-        "host is elsewhere)",
+        "address of the interface for RflySim3D's multicast (default: feedback_bind's if the host "
+        "is elsewhere)",
     ),
     Argument(
         "frame_id",
@@ -141,19 +143,18 @@ ARGUMENTS = (
     ),
     Argument(
         "log_level",
-        "lowest level that is logged",
+        "lowest level to log",
         choices=("debug", "info", "warn", "error", "fatal"),
     ),
-    switch("respawn", "start a node that died again"),
+    switch("respawn", "restart a node that dies"),
     switch(
         "single_process",
-        "all nodes in one process: less memory, but one that is busy keeps the others waiting",
+        "all nodes in one process: less memory, but a busy node delays the others",
     ),
     Argument(
         "record",
         "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or "
-        "the file's name: "
-        "starts recorder_node too",
+        "the file's name: starts recorder_node too",
         default="false",
     ),
     switch("rviz", "start RViz too"),
@@ -212,7 +213,7 @@ PLANNER = NodeDescription(
 RECORDER = NodeDescription("recorder_node", {"file": "record"}, needs="record")
 
 NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLANNER)
-"""In the order in which they start."""
+"""Nodes in the order of their start."""
 
 _WHOLE_NUMBERS = frozenset({"windows"})
 _NUMBERS = _WHOLE_NUMBERS | {"start_time", "time_scale", "real_time_factor"}
@@ -225,9 +226,9 @@ _LISTS = {
 
 
 def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters that the given (non-empty) arguments set on a node, with their ROS types.
+    """Return the parameters that the given (non-empty) arguments set on a node, with ROS types.
 
-    Raises ValueError that names an argument whose value does not fit.
+    Raise ValueError that names an argument whose value does not fit.
     """
     parameters: dict[str, Any] = {}
     for parameter, argument in node.parameters.items():
@@ -243,27 +244,31 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
             parameters[parameter] = [part for part in parts if part]
         else:
             parameters[parameter] = text
+
     if arguments.get("use_sim_time"):
         parameters["use_sim_time"] = arguments["use_sim_time"] == "true"
     return parameters
 
 
 def _number(argument: str, text: str) -> int | float:
-    kind, least, expected = (
-        (int, 1, "a whole number") if argument in _WHOLE_NUMBERS else (float, 0, "a number")
-    )
+    """Return an argument as a number. Raise ValueError."""
+    is_whole = argument in _WHOLE_NUMBERS
+    kind = int if is_whole else float
+    least = 1 if is_whole else 0
+    expected = "a whole number" if is_whole else "a number"
     try:
         number = kind(text)
     except ValueError:
         raise ValueError(f"{argument}: {text!r} is not {expected}") from None
     if not least <= number < math.inf:
-        raise ValueError(f"{argument}: {text!r} is not {expected} from {least} on")
+        raise ValueError(f"{argument}: {text!r} is not {expected}, at least {least}")
     return number
 
 
 def parameter_file(nodes: Sequence[StartedNode]) -> dict[str, Any]:
-    """Content of a ROS parameter file for these nodes; it wins over one that a user gives, as it
-    names each in full.
+    """Return the content of a ROS parameter file for these nodes.
+
+    It wins over a file of the user, as it names each node in full.
     """
     return {
         f"/{node.label}": {"ros__parameters": dict(node.parameters)}
@@ -273,7 +278,7 @@ def parameter_file(nodes: Sequence[StartedNode]) -> dict[str, Any]:
 
 
 def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]) -> list[str]:
-    """What follows `--ros-args` on the command line of a node."""
+    """Return the words after `--ros-args` on the command line of a node."""
     namespace = node.namespace.strip("/")
     arguments = ["-r", f"__ns:=/{namespace}"] if namespace else []
     for topic, other in node.remappings.items():
@@ -288,7 +293,7 @@ def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]
 def started_nodes(
     arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES
 ) -> list[NodeDescription]:
-    """Those of the nodes that these arguments start."""
+    """Return those of the nodes that these arguments start."""
 
     def is_needed(node: NodeDescription) -> bool:
         return not node.needs or any(
@@ -303,8 +308,9 @@ def node_processes(
     nodes: Sequence[NodeDescription] = NODES,
     extra: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[tuple[str, list[StartedNode]]]:
-    """The processes that these arguments start, by executable; `extra` gives further parameters by
-    node.
+    """Return the processes that these arguments start, with the name of each.
+
+    `extra` holds further parameters by node.
     """
     started = [
         StartedNode(
@@ -324,17 +330,19 @@ def check_arguments(
     known_arguments: Sequence[Argument] = ARGUMENTS,
     nodes: Sequence[NodeDescription] = NODES,
 ) -> None:
-    """Raises ValueError for a name or a value that no argument has, or a file that is not there."""
-    known = {a.name: a for a in known_arguments}
+    """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
+    known = {argument.name: argument for argument in known_arguments}
     for name, value in arguments.items():
         if name not in known:
             raise ValueError(f"{name}: no such argument; there are {', '.join(known)}")
         choices = known[name].choices
         if value and choices and value not in choices:
             raise ValueError(f"{name}: {value!r}, expected one of {', '.join(choices)}")
+
     for name in ("params_file", "rviz_config"):
         path = arguments.get(name, "")
         if path and not os.path.isfile(path):
             raise ValueError(f"{name}: there is no file {path!r}")
+
     for node in nodes:
         node_parameters(node, arguments)

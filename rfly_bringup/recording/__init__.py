@@ -1,3 +1,1 @@
-"""ROS topics to MCAP files and to Foxglove, and from MCAP files: messages as bytes, with their
-definitions. No ROS.
-"""
+"""ROS topics to MCAP files and Foxglove, and back, as bytes with definitions; without ROS."""

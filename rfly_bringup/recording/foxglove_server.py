@@ -1,6 +1,6 @@
 """ROS topics to Foxglove, live by WebSocket: messages as they come, with their definitions.
 
-Foxglove's own SDK speaks the protocol. Needs foxglove-sdk, the extra `foxglove`.
+Foxglove's own SDK speaks the protocol. It needs foxglove-sdk, the extra `foxglove`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 
 _STATIC_TRANSFORMS = "/tf_static"
-_KEPT_OF_THEM = 100
-"""each of several nodes publishes its own; of other latched topics the last message counts"""
+_MAX_STATIC_TRANSFORMS = 100
+"""Messages of /tf_static to keep, as each node publishes its own; other topics keep the last."""
 
 
 class FoxgloveServer:
-    """A `Sink` that Foxglove connects to; topics that nobody looks at are not wanted.
+    """`Sink` that Foxglove connects to; it wants only topics that a client shows.
 
-    What is latched is sent again to who looks at it later. Raises ConfigError for an address that
-    cannot be had.
+    Latched messages are sent again to clients that come later. Raise ConfigError for an address
+    that is not free.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -30,7 +30,7 @@ class FoxgloveServer:
         self._context = foxglove.Context()
         self._channels: list[Any] = []
         self._latched: dict[int, deque[tuple[bytes, int]]] = {}
-        """by the SDK's number of the channel"""
+        """Latched messages by the SDK's channel number."""
         self.messages = 0
         try:
             self._server = foxglove.start_server(
@@ -38,54 +38,54 @@ class FoxgloveServer:
             )
         except (RuntimeError, OSError) as error:
             raise ConfigError(
-                f"{host}:{port}: no server for Foxglove can be had there: {error}"
+                f"{host}:{port}: no server for Foxglove can run here: {error}"
             ) from error
+
         self.address = f"ws://{host}:{self._server.port}"
 
     @property
     def topics(self) -> int:
-        """How many there are."""
+        """Number of topics."""
         return len(self._channels)
 
     def add_topic(self, topic: Topic) -> int:
-        """Offered to Foxglove from now on."""
+        """Offer a topic to Foxglove, and return its channel."""
         schema = self._foxglove.Schema(
             name=topic.type, encoding="ros2msg", data=topic.definition.encode()
         )
         channel = self._foxglove.Channel(
             topic.name, message_encoding="cdr", schema=schema, context=self._context
         )
+
         self._channels.append(channel)
         if topic.latched:
             self._latched[channel.id()] = deque(
-                maxlen=_KEPT_OF_THEM if topic.name == _STATIC_TRANSFORMS else 1
+                maxlen=_MAX_STATIC_TRANSFORMS if topic.name == _STATIC_TRANSFORMS else 1
             )
         return len(self._channels) - 1
 
     def wants(self, channel: int) -> bool:
-        """True while somebody looks at it."""
+        """Return whether a client shows the topic."""
         return bool(self._channels[channel].has_sinks())
 
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
-        """To all that look at the topic."""
+        """Send a message to all clients that show the topic."""
         target = self._channels[channel]
-        kept = self._latched.get(target.id())
-        if kept is not None:
-            kept.append((data, time_ns))
+        latched = self._latched.get(target.id())
+        if latched is not None:
+            latched.append((data, time_ns))
         target.log(data, log_time=time_ns)
         self.messages += 1
 
     def on_subscribe(self, client: Any, channel: Any) -> None:
-        """The SDK calls it, in a thread of its own: what is latched is sent again."""
+        """Send latched messages again; called by the SDK, in its own thread."""
         ours = next((each for each in self._channels if each.id() == channel.id), None)
         for data, time_ns in tuple(self._latched.get(channel.id, ())):
             if ours is not None:
                 ours.log(data, log_time=time_ns)
 
     def on_unsubscribe(self, client: Any, channel: Any) -> None:
-        """The SDK calls it; nodes see it by `wants`. A client's other wishes are none that we
-        grant.
-        """
+        """Do nothing; the SDK calls it, and nodes see the change by `wants`."""
 
     def close(self) -> None:
         """End the server."""

@@ -1,7 +1,6 @@
-"""MCAP files of ROS 2 messages, with channels and schemas as rosbag2 writes them: `cdr` and
-`ros2msg`.
+"""MCAP files of ROS 2 messages, with rosbag2's channels (`cdr`) and schemas (`ros2msg`).
 
-Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). Needs mcap, the extra `log`.
+Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). They need mcap, the extra `log`.
 """
 
 from __future__ import annotations
@@ -25,29 +24,27 @@ from rfly_common.untrusted_files.reader_errors import reader_errors
 MAGIC = b"\x89MCAP0\r\n"
 _PURPOSE = "recording and replaying MCAP files"
 _FOR_EVER = {"sec": 9223372036, "nsec": 854775807}
-"""rmw's RMW_DURATION_INFINITE"""
+"""RMW_DURATION_INFINITE of rmw."""
+
+# rmw_qos_…_policy_e: rosbag2 reads these numbers in every release, the names from Jazzy up
 _KEEP_LAST = 1
 _RELIABLE = 1
 _BEST_EFFORT = 2
 _TRANSIENT_LOCAL = 1
 _VOLATILE = 2
 _AUTOMATIC = 1
-"""of rmw_qos_…_policy_e; rosbag2 reads these numbers in every release, their names from Jazzy on"""
 
 
 def is_mcap(path: Path) -> bool:
-    """True for a file that begins as MCAP does, also where it was cut. OSError where it cannot be
-    read.
-    """
+    """Return whether a file begins as MCAP does, even if it was cut. Raise OSError."""
     with open_regular(path) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 class McapWriter:
-    """Writes a file; after `flush` all that was written is readable, even if the process is killed
-    then.
+    """Writer of a file; after `flush` all messages are readable, even if the process is killed.
 
-    Raises ConfigError for a file that exists (without `overwrite`), OSError for one that cannot be
+    Raise ConfigError for a file that exists (without `overwrite`), OSError for one that cannot be
     written.
     """
 
@@ -58,9 +55,8 @@ class McapWriter:
         try:
             self._file = path.open("wb" if overwrite else "xb")
         except FileExistsError:
-            raise ConfigError(
-                f"{path} exists; choose another name, or have it written over"
-            ) from None
+            raise ConfigError(f"{path} exists; choose another name, or overwrite it") from None
+
         self.path = path
         self.messages = 0
         self._schemas: dict[str, int] = {}
@@ -75,14 +71,15 @@ class McapWriter:
 
     @property
     def topics(self) -> int:
-        """How many there are."""
+        """Number of topics."""
         return len(self._sequence) - 1
 
     def add_topic(self, topic: Topic) -> int:
-        """Its channel's number, from 1 on."""
+        """Add a topic, and return the number of its channel, from 1 up."""
         if topic.type not in self._schemas:
             data = topic.definition.encode()
             self._schemas[topic.type] = self._writer.register_schema(topic.type, "ros2msg", data)
+
         self._sequence.append(0)
         metadata = {"offered_qos_profiles": _qos_text(topic)}
         channel: int = self._writer.register_channel(
@@ -91,19 +88,20 @@ class McapWriter:
         return channel
 
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
-        """One serialised message; OSError where the disk is full."""
+        """Write one serialised message. Raise OSError if the disk is full."""
         sequence = self._sequence[channel]
         self._sequence[channel] += 1
         self.messages += 1
         self._writer.add_message(channel, time_ns, data, time_ns, sequence)
 
     def flush(self) -> None:
-        """Hand everything over to the system; about once a second, as a chunk ends here."""
+        """Pass everything to the system; a chunk ends here, so once a second is enough."""
         self._writer.flush()
 
     def close(self) -> None:
-        """End the file with its index, once. OSError where that cannot be written: what was flushed
-        is readable.
+        """End the file with its index, once.
+
+        Raise OSError if that cannot be written; flushed messages stay readable.
         """
         if not self._file.closed:
             with self._file:
@@ -111,7 +109,7 @@ class McapWriter:
 
 
 def _qos_text(topic: Topic) -> str:
-    """What `ros2 bag play` publishes with; a list of profiles, in YAML."""
+    """Return the profiles that `ros2 bag play` publishes with, in YAML."""
     profile = {
         "history": _KEEP_LAST,
         "depth": 10,
@@ -131,18 +129,19 @@ class RecordedMessage:
     """One message of a file."""
 
     time_ns: int
-    """when it was received"""
+    """Time of receipt."""
     channel: int
     data: bytes
 
 
 class McapReader(Closing):
-    """Messages of a file in the order of time, as often as it is iterated; `topics` by the number
-    of their channel.
+    """Messages of a file in the order of time, as often as it is iterated.
 
-    A file whose writer was killed is read in its own order as far as it goes: iterating it then
-    ends with a TruncatedCaptureError. Raises CaptureError for a file that cannot be read, and
-    leaves out what is not of ROS 2.
+    `topics` holds their topics by channel number. A file whose writer was killed is read in its own
+    order up to its end; iterating it then ends with a TruncatedCaptureError. Messages other than
+    ROS 2's are left out.
+
+    Raise CaptureError for a file that cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -152,7 +151,8 @@ class McapReader(Closing):
         self.path = path
         self._file: BinaryIO = open_regular(path)
         self.position = 0
-        """messages read in this pass"""
+        """Messages read in this pass."""
+
         channels: dict[int, Any]
         try:
             with reader_errors(CaptureError):
@@ -161,17 +161,19 @@ class McapReader(Closing):
         except CaptureError:
             summary = None
             statistics = None
+
         self._is_whole = summary is not None and statistics is not None
         if summary is not None and statistics is not None:
             channels = summary.channels
             schemas = summary.schemas
             check_chunks(path, summary)
             self.counts: dict[int, int] = statistics.channel_message_counts
-            """messages by channel"""
+            """Number of messages by channel."""
         else:
             channels, schemas, self.counts = self._scan()
+
         self.size = sum(self.counts.values())
-        """messages of the file"""
+        """Number of messages in the file."""
         self.topics = {
             number: _topic(channel, schemas[channel.schema_id])
             for number, channel in channels.items()
@@ -180,16 +182,18 @@ class McapReader(Closing):
         }
 
     def __iter__(self) -> Iterator[RecordedMessage]:
+        """Yield the messages of ROS 2 topics."""
         from mcap.records import Message
 
         self.position = 0
-        for record in self._in_order() if self._is_whole else self._as_they_stand():
+        for record in self._in_time_order() if self._is_whole else self._in_file_order():
             if isinstance(record, Message):
                 self.position += 1
                 if record.channel_id in self.topics:
                     yield RecordedMessage(record.log_time, record.channel_id, record.data)
 
-    def _in_order(self) -> Iterator[Any]:
+    def _in_time_order(self) -> Iterator[Any]:
+        """Yield the messages of a complete file in the order of time."""
         from mcap.reader import SeekingReader
 
         self._file.seek(0)
@@ -201,14 +205,15 @@ class McapReader(Closing):
             for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
                 yield message
 
-    def _as_they_stand(self) -> Iterator[Any]:
-        """All records of a file without an end."""
+    def _in_file_order(self) -> Iterator[Any]:
+        """Yield all records of a file without an end."""
         from mcap.exceptions import InvalidMagic
         from mcap.records import Chunk
         from mcap.stream_reader import StreamReader, breakup_chunk
 
         self._file.seek(0)
         size = os.fstat(self._file.fileno()).st_size
+
         with reader_errors(
             lambda _: TruncatedCaptureError(
                 f"{self.path} has no end, as if its writer was killed: it can be read to byte "
@@ -229,17 +234,17 @@ class McapReader(Closing):
                         yield record
             except InvalidMagic as error:
                 self._file.close()
-                raise CaptureError(f"{self.path}: no MCAP file: it begins otherwise") from error
+                raise CaptureError(f"{self.path}: no MCAP file: its first bytes differ") from error
 
     def _scan(self) -> tuple[dict[int, Any], dict[int, Any], dict[int, int]]:
-        """(channels, schemas, number of messages of each channel) of a file without its summary."""
+        """Return (channels, schemas, number of messages by channel) of a file without a summary."""
         from mcap.records import Channel, Message, Schema
 
         channels = dict[int, Any]()
         schemas = dict[int, Any]()
         messages = Counter[int]()
         try:
-            for record in self._as_they_stand():
+            for record in self._in_file_order():
                 if isinstance(record, Channel):
                     channels[record.id] = record
                 elif isinstance(record, Schema):
@@ -256,7 +261,10 @@ class McapReader(Closing):
 
 
 def _topic(channel: Any, schema: Any) -> Topic:
-    """With the QoS that ours and rosbag2's files tell: latched only where all publishers were."""
+    """Return a channel's topic, with the QoS that our and rosbag2's files hold.
+
+    It is latched only if all publishers were.
+    """
     try:
         with reader_errors(CaptureError):
             profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []

@@ -1,4 +1,4 @@
-"""What is known of a topic whose messages are passed on as bytes, and the choice among topics."""
+"""Topics whose messages are passed on as bytes, and the choice among them."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from rfly_common.errors import ConfigError
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic as recordings and viewers need it."""
+    """Facts of a topic that recordings and viewers need."""
 
     name: str
-    """with its leading slash"""
+    """Name with its leading slash."""
     type: str
-    """as `rfly_suite/msg/TerrainMap`"""
+    """Type, such as `rfly_suite/msg/TerrainMap`."""
     definition: str
-    """schema `ros2msg`: the text of the type and, after lines of =, of all types within it"""
+    """Schema `ros2msg`: the text of the type and, after lines of =, of all types within it."""
     latched: bool = False
-    """transient local durability: who comes late gets the last messages"""
+    """Transient local durability: late subscribers get the last messages."""
     reliable: bool = True
 
 
 class Sink(Protocol):
-    """Takes serialised messages (CDR)."""
+    """Receiver of serialised messages (CDR)."""
 
     def add_topic(self, topic: Topic) -> int:
-        """The number by which `write` knows the topic."""
+        """Add a topic, and return its number for `write`."""
 
     def wants(self, channel: int) -> bool:
-        """Whether messages of the topic are taken at present; nobody needs to make them otherwise."""
+        """Return whether messages of the topic are wanted now; otherwise none need be made."""
 
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
-        """One message, received at that time since 1970."""
+        """Take one message, received at that time since 1970."""
 
 
 @dataclass(frozen=True)
 class RecordLimits:
-    """When a recording ends by itself; 0: no limit."""
+    """Limits at which a recording ends; 0: no limit."""
 
     number: int = 0
-    """of datagrams or messages"""
+    """Number of datagrams or messages."""
     seconds: float = 0.0
     bytes: float = 0.0
 
 
 class TopicChoice:
-    """Topics by regular expressions that match a whole name: one of `wanted` (none: all), and none
-    of `unwanted`.
+    """Topics by regular expressions for whole names: one of `wanted` (none: all), none of
+    `unwanted`.
 
-    Raises ConfigError for an expression that is none.
+    Raise ConfigError for an expression that is wrong.
     """
 
     def __init__(self, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> None:
@@ -65,6 +65,7 @@ class TopicChoice:
 
 
 def _compile(expressions: Sequence[str]) -> list[re.Pattern[str]]:
+    """Return the expressions, compiled. Raise ConfigError."""
     compiled = []
     for expression in expressions:
         try:

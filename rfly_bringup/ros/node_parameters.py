@@ -9,7 +9,7 @@ from rfly_common.ros.node_parameters import parameter
 
 @dataclass(frozen=True)
 class RecorderParameters:
-    """What is recorded, and where to."""
+    """Parameters of a recording."""
 
     file: str = parameter(
         "",
@@ -17,8 +17,8 @@ class RecorderParameters:
         shown="rfly_{time}.mcap in the current folder",
     )
     overwrite: bool = parameter(False, "write over a file that exists")
-    topics: list[str] = parameter([], "regular expressions for whole names of topics; none: all")
-    exclude: list[str] = parameter([], "regular expressions for topics that are left out")
+    topics: list[str] = parameter([], "regular expressions for whole topic names; none: all")
+    exclude: list[str] = parameter([], "regular expressions for topics to leave out")
     max_size: float = parameter(
         0.0, "the recording ends before the file has this size; 0: no limit", unit="MB", low=0.0
     )

@@ -19,19 +19,21 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
 
 REFRESH_S = 0.5
-"""between two looks at the graph; so long a message may wait in memory before it is in the file"""
+"""Period of looks at the graph, s, and longest time that a message stays in memory."""
 
 
 class RecorderNode(Node):
-    """Writes every message of the chosen topics; the file is whole when the node has been
-    destroyed.
+    """Node that writes every message of the chosen topics.
+
+    The file is complete when the node has been destroyed.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("recorder_node", **options)
         self._settings = declare_parameters(self, RecorderParameters)
         self.ended = ""
-        """why nothing is recorded any more; "" while it is"""
+        """Reason for the recording's end, "" while it runs."""
+
         choice = TopicChoice(self._settings.topics, self._settings.exclude)
         text = self._settings.file or "rfly_{time}.mcap"
         path = Path(text.replace("{time}", f"{datetime.now():%Y-%m-%d_%H-%M-%S}"))
@@ -39,6 +41,7 @@ class RecorderNode(Node):
             self.writer = McapWriter(path, overwrite=self._settings.overwrite)
         except OSError as error:
             raise ConfigError(f"parameter file: {path}: {error.strerror}") from error
+
         self._taps = TopicTaps(self, self, choice)
         self._diagnostics = Diagnostics(
             self, "recording", str(path), refresh=self._update_diagnostics, check_peers=False
@@ -52,15 +55,15 @@ class RecorderNode(Node):
         return [f"{name}: {reason}" for name, reason in self._taps.left_out.items()]
 
     def add_topic(self, topic: Topic) -> int:
-        """As a `Sink`."""
+        """Return the channel of a topic, as a `Sink`."""
         return self.writer.add_topic(topic)
 
     def wants(self, channel: int) -> bool:
-        """As a `Sink`: all are recorded."""
+        """Return True, as a `Sink`: all messages are recorded."""
         return True
 
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
-        """As a `Sink`."""
+        """Write a message, as a `Sink`."""
         if not self.ended:
             try:
                 self.writer.write(channel, data, time_ns)
@@ -106,12 +109,12 @@ class RecorderNode(Node):
             )
 
     def destroy_node(self) -> None:
-        """End the file; what the system holds for this node is in it."""
+        """End the file, which then holds all that the system had for this node."""
         if hasattr(self, "writer"):
             self.close()
         super().destroy_node()
 
 
 def main() -> None:
-    """Entry point of the executable `recorder_node`."""
+    """Run the executable `recorder_node`."""
     run(RecorderNode, often=True)

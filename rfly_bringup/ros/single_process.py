@@ -14,7 +14,7 @@ from rfly_common.ros.run_loop import run_all
 
 
 def main() -> None:
-    """Entry point of the executable `rfly_nodes`: the nodes that it is given the names of."""
+    """Run the nodes that are named on the command line of `rfly_nodes`."""
     names = list(itertools.takewhile(lambda word: word != "--ros-args", sys.argv[1:]))
     try:
         classes = [_node_class(name) for name in names]
@@ -27,13 +27,15 @@ def main() -> None:
 
 
 def _node_class(name: str) -> type[Node]:
-    """The one that a `*_node` module is there for."""
+    """Return the node class of a `*_node` module. Raise ConfigError."""
     if name not in MODULES:
         raise ConfigError(f"{name!r} is no node of rfly_suite; there are {', '.join(MODULES)}")
     module = importlib.import_module(MODULES[name])
     found: type[Node] = next(
-        each
-        for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, Node) and each.__module__ == module.__name__
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Node)
+        and value.__module__ == module.__name__
     )
     return found

@@ -1,5 +1,6 @@
-"""Raw subscriptions to all topics of the graph that somebody publishes on, as bytes to a sink. Part
-of nodes.
+"""Raw subscriptions to all topics of the graph that have a publisher, as bytes to a sink.
+
+They are part of nodes.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ _DEPTH = 100
 
 @dataclass
 class _Tap:
+    """Topic, its channel, and its subscription while messages are wanted."""
+
     topic: Topic
     channel: int
     subscription: Subscription | None = None
 
 
 class TopicTaps:
-    """Listens to what others publish; `refresh` looks for new topics, and is to be called about
-    twice a second.
+    """Subscriptions to the chosen topics; call `refresh` about twice a second for new ones.
 
-    A subscription asks for what all publishers of its topic offer, and is made anew where one
-    offers less. Hidden topics (a part of the name begins with _) are left out, as `ros2 bag` does.
+    A subscription requests what all publishers of its topic offer, and is renewed if one offers
+    less. Hidden topics (a part of the name begins with _) are left out, as in `ros2 bag`.
     """
 
     def __init__(self, node: Node, sink: Sink, choice: TopicChoice) -> None:
@@ -40,18 +42,20 @@ class TopicTaps:
         self._choice = choice
         self._taps: dict[str, _Tap] = {}
         self.left_out: dict[str, str] = {}
-        """topics that cannot be passed on, and why"""
+        """Topics that cannot be passed on, with the reason."""
 
     def refresh(self) -> None:
-        """Look at the graph."""
+        """Look for topics of the graph, and open or close their subscriptions."""
         for name, kinds in self._node.get_topic_names_and_types():
             if name not in self._choice or name in self.left_out or "/_" in name:
                 continue
-            offers = [each.qos_profile for each in self._node.get_publishers_info_by_topic(name)]
+            offers = [info.qos_profile for info in self._node.get_publishers_info_by_topic(name)]
             if not offers:
                 continue
+
             latched = all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
             reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+
             tap = self._taps.get(name)
             if tap is None:
                 tap = self._add(name, kinds, latched, reliable)
@@ -84,7 +88,7 @@ class TopicTaps:
             tap.subscription = self._subscribe(tap.topic, tap.channel)
 
     def _subscribe(self, topic: Topic, channel: int) -> Subscription:
-        def on_message(data: bytes) -> None:  # rclpy's executor of events hands over no times
+        def on_message(data: bytes) -> None:  # rclpy's events executor passes no times
             self._sink.write(channel, bytes(data), time.time_ns())
 
         qos = topic_qos(topic, _DEPTH)
@@ -94,7 +98,7 @@ class TopicTaps:
 
 
 def topic_qos(topic: Topic, depth: int) -> QoSProfile:
-    """The QoS with which a topic is heard, or published again."""
+    """Return the QoS for subscribing to a topic, or publishing it again."""
     return QoSProfile(
         depth=depth,
         reliability=ReliabilityPolicy.RELIABLE if topic.reliable else ReliabilityPolicy.BEST_EFFORT,

@@ -1,5 +1,6 @@
-"""Process supervisor of the nodes: ordered start, prefixed output, clean stop. Needs neither ROS
-nor launch itself.
+"""Process supervisor of the nodes: ordered start, prefixed output, clean stop.
+
+It needs neither ROS nor launch itself.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ STOP_TIMEOUT_S = 4.0
 RESPAWN_DELAY_S = 1.0
 
 Output = Callable[[str, str], None]
-"""Called with (executable, line), from a thread for each node."""
+"""Called with (executable, line), from one thread per node."""
 
 
 def executable_path(name: str, package: str = "rfly_suite") -> Path:
-    """Where the executable of a node is installed. Raises ConfigError where it is not."""
+    """Return the path of a node's executable. Raise ConfigError if it is not installed."""
     return installed(Path("lib") / package / name)
 
 
 def installed(relative: Path) -> Path:
-    """A file of the installed package, relative to its prefix. Raises ConfigError where it is not."""
+    """Return a file of the installed package by its path below the prefix. Raise ConfigError."""
     prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
     for prefix in [sys.prefix, *prefixes]:
         path = Path(prefix) / relative
@@ -44,16 +45,17 @@ def installed(relative: Path) -> Path:
             return path
     raise ConfigError(
         f"{relative.name} is not installed in {sys.prefix} or on AMENT_PREFIX_PATH: the nodes "
-        "need ROS 2 "
-        "(run `make env` in the source tree, or `colcon build` and source the workspace)"
+        "need ROS 2 (run `make env` in the source tree, or `colcon build` and source the workspace)"
     )
 
 
 def node_environment(lan: bool = False) -> dict[str, str]:
-    """The environment of the nodes: announced on this host only, unless the user has set that or
-    asks for the LAN.
+    """Return the environment of the nodes.
+
+    They are announced only on this host, unless the user has set the range or wants the LAN.
     """
     environment = dict(os.environ)
+
     if lan:
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
     elif not {"ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"} & set(environment):
@@ -64,47 +66,37 @@ def node_environment(lan: bool = False) -> dict[str, str]:
 
 @dataclass
 class Supervisor:
-    """Starts processes in order and keeps them; `stop` ends them cleanly."""
+    """Processes that start in order and are ended cleanly by `stop`."""
 
     commands: Sequence[tuple[str, Sequence[str]]]
-    """(name, command line) in the order of the start"""
+    """Names and command lines, in the order of the start."""
     output: Output
     environment: Mapping[str, str]
     respawn: bool = False
     full_names: Sequence[str] = ()
-    """of nodes that should be alone of their name in the ROS domain: `output` is told where they
-    are not
-    """
+    """Full names that should be unique in the ROS domain; `output` reports those that are not."""
     folder: tempfile.TemporaryDirectory[str] | None = None
-    """of files that the processes need; removed by `stop`"""
+    """Folder of files that the processes need; `stop` removes it."""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
-    """exit codes of the processes that ended by themselves and are not running now"""
+    """Exit codes of the processes that ended by themselves and do not run now."""
     exits: int = 0
-    """how often a process ended by itself, respawned or not"""
+    """Number of times that a process ended by itself, respawned or not."""
     _restart_at: dict[str, float] = field(default_factory=dict)
     _check: subprocess.Popen[str] | None = None
 
     def start(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Start all, or those before `stopped` says that they are to end already."""
+        """Start all processes, or those before `stopped` returns True."""
         for name, command in self.commands:
             if not stopped():
                 self._start(name, command)
         if self.full_names and not stopped():
-            self._check = self._open(
-                [
-                    sys.executable,
-                    "-m",
-                    "rfly_bringup.runner.ros.domain_check",
-                    *self.full_names,
-                ]
-            )
-            threading.Thread(
-                target=self._forward, args=("rfly up", self._check), daemon=True
-            ).start()
+            command = [sys.executable, "-m", "rfly_bringup.runner.ros.domain_check"]
+            self._check = self._open([*command, *self.full_names])
+            self._forward_in_thread("rfly up", self._check)
 
     def poll(self) -> None:
-        """Notice processes that ended, and start them again where asked."""
+        """Notice processes that ended, and start them again with `respawn`."""
         for name, command in self.commands:
             process = self.processes.get(name)
             if process is not None and process.poll() is not None:
@@ -117,18 +109,21 @@ class Supervisor:
                     f"ended by itself with {describe_exit(process.returncode)}{again}",
                 )
                 self._restart_at[name] = time.monotonic() + RESPAWN_DELAY_S
+
             if self.respawn and name in self.ended and time.monotonic() >= self._restart_at[name]:
                 del self.ended[name]
                 self._start(name, command)
 
     def stop(self) -> None:
-        """SIGINT to all, then SIGKILL to what is still there after some seconds."""
+        """Send SIGINT to all, then SIGKILL to those that still run after STOP_TIMEOUT_S."""
         running = dict(self.processes)
         if self._check is not None:
             self._check.terminate()
+
         for process in running.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
+
         deadline = time.monotonic() + STOP_TIMEOUT_S
         for name, process in running.items():
             try:
@@ -138,19 +133,21 @@ class Supervisor:
                 process.kill()
                 process.wait()
                 self.exits += 1
+
         self.processes.clear()
         if self._check is not None:
-            self._check.kill()  # it has had as long as the nodes
+            self._check.kill()  # it has had the nodes' time
             self._check.wait()
         if self.folder is not None:
             self.folder.cleanup()
 
     def _start(self, name: str, command: Sequence[str]) -> None:
-        process = self.processes[name] = self._open(command)
-        threading.Thread(target=self._forward, args=(name, process), daemon=True).start()
+        process = self._open(command)
+        self.processes[name] = process
+        self._forward_in_thread(name, process)
 
     def _open(self, command: Sequence[str]) -> subprocess.Popen[str]:
-        # a session of its own: Ctrl-C in the terminal reaches this process only, which then ends
+        # a session of its own: Ctrl-C in the terminal reaches only this process, which then ends
         # the nodes in order
         with _blocked_stops() if command[0] == sys.executable else nullcontext():
             return subprocess.Popen(
@@ -165,6 +162,9 @@ class Supervisor:
                 start_new_session=True,
             )
 
+    def _forward_in_thread(self, name: str, process: subprocess.Popen[str]) -> None:
+        threading.Thread(target=self._forward, args=(name, process), daemon=True).start()
+
     def _forward(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         for line in process.stdout:
@@ -173,8 +173,8 @@ class Supervisor:
 
 @contextmanager
 def _blocked_stops() -> Iterator[None]:
-    """What is started meanwhile gets signals once it has taken them in hand (`startup`), and no
-    trace before that.
+    """Block stop signals for a child until it handles them (`startup`), so that none ends it
+    untidily.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -193,11 +193,11 @@ def node_supervisor(
     *,
     lan: bool = False,
 ) -> Supervisor:
-    """A supervisor of named processes, of one node or several; the arguments are those that concern
-    all nodes.
+    """Return a supervisor of named processes, each of one node or several.
 
-    Parameters given as `-p` count for all nodes and lose against a params_file that names the node.
-    So each process has a file that names its nodes too.
+    `arguments` are those that concern all nodes. Parameters given as `-p` count for all nodes and
+    lose against a params_file that names the node, so each process has a file that names its nodes
+    too.
     """
     folder = tempfile.TemporaryDirectory(prefix="rfly_up_")
     commands = []
@@ -206,21 +206,23 @@ def node_supervisor(
         content = parameter_file(nodes)
         if content:
             path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
+
         several = [node.executable for node in nodes] if name == SEVERAL else []
         executable = executable_path(SEVERAL if several else nodes[0].executable, nodes[0].package)
         files = [file for file in (arguments.get("params_file"), path if content else None) if file]
-        given = ros_arguments(nodes[0], arguments.get("log_level", ""), files)
-        commands.append((name, [str(executable), *several, "--ros-args", *given]))
+        node_arguments = ros_arguments(nodes[0], arguments.get("log_level", ""), files)
+        commands.append((name, [str(executable), *several, "--ros-args", *node_arguments]))
+
     respawn = arguments.get("respawn") == "true"
     full_names = [f"/{node.label}" for _, nodes in processes for node in nodes]
     return Supervisor(commands, output, node_environment(lan), respawn, full_names, folder)
 
 
 def _end_with_parent() -> list[str]:
-    """What goes before a command that is to get SIGTERM when this process has ended in whatever
-    way; [] outside Linux.
+    """Return the words before a command that shall get SIGTERM when this process ends in any way.
 
-    The shell makes sure that this process had not ended before the system knew that.
+    They are [] outside Linux. The shell makes sure that this process had not ended before the
+    system knew of the wish.
     """
     guard = shutil.which("setpriv") if sys.platform == "linux" else None
     if guard is None:
@@ -237,7 +239,7 @@ def _end_with_parent() -> list[str]:
 
 
 def describe_exit(code: int) -> str:
-    """`exit code 1`, or the name of the signal that ended a process."""
+    """Return `exit code 1`, or the name of the signal that ended a process."""
     if code >= 0:
         return f"exit code {code}"
     try:

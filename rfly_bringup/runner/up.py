@@ -38,7 +38,7 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
 
 class LinePrinter:
-    """Prints the lines of several processes, each behind its name in its colour."""
+    """Printer for the lines of several processes, each after its name in its colour."""
 
     def __init__(self, names: list[str], console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
@@ -46,9 +46,7 @@ class LinePrinter:
         self._styles = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
 
     def __call__(self, name: str, line: str) -> None:
-        """One line of one process. Where nobody reads them any more the processes go on all the
-        same.
-        """
+        """Print a line of a process; the processes go on after a broken pipe."""
         with suppress(OSError, SystemExit):  # the latter is rich's answer to a broken pipe
             self._console.print(
                 Text(f"{name:<{self._width}} | ", style=self._styles.get(name, "white"))
@@ -57,13 +55,15 @@ class LinePrinter:
 
 
 def up(arguments: Mapping[str, str], lan: bool = False) -> int:
-    """Run the node set until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended
-    by itself, else 0.
+    """Run the node set until Ctrl-C, SIGTERM or the last node's end.
+
+    Return 1 if a node ended by itself, else 0.
     """
     try:
         check_arguments(arguments)
     except ValueError as error:
         raise ConfigError(str(error)) from error
+
     arguments = with_map_of_world(arguments)
     check_files(arguments)
     arguments = fill_feedback_addresses(arguments)
@@ -75,22 +75,23 @@ def _run(
     arguments: Mapping[str, str],
     lan: bool,
     rviz_config: str,
-    beside: Sequence[tuple[str, list[str]]] = (),
+    others: Sequence[tuple[str, list[str]]] = (),
 ) -> int:
-    """Run them, RViz where it is asked for, and other commands beside them."""
-    rviz = (
-        [("rviz2", rviz_command(arguments, rviz_config))] if arguments.get("rviz") == "true" else []
-    )
-    printer = LinePrinter([name for name, _ in (*beside, *processes, *rviz)])
+    """Run the processes, other commands, and RViz on request."""
+    rviz = []
+    if arguments.get("rviz") == "true":
+        rviz.append(("rviz2", rviz_command(arguments, rviz_config)))
+    printer = LinePrinter([name for name, _ in (*others, *processes, *rviz)])
     supervisor = node_supervisor(processes, arguments, printer, lan=lan)
-    supervisor.commands = [*beside, *supervisor.commands, *rviz]
+    supervisor.commands = [*others, *supervisor.commands, *rviz]
     compile_for_nodes(node.executable for _, nodes in processes for node in nodes)
     return _run_until_signal(supervisor, printer)
 
 
 def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
-    """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end; 1 where one ended by
-    itself, else 0.
+    """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end.
+
+    Return 1 if one ended by itself, else 0.
     """
     with stop_by_signal(within_s=STOP_TIMEOUT_S + 1.0) as stopped:
         try:
@@ -100,44 +101,44 @@ def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
                 time.sleep(0.05)
         finally:
             supervisor.stop()
+
     for name, code in supervisor.ended.items():
         printer(name, f"had ended with {describe_exit(code)}")
     return 1 if supervisor.exits else 0
 
 
 def rviz_command(arguments: Mapping[str, str], shipped: str) -> list[str]:
-    """RViz with the given configuration, or the shipped one of that name. Raises ConfigError where
-    there is none.
+    """Return RViz's command, with the given configuration or the shipped one.
+
+    Raise ConfigError without RViz or configuration.
     """
     program = shutil.which("rviz2")
     if program is None:
         raise ConfigError("rviz: rviz2 is not on the PATH; RViz comes with a ROS 2 installation")
-    return [
-        program,
-        "-d",
-        arguments.get("rviz_config") or str(installed(Path("share/rfly_suite/rviz") / shipped)),
-    ]
+    config = arguments.get("rviz_config") or str(installed(Path("share/rfly_suite/rviz") / shipped))
+    return [program, "-d", config]
 
 
 def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool = False) -> int:
-    """Run the vehicles until Ctrl-C, SIGTERM or the last node's end; returns 1 where a node ended
-    by itself, else 0.
+    """Run land-air vehicles until Ctrl-C, SIGTERM or the last node's end.
 
-    `view`: a browser window of `rfly view` beside them.
+    Return 1 if a node ended by itself, else 0. `view` adds a browser window of `rfly view`.
     """
     if view:
         require("viser", "--view")
+
     check_params_file(arguments.get("params_file", ""))
     try:
         nodes = amphibious_nodes(fill_feedback_addresses(arguments))
     except ValueError as error:
         raise ConfigError(str(error)) from error
+
     viewer = [(VIEWER, _viewer_command(nodes))] if view else []
     return _run([(node.label, [node]) for node in nodes], arguments, lan, "amphibious.rviz", viewer)
 
 
 def _viewer_command(nodes: list[StartedNode]) -> list[str]:
-    """`rfly view` of the same map; level ground where there is none."""
+    """Return the command of `rfly view` on the same map, or on level ground without one."""
     terrain = next((node for node in nodes if node.executable == TERRAIN.executable), None)
     command = [sys.executable, "-c", RFLY, "view", "--open", "--follow", str(FIRST_ID), "--map", ""]
     if terrain is not None:

@@ -19,20 +19,20 @@ SHOWN = 20
 
 
 class BridgeClient(CommandClient):
-    """Raises PlacementError for what the bridge refuses, or where none answers."""
+    """Client that raises PlacementError if the bridge refuses, or none answers."""
 
     def __init__(self, namespace: str) -> None:
         super().__init__("rfly_objects", namespace, "ue_bridge_node", PlacementError)
 
     def place(self, objects: Sequence[PlacedObject]) -> None:
-        """Place them one after the other; the first that is refused ends it."""
+        """Place objects one after the other; stop at the first that is refused."""
         own_height = next((o for o in objects if o.z is not None), None)
         if own_height is not None:
             raise PlacementError(
                 f"object {own_height.id}: it has a z of its own, but the bridge takes heights "
-                "from its terrain: "
-                "leave z out, or place without --bridge"
+                "from its terrain: leave z out, or place without --bridge"
             )
+
         with progress_bar("placing") as show:
             for index, thing in enumerate(objects):
                 request = PlaceObject.Request(
@@ -54,21 +54,22 @@ class BridgeClient(CommandClient):
                         f"{_point(answer.pose)}{_note(answer)}"
                     )
                 show((index + 1) / len(objects))
+
         print(f"placed {len(objects)} object{'s' if len(objects) > 1 else ''}")
 
     def move(self, object_id: int, x: float, y: float, yaw: float, frame_id: str) -> None:
-        """Move one; x, y in m, yaw in rad, in that frame."""
+        """Move an object; x, y in m, yaw in rad, in that frame."""
         request = MoveObject.Request(id=object_id, x=x, y=y, yaw=yaw, frame_id=frame_id)
         answer = self.call(MoveObject, "move_object", request)
         print(f"{object_id}: now at {_point(answer.pose)} ({frame_id}){_note(answer)}")
 
     def remove(self, object_id: int) -> None:
-        """Remove one."""
+        """Remove an object."""
         self.call(RemoveObject, "remove_object", RemoveObject.Request(id=object_id))
         print(f"{object_id}: removed")
 
     def list(self, as_json: bool) -> None:
-        """Print all."""
+        """Print all objects, as a table or as JSON."""
         array = self.call(ListObjects, "list_objects", ListObjects.Request()).objects
         rows = [
             {
@@ -83,6 +84,7 @@ class BridgeClient(CommandClient):
             }
             for i in range(len(array.id))
         ]
+
         if as_json:
             for row in rows:
                 print(json.dumps(row))
@@ -96,6 +98,7 @@ class BridgeClient(CommandClient):
         )
         for heading in ("id", "type", "x m", "y m", "z m", "offset m", "ground"):
             table.add_column(heading, justify="right")
+
         for row in rows:
             position = [f"{value:.3f}" for value in row["position"]]
             ground = "RflySim3D's" if row["ground_packet"] else "terrain"
@@ -110,9 +113,11 @@ class BridgeClient(CommandClient):
 
 
 def _point(pose: Any) -> str:
+    """Return a pose's position as text."""
     p = pose.position
     return f"{p.x:.3f} {p.y:.3f} {p.z:.3f}"
 
 
 def _note(answer: Any) -> str:
+    """Return the bridge's remark, if it has one."""
     return f", {answer.message}" if answer.message else ""

@@ -1,6 +1,4 @@
-"""Node for the time of one command: calls services, waits for conditions, and says what does not
-come.
-"""
+"""Node that lives for one command: it calls services and waits for conditions."""
 
 from __future__ import annotations
 
@@ -22,30 +20,34 @@ from rfly_common.errors import ConfigError, RflyError
 from rfly_common.ros.run_loop import events_executor
 
 TIMEOUT_S = 10.0
+"""Longest wait for a server or its answer, s."""
 Self = TypeVar("Self", bound="CommandClient")
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
-def check_name(check: Callable[[str], object], what: str, given: str) -> None:
-    """`check` is one of rclpy's. Raises ConfigError for a name that ROS does not take."""
+def check_name(check: Callable[[str], object], what: str, name: str) -> None:
+    """Raise ConfigError for a name that `check`, one of rclpy's functions, refuses."""
     try:
-        check(given)
+        check(name)
     except NameValidationException as error:
-        raise ConfigError(f"{what} {given!r}: {str(error).splitlines()[0].rstrip(':')}") from None
-    except TypeError:  # half a character
-        raise ConfigError(f"{what} {given!r}: not a text") from None
+        raise ConfigError(f"{what} {name!r}: {str(error).splitlines()[0].rstrip(':')}") from None
+    except TypeError:  # half of a surrogate pair
+        raise ConfigError(f"{what} {name!r}: not a text") from None
 
 
-def check_namespace(what: str, given: str) -> None:
-    """As `check_name`; with or without a slash at its beginning, and "" is the one above all."""
-    check_name(lambda name: validate_namespace(f"/{name.removeprefix('/')}"), what, given)
+def check_namespace(what: str, name: str) -> None:
+    """Raise ConfigError for a namespace that is not valid.
+
+    The slash at its beginning is optional; "" is the root.
+    """
+    check_name(lambda text: validate_namespace(f"/{text.removeprefix('/')}"), what, name)
 
 
 @contextmanager
 def command_session(
     make_node: Callable[[], AnyNode], make_executor: Callable[[], Executor] = events_executor
 ) -> Iterator[tuple[AnyNode, Executor]]:
-    """The node and the executor that is to be spun; it is destroyed at the end, whatever comes."""
+    """Yield a node and the executor to spin; destroy both at the end, after errors too."""
     os.environ.update(node_environment())
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
@@ -63,7 +65,10 @@ def command_session(
 
 
 class CommandClient:
-    """`error` is what is raised where nobody answers; `server` names the node that should."""
+    """Client of the services of a node.
+
+    `server` names that node; `error` is raised if it does not answer or refuses.
+    """
 
     def __init__(self, name: str, namespace: str, server: str, error: type[RflyError]) -> None:
         check_namespace("--namespace", namespace)
@@ -81,33 +86,34 @@ class CommandClient:
         self._session.__exit__(*error)
 
     def call(self, kind: Any, name: str, request: Any) -> Any:
-        """The answer of a service; raises where its `success` is false."""
+        """Call a service and return its answer; raise `error` if its `success` is false."""
         client = self.node.create_client(kind, name)
         full_name = self.node.resolve_service_name(name)
         try:
-            self.wait_for(client.service_is_ready, self.nobody(full_name))
+            self.wait_for(client.service_is_ready, self.missing_server(full_name))
             future = client.call_async(request)
             self.wait_for(future.done, f"{full_name} does not answer")
         finally:
             self.node.destroy_client(client)
+
         answer = future.result()
         if not answer.success:
             raise self._error(answer.message)
         return answer
 
-    def nobody(self, full_name: str) -> str:
-        """That nobody offers a service or an action."""
+    def missing_server(self, full_name: str) -> str:
+        """Return the message for a service or an action that no node offers."""
         return (
             f"no {self._server} offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?"
         )
 
     def wait_for(self, ready: Callable[[], Any], problem: str) -> None:
-        """Spin until `ready()`; raises `problem` where that takes too long."""
+        """Spin until `ready()`; raise `error` with the problem after TIMEOUT_S."""
         if not self.spin(ready, TIMEOUT_S):
             raise self._error(f"{problem} (waited {TIMEOUT_S:.0f} s)")
 
     def spin(self, ready: Callable[[], Any], timeout_s: float = float("inf")) -> bool:
-        """Spin until `ready()`, or the time is over; says which."""
+        """Spin until `ready()`, and return True, or until the time is over, and return False."""
         deadline = time.monotonic() + timeout_s
         while not ready():
             if time.monotonic() > deadline:

@@ -30,13 +30,15 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_IN
 from rfly_common.startup import stop_by_signal
 
 PERIOD_S = 0.05
-"""of commands: a vehicle that hears none for half a second brakes, or hovers and lands"""
+"""Period of commands, s; a vehicle without commands for 0.5 s brakes, or hovers and lands."""
 STALE_S = 1.0
+"""Age from which speed and height are no longer shown, s."""
 FINAL_COMMAND_S = 0.5
+"""Longest wait for the last command's acknowledgement, s."""
 
 
 class KeyboardTeleop(Node):
-    """Hears a vehicle and commands it by keys."""
+    """A node that shows a vehicle's state and commands it by keys."""
 
     def __init__(self, namespace: str, limits: TeleopLimits, stamped: bool) -> None:
         super().__init__("rfly_drive", namespace=namespace or None)
@@ -47,9 +49,11 @@ class KeyboardTeleop(Node):
         self._heard_at = {"speed": -math.inf, "height": -math.inf}
         self._requested_mode = ""
         self._frame_id = self.get_namespace().strip("/")
+
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._stamped = stamped
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
+
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
         subscription(self, Range, "height_above_ground", self._on_height_above_ground, SENSORS)
@@ -69,7 +73,7 @@ class KeyboardTeleop(Node):
         self._heard_at["height"] = time.monotonic()
 
     def press(self, data: bytes) -> None:
-        """What a terminal has read."""
+        """Handle bytes read from the terminal."""
         for key in self._reader.keys(data):
             word = self.pilot.press(key)
             if word:
@@ -77,12 +81,12 @@ class KeyboardTeleop(Node):
                 self._requested_mode = word
 
     def stop(self) -> None:
-        """Command rest, and wait until it has arrived."""
+        """Command rest, and wait until the command has arrived."""
         self.command(at_rest=True)
         self._velocity.wait_for_all_acked(Duration(seconds=FINAL_COMMAND_S))
 
     def command(self, at_rest: bool = False) -> None:
-        """Publish the velocity wanted now, or none."""
+        """Publish the velocity of the keys, or zero."""
         if at_rest:
             self.pilot.press(" ")
         now = self.get_clock().now().to_msg()
@@ -92,45 +96,44 @@ class KeyboardTeleop(Node):
 
     @property
     def status(self) -> str:
-        """One line: mode, what is asked for, speed and height."""
-        wanted = self.pilot.velocity
+        """Status line: mode, commanded velocity, speed and height."""
+        velocity = self.pilot.velocity
         now = time.monotonic()
         speed = f"{self._speed:.2f} m/s" if now - self._heard_at["speed"] < STALE_S else "–"
         height = f"{self._height:.2f} m" if now - self._heard_at["height"] < STALE_S else "–"
-        mode = self.pilot.mode or "no mode heard yet"
+        mode = self.pilot.mode or "no mode received yet"
         asked = f" ({self._requested_mode}?)" if self._requested_mode else ""
+
         return (
-            f"{mode}{asked} | speed {speed} | height {height} | wanted {wanted.forward:+.1f} ahead "
-            f"{wanted.left:+.1f} left {wanted.up:+.1f} up m/s, "
-            f"{math.degrees(wanted.yaw_rate):+.0f}°/s"
+            f"{mode}{asked} | speed {speed} | height {height} | "
+            f"wanted {velocity.forward:+.1f} ahead "
+            f"{velocity.left:+.1f} left {velocity.up:+.1f} up m/s, "
+            f"{math.degrees(velocity.yaw_rate):+.0f}°/s"
         )
 
 
 def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
-    """Until Ctrl-C, SIGTERM, SIGHUP, or the terminal's end.
+    """Run until Ctrl-C, SIGTERM, SIGHUP, or the terminal's end.
 
-    Raises ConfigError where stdin is no terminal, and for a namespace that can't be.
+    Raise ConfigError if stdin is no terminal, and for a namespace that is not valid.
     """
     if not sys.stdin.isatty():
         raise ConfigError(
-            "stdin is no terminal: rfly drive reads keys; joysticks are read by teleop_node"
+            "stdin is no terminal: rfly drive reads keys; for a joystick use teleop_node"
         )
     check_namespace("VEHICLE", namespace)
-    with command_session(
-        lambda: KeyboardTeleop(namespace, limits, stamped), SingleThreadedExecutor
-    ) as (
-        node,
-        executor,
-    ):
+    make_node = lambda: KeyboardTeleop(namespace, limits, stamped)  # noqa: E731
+    with command_session(make_node, SingleThreadedExecutor) as (node, executor):
         print(f"{node.get_namespace()}:\n{HELP}")
         with _raw_keys(), stop_by_signal() as stopped:
             _loop(node, executor, stopped)
         node.stop()
         if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
-            print("it flies: without commands it hovers, then lands")
+            print("the vehicle is flying: without commands it hovers, then lands")
 
 
 def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool]) -> None:
+    """Read keys, publish commands and show the status line until `stopped` or Ctrl-C."""
     due = 0.0
     shown = ""
     while not stopped():
@@ -140,23 +143,22 @@ def _loop(node: KeyboardTeleop, executor: Executor, stopped: Callable[[], bool])
             if not data or b"\x03" in data or b"\x04" in data:
                 break
             node.press(data)
+
         executor.spin_once(timeout_sec=0.0)
+
         if time.monotonic() >= due:
             due = time.monotonic() + PERIOD_S
             node.command()
             if node.status != shown:
                 shown = node.status
-                print(
-                    f"\r\x1b[K{shown[: shutil.get_terminal_size().columns - 1]}",
-                    end="",
-                    flush=True,
-                )
+                width = shutil.get_terminal_size().columns - 1
+                print(f"\r\x1b[K{shown[:width]}", end="", flush=True)
     print()
 
 
 @contextmanager
 def _raw_keys() -> Iterator[None]:
-    """Keys one by one and unseen; Ctrl-C is one of them. The terminal is as before when it ends."""
+    """Read keys one by one without echo, Ctrl-C among them; then restore the terminal."""
     before = termios.tcgetattr(sys.stdin)
     try:
         tty.setcbreak(sys.stdin)

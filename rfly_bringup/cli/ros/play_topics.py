@@ -26,14 +26,13 @@ from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.replay import ReplayReport, replay
 
 NOT_PLAYED = ("/rosout", "/parameter_events")
-"""they are about nodes that are not running now"""
+"""Topics about nodes that are not running now."""
 _FIRST_S = 4.0
+"""Longest wait for the first subscriber, s; Fast DDS repeats a lost announcement after 3 s."""
 _OTHERS_S = 0.5
-"""so long the first subscriber may take to be found (Fast DDS repeats a lost announcement after 3
-s), and so much later the others, and the publishers by all of them; none needs to come
-"""
+"""Further wait for the other subscribers, and for all of them to find the publishers, s."""
 _LAST_S = 1.0
-"""so long subscribers may take to acknowledge the last messages"""
+"""Longest wait for subscribers to acknowledge the last messages, s."""
 _DEPTH = 100
 _NOWHERE = ("", 0)
 
@@ -47,9 +46,9 @@ def play_topics(
     pause_s: float,
     progress: Callable[[ReplayReport, int], None],
 ) -> list[str]:
-    """Publish until the end or Ctrl-C; the lines that say what was done and what was left out.
+    """Publish until the end or Ctrl-C, and return lines on what was published and left out.
 
-    Raises ConfigError for a recording without messages on these topics, CaptureError for one that
+    Raise ConfigError for a recording without messages on these topics, CaptureError for one that
     cannot be read.
     """
     report = ReplayReport()
@@ -68,21 +67,23 @@ def play_topics(
                 progress=progress,
                 report=report,
             )
+            # a publisher that goes takes its last messages from those who have not got them
             until = time.monotonic() + _LAST_S
-            for each in (
-                publishers.values()
-            ):  # who has not got the last messages would lose them with the publisher
-                each.wait_for_all_acked(Duration(seconds=max(0.0, until - time.monotonic())))
+            for publisher in publishers.values():
+                remaining = max(0.0, until - time.monotonic())
+                publisher.wait_for_all_acked(Duration(seconds=remaining))
+
     late = f"; late by {report.lateness.text(50)} (median)" if speed and report.sent else ""
-    done = f"published {report.sent} messages on {len(publishers)} topics in {report.duration_ns / 1e9:.3f} s{late}"
+    seconds = report.duration_ns / 1e9
+    report_text = (
+        f"published {report.sent} messages on {len(publishers)} topics in {seconds:.3f} s{late}"
+    )
     cut = [f"{report.truncated}; what comes before it was published"] if report.truncated else []
-    return [done, *cut, *notes]
+    return [report_text, *cut, *notes]
 
 
 class _Messages:
-    """The messages as `replay` takes them: the number of the channel stands where a datagram has
-    its port.
-    """
+    """Messages in the form of `replay`: a channel's number takes the place of a port."""
 
     def __init__(self, reader: McapReader, publishers: dict[int, Publisher]) -> None:
         self._reader = reader
@@ -99,7 +100,7 @@ class _Messages:
 def _publishers(
     node: Node, reader: McapReader, choice: TopicChoice
 ) -> tuple[dict[int, Publisher], list[str]]:
-    """By channel; and what is left out, with the reason."""
+    """Return publishers by channel, and lines on topics that are left out. Raise ConfigError."""
     publishers = dict[int, Publisher]()
     notes = []
     for channel, topic in reader.topics.items():
@@ -113,16 +114,18 @@ def _publishers(
             )
         except (ConfigError, InvalidTopicNameException) as error:
             notes.append(f"left out: {topic.name[:100]!r}: {' '.join(str(error).split())}")
+
     if not publishers:
         held = sorted(
             topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel)
         )
         found = "; ".join(notes) or f"there are {', '.join(held) or 'none at all'}"
-        raise ConfigError(f"{reader.path}: no messages on topics that are to be published; {found}")
+        raise ConfigError(f"{reader.path}: no messages on topics to be published; {found}")
     return publishers, notes
 
 
 def _wait_for_subscribers(publishers: list[Publisher]) -> None:
+    """Wait for subscribers, without an error if none comes."""
     until = time.monotonic() + _FIRST_S
     while time.monotonic() < until and not any(
         each.get_subscription_count() for each in publishers

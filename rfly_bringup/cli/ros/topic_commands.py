@@ -1,9 +1,8 @@
-"""`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove, until a signal
-comes.
-"""
+"""`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,9 +20,9 @@ from rfly_common.errors import ConfigError
 from rfly_common.startup import stop_by_signal
 
 _LAST_S = 0.3
-"""so long what others have sent before a signal is taken"""
+"""Time after a signal in which messages that are under way are still recorded, s."""
 _REFRESH_S = 0.3
-"""between two looks for topics to serve"""
+"""Time between two looks for topics to serve, s."""
 
 
 def record_topics(
@@ -36,46 +35,54 @@ def record_topics(
 ) -> None:
     """Record until a limit, Ctrl-C, SIGTERM or SIGHUP, and print what was recorded.
 
-    Raises ConfigError for a file or an expression that cannot be, and where the disk is full.
+    Raise ConfigError for a file that exists or an expression that is wrong, and if the disk is
+    full.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "file": out,
         "overwrite": overwrite,
         "topics": list(topics),
         "exclude": list(exclude),
     }
-    overrides = [rclpy.Parameter(name, value=value) for name, value in given.items() if value != []]
+    overrides = [
+        rclpy.Parameter(name, value=value) for name, value in settings.items() if value != []
+    ]
+
     start = time.monotonic()
     with stop_by_signal() as stopped:
-        make = lambda: RecorderNode(parameter_overrides=overrides, use_global_arguments=False)  # noqa: E731
+        make_node = lambda: RecorderNode(parameter_overrides=overrides, use_global_arguments=False)  # noqa: E731
         with (
-            command_session(make) as (node, executor),
+            command_session(make_node) as (node, executor),
             console.status("waiting for the first message") as status,
         ):
             writer = node.writer
             console.print(f"recording to {writer.path}; Ctrl-C ends", style="dim")
             shown = start
-            last = 0.0
-            while not node.ended and not (last and time.monotonic() > last):
+            end = math.inf
+            while not node.ended and time.monotonic() <= end:
                 executor.spin_once(timeout_sec=0.05)
                 now = time.monotonic()
-                is_over = 0 < limits.number <= writer.messages or 0 < limits.seconds <= now - start
-                if is_over or 0 < limits.bytes <= writer.size:
+                if 0 < limits.number <= writer.messages or 0 < limits.bytes <= writer.size:
                     break
-                if stopped() and not last:
-                    last = now + _LAST_S
+                if 0 < limits.seconds <= now - start:
+                    break
+                if stopped():
+                    end = min(end, now + _LAST_S)
+
                 if writer.messages and now - shown > 0.5:
                     shown = now
                     size = f"{writer.size / 1e6:.1f} MB, {now - start:.0f} s"
                     status.update(f"{writer.messages:,} messages on {writer.topics} topics, {size}")
-            # and said before the node is taken down, which may take longer than a stop is given
+
+            # printed before the node is taken down, which may take longer than a stop may
             node.close()
-            taken = time.monotonic() - start
+            seconds = time.monotonic() - start
             console.print(
                 f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in "
-                f"{taken:.1f} s"
+                f"{seconds:.1f} s"
             )
+
     for reason in node.left_out:
         console.print(f"left out: {reason}", style="yellow", markup=False)
     if node.ended:
@@ -83,16 +90,15 @@ def record_topics(
 
 
 def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` is given the address. Raises ConfigError for one
-    that is taken.
+    """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` gets the address.
+
+    Raise ConfigError for an address in use.
     """
     with stop_by_signal() as stopped:
         server = FoxgloveServer(host, port)
         try:
-            with command_session(lambda: Node("rfly_foxglove", use_global_arguments=False)) as (
-                node,
-                executor,
-            ):
+            make_node = lambda: Node("rfly_foxglove", use_global_arguments=False)  # noqa: E731
+            with command_session(make_node) as (node, executor):
                 taps = TopicTaps(node, server, choice)
                 node.create_timer(_REFRESH_S, taps.refresh)
                 say(server.address)

@@ -21,7 +21,7 @@ from rfly_terrain.ros.terrain_msgs import msg_to_cloud, msg_to_height_map
 
 @dataclass(frozen=True)
 class CloudFacts:
-    """What the received cloud says of the terrain; metres."""
+    """Facts of the terrain in the received cloud; metres."""
 
     frame_id: str
     rows: int
@@ -31,7 +31,7 @@ class CloudFacts:
 
 
 class TerrainObserver(CommandClient):
-    """A node of its own that knows the terrain only by topic and service."""
+    """Node that knows the terrain only by topic and service."""
 
     def __init__(self) -> None:
         super().__init__("rfly_demo", "", "terrain_node", ConfigError)
@@ -44,19 +44,22 @@ class TerrainObserver(CommandClient):
     def ground_z_ned(
         self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0
     ) -> np.ndarray[Any, Any] | None:
-        """z (down) of the ground at (n, 2) points by a service call; None where no answer comes in
-        time.
+        """Return z (down) of the ground at (n, 2) points from the service; None without an answer
+        in time.
         """
         if not self.spin(self._client.service_is_ready, timeout_s):
             return None
+
         points = np.asarray(north_east, dtype=float).reshape(-1, 2)
         request = GetTerrainAltitudes.Request(
             frame_id="map_ned", x=flat("d", points[:, 0]), y=flat("d", points[:, 1])
         )
+
         future = self._client.call_async(request)
         if not self.spin(future.done, timeout_s):
             self._client.remove_pending_request(future)
             return None
+
         answer = future.result()
         return np.asarray(answer.altitude) if answer.success else None
 

@@ -117,7 +117,7 @@ def test_keys_drive_and_fly_a_vehicle(terminal, peer):
         return peer.spin_until(lambda: terminal.read() is not None and ready())
 
     until(lambda: vehicle.velocities)
-    until(lambda: "no mode heard yet" in terminal.output)
+    until(lambda: "no mode received yet" in terminal.output)
     vehicle.tell("DRIVE", 1.25, 0.11)
     until(
         lambda: re.search(
@@ -142,7 +142,7 @@ def test_keys_drive_and_fly_a_vehicle(terminal, peer):
     peer.spin_until(lambda: terminal.process.poll() is not None)
     assert terminal.process.returncode == 0
     until(lambda: vehicle.twist() == (0, 0, 0, 0))
-    assert "it flies: without commands it hovers, then lands" in terminal.read()
+    assert "the vehicle is flying: without commands it hovers, then lands" in terminal.read()
     assert "Traceback" not in terminal.output
     assert termios.tcgetattr(terminal.screen) == terminal.before, "keys are seen again"
 

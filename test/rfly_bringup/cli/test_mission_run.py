@@ -110,7 +110,7 @@ def test_hold_resume_status_and_return(hawk):
 
 def test_ctrl_c_holds_and_no_wait_leaves_it_flying(hawk):
     code, out, _ = hawk.rfly("start", "hawk", str(hawk.folder / "long.plan"), "--no-wait").end()
-    assert (code, out) == (0, "hawk: the mission has begun: rfly mission status tells more\n")
+    assert (code, out) == (0, "hawk: the mission has begun; see rfly mission status\n")
     hawk.faster = 1
     watching = hawk.rfly("status", "hawk", "--follow")
     watching.until(lambda: "hawk: item" in watching.err)

@@ -124,7 +124,7 @@ def test_nobody_listens_and_off_the_map_are_told(rfly):
     code, out, _ = rfly("place", 3, 99999, 0, "--port", free, "--window", 0)
     assert code == 0
     assert "off the map 'JacksboroFault': the altitude is that of its edge" in out
-    assert f"nobody listens on {free}" in out
+    assert f"nothing listens on {free}" in out
 
 
 XML = """<?xml version="1.0" encoding="GB2312"?>\r
@@ -161,7 +161,7 @@ def test_fit_corrects_the_xml(rfly, tmp_path):
 
 def test_fit_warns_of_a_click_point_far_beside(rfly):
     code, _, err = rfly("fit", "--click", 3, 4, -8, "--object", 0, 0, -8.5)
-    assert (code, "5.00 m beside" in err) == (0, True)
+    assert (code, "5.00 m to the side" in err) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_sweep_is_summed_up_and_written(scenario, monkeypatch, capsys):
         ),
         (
             ("--jobs", "2", "--dask", "tcp://127.0.0.1:1"),
-            "rfly: --jobs and --dask: the cluster's workers say how many",
+            "rfly: --jobs and --dask: expected one; a cluster's workers set",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def test_send_says_where_nobody_listens():
         free = port_of(opened)
     done = rfly("send", "RflyClearCapture", "--port", str(free), "--window", "0")
     assert done.returncode == 0
-    assert f"nobody listens on {free}" in done.stdout
+    assert f"nothing listens on {free}" in done.stdout
 
 
 @pytest.mark.parametrize(

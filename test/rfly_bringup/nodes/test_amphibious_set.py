@@ -111,7 +111,7 @@ def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:
         ({"real_time_factor": "fast"}, "real_time_factor: 'fast' is not a number"),
         ({"fleet": "x"}, "fleet: no such argument"),
         ({"name": "1st"}, "name: '1st'"),
-        ({"windows": "0"}, "windows: '0' is not a whole number from 1 on"),
+        ({"windows": "0"}, "windows: '0' is not a whole number, at least 1"),
         ({"sensors": "nosuch"}, "sensors 'nosuch'"),
     ],
 )

@@ -89,7 +89,7 @@ def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
         ({"mapp": "x"}, "mapp: no such argument; there are map, "),
         ({"windows": "two"}, "windows: 'two' is not a whole number"),
         ({"start_time": "noon"}, "start_time: 'noon' is not a number"),
-        ({"time_scale": "-1"}, "time_scale: '-1' is not a number from 0 on"),
+        ({"time_scale": "-1"}, "time_scale: '-1' is not a number, at least 0"),
         ({"frame_id": "enu"}, "frame_id: 'enu', expected one of map, map_ned"),
         (
             {"params_file": "/no/such.yaml"},

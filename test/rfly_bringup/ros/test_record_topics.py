@@ -266,7 +266,7 @@ def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
         (["replay", "{file}", "--host", "10.0.0.1"], "holds topics it has no meaning"),
         (
             ["replay", "{file}", "--topic", "/tf"],
-            "no messages on topics that are to be published; there are ",
+            "no messages on topics to be published; there are ",
         ),
         (["replay", "{file}", "--topic", "*"], "expected a regular expression"),
     ],
@@ -380,6 +380,6 @@ def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_p
     )
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
-    assert "no messages on topics that are to be published" in line
+    assert "no messages on topics to be published" in line
     assert "'x' is no message type" in line
     assert "\x1b" not in line

@@ -142,7 +142,7 @@ def test_a_port_that_is_taken_is_named():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            ConfigError, match=f"127.0.0.1:{port}: no server for Foxglove can be had there"
+            ConfigError, match=f"127.0.0.1:{port}: no server for Foxglove can run here"
         ):
             FoxgloveServer("127.0.0.1", port)
 

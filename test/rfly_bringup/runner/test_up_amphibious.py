@@ -75,7 +75,7 @@ def test_mistakes_are_one_line() -> None:
     before = [*RFLY[:-1], "--map", "JacksboroFault", "amphibious"]
     run = subprocess.run(before, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 2
-    assert "--map: expected behind 'amphibious'" in run.stderr
+    assert "--map: expected after 'amphibious'" in run.stderr
 
 
 @pytest.mark.parametrize(
