@@ -235,7 +235,7 @@ class RangeSensorTopics:
         )
 
     def _weather(self) -> Weather:
-        return Weather.told(*(self._node.get_parameter(name).value for name in _WEATHER))
+        return Weather.from_values(*(self._node.get_parameter(name).value for name in _WEATHER))
 
     def _work(self) -> None:
         """Measure what waits, the earliest first, until `close`."""
@@ -309,7 +309,7 @@ class RangeSensorTopics:
     def _on_environment(self, message: Environment) -> None:
         weather = {name: getattr(message, name) for name in _WEATHER}
         try:
-            Weather.weather(**weather)
+            Weather.from_values(**weather)
         except ConfigError as error:
             self._refuse("refused_environment", f"environment: {error}")
             return

@@ -206,7 +206,7 @@ def shipped_scenarios() -> list[str]:
 def _weather(section: dict[str, float]) -> Weather:
     """Return the weather of a section of a file."""
     keys = (("light", 1.0), ("visibility_m", 0.0), ("cloud_cover", 0.0), ("rain_mmph", 0.0))
-    return Weather.told(*(float(section.get(key, default)) for key, default in keys))
+    return Weather.from_values(*(float(section.get(key, default)) for key, default in keys))
 
 
 def _no_rotor(number: int, params: VehicleParameters) -> str:

@@ -2,7 +2,7 @@
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -134,7 +134,9 @@ def import_(
                 "--cell-size, --key and --geo-origin are for .npy and .npz; a raster takes "
                 "--resolution"
             )
-        altitude = "ground" if origin_altitude == "ground" else _metres(origin_altitude)
+        altitude: float | Literal["ground"] = "ground"
+        if origin_altitude != "ground":
+            altitude = _metres(origin_altitude)
         with progress_bar(f"reading {source.name}") as progress:
             terrain = import_dem(
                 source,

@@ -51,10 +51,10 @@ class Weather:
             raise ConfigError(f"visibility is {self.visibility} m, expected more than 0")
 
     @classmethod
-    def told(cls, light: float, visibility: float, cloud_cover: float, rain_rate: float) -> Weather:
-        """Return the weather of files, parameters and messages, in which a visibility of 0 means
-        clear air.
-        """
+    def from_values(
+        cls, light: float, visibility: float, cloud_cover: float, rain_rate: float
+    ) -> Weather:
+        """Return the weather of files, parameters and messages: visibility 0 means clear air."""
         return cls(light, visibility or math.inf, cloud_cover, rain_rate)
 
     @property

@@ -162,8 +162,8 @@ def _points(document: Document) -> Floats:
             raise document.error(("poses", i, "header", "frame_id"), text)
 
         for axis, letter in enumerate("xyz"):
-            key = ("poses", i, "pose", "position", letter)
-            points[i, axis] = value_at(key, (int, float), "a number")
+            number_path = ("poses", i, "pose", "position", letter)
+            points[i, axis] = value_at(number_path, (int, float), "a number")
 
     try:
         return waypoints(points, frame)

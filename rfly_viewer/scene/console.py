@@ -269,7 +269,7 @@ def _scan(words: Sequence[str]) -> ScanTerrain:
 
 def _weather(words: Sequence[str]) -> SetWeather:
     try:
-        return SetWeather(Weather.told(*(_number(words, i) for i in range(4))))
+        return SetWeather(Weather.from_values(*(_number(words, i) for i in range(4))))
     except ConfigError as error:
         raise ValueError(str(error)) from None
 

@@ -123,8 +123,8 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
     assert code == 2
     assert (
-        "vehicles: 100000 vehicles with all copies, at most 2000 are allowed; --max-vehicles takes "
-        "more" in err
+        "vehicles: 100000 vehicles with all copies, at most 2000 are allowed; raise "
+        "--max-vehicles" in err
     )
     file.write_text("#" * 1_000_001, encoding="utf-8")
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
