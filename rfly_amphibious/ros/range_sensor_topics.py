@@ -309,7 +309,7 @@ class RangeSensorTopics:
     def _on_environment(self, message: Environment) -> None:
         weather = {name: getattr(message, name) for name in _WEATHER}
         try:
-            Weather.weather(**weather)
+            Weather.told(**weather)
         except ConfigError as error:
             self._refuse("refused_environment", f"environment: {error}")
             return

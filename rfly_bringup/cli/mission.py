@@ -344,7 +344,8 @@ def _fly(
                 flight.lowest = min(flight.lowest, height)
 
         yaw = float(yaw_ned_to_enu(follower.euler[2]))
-        flight.track.append((flight.seconds, *position, yaw))
+        x, y, z = position
+        flight.track.append((flight.seconds, x, y, z, yaw))
         flight.finished = state.finished
         if state.problem:
             flight.problem = f": {state.problem}"
