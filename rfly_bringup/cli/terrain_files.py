@@ -2,7 +2,7 @@
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -134,9 +134,6 @@ def import_(
                 "--cell-size, --key and --geo-origin are for .npy and .npz; a raster takes "
                 "--resolution"
             )
-        altitude: float | Literal["ground"] = "ground"
-        if origin_altitude != "ground":
-            altitude = _metres(origin_altitude)
         with progress_bar(f"reading {source.name}") as progress:
             terrain = import_dem(
                 source,
@@ -146,7 +143,9 @@ def import_(
                 size=options.given(size, "--size"),
                 crs=crs,
                 local_grid=local_grid,
-                origin_altitude=altitude,
+                origin_altitude=(
+                    "ground" if origin_altitude == "ground" else _metres(origin_altitude)
+                ),
                 fill_nodata=fill_nodata,
                 resampling=resampling.value,
                 name=out.stem,

@@ -124,12 +124,12 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
     assert code == 2
     assert (
         "vehicles: 100000 vehicles with all copies, at most 2000 are allowed; raise "
-        "--max-vehicles" in err
+        "--max-vehicles to check more" in err
     )
     file.write_text("#" * 1_000_001, encoding="utf-8")
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
     assert code == 2
-    assert "larger than 1,000,000 bytes; raise --max-vehicles" in err
+    assert "larger than 1,000,000 bytes; raise --max-vehicles to check more" in err
 
 
 def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
