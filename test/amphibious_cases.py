@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from rfly_amphibious import AmphibiousModel, Controls, VehicleParameters
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_terrain.height_map.height_map import HeightMap
 
 SETS = ("full", "scale")
@@ -44,7 +44,7 @@ def rotation(x):
 
 def of_wheels(p, quantity):
     """Return the state's columns of a quantity of each wheel, by their names."""
-    names = at.state_names(p.rotors, len(p.wheels))
+    names = state_layout.state_names(p.rotors, len(p.wheels))
     return [
         k
         for wheel in p.wheels
@@ -56,7 +56,7 @@ def of_wheels(p, quantity):
 def masses(p, x):
     """Return mass, place and velocity of the sprung mass and the wheels as points, world axes."""
     R = rotation(x)
-    w = x[at.RATES : at.RATES + 3]
+    w = x[state_layout.RATES : state_layout.RATES + 3]
     parts = [(p.mass_sprung, x[0:3], x[3:6])]
     struts = x[of_wheels(p, "strut")]
     rates = x[of_wheels(p, "strut_rate")]
@@ -85,9 +85,9 @@ def angular_momentum(p, x):
     R = rotation(x)
     c = center(p, x)
     vc = center_velocity(p, x)
-    spin = p.inertia_matrix @ x[at.RATES : at.RATES + 3]
+    spin = p.inertia_matrix @ x[state_layout.RATES : state_layout.RATES + 3]
     spin = spin + p.wheel_inertia * x[of_wheels(p, "wheel_speed")].sum() * np.array((0, 1, 0))
-    rotors = x[at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors]
+    rotors = x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors]
     spin = spin + p.rotor_inertia * np.array((0, 0, np.dot(p.rotor_spin, rotors)))
     return R @ spin + sum(m * np.cross(at_ - c, v - vc) for m, at_, v in masses(p, x))
 
@@ -101,7 +101,12 @@ def energy(p, x):
 
     The tyres' carcasses and the rotors are left out.
     """
-    total = 0.5 * x[at.RATES : at.RATES + 3] @ p.inertia_matrix @ x[at.RATES : at.RATES + 3]
+    total = (
+        0.5
+        * x[state_layout.RATES : state_layout.RATES + 3]
+        @ p.inertia_matrix
+        @ x[state_layout.RATES : state_layout.RATES + 3]
+    )
     total += 0.5 * p.wheel_inertia * (x[of_wheels(p, "wheel_speed")] ** 2).sum()
     for i, (mass, place, velocity) in enumerate(masses(p, x)):
         total += 0.5 * mass * velocity @ velocity + mass * 9.80665 * place[2]

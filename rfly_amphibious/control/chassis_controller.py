@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import WheelCommand
-from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, WheelContact, contact_of
+from rfly_amphibious.control.modes import TOUCHED_SHARE, ContactFilter, Mode, contact_of
 from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
@@ -259,7 +259,7 @@ class ChassisController:
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
         self._pose_follower = PoseFollower(self.params)
 
-        self._contact = WheelContact()
+        self._contact = ContactFilter()
         self._loads: Floats | None = None
         self._wheel_rate = np.zeros(len(self.params.wheels))
         self._steering = np.zeros(len(self.params.wheels))

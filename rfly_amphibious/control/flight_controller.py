@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
+from rfly_amphibious.control.modes import Mode, ModeInputs, ModeLogic, contact_of
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
@@ -132,7 +132,7 @@ class FlightController:
         self._dead_reckoning = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
         self._loads: Floats | None = None
-        self._situation: Situation | None = None
+        self._situation: ModeInputs | None = None
         self._entered: Mode | None = None
 
         self.reason = ""
@@ -342,7 +342,7 @@ class FlightController:
         self._clearance.go_on(float(now.velocity[2]), dt)
         clearance = self._clearance.lowest_wheel(now.rotation)
         wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
-        self._situation = Situation(
+        self._situation = ModeInputs(
             wheels_down,
             load_share,
             clearance,

@@ -75,7 +75,7 @@ ALLOWED_FROM: dict[Mode, tuple[Mode, ...]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Situation:
+class ModeInputs:
     """Quantities on which the transitions depend."""
 
     wheels_down: int
@@ -99,7 +99,7 @@ def contact_of(loads: Floats, weight: float) -> tuple[int, float]:
     return int((loads > 0.0).sum()), float(loads.sum()) / weight
 
 
-class WheelContact:
+class ContactFilter:
     """Contact signals, low-passed; NaN before the first update."""
 
     def __init__(self) -> None:
@@ -126,14 +126,14 @@ class ModeLogic:
 
     def __init__(self, mode: Mode = Mode.DISARMED) -> None:
         self.mode = mode
-        self.contact = WheelContact()
+        self.contact = ContactFilter()
         self.since = 0.0
         """Time in this mode, s."""
 
         self._held = 0.0
         """Time for which the condition of the mode's next transition has held, s."""
 
-    def request(self, wanted: Mode, now: Situation) -> str:
+    def request(self, wanted: Mode, now: ModeInputs) -> str:
         """Change to DRIVE (arm), TAKEOFF, FLIGHT (go around), LAND, ABORT or DISARMED, if allowed.
 
         Return "" if the mode is the wanted one now, else the reason of the refusal.
@@ -146,7 +146,7 @@ class ModeLogic:
             self._enter(wanted)
         return refusal
 
-    def update(self, now: Situation, dt: float) -> Mode:
+    def update(self, now: ModeInputs, dt: float) -> Mode:
         """Return the mode after dt more seconds in a situation."""
         self.contact.update(now.wheels_down, now.load_share, dt)
         self.since += dt
@@ -175,7 +175,7 @@ class ModeLogic:
         self._held = self._held + dt if condition else 0.0
         return self._held >= seconds
 
-    def _refusal(self, wanted: Mode, now: Situation) -> str:
+    def _refusal(self, wanted: Mode, now: ModeInputs) -> str:
         """Return the reason why a mode cannot be entered now, or ""."""
         if wanted is Mode.ABORT and self.mode is Mode.DISARMED:
             return "it is disarmed, there is nothing to abort"

@@ -12,7 +12,7 @@ import numpy as np
 
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation, contact_of
+from rfly_amphibious.control.modes import Mode, ModeInputs, ModeLogic, contact_of
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import EstimatedMotion
@@ -107,13 +107,13 @@ class Pilot:
 
     def _situation(
         self, state: ModelState, now: EstimatedMotion, outputs: Outputs | None
-    ) -> Situation:
+    ) -> ModeInputs:
         """Return the situation on which the transitions of the mode depend."""
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
         wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
         speed = float(np.linalg.norm(state.velocity))
-        return Situation(wheels_down, load_share, float(out.clearance), speed, slope)
+        return ModeInputs(wheels_down, load_share, float(out.clearance), speed, slope)
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode."""

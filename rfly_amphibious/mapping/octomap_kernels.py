@@ -148,6 +148,55 @@ def ray_of(origins: Floats, ends: Floats, n: int, resolution: float, max_range: 
     return VoxelRay(finite & on_octree(x) & on_octree(y) & on_octree(z), hits, x, y, z)
 
 
+class Cloud(NamedTuple):
+    """Voxels that rays have hit or passed."""
+
+    voxels: Voxels
+    count: int
+    """Number of these voxels."""
+
+
+@inlined_kernel
+def with_voxel(cloud: Cloud, packed: int, state: int) -> Cloud:
+    """Return the cloud with a voxel in this state, unless it has that voxel already."""
+    table, states = cloud.voxels
+    place = find(table, packed)
+    if table[place] != 0:
+        return cloud
+
+    table[place] = packed + 1
+    states[place] = state
+    count = cloud.count + 1
+    if count >= FULL * table.size:
+        table, states = grown(table, states)
+    return Cloud(Voxels(table, states), count)
+
+
+@inlined_kernel
+def with_passed_voxels(cloud: Cloud, ray: VoxelRay) -> Cloud:
+    """Return the cloud with all voxels that a ray passes, from its begin to the last but one."""
+    x = ray.x.first
+    y = ray.y.first
+    z = ray.z.first
+    next_x = ray.x.crossing
+    next_y = ray.y.crossing
+    next_z = ray.z.crossing
+    while x != ray.x.last or y != ray.y.last or z != ray.z.last:
+        cloud = with_voxel(cloud, pack(x, y, z), FREE)
+
+        # to the next voxel
+        if next_x <= next_y and next_x <= next_z:
+            x += ray.x.side
+            next_x = math.inf if x == ray.x.last else next_x + ray.x.spacing
+        elif next_y <= next_z:
+            y += ray.y.side
+            next_y = math.inf if y == ray.y.last else next_y + ray.y.spacing
+        else:
+            z += ray.z.side
+            next_z = math.inf if z == ray.z.last else next_z + ray.z.spacing
+    return cloud
+
+
 @kernel
 def walk(
     origins: Floats, ends: Floats, resolution: float, max_range: float, most: int, voxels: Voxels
@@ -157,64 +206,29 @@ def walk(
     Rays go from (n, 3) to (n, 3) m. A hit wins over a passing ray. A ray longer than max_range is
     free up to there and hits nothing. As in OctoMap, the voxel in which a ray ends is not passed.
     Rays that are not finite or off the 65536³ voxels are left out, and so are all further rays once
-    there are `most` voxels.
+    there are `most` voxels. `voxels` is empty.
     """
-    table, states = voxels
-    count = 0
+    cloud = Cloud(voxels, 0)
     left_out = 0
 
     # hits first, so that passing rays never cover them
     for n in range(origins.shape[0]):
-        if count >= most:
+        if cloud.count >= most:
             break
         ray = ray_of(origins, ends, n, resolution, max_range)
         if ray.inside and ray.hits:
-            packed = pack(ray.x.last, ray.y.last, ray.z.last)
-            place = find(table, packed)
-            if table[place] == 0:
-                table[place] = packed + 1
-                states[place] = OCCUPIED
-                count += 1
-                if count >= FULL * table.size:
-                    table, states = grown(table, states)
+            cloud = with_voxel(cloud, pack(ray.x.last, ray.y.last, ray.z.last), OCCUPIED)
 
-    # passed voxels
     for n in range(origins.shape[0]):
-        if count >= most:
+        if cloud.count >= most:
             left_out += origins.shape[0] - n
             break
         ray = ray_of(origins, ends, n, resolution, max_range)
-        if not ray.inside:
+        if ray.inside:
+            cloud = with_passed_voxels(cloud, ray)
+        else:
             left_out += 1
-            continue
-
-        x = ray.x.first
-        y = ray.y.first
-        z = ray.z.first
-        next_x = ray.x.crossing
-        next_y = ray.y.crossing
-        next_z = ray.z.crossing
-        while x != ray.x.last or y != ray.y.last or z != ray.z.last:
-            packed = pack(x, y, z)
-            place = find(table, packed)
-            if table[place] == 0:
-                table[place] = packed + 1
-                states[place] = FREE
-                count += 1
-                if count >= FULL * table.size:
-                    table, states = grown(table, states)
-
-            # to the next voxel
-            if next_x <= next_y and next_x <= next_z:
-                x += ray.x.side
-                next_x = math.inf if x == ray.x.last else next_x + ray.x.spacing
-            elif next_y <= next_z:
-                y += ray.y.side
-                next_y = math.inf if y == ray.y.last else next_y + ray.y.spacing
-            else:
-                z += ray.z.side
-                next_z = math.inf if z == ray.z.last else next_z + ray.z.spacing
-    return Voxels(table, states), left_out
+    return cloud.voxels, left_out
 
 
 @kernel
@@ -402,18 +416,23 @@ def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
     Returns the number of bytes. Levels come one after the other, the root's first; `starts`: where
     each begins. `first`: places within the next level.
     """
-    depth = 0
     places = np.zeros(DEPTH + 1, np.int64)
     left = np.zeros(DEPTH + 1, np.int64)
+
+    # the root
+    depth = 0
     out[0] = bits[0] & 255
     out[1] = bits[0] >> 8
     size = 2
     places[0] = first[0]
     left[0] = bits[0]
+
     while depth >= 0:
         if left[depth] == 0:
             depth -= 1
             continue
+
+        # its next child
         kind = left[depth] & 3
         left[depth] >>= 2
         if kind == 0:
@@ -422,6 +441,8 @@ def write_tree(bits: Any, first: Any, starts: Any, out: Any) -> int:
         places[depth] += 1
         if kind != MIXED:
             continue
+
+        # down to a child that has children itself
         node = starts[depth + 1] + child
         out[size] = bits[node] & 255
         out[size + 1] = bits[node] >> 8

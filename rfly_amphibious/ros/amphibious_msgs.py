@@ -31,7 +31,7 @@ from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelComman
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import joint_names
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, unit_quaternion
@@ -275,7 +275,7 @@ def height_samples(message: Range) -> samples.HeightSamples:
 
 
 def wheel_load_samples(
-    message: Float64MultiArray, time: float, wheels: int = at.OUTER_WHEELS
+    message: Float64MultiArray, time: float, wheels: int = state_layout.OUTER_WHEELS
 ) -> samples.WheelLoadSamples:
     """Return the sample of wheel_loads of a number of wheels.
 
@@ -377,7 +377,7 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
 
 
 def msg_to_wheel_command(
-    message: WheelCommandMsg, now: float, wheels: int = at.OUTER_WHEELS
+    message: WheelCommandMsg, now: float, wheels: int = state_layout.OUTER_WHEELS
 ) -> WheelCommand:
     """Return the command of cmd/wheels; without a stamp it is from `now` (s).
 

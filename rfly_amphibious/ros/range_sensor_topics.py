@@ -40,7 +40,7 @@ from rfly_amphibious.sensors.range_sensors import (
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.warm_up import warm_up_rays, warm_up_solids
 from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
@@ -188,11 +188,13 @@ class RangeSensorTopics:
         """Measure what has become due within a tick."""
         times, x = simulation.step_states
         due = self._sensors.advance(
-            times, x[:, at.POSITION : at.POSITION + 3], x[:, at.QUATERNION_XYZW]
+            times,
+            x[:, state_layout.POSITION : state_layout.POSITION + 3],
+            x[:, state_layout.QUATERNION_XYZW],
         )
 
         self._time = float(times[-1])
-        self._place = x[-1, at.POSITION : at.POSITION + 3].copy()
+        self._place = x[-1, state_layout.POSITION : state_layout.POSITION + 3].copy()
         if self._time - self._gimbal_at >= 1.0 / GIMBAL_RATE - 1e-9:
             self._gimbal_at = self._time
             self._publish_gimbal(self._time, self._sensors.gimbal.pitch)

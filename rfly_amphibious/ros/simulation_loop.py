@@ -22,7 +22,7 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import CommandError, ConfigError, DynamicsError
 from rfly_common.frames import rotation_matrix
@@ -427,8 +427,8 @@ class VehicleEntity:
             now.orientation,
             now.velocity,
             rotation @ now.rates,
-            derivative[at.VELOCITY : at.VELOCITY + 3],
-            rotation @ derivative[at.RATES : at.RATES + 3],
+            derivative[state_layout.VELOCITY : state_layout.VELOCITY + 3],
+            rotation @ derivative[state_layout.RATES : state_layout.RATES + 3],
         )
         return simulation.time_ns, [motion for _ in indices]
 

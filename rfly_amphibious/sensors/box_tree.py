@@ -41,6 +41,17 @@ def box_tree(low: Floats, high: Floats, leaf: int) -> BoxTree:
     return BoxTree(tree.boxes[:nodes], tree.link[:nodes], tree.held[:nodes], tree.items)
 
 
+class Split(NamedTuple):
+    """The direction in which a node's boxes are sorted into BINS bins by their middles."""
+
+    axis: int
+    """Axis along which the middles are farthest apart."""
+    start: float
+    """Lowest middle along it, m."""
+    size: float
+    """Distance from the lowest to the highest middle, m."""
+
+
 @kernel
 def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
     """Fill the tree, from the root down. Return the number of nodes.
@@ -53,75 +64,31 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
     begins = np.zeros(boxes.shape[0], np.int64)
     ends = np.zeros(boxes.shape[0], np.int64)
     depths = np.zeros(boxes.shape[0], np.int64)
-    bounds = np.empty((BINS, 6))
-    middles = np.empty((2, 3))
-    filled = np.empty(BINS, np.int64)
-    costs = np.empty(BINS)
     ends[0] = items.size
     nodes = 1
     node = 0
     while node < nodes:
-        # bounds of the items, and of their middles
         begin = begins[node]
         end = ends[node]
-        middles[0] = math.inf
-        middles[1] = -math.inf
-        boxes[node, :3] = math.inf
-        boxes[node, 3:] = -math.inf
-        for k in range(begin, end):
-            for c in range(3):
-                boxes[node, c] = min(boxes[node, c], low[items[k], c] - PADDING)
-                boxes[node, 3 + c] = max(boxes[node, 3 + c], high[items[k], c] + PADDING)
-                middle = 0.5 * (low[items[k], c] + high[items[k], c])
-                middles[0, c] = min(middles[0, c], middle)
-                middles[1, c] = max(middles[1, c], middle)
-
+        split = _bound(low, high, items[begin:end], boxes[node])
         if end - begin <= leaf:
             link[node] = begin
             held[node] = end - begin
             node += 1
             continue
 
-        # longest side
-        axis = 0
-        for c in range(1, 3):
-            if middles[1, c] - middles[0, c] > middles[1, axis] - middles[0, axis]:
-                axis = c
-        start = middles[0, axis]
-        size = middles[1, axis] - middles[0, axis]
-
-        # cheapest split
-        split = (begin + end) // 2
-        if size > 0.0 and depths[node] < DEPTH // 2:
-            per_m = BINS / size
-            bounds[:, :3] = math.inf
-            bounds[:, 3:] = -math.inf
-            filled[:] = 0
-            for k in range(begin, end):
-                b = _bin(low, high, items[k], axis, start, per_m)
-                filled[b] += 1
-                for c in range(3):
-                    bounds[b, c] = min(bounds[b, c], low[items[k], c])
-                    bounds[b, 3 + c] = max(bounds[b, 3 + c], high[items[k], c])
-            last = _cheapest(bounds, filled, costs)
-            left = begin
-            right = end - 1
-            while left <= right:
-                item = items[left]
-                if _bin(low, high, item, axis, start, per_m) <= last:
-                    left += 1
-                else:
-                    items[left] = items[right]
-                    items[right] = item
-                    right -= 1
-            if begin < left < end:
-                split = left
+        # where the second half begins
+        middle = (begin + end) // 2
+        if split.size > 0.0 and depths[node] < DEPTH // 2:
+            first = begin + _sort(low, high, items[begin:end], split)
+            if begin < first < end:
+                middle = first
 
         # children
         link[node] = nodes
         begins[nodes] = begin
-        ends[nodes] = split
-        begins[nodes + 1] = split
+        ends[nodes] = middle
+        begins[nodes + 1] = middle
         ends[nodes + 1] = end
         depths[nodes] = depths[node] + 1
         depths[nodes + 1] = depths[node] + 1
@@ -131,15 +98,69 @@ def build(low: Floats, high: Floats, leaf: int, tree: BoxTree) -> int:
 
 
 @inner_kernel
-def _bin(low: Floats, high: Floats, item: int, axis: int, start: float, per_m: float) -> int:
-    """Return the bin of an item's middle along an axis."""
-    middle = 0.5 * (low[item, axis] + high[item, axis])
-    return min(int((middle - start) * per_m), BINS - 1)
+def _bound(low: Floats, high: Floats, items: Ints, box: Floats) -> Split:
+    """Set the box around some items, and return the direction in which to split them."""
+    middles = np.empty((2, 3))
+    middles[0] = math.inf
+    middles[1] = -math.inf
+    box[:3] = math.inf
+    box[3:] = -math.inf
+    for item in items:
+        for c in range(3):
+            box[c] = min(box[c], low[item, c] - PADDING)
+            box[3 + c] = max(box[3 + c], high[item, c] + PADDING)
+            middle = 0.5 * (low[item, c] + high[item, c])
+            middles[0, c] = min(middles[0, c], middle)
+            middles[1, c] = max(middles[1, c], middle)
+
+    axis = 0
+    for c in range(1, 3):
+        if middles[1, c] - middles[0, c] > middles[1, axis] - middles[0, axis]:
+            axis = c
+    return Split(axis, middles[0, axis], middles[1, axis] - middles[0, axis])
 
 
 @inner_kernel
-def _cheapest(bounds: Floats, filled: Ints, costs: Floats) -> int:
+def _sort(low: Floats, high: Floats, items: Ints, split: Split) -> int:
+    """Sort items in place into the halves of the cheapest split. Return the size of the first."""
+    # items and bounds of each bin
+    bounds = np.empty((BINS, 6))
+    bounds[:, :3] = math.inf
+    bounds[:, 3:] = -math.inf
+    filled = np.zeros(BINS, np.int64)
+    for item in items:
+        b = _bin(low, high, item, split)
+        filled[b] += 1
+        for c in range(3):
+            bounds[b, c] = min(bounds[b, c], low[item, c])
+            bounds[b, 3 + c] = max(bounds[b, 3 + c], high[item, c])
+    last = _cheapest(bounds, filled)
+
+    # those of the second half go to the end
+    left = 0
+    right = items.size - 1
+    while left <= right:
+        item = items[left]
+        if _bin(low, high, item, split) <= last:
+            left += 1
+        else:
+            items[left] = items[right]
+            items[right] = item
+            right -= 1
+    return left
+
+
+@inner_kernel
+def _bin(low: Floats, high: Floats, item: int, split: Split) -> int:
+    """Return the bin of an item's middle."""
+    middle = 0.5 * (low[item, split.axis] + high[item, split.axis])
+    return min(int((middle - split.start) * (BINS / split.size)), BINS - 1)
+
+
+@inner_kernel
+def _cheapest(bounds: Floats, filled: Ints) -> int:
     """Return the last bin of the left half of the cheapest split."""
+    costs = np.empty(BINS)
     for backwards in range(2):
         box = np.empty(6)
         items = 0

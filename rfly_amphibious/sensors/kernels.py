@@ -1,7 +1,6 @@
 """Kernels of the sensors' ground truth and noise. docs/model, section 11.
 
-Arguments are whole flat arrays and the columns at which their parts begin: a slice of one row has
-another type than a slice of several.
+Array arguments are contiguous: a slice of one row has another type than a slice of several.
 """
 
 from __future__ import annotations
@@ -9,70 +8,67 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.steering import wheel_tangent
 from rfly_common.arrays import Floats, Ints
-from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
+from rfly_common.kernels.record_vectors import quaternion, row, set_vector, vector
 from rfly_common.kernels.vectors import (
     Matrix,
     Vector,
     cross,
+    matrix_at,
     quat_multiply,
     quat_of_rotation_vector,
     rotated_back,
     rotation_matrix,
-    set_vector,
     vector_at,
-    vector_of,
 )
 
-# rows of `coefficients`, see `disturb`
-GAIN = 0
-WHITE = 1
-WALK = 2
-WALK_KEEP = 3
-KEEP = 4
-ADD = 5
-LOW = 6
-HIGH = 7
-COEFFICIENTS = 8
 
-# rows of `memory`
-BIAS = 0
-MARKOV = 1
-WALKED = 2
-MEMORY = 3
-
-# columns of the result of `truths`; there the attitude's error is 0
-
-SPECIFIC_FORCE = 0
-ANGULAR_VELOCITY = 3
-ATTITUDE_ERROR = 6
-ATTITUDE = 9
-MAGNETIC_FIELD = 13
-GPS_POSITION = 16
-GPS_VELOCITY = 19
-BODY_VELOCITY = 22
-BARO_Z = 25
-HEIGHT_PLACE = 26
-TRUTHS = 29
-
-# rows of `Mounting.levers`
-IMU = 0
-GPS = 1
-BARO = 2
-HEIGHT = 3
+def _record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
+    """Return the type of a record, whose fields kernels read by name."""
+    return np.dtype((np.record, list(fields)))
 
 
-class Mounting(NamedTuple):
-    """Mounting of the sensors on the body."""
+CHANNEL_NOISE = _record(
+    ("gain", float),
+    ("white", float),  # standard deviation of a sample's white noise
+    ("walk", float),  # standard deviation by which the bias grows from sample to sample
+    ("walk_kept", float),  # share of this growth that is left one sample later
+    ("markov", float),  # standard deviation that a sample adds to the Gauss–Markov value
+    ("markov_kept", float),  # share of that value that is left one sample later
+    ("low", float),  # range
+    ("high", float),
+)
+"""Coefficients of one channel's errors. Eq. 11.1."""
 
-    levers: Floats
-    """Places in body axes, m, (4, 3)."""
-    rotation: Floats
-    """Rotation IMU -> body, (3, 3)."""
-    quat: Floats
-    """The same as a quaternion x y z w, (4,)."""
+CHANNEL_ERRORS = _record(("bias", float), ("markov", float), ("walk", float))
+"""Errors of one channel's next sample: constant bias, Gauss–Markov value and growth of the bias."""
+
+TRUTH = _record(
+    ("imu", float, 9),  # specific force, rates, and the attitude's error, which is 0; IMU axes
+    ("attitude", float, 4),  # IMU -> world, x y z w
+    ("magnetic_field", float, 3),  # IMU axes
+    ("gps", float, 6),  # position and velocity, ENU
+    ("body_velocity", float, 3),  # of the body's origin, body axes
+    ("barometer_z", float),
+    ("height_place", float, 3),  # place of the height sensor, ENU
+)
+"""Readings of ideal sensors at one step; SI units."""
+
+MOUNTING = _record(
+    ("imu", float, 3),  # places in body axes, m
+    ("gps", float, 3),
+    ("barometer", float, 3),
+    ("height", float, 3),
+    ("imu_rotation", float, (3, 3)),  # IMU -> body
+    ("imu_quat", float, 4),  # the same as a quaternion x y z w
+    ("earth_field", float, 3),  # at the vehicle's place, ENU, T
+)
+"""Mounting of the sensors on the body, and the magnetic field around it."""
 
 
 class JointGeometry(NamedTuple):
@@ -91,32 +87,27 @@ class JointGeometry(NamedTuple):
 
 
 @kernel
-def disturb(truth: Any, first: int, normals: Any, coefficients: Any, memory: Any, out: Any) -> None:
-    """Apply the common noise model to n columns of `truth` from `first` -> out (k, n). Eq. 11.1.
+def disturb(truth: Floats, normals: Floats, noise: Any, errors: Any, out: Floats) -> None:
+    """Apply the common noise model to `truth` (k, channels) -> out (k, channels). Eq. 11.1.
 
-    `normals` (k, 3 n): unit normal numbers for white noise, random walk and Gauss–Markov process.
-    `coefficients` (8, n); `memory` (3, n): bias, Gauss–Markov value and the bias' walk of the next
-    sample, in place.
+    `normals` (k, 3 channels): unit normal numbers for white noise, growth of the bias and
+    Gauss–Markov value. `noise` (channels,): CHANNEL_NOISE. `errors` (channels,): CHANNEL_ERRORS of
+    the next sample, in place.
     """
     channels = out.shape[1]
     for k in range(truth.shape[0]):
         for c in range(channels):
-            value = (
-                coefficients[GAIN, c] * truth[k, first + c]
-                + memory[BIAS, c]
-                + memory[WALKED, c]
-                + memory[MARKOV, c]
-            )
-            value += coefficients[WHITE, c] * normals[k, c]
-            out[k, c] = min(max(value, coefficients[LOW, c]), coefficients[HIGH, c])
-            memory[WALKED, c] = (
-                coefficients[WALK_KEEP, c] * memory[WALKED, c]
-                + coefficients[WALK, c] * normals[k, channels + c]
-            )
-            memory[MARKOV, c] = (
-                coefficients[KEEP, c] * memory[MARKOV, c]
-                + coefficients[ADD, c] * normals[k, 2 * channels + c]
-            )
+            channel = noise[c]
+            error = errors[c]
+            value = channel.gain * truth[k, c] + error.bias + error.walk + error.markov
+            value += channel.white * normals[k, c]
+            out[k, c] = min(max(value, channel.low), channel.high)
+
+            # for the next sample
+            walk = channel.walk * normals[k, channels + c]
+            error.walk = channel.walk_kept * error.walk + walk
+            markov = channel.markov * normals[k, 2 * channels + c]
+            error.markov = channel.markov_kept * error.markov + markov
 
 
 @inlined_kernel
@@ -143,23 +134,23 @@ def specific_force_at(lever: Vector, force: Vector, rates: Vector, acceleration:
 
 
 @kernel
-def truths(
-    x: Floats, dx: Floats, force: Floats, mounting: Mounting, field: Floats, out: Floats
-) -> None:
+def truths(x: Floats, dx: Floats, force: Floats, mounting: Any, out: Any) -> None:
     """Compute the readings of ideal sensors at their places. Eq. 11.2, 11.3.
 
-    `x` (k, states) and its derivative `dx`; `force` (k, 3 or more): specific force at the body's
-    origin; `field` (3,): the Earth's, ENU. `out` (k, TRUTHS).
+    `x` (k, states) and its derivative `dx`; `force` (k, 3): specific force at the body's origin;
+    `mounting` (1,): MOUNTING. `out` (k,): TRUTH.
     """
-    levers, axes, quat = mounting
-    imu_axes = (*vector_at(axes, 0, 0), *vector_at(axes, 1, 0), *vector_at(axes, 2, 0))
-    imu_quat = quat[0], quat[1], quat[2], quat[3]
-    earth_field = vector_of(field)
-    imu = vector_at(levers, IMU, 0)
-    gps = vector_at(levers, GPS, 0)
-    baro = vector_at(levers, BARO, 0)
-    height = vector_at(levers, HEIGHT, 0)
+    mount = mounting[0]
+    imu = vector(mount.imu)
+    gps = vector(mount.gps)
+    barometer = vector(mount.barometer)
+    height = vector(mount.height)
+    imu_axes = matrix_at(mount.imu_rotation)
+    imu_quat = quaternion(mount.imu_quat)
+    earth_field = vector(mount.earth_field)
+
     for k in range(x.shape[0]):
+        truth = out[k]
         qw = x[k, state_layout.QUATERNION]
         qx = x[k, state_layout.QUATERNION + 1]
         qy = x[k, state_layout.QUATERNION + 2]
@@ -170,37 +161,34 @@ def truths(
         rates = vector_at(x, k, state_layout.RATES)
         acceleration = vector_at(dx, k, state_layout.RATES)
 
-        at_imu = specific_force_at(imu, vector_at(force, k, 0), rates, acceleration)
-        set_vector(out, k, SPECIFIC_FORCE, rotated_back(imu_axes, at_imu))
-        set_vector(out, k, ANGULAR_VELOCITY, rotated_back(imu_axes, rates))
-        set_vector(out, k, ATTITUDE_ERROR, (0.0, 0.0, 0.0))
-        set_vector(
-            out, k, MAGNETIC_FIELD, rotated_back(imu_axes, rotated_back(rotation, earth_field))
-        )
+        # IMU and magnetometer
+        imu_force = specific_force_at(imu, row(force, k), rates, acceleration)
+        field = rotated_back(rotation, earth_field)
+        set_vector(truth.imu[0:3], rotated_back(imu_axes, imu_force))
+        set_vector(truth.imu[3:6], rotated_back(imu_axes, rates))
+        set_vector(truth.imu[6:9], (0.0, 0.0, 0.0))
+        set_vector(truth.magnetic_field, rotated_back(imu_axes, field))
         attitude = quat_multiply((qx, qy, qz, qw), imu_quat)
         for c in range(4):
-            out[k, ATTITUDE + c] = attitude[c]
+            truth.attitude[c] = attitude[c]
 
-        set_vector(out, k, GPS_POSITION, point_in_world(position, rotation, gps))
-        set_vector(out, k, GPS_VELOCITY, point_in_world(velocity, rotation, cross(rates, gps)))
-        set_vector(out, k, BODY_VELOCITY, rotated_back(rotation, velocity))
-        out[k, BARO_Z] = point_in_world(position, rotation, baro)[2]
-        set_vector(out, k, HEIGHT_PLACE, point_in_world(position, rotation, height))
+        # places and velocities
+        set_vector(truth.gps[0:3], point_in_world(position, rotation, gps))
+        set_vector(truth.gps[3:6], point_in_world(velocity, rotation, cross(rates, gps)))
+        set_vector(truth.body_velocity, rotated_back(rotation, velocity))
+        truth.barometer_z = point_in_world(position, rotation, barometer)[2]
+        set_vector(truth.height_place, point_in_world(position, rotation, height))
 
 
 @kernel
-def turned_by(truth: Floats, error: Floats, first: int, out: Floats) -> None:
-    """Turn the attitudes in `truth` by rotation vectors -> out (k, 4), x y z w.
+def turned_by(truth: Any, readings: Floats, out: Floats) -> None:
+    """Turn the attitudes in `truth` (k,), TRUTH, by their errors -> out (k, 4), x y z w.
 
-    The vectors, in world axes, begin at column `first` of `error`.
+    The errors are rotation vectors in world axes: the last three of the IMU's nine `readings`.
     """
     for k in range(out.shape[0]):
-        x = truth[k, ATTITUDE]
-        y = truth[k, ATTITUDE + 1]
-        z = truth[k, ATTITUDE + 2]
-        w = truth[k, ATTITUDE + 3]
-        turn = quat_of_rotation_vector(vector_at(error, k, first))
-        turned = quat_multiply(turn, (x, y, z, w))
+        turn = quat_of_rotation_vector(vector_at(readings, k, 6))
+        turned = quat_multiply(turn, quaternion(truth[k].attitude))
         for c in range(4):
             out[k, c] = turned[c]
 
@@ -217,32 +205,32 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     steering_sign, wheel_y, steering_lever, rotor_spin, wheel_speed = geometry
     rotors = rotor_spin.size
     wheels = steering_sign.size
-    joints = wheels + rotors
-    wheel_rate = wheels
     wheel_angle = 2 * wheels
     rotor_rate = 3 * wheels
+    rotor_angle = rotor_rate + rotors
     for k in range(x.shape[0]):
         tangent = math.tan(x[k, state_layout.ROTOR_SPEED + rotors])
         for i in range(wheels):
             own = wheel_tangent(steering_sign[i], wheel_y[i], steering_lever, tangent)
-            out[k, i] = math.atan(own)
             pitch_rate = x[k, state_layout.RATES + 1] - own * x[k, state_layout.RATES]
             carrier = pitch_rate / math.sqrt(1.0 + own * own)
-            out[k, wheel_rate + i] = x[k, wheel_speed[i]] - carrier
+            rate = x[k, wheel_speed[i]] - carrier
+            out[k, i] = math.atan(own)
+            out[k, wheels + i] = rate
+            out[k, wheel_angle + i] = next_angle(rate, dt, last, i)
 
         for j in range(rotors):
-            out[k, rotor_rate + j] = rotor_spin[j] * x[k, state_layout.ROTOR_SPEED + j]
+            rate = rotor_spin[j] * x[k, state_layout.ROTOR_SPEED + j]
+            out[k, rotor_rate + j] = rate
+            out[k, rotor_angle + j] = next_angle(rate, dt, last, wheels + j)
 
-        # angles of wheels and rotors
-        for n in range(joints):
-            rate_column = wheel_rate + n
-            angle_column = wheel_angle + n
-            if n >= wheels:
-                rate_column = rotor_rate + n - wheels
-                angle_column = rate_column + rotors
-            rate = out[k, rate_column]
-            rate_before = last[joints + n]
-            if not math.isnan(rate_before):
-                last[n] += 0.5 * dt * (rate_before + rate)
-            last[joints + n] = rate
-            out[k, angle_column] = last[n]
+
+@inner_kernel
+def next_angle(rate: float, dt: float, last: Floats, joint: int) -> float:
+    """Return the angle of a joint that turns at `rate` now; update `last`, see `turn_joints`."""
+    rate_column = last.size // 2 + joint
+    rate_before = last[rate_column]
+    if not math.isnan(rate_before):
+        last[joint] += 0.5 * dt * (rate_before + rate)
+    last[rate_column] = rate
+    return last[joint]

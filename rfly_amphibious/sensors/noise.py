@@ -116,65 +116,59 @@ class NoiseSource:
         # imported here: a process that only reads sensor files needs no kernels
         from rfly_amphibious.sensors import kernels
 
-        self._kernels = kernels
+        self._disturb = kernels.disturb
         self.model = model
         self.period = period
         self._generator = sensor_generator(seed, name)
 
         # coefficients
-        n = model.channels
-        keep = np.exp(-period / np.asarray(model.markov_time))
-        self._coefficients = np.empty((kernels.COEFFICIENTS, n))
-        self._coefficients[kernels.GAIN] = 1.0 + np.asarray(model.scale_error)
+        markov_sigma = np.asarray(model.markov_sigma)
+        kept = np.exp(-period / np.asarray(model.markov_time))
         white = np.asarray(model.white_sigma) ** 2 + np.asarray(model.white_density) ** 2 / period
-        self._coefficients[kernels.WHITE] = np.sqrt(white)
         walk_time = np.minimum(model.walk_time, FOREVER)
         grown = np.sqrt(-0.5 * walk_time * np.expm1(-2.0 * period / walk_time))
-        self._coefficients[kernels.WALK] = np.asarray(model.walk_density) * grown
-        self._coefficients[kernels.WALK_KEEP] = np.exp(-period / walk_time)
-        self._coefficients[kernels.KEEP] = keep
-        self._coefficients[kernels.ADD] = np.asarray(model.markov_sigma) * np.sqrt(
-            1.0 - keep * keep
-        )
-        self._coefficients[kernels.LOW] = model.low
-        self._coefficients[kernels.HIGH] = model.high
+        self._noise = np.empty(model.channels, kernels.CHANNEL_NOISE)
+        self._noise["gain"] = 1.0 + np.asarray(model.scale_error)
+        self._noise["white"] = np.sqrt(white)
+        self._noise["walk"] = np.asarray(model.walk_density) * grown
+        self._noise["walk_kept"] = np.exp(-period / walk_time)
+        self._noise["markov"] = markov_sigma * np.sqrt(1.0 - kept * kept)
+        self._noise["markov_kept"] = kept
+        self._noise["low"] = model.low
+        self._noise["high"] = model.high
 
-        # state at the beginning
-        begin = self._generator.standard_normal((2, n))
-        self._memory = np.zeros((kernels.MEMORY, n))
-        self._memory[kernels.BIAS] = (
-            np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
-        )
-        self._memory[kernels.MARKOV] = np.asarray(model.markov_sigma) * begin[1]
+        # errors at the beginning
+        begin = self._generator.standard_normal((2, model.channels))
+        self._errors = np.zeros(model.channels, kernels.CHANNEL_ERRORS)
+        self._errors["bias"] = np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]
+        self._errors["markov"] = markov_sigma * begin[1]
 
     @property
     def bias(self) -> Floats:
         """Bias of the next sample, (channels,)."""
-        return self._memory[self._kernels.BIAS] + self._memory[self._kernels.WALKED]
+        return np.asarray(self._errors["bias"] + self._errors["walk"])
 
-    def disturb(self, truth: Floats, first: int = 0) -> Floats:
-        """Return readings (k, channels) of the next samples.
-
-        The truth is in the columns of `truth` from `first`.
-        """
-        out = np.empty((truth.shape[0], self.model.channels))
+    def disturb(self, truth: Floats) -> Floats:
+        """Return readings (k, channels) of the next samples, whose truth is (k, channels)."""
+        out = np.empty(truth.shape)
         normals = self._generator.standard_normal((out.shape[0], 3 * out.shape[1]))
-        self._kernels.disturb(
-            np.ascontiguousarray(truth), first, normals, self._coefficients, self._memory, out
-        )
+        self._disturb(np.ascontiguousarray(truth), normals, self._noise, self._errors, out)
         return out
 
     def save(self) -> dict[str, Any]:
         """Return all that the next samples depend on, as numbers, strings, lists and dicts."""
-        return {"generator": self._generator.bit_generator.state, "memory": self._memory.tolist()}
+        errors = [self._errors[name].tolist() for name in self._errors.dtype.names]
+        return {"generator": self._generator.bit_generator.state, "memory": errors}
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from `save`. Raises ConfigError if it does not fit."""
         try:
-            memory = np.array(saved["memory"], np.float64)
-            if memory.shape != self._memory.shape or not np.isfinite(memory).all():
-                raise ValueError(f"memory of shape {memory.shape}, expected {self._memory.shape}")
+            errors = np.array(saved["memory"], np.float64)
+            expected = (len(self._errors.dtype), self.model.channels)
+            if errors.shape != expected or not np.isfinite(errors).all():
+                raise ValueError(f"memory of shape {errors.shape}, expected {expected}")
             self._generator.bit_generator.state = saved["generator"]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigError(f"no saved state of this sensor's noise ({error})") from None
-        self._memory = memory
+        for name, values in zip(self._errors.dtype.names, errors, strict=True):
+            self._errors[name] = values

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
@@ -223,20 +224,19 @@ class SensorSuite:
 
     def _place_sensors(self) -> None:
         p = self.parameters
-        levers = np.zeros((4, 3))
-        for row, sensor in (
-            (kernels.IMU, p.imu),
-            (kernels.GPS, p.gps),
-            (kernels.BARO, p.barometer),
-            (kernels.HEIGHT, p.height),
-        ):
+        mounting = np.zeros(1, kernels.MOUNTING)
+        for name in ("imu", "gps", "barometer", "height"):
+            sensor = getattr(p, name)
             if sensor is not None:
-                levers[row] = sensor.position
+                mounting[name] = sensor.position
 
         rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
         quat = euler_to_quat(rotation).astype(np.float64)
-        self._mounting = kernels.Mounting(levers, rotation_matrix(quat), quat)
-        self._field = np.array((p.magnetometer and p.magnetometer.earth_field) or (0.0, 0.0, 0.0))
+        mounting["imu_quat"] = quat
+        mounting["imu_rotation"] = rotation_matrix(quat)
+        if p.magnetometer is not None:
+            mounting["earth_field"] = p.magnetometer.earth_field
+        self._mounting = mounting
 
     def _prepare_joints(self) -> None:
         params = self.model.params
@@ -386,9 +386,9 @@ class SensorSuite:
                 x[dead], inputs, obstacles, since[dead]
             )
 
-        truth = np.empty((len(x), kernels.TRUTHS))
+        truth = np.empty(len(x), kernels.TRUTH)
         force = numbers[:, state_layout.SPECIFIC_FORCE : state_layout.SPECIFIC_FORCE + 3].copy()
-        kernels.truths(x, dx, force, self._mounting, self._field, truth)
+        kernels.truths(x, dx, force, self._mounting, truth)
         load_columns = state_layout.output_columns(self._wheels)["wheel_load"]
         return _Seen(x, truth, numbers[:, load_columns], blowing)
 
@@ -398,9 +398,9 @@ class SensorSuite:
         return steps.astype(np.float64) * self.step
 
     def _imu(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        readings = self._sources["imu"].disturb(seen.truth, kernels.SPECIFIC_FORCE)
+        readings = self._sources["imu"].disturb(seen.truth["imu"])
         attitude = np.empty((len(steps), 4))
-        kernels.turned_by(seen.truth, readings, kernels.ATTITUDE_ERROR, attitude)
+        kernels.turned_by(seen.truth, readings, attitude)
         return {
             "imu": samples.ImuSamples(
                 self._time(steps), readings[:, :3], readings[:, 3:6], attitude
@@ -408,7 +408,7 @@ class SensorSuite:
         }
 
     def _gps(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        readings = self._sources["gps"].disturb(seen.truth, kernels.GPS_POSITION)
+        readings = self._sources["gps"].disturb(seen.truth["gps"])
         if "gps" not in self._off:
             self._pending += zip(steps.tolist(), readings.tolist(), strict=True)
         return {}
@@ -427,18 +427,18 @@ class SensorSuite:
         return samples.GpsSamples(time, geodetic, numbers[:, 3:])
 
     def _magnetometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        readings = self._sources["magnetometer"].disturb(seen.truth, kernels.MAGNETIC_FIELD)
+        readings = self._sources["magnetometer"].disturb(seen.truth["magnetic_field"])
         return {"magnetometer": samples.MagnetometerSamples(self._time(steps), readings)}
 
     def _barometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        pressure = standard_pressure(seen.truth[:, kernels.BARO_Z] + self.geo_origin[2])
+        pressure = standard_pressure(seen.truth["barometer_z"] + self.geo_origin[2])
         readings = self._sources["barometer"].disturb(pressure[:, None])
         return {"barometer": samples.BarometerSamples(self._time(steps), readings[:, 0])}
 
     def _height(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         sensor = self.parameters.height
         assert sensor is not None
-        places = seen.truth[:, kernels.HEIGHT_PLACE : kernels.HEIGHT_PLACE + 3]
+        places = seen.truth["height_place"]
         height = self.model.height_above_ground(places)
         readings = self._sources["height"].disturb(height[:, None])[:, 0]
         readings[readings < sensor.min_range] = -math.inf
@@ -484,7 +484,7 @@ class SensorSuite:
 
     def _ground_truth(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         x = seen.x
-        velocity = seen.truth[:, kernels.BODY_VELOCITY : kernels.BODY_VELOCITY + 3]
+        velocity = seen.truth["body_velocity"]
         pose = (
             x[:, state_layout.POSITION : state_layout.POSITION + 3],
             x[:, state_layout.QUATERNION_XYZW],
@@ -554,8 +554,8 @@ class _Seen(NamedTuple):
 
     x: Floats
     """States."""
-    truth: Floats
-    """Columns as in `kernels`."""
+    truth: NDArray[Any]
+    """Readings of ideal sensors, `kernels.TRUTH`."""
     loads: Floats
     """Loads of the wheels, N."""
     wind: Floats

@@ -27,7 +27,7 @@ LANDED_LAG = 1.0
 """Height, m, of such a vehicle above the guide that leads it down."""
 
 
-class Situation(NamedTuple):
+class ItemSituation(NamedTuple):
     """The vehicle on its way to the current item."""
 
     pose: tuple[float, ...]
@@ -115,7 +115,7 @@ class ItemCompletion:
         """Return whether a commanded return has come home."""
         return self._monitor.update(pose, flown, return_to)
 
-    def is_done(self, now: Situation, reported: bool | None, holds_at_waypoints: bool) -> bool:
+    def is_done(self, now: ItemSituation, reported: bool | None, holds_at_waypoints: bool) -> bool:
         """Return whether the current item has been carried out.
 
         `reported`: an external report about it, or None. `holds_at_waypoints`: p3 of a way-point is

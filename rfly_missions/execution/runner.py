@@ -39,7 +39,7 @@ from rfly_missions.execution.flown_items import (
     line_start,
     next_position,
 )
-from rfly_missions.execution.item_completion import ItemCompletion, Situation
+from rfly_missions.execution.item_completion import ItemCompletion, ItemSituation
 from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
@@ -448,7 +448,7 @@ class MissionRunner:
         lag = None
         if self.guide is not None and self._terrain.is_assumed:
             lag = self.guide.position[2] - here[2]
-        situation = Situation(
+        situation = ItemSituation(
             pose=here,
             item=item,
             flown=self._last.flown,

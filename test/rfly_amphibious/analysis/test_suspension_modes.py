@@ -11,7 +11,7 @@ from scipy.optimize import curve_fit
 
 from rfly_amphibious.analysis.suspension_modes import draw_modes, suspension_modes
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
 
@@ -105,12 +105,16 @@ def test_the_full_model_rings_down_so(kind):
     state = np.array(model.standing().x)
     heave, roll, pitch = 0.004 * mode.shape[:3]
     state[2] += heave
-    state[at.QUATERNION + 1 : at.QUATERNION + 3] = 0.5 * roll, 0.5 * pitch
+    state[state_layout.QUATERNION + 1 : state_layout.QUATERNION + 3] = 0.5 * roll, 0.5 * pitch
     x = p.hub_position[:, 0]
     y = p.hub_position[:, 1]
-    state[at.STRUT : at.STRUT + 4] = 0.004 * mode.shape[3:] - (heave + y * roll - x * pitch)
-    run = model.run(ModelState(state, np.zeros(at.MEMORY)), Controls(), 2.0, sample_period=0.004)
-    w, i, j, k = run.x[:, at.QUATERNION : at.QUATERNION + 4].T
+    state[state_layout.STRUT : state_layout.STRUT + 4] = 0.004 * mode.shape[3:] - (
+        heave + y * roll - x * pitch
+    )
+    run = model.run(
+        ModelState(state, np.zeros(state_layout.MEMORY)), Controls(), 2.0, sample_period=0.004
+    )
+    w, i, j, k = run.x[:, state_layout.QUATERNION : state_layout.QUATERNION + 4].T
     seen = {
         "heave": run.x[:, 2] - p.origin_height,
         "roll": 2 * (w * i + j * k),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious.control.flight_controller import WORDS, FlightController
-from rfly_amphibious.control.modes import Mode, ModeLogic, Situation
+from rfly_amphibious.control.modes import Mode, ModeInputs, ModeLogic
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
 from rfly_amphibious.estimation.estimate import Estimate
@@ -24,8 +24,8 @@ from rfly_common.frames import euler_to_quat, rotation_matrix
 
 G = 9.80665
 D, R, T, F, L, S, A = Mode
-STANDING = Situation(4, 1.0, 0.0, 0.0, 0.0)
-FLYING = Situation(0, 0.0, 2.0, 0.1, 0.0)
+STANDING = ModeInputs(4, 1.0, 0.0, 0.0, 0.0)
+FLYING = ModeInputs(0, 0.0, 2.0, 0.1, 0.0)
 
 
 @pytest.mark.parametrize("begin", Mode)
@@ -50,13 +50,13 @@ def test_every_pair_of_modes(begin, wanted):
     ("mode", "now", "seconds", "after", "not_before"),
     [
         (T, FLYING, 0.4, F, 0.2),
-        (T, Situation(0, 0.0, 0.4, 0.5, 0.0), 1.0, T, None),
-        (T, Situation(1, 0.1, 0.6, 0.5, 0.0), 1.0, T, None),
-        (L, Situation(4, 0.5, 0.0, 0.3, 0.0), 0.2, S, 0.05),
-        (L, Situation(1, 0.25, 0.0, 0.3, 0.0), 1.0, L, None),
+        (T, ModeInputs(0, 0.0, 0.4, 0.5, 0.0), 1.0, T, None),
+        (T, ModeInputs(1, 0.1, 0.6, 0.5, 0.0), 1.0, T, None),
+        (L, ModeInputs(4, 0.5, 0.0, 0.3, 0.0), 0.2, S, 0.05),
+        (L, ModeInputs(1, 0.25, 0.0, 0.3, 0.0), 1.0, L, None),
         (S, STANDING, 2.0, R, 1.5),
-        (S, Situation(4, 0.9, 0.0, 0.0, 0.0), 3.0, S, None),
-        (S, Situation(0, 0.0, 0.05, 0.2, 0.0), 0.3, L, 0.1),
+        (S, ModeInputs(4, 0.9, 0.0, 0.0, 0.0), 3.0, S, None),
+        (S, ModeInputs(0, 0.0, 0.05, 0.2, 0.0), 0.3, L, 0.1),
     ],
 )
 def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_before):
@@ -74,7 +74,7 @@ def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_befo
 def test_take_off_on_the_limit_of_speed_and_slope():
     for speed, slope, taken in ((0.29, 9.9, True), (0.31, 0.0, False), (0.0, 10.1, False)):
         logic = ModeLogic(R)
-        refusal = logic.request(T, Situation(4, 1.0, 0.0, speed, math.radians(slope)))
+        refusal = logic.request(T, ModeInputs(4, 1.0, 0.0, speed, math.radians(slope)))
         assert (refusal == "") is taken
 
 

@@ -13,7 +13,7 @@ from optional_parts import late_module
 from rfly_amphibious.scenarios.mcap_log import TOPICS, joint_states, message_definition, write_mcap
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
 
@@ -83,14 +83,14 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
 
     assert np.array_equal([numbers(m.pose.pose.position, *"xyz") for m in odometry], run.position)
     wxyz = np.array([numbers(m.pose.pose.orientation, *"wxyz") for m in odometry])
-    assert np.array_equal(wxyz, run.x[:, at.QUATERNION : at.QUATERNION + 4])
+    assert np.array_equal(wxyz, run.x[:, state_layout.QUATERNION : state_layout.QUATERNION + 4])
     # the twist is in body axes: turned back by the rotation matrix of the quaternion it is the
     # world's
     w, x, y, z = wxyz.T
     ahead = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)]).T
     forward = np.array([m.twist.twist.linear.x for m in odometry])
     assert forward == pytest.approx(
-        (ahead * run.x[:, at.VELOCITY : at.VELOCITY + 3]).sum(axis=1), abs=1e-12
+        (ahead * run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]).sum(axis=1), abs=1e-12
     )
 
     # sensors
@@ -99,13 +99,14 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
         [numbers(m.linear_acceleration, *"xyz") for m in imu], run.outputs.specific_force
     )
     assert np.array_equal(
-        [numbers(m.angular_velocity, *"xyz") for m in imu], run.x[:, at.RATES : at.RATES + 3]
+        [numbers(m.angular_velocity, *"xyz") for m in imu],
+        run.x[:, state_layout.RATES : state_layout.RATES + 3],
     )
 
     loads = [message.data for _, message in messages["/wheel_loads"]]
     assert np.array_equal(loads, run.outputs.wheel_load)
     speeds = [message.data for _, message in messages["/rotor_speeds"]]
-    assert np.array_equal(speeds, run.x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + 6])
+    assert np.array_equal(speeds, run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6])
     assert np.array_equal(
         [numbers(m.vector, *"xyz") for _, m in messages["/environment/wind"]], run.wind
     )
@@ -126,7 +127,7 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
     drive = run.time < 2.0
     way = np.hypot(*np.diff(run.position[drive][:, :2], axis=0).T).sum()
     assert place[drive][-1, :4].mean() * 0.11 == pytest.approx(way, rel=0.05)
-    speed = np.hypot(*run.x[:, at.VELOCITY : at.VELOCITY + 2].T)
+    speed = np.hypot(*run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 2].T)
     assert (rate[:, :4].mean(axis=1) * 0.11)[drive].max() == pytest.approx(
         speed[drive].max(), rel=0.05
     )
@@ -139,8 +140,10 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
     assert 1 / np.tan(right) - 1 / np.tan(left) == pytest.approx(0.56 / 0.66, rel=1e-6)
     spin = run.scenario.params.rotor_spin
     rotors = rate[:, names.index("rotor_1") :]
-    assert np.array_equal(rotors, run.x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + 6] * spin)
-    assert np.array_equal(column["strut_fr"], run.x[:, at.STRUT + 1])
+    assert np.array_equal(
+        rotors, run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6] * spin
+    )
+    assert np.array_equal(column["strut_fr"], run.x[:, state_layout.STRUT + 1])
 
 
 def test_modes_in_an_mcap_file_come_when_they_change_and_twice_a_second(run, messages):

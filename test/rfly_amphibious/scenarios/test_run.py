@@ -19,7 +19,7 @@ from rfly_amphibious.scenarios.run import MissionPilot, run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv
 from rfly_amphibious.simulation.events import Gust
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.physics import GRAVITY
 
@@ -244,7 +244,7 @@ def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == [Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.ABORT]
     assert (5.0, f"rotor {rotor} fails") in run.log
-    assert run.x[-1, at.ROTOR_SPEED + rotor - 1] < 1e-3
+    assert run.x[-1, state_layout.ROTOR_SPEED + rotor - 1] < 1e-3
     assert run.touchdowns[0].sink_speed < 0.7
     assert (run.outputs.wheel_load[-1] > 0).all()
 
@@ -252,7 +252,7 @@ def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
 def test_the_rotor_fails_whether_the_pilot_knows_or_not(monkeypatch):
     monkeypatch.setattr(MissionPilot, "lose_rotor", lambda self, rotor: None)
     run = run_scenario(up_and_down(events="{time_s: 4, rotor_fails: 2}", when="time", time=4.5))
-    assert run.x[run.time > 4.45, at.ROTOR_SPEED + 1].max() < 1.0
+    assert run.x[run.time > 4.45, state_layout.ROTOR_SPEED + 1].max() < 1.0
     assert Mode.ABORT not in [mode for _, mode in run.modes]
 
 
@@ -277,7 +277,7 @@ def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
     events = "{time_s: 5, rotor_fails: 1}"
     run = run_scenario(up_and_down("scale_quad", events, "standing_after_landing", 20))
     assert run.reached, run.ending
-    assert run.x[:, at.RATES + 2].max() > 3.0
+    assert run.x[:, state_layout.RATES + 2].max() > 3.0
     two = 2 * run.scenario.params.thrust_coefficient * run.scenario.params.max_rotor_speed**2
     assert two < run.scenario.params.mass * GRAVITY, "so it can't but sink"
     assert 0.5 < run.touchdowns[0].sink_speed < 3.0

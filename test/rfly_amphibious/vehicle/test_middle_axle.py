@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious.sensors.samples import joint_names
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
@@ -110,8 +110,8 @@ def test_a_middle_axle_is_a_matter_of_three_keys():
 
 def test_the_first_columns_are_those_of_four_wheels():
     """A reader of four wheels reads the same columns of six correctly."""
-    four = at.state_names(6)
-    six = at.state_names(6, 6)
+    four = state_layout.state_names(6)
+    six = state_layout.state_names(6, 6)
     assert six[: len(four)] == four
     assert six[len(four) :] == [
         f"{quantity}_{wheel}_{unit}"
@@ -126,8 +126,12 @@ def test_the_first_columns_are_those_of_four_wheels():
         for wheel in ("ml", "mr")
     ]
     assert len(six) == SIX.state_size == 56
-    assert (at.controls_size(6, 6), at.memory_size(6), at.reported(6)) == (19, 16, 46)
-    columns = at.state_columns(6, 6)
+    assert (
+        state_layout.controls_size(6, 6),
+        state_layout.memory_size(6),
+        state_layout.reported(6),
+    ) == (19, 16, 46)
+    columns = state_layout.state_columns(6, 6)
     names = np.array(six)
     assert names[columns["wheel_speed"]].tolist() == [f"wheel_speed_{w}_radps" for w in WHEELS]
     assert names[columns["drive_torque"]].tolist() == [f"drive_torque_{w}_nm" for w in WHEELS]
@@ -136,30 +140,30 @@ def test_the_first_columns_are_those_of_four_wheels():
 @pytest.mark.parametrize("wheels", [4, 6])
 def test_columns_are_those_of_the_constants(wheels):
     """Compare the tables of fields with the published numbers of columns."""
-    state = at.state_columns(6, wheels)
-    controls = at.control_columns(6, wheels)
-    memory = at.memory_columns(wheels)
-    outputs = at.output_columns(wheels)
+    state = state_layout.state_columns(6, wheels)
+    controls = state_layout.control_columns(6, wheels)
+    memory = state_layout.memory_columns(wheels)
+    outputs = state_layout.output_columns(wheels)
 
     def first(columns, name):
         return np.arange(100)[columns[name]][0]
 
-    for name in at.STATE[:10]:
-        assert first(state, name[0]) == getattr(at, name[0].upper())
-    assert [first(controls, name) for name, _ in at.CONTROLS] == [
-        at.STEERING_COMMAND,
-        at.DRIVE_COMMAND,
-        at.BRAKE_COMMAND,
-        at.ROTOR_COMMAND,
+    for name in state_layout.STATE[:10]:
+        assert first(state, name[0]) == getattr(state_layout, name[0].upper())
+    assert [first(controls, name) for name, _ in state_layout.CONTROLS] == [
+        state_layout.STEERING_COMMAND,
+        state_layout.DRIVE_COMMAND,
+        state_layout.BRAKE_COMMAND,
+        state_layout.ROTOR_COMMAND,
     ]
-    for name, _ in at.MEMORY_FIELDS:
-        assert first(memory, name) == getattr(at, name.upper())
-    for name, _ in at.OUTPUTS[:-1]:
-        assert first(outputs, name) == getattr(at, name.upper())
-    assert first(outputs, "wheels_off_map") == at.OFF_MAP
+    for name, _ in state_layout.MEMORY_FIELDS:
+        assert first(memory, name) == getattr(state_layout, name.upper())
+    for name, _ in state_layout.OUTPUTS[:-1]:
+        assert first(outputs, name) == getattr(state_layout, name.upper())
+    assert first(outputs, "wheels_off_map") == state_layout.OFF_MAP
 
-    sizes = [at.state_size(6, wheels), at.controls_size(6, wheels)]
-    sizes += [at.memory_size(wheels), at.reported(wheels)]
+    sizes = [state_layout.state_size(6, wheels), state_layout.controls_size(6, wheels)]
+    sizes += [state_layout.memory_size(wheels), state_layout.reported(wheels)]
     for columns, size in zip((state, controls, memory, outputs), sizes, strict=True):
         used = np.concatenate([np.arange(size)[own] for own in columns.values()])
         assert sorted(used) == list(range(size))
@@ -177,8 +181,8 @@ def test_joint_states_name_all_wheels_and_only_those_that_steer():
 )
 def test_rflysim3ds_channels_show_the_means_of_both_sides(rotors, shown):
     """The mean (7 + 12 + 17)/3 is 12, less the pitch rate; three rotors leave no room for six."""
-    x = np.zeros(at.state_size(rotors, 6))
+    x = np.zeros(state_layout.state_size(rotors, 6))
     x[33 : 33 + rotors] = 100.0
     x[11] = 2.0
-    x[at.state_columns(rotors, 6)["wheel_speed"]] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
+    x[state_layout.state_columns(rotors, 6)["wheel_speed"]] = (7.0, 8.0, 12.0, 13.0, 17.0, 18.0)
     assert motor_channels(x, rotors, 6).tolist() == [100.0] * rotors + shown
