@@ -127,6 +127,7 @@ def test_the_first_columns_are_those_of_four_wheels():
     ]
     assert len(six) == SIX.state_size == 56
     assert (at.controls_size(6, 6), at.memory_size(6), at.reported(6)) == (19, 16, 46)
+
     columns = at.state_columns(6, 6)
     names = np.array(six)
     assert names[columns["wheel_speed"]].tolist() == [f"wheel_speed_{w}_radps" for w in WHEELS]
