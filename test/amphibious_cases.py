@@ -112,11 +112,13 @@ def energy(p, x):
         total += 0.5 * mass * velocity @ velocity + mass * 9.80665 * place[2]
         if i:
             total += 0.5 * p.tyre_stiffness * max(0.0, p.wheel_radius - place[2]) ** 2
+
     s = x[of_wheels(p, "strut")]
     springs = (p.front_spring, p.rear_spring, p.middle_spring)
     bars = (p.front_anti_roll, p.rear_anti_roll, None)
     for spring, bar, (left, right) in zip(springs, bars, s.reshape(-1, 2), strict=False):
         total += 0.5 * spring * (left**2 + right**2) + 0.5 * (bar or 0.0) * (left - right) ** 2
+
     return total + p.spring_load @ s
 
 

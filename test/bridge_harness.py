@@ -118,6 +118,7 @@ class Bridge:
                 self.counted(reason) > before and all(text in self.status()[1] for text in told)
             ),
         )
+
         assert self.window.poll() == []
 
     def close(self):

@@ -121,6 +121,7 @@ class Chromium:
         if self._session:
             message["sessionId"] = self._session
         self._socket.send(json.dumps(message))
+
         while True:
             answer = json.loads(self._socket.recv(timeout=60))
             if answer.get("id") == self._number:

@@ -58,6 +58,7 @@ def domain() -> Iterator[int]:
                 _remove_remains(found)
                 yield found
             return
+
     raise RuntimeError(
         f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use: by other tests, or nodes"
     )
@@ -86,12 +87,14 @@ def _remove_remains(domain: int) -> None:
         if not segment.exists():
             continue
         in_use = Path(f"{segment}_el")  # whoever listens on the port holds a lock on this file
+
         if in_use.exists():
             with in_use.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue
+
         for name in (segment.name, f"{segment.name}_el", f"sem.{segment.name}_mutex"):
             (_SHARED_MEMORY / name).unlink(missing_ok=True)
 

@@ -104,11 +104,13 @@ def overlap(a: Solid, b: Solid) -> Overlap:
         if (planes[:, 3] < 0).all():
             least = -planes[:, 3]
             return Overlap(float(least.min()) + radii, planes[least < least.min() + 1e-5, :3])
+
     share, _ = nnls(
         np.vstack([differences.T, np.ones(len(differences))]), np.array([0.0, 0.0, 0.0, 1.0])
     )
     nearest = differences.T @ share / share.sum()
     distance = float(np.linalg.norm(nearest))
+
     return Overlap(radii - distance, -nearest[None] / distance)
 
 
@@ -133,6 +135,7 @@ def bilinear(terrain: HeightMap, x: Floats, y: Floats, void: bool = False) -> Fl
     z = (1 - a) * ((1 - b) * h[i, j] + b * h[i, j + 1]) + a * (
         (1 - b) * h[i + 1, j] + b * h[i + 1, j + 1]
     )
+
     return np.where(inside | (not void), z, -np.inf)
 
 
@@ -188,6 +191,7 @@ def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> flo
     low = 0.0
     high = 1.0
     best = -np.inf
+
     for _ in range(4):
         t = np.linspace(low, high, 2001)
         points = core[0] + t[:, None] * (core[1] - core[0])
@@ -196,6 +200,7 @@ def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> flo
         best = max(best, float(below[k]))
         low = t[max(k - 2, 0)]
         high = t[min(k + 2, 2000)]
+
     return best
 
 
@@ -208,20 +213,25 @@ def _largest(value: Any, low: Floats, high: Floats, extra: Floats) -> tuple[floa
     found = value(grid[:, 0], grid[:, 1])
     cells = (high - low) / (RASTER - 1)
     seeds: list[Floats] = []
+
     for k in np.argsort(-found)[:300]:
         if all((np.abs(grid[k] - seed) > 1.5 * cells).any() for seed in seeds):
             seeds.append(grid[k])
         if len(seeds) == 12:
             break
+
     at = np.array(seeds)
     width = 1.5 * cells
     square = np.stack(np.meshgrid(np.linspace(-1, 1, 7), np.linspace(-1, 1, 7)), axis=-1).reshape(
         -1, 2
     )
+
     while width.max() > 1e-9:
         around = at[:, None] + square * width
         values = value(around[..., 0].reshape(-1), around[..., 1].reshape(-1)).reshape(len(at), -1)
         at = around[np.arange(len(at)), values.argmax(axis=1)]
         width = 0.55 * width
+
     ends = value(at[:, 0], at[:, 1])
+
     return float(ends.max()), at[ends.argmax()]

@@ -105,9 +105,11 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     account = "; ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
     reporter.write_line(f"skipped: {reasons.total()}" + (f" ({account})" if account else ""))
     refused = [reason for reason in reasons if not ALLOWED_SKIPS.search(reason)]
+
     if refused and os.environ.get("RFLY_STRICT_SKIPS") == "1":
         reporter.write_line(f"not allowed to be skipped here: {'; '.join(refused)}", red=True)
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
     if session.config.getoption("lf", default=False):
         names = ", ".join(item.nodeid for item in session.items)
         reporter.write_line(

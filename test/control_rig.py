@@ -94,6 +94,7 @@ class Rig:
             assert until is None, (
                 f"not within {duration} s, in {self.flight.mode}: {self.flight.reason}"
             )
+
         return np.array(self.rows).T
 
     @property

@@ -95,6 +95,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
+
         self._socket.settimeout(READY_S)
         atexit.register(self.close)
 
@@ -117,11 +118,13 @@ class ForkServer:
         }
         output, output_end = os.pipe()
         status, status_end = os.pipe()
+
         try:
             socket.send_fds(self._socket, [json.dumps(request).encode()], [output_end, status_end])
         finally:
             os.close(output_end)
             os.close(status_end)
+
         return ForkedProcess(int(self._socket.recv(32)), status, output)
 
     def close(self) -> None:
@@ -159,12 +162,14 @@ def _serve(connection: socket.socket) -> dict[str, Any] | None:
                     )
                 os.close(pipe)
                 continue
+
             data, descriptors, *_ = socket.recv_fds(connection, MOST_BYTES, 2)
             if not data:
                 return None
             request = json.loads(data)
             (output, pipe) = descriptors
             pid = os.fork()
+
             if pid == 0:
                 for descriptor in (1, 2):
                     os.dup2(output, descriptor)
@@ -178,6 +183,7 @@ def _serve(connection: socket.socket) -> dict[str, Any] | None:
                     os.close(descriptor)
                 connection.detach()
                 return request
+
             os.close(output)
             status_of[os.pidfd_open(pid)] = pid, pipe
             connection.send(str(pid).encode())

@@ -16,6 +16,7 @@ def cells(message):
     rows = round(info.length_x / info.resolution)
     columns = round(info.length_y / info.resolution)
     found: dict = {}
+
     for name, array in zip(message.layers, message.data, strict=True):
         outer, inner = array.layout.dim
         assert (outer.label, outer.size, outer.stride) == ("column_index", columns, rows * columns)
@@ -40,5 +41,7 @@ def cells(message):
                 found.setdefault((round(x, 6) + 0.0, round(y, 6) + 0.0), {})[name] = array.data[
                     j * rows + i
                 ]
+
     assert len(found) == rows * columns
+
     return found

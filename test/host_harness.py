@@ -53,10 +53,13 @@ class _Namespace:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+
         assert self.process.stdout is not None
+
         if self.process.stdout.readline() != b"ready\n":
             self.close()
             raise PermissionError("no namespace")
+
         folder = f"/proc/{self.process.pid}/ns"
         self.prefix = ("nsenter", f"--net={folder}/net", f"--mount={folder}/mnt")
 
@@ -106,6 +109,7 @@ def two_hosts(
                 "domains",
             )
             return
+
         hosts = []
         for i, namespace in enumerate(others):
             here = f"10.77.{i}.1"
@@ -131,6 +135,7 @@ def two_hosts(
                 end.run("ip", "link", "set", device, "up")
             namespace.run("ip", "route", "add", "default", "via", here)
             hosts.append(Host(domain_ids[0], here, there, namespace.prefix, viewer.prefix))
+
         viewer.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")  # from host to host
         yield stack.enter_context(viewer.udp_socket()), hosts, "namespaces"
 

@@ -81,6 +81,7 @@ class NodeProcess:
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         path = executable(name)
         self.process: subprocess.Popen[str] | ForkedProcess
+
         if not fresh and not prefix and (server := _fork_server()).takes(environment):
             self.process = server.start(name, options, environment)
         else:
@@ -92,6 +93,7 @@ class NodeProcess:
                 env=environment,
                 start_new_session=True,
             )
+
         self._lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -112,6 +114,7 @@ class NodeProcess:
         """
         if self.process.poll() is None:
             self.process.send_signal(number)
+
         try:
             code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -120,6 +123,7 @@ class NodeProcess:
             raise AssertionError(
                 f"the node did not end within {timeout_s} s; output:\n{self.output}"
             ) from None
+
         self._reader.join(1.0)
         return code
 

@@ -217,7 +217,9 @@ def test_node_modules_are_executables_with_a_main():
         for path in modules(package)
         if path.stem.endswith("_node")
     }
+
     assert {*nodes, "rfly_nodes"} == executables()
+
     for name, path in nodes.items():
         functions = [
             n.name
@@ -340,4 +342,5 @@ def test_packages_import_nothing_heavy():
         timeout=60,
         check=True,
     )
+
     assert run.stdout.strip() == "[]"

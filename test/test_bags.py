@@ -115,6 +115,7 @@ def same(decoded, ours):
         return len(decoded) == len(ours) and all(map(same, decoded, ours))
     if isinstance(decoded, bytes):
         decoded = np.frombuffer(decoded, np.uint8)
+
     return np.array_equal(np.asarray(decoded), np.asarray(ours), equal_nan=True)
 
 

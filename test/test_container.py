@@ -46,6 +46,7 @@ def test_what_is_copied_exists_and_is_not_ignored():
     assert sources == ["package.xml", "."]
     for source in sources:
         assert (ROOT / source).exists()
+
     needed = {
         "package.xml",
         "CMakeLists.txt",
@@ -57,6 +58,7 @@ def test_what_is_copied_exists_and_is_not_ignored():
         "rviz",
         "setup.py",
     }
+
     for name in needed | {path.parent.name for path in ROOT.glob("rfly_*/__init__.py")}:
         assert (ROOT / name).exists()
         assert not any(fnmatch.fnmatch(name, pattern) for pattern in ignored)
@@ -109,6 +111,7 @@ def test_the_image_sources_its_workspace_and_runs_its_command(tmp_path):
         "FROM_WORKSPACE",
     ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+
     assert run.stdout == "sourced it\n"
 
 

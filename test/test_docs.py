@@ -208,19 +208,23 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
     if {command, " ".join(line[1:3])} & ONLY_PARSED.keys():
         parse(line)
         return
+
     if command == "send":
         check_sent(line, monkeypatch)
         return
+
     code, err = run(line, monkeypatch, capsys)
     for needs, module in OPTIONAL.items():
         if any(word.endswith(needs) for word in line) and not importlib.util.find_spec(module):
             assert (code, how_to_install("plot")[:30] in err) == (2, True), f"{name(page)}: {err}"
             return
+
     expected = (0, 1) if line[1:3] == ["mission", "preflight"] else (0,)  # 1: it has found problems
     assert re.sub(r"^rfly: compiling kernels, once .*\n", "", err) == "", (
         f"{name(page)}: {err}"
     )  # where they are not
     assert code in expected, name(page)
+
     if "--out" in line:
         out = Path(line[line.index("--out") + 1])
         made = [out] if out.suffix else [out.with_suffix(".png"), out.with_suffix(".txt")]
@@ -241,6 +245,7 @@ def check_sent(line: list[str], monkeypatch: Any) -> None:
             "0",
         ]
         monkeypatch.setattr(sys, "argv", [*line, *here])
+
         with pytest.raises(SystemExit) as end:
             main()
         assert not end.value.code

@@ -132,6 +132,7 @@ def test_numbers_are_in_order_and_on_the_page_of_their_section():
         assert all(
             page.startswith(f"{key[0]:02}-") for key, (_, page) in zip(keys, found, strict=True)
         )
+
     assert all(
         found[1] == found[2] for text in PAGES.values() for found in DEFINITION.finditer(text)
     )
@@ -259,6 +260,7 @@ def test_derived_numbers_are_those_of_the_code(column, set_name):
         "strut": p.hanging_strut[ends],
     }
     rows = {row[0]: row[column].replace("−", "-").split(", ") for row in tables("15.2")[0][1:]}
+
     for key, value in derived.items():
         written = next(cells for quantity, cells in rows.items() if quantity.startswith(key))
         for text, exact in zip(written, np.atleast_1d(value), strict=True):

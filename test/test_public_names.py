@@ -94,6 +94,7 @@ def test_public_functions_and_classes_are_documented(package):
         and str(getattr(_function(member), "__module__", "")).startswith("rfly_")
     }
     documented = (*public.items(), *members.items())
+
     assert not [
         name
         for name, value in documented
@@ -118,6 +119,7 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
             source / package,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
+
     for file in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
         shutil.copy(ROOT / file, source)
     pip = [
@@ -152,7 +154,9 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
         timeout=300,
         check=False,
     )
+
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
+
     revealed = re.findall(r'Revealed type is "(.*)"$', run.stdout, re.MULTILINE)
     found = dict(zip(TYPES, revealed, strict=True))
     assert not {

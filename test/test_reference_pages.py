@@ -66,4 +66,5 @@ def test_the_parameters_are_those_that_the_nodes_declare():
         timeout=120,
         check=True,
     )
+
     assert (REFERENCE / "parameters.md").read_text(encoding="utf-8") == run.stdout

@@ -107,6 +107,7 @@ def test_ros_packages_that_are_imported_are_declared():
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
+
     pattern = (
         r"rclpy|launch|launch_ros|sensor_msgs_py|ament_index_python|builtin_interfaces|\w+_msgs"
     )
@@ -114,7 +115,9 @@ def test_ros_packages_that_are_imported_are_declared():
     declared = {
         element.text for tag in ("depend", "exec_depend") for element in PACKAGE_XML.iter(tag)
     }
+
     assert imported <= declared
+
     wheels = {name for name, _ in locked("requirements.txt")}
     stand_ins = {path.name for path in (ROOT / "wheels" / "interfaces").iterdir() if path.is_dir()}
     from_wheels = imported - stand_ins - {"launch", "launch_ros", "sensor_msgs_py"}
@@ -122,6 +125,7 @@ def test_ros_packages_that_are_imported_are_declared():
         name: {f"ros-jazzy-{name.replace('_', '-')}", f"ros-{name.replace('_', '-')}"}
         for name in from_wheels
     }
+
     assert [name for name, either in wheel_names.items() if not either & wheels] == []
 
 
@@ -137,12 +141,15 @@ def test_locks_agree_with_each_other_and_with_what_they_lock():
     ros = locked("requirements.txt")
     libraries = locked("requirements-dev.txt")
     common = ros.keys() & libraries.keys()
+
     assert {key: ros[key] for key in common} == {key: libraries[key] for key in common}
+
     inputs = (ROOT / "wheels" / "requirements.in").read_text(encoding="utf-8")
     wanted = re.findall(r"^([a-z][\w-]+)(?:\[\w+\])?==(\S+)$", inputs, re.MULTILINE)
     assert len(wanted) > 10
     for name, version in wanted:
         assert ros[name, ""] == version
+
     block = re.search(r"^dependencies = \[(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1]
     for requirement in re.findall(r'"([\w-]+)', block):
         assert requirement.lower() in {name for name, _ in ros}
@@ -346,9 +353,11 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
         "action/Survey.action": "uint8 lines\n---\nbool done\n---\nfloat32 part\n",
         "package.xml": "<package><name>rfly_soundings</name></package>\n",
     }
+
     for name, text in texts.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
+
     builder = ROOT / "wheels" / "build_interfaces.py"
     command = [sys.executable, builder, build, prefix, "rfly_soundings", source]
     subprocess.run(command, check=True, timeout=300)
@@ -570,6 +579,7 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
         "sep='\\n')"
     )
     ended = run([sys.executable, "-c", program], env, tmp_path)
+
     assert ended.stderr == ""
     assert ended.stdout.splitlines() == [sys.prefix, f"{sys.prefix}/lib"]
     assert str(foreign) not in ended.stdout

@@ -101,6 +101,7 @@ def imported_from_outside(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     seen: set[Path] = set()
     files = [path]
+
     while files:
         file = files.pop()
         if file in seen:
@@ -118,6 +119,7 @@ def imported_from_outside(path: Path) -> dict[str, str]:
                 and not source_of(package)
             ):
                 found.setdefault(package, str(file.relative_to(ROOT)))
+
     return found
 
 
@@ -175,6 +177,7 @@ def test_every_import_is_declared():
             *ours,
         }
     }
+
     assert not undeclared
 
 

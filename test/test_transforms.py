@@ -59,6 +59,7 @@ def matrix(transform):
     y = q.y
     z = q.z
     w = q.w
+
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), t.x],

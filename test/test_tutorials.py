@@ -148,6 +148,7 @@ def test_the_mission_passes_its_items_and_lands_at_home(worked):
             assert set(sectors) == set(range(-6, 6))  # all the way round
         else:
             assert np.linalg.norm(offset, axis=1).min() < 20.5  # the way-points' radius is 20 m
+
     assert track[-1] == pytest.approx(
         [0.0, 0.0, HeightMap.load("JacksboroFault").altitude(0.0, 0.0)], abs=0.5
     )
@@ -175,12 +176,14 @@ def test_the_controller_drives_flies_and_lands(folder):
     position = run_.x[:, :3]
     velocity = run_.x[:, 3:6]
     height = position[:, 2] - position[0, 2]
+
     assert controller.phase == "stand"
     assert np.abs(height[position[:, 0] < 7.9]).max() < 0.03
     assert height.max() == pytest.approx(3.0, abs=0.2)
     assert position[-1, :2] == pytest.approx([16.0, 4.0], abs=0.3)
     assert np.abs(velocity[-1]).max() < 0.05
     assert velocity[height > 0.1, 2].min() > -1.2
+
     source = (ROOT / "examples" / "tutorials" / "land_air_controller.py").read_text(
         encoding="utf-8"
     )
@@ -268,6 +271,7 @@ def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_h
         assert (driver.end(signal.SIGINT), nodes.end(signal.SIGINT)) == (0, 0), (
             driver.output + nodes.output
         )
+
     for packet in shown:
         north, east, _ = packet["PosE"]
         assert np.hypot(north + 50.0, east + 300.0) == pytest.approx(12.0, abs=0.01)
@@ -288,6 +292,7 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
     up = line_of("a-mission", "rfly up")
     up[up.index("--file-folders") + 1] = f"{folder}/examples/tutorials:{folder}/missions"
     client = line_of("a-mission", "python examples/tutorials/fly_mission.py")
+
     with Program(up, "--host", rflysim_host, "--time-scale", "0") as nodes:
         with Program(line_of("a-mission", "rfly mission start")) as started:
             started.read_until("hawk: item 1 of 7")
@@ -312,11 +317,13 @@ def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
     record = (
         shlex.join(line_of("a-fleet", "rfly record")).replace("--duration 20", "--count 60").split()
     )
+
     with Program(record, "--bind", rflysim_host) as recorder:
         recorder.read_until("20010")
         with Program(line_of("a-fleet", "rfly up"), "--host", rflysim_host) as nodes:
             assert recorder.end() == 0, recorder.output
             assert nodes.end(signal.SIGINT) == 0, nodes.output
+
     with RecordingReader("wedge.pcap") as recording:
         recorded = [datagram.payload for datagram in recording]
     ids = {
@@ -325,7 +332,9 @@ def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
         for each in np.atleast_1d(decode(payload)["copterID"])
         if each
     }
+
     assert ids == {501, 502, 503, 504, 505, 510}
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind((rflysim_host, 20010))
         window.settimeout(PATIENCE)

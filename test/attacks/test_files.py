@@ -35,8 +35,10 @@ def test_a_reader_that_stalls_dies_or_swells_is_told(monkeypatch, tmp_path):
     monkeypatch.setitem(MAKERS, "npy", lambda rng: {".npy": b""})
     monkeypatch.setattr(files, "MAX_MEMORY_MB", 1.0)
     result = files.read_files("npy", "array", random.Random(1), 2)
+
     assert result.failed == 2
     assert "MB, at most 1 are meant to be needed" in result.failures[0]
+
     stalls = tmp_path / "stalls.py"
     stalls.write_text(
         'import time\nprint(\'["ready", "", 0.0, 0.0]\', flush=True)\ntime.sleep(600)\n'
@@ -44,4 +46,5 @@ def test_a_reader_that_stalls_dies_or_swells_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(files, "_READER", stalls)
     monkeypatch.setattr(files, "GIVEN_UP_S", 0.2)
     result = files.read_files("npy", "array", random.Random(1), 1)
+
     assert "no answer in 0 s" in result.failures[0]

@@ -50,6 +50,7 @@ def test_what_misses_the_goal_is_named():
         "simulation_drift_s": 0.039,
         "deaths": ["fleet: exit code 1"],
     }
+
     assert list(misses(result)) == [
         "map has grown by 5.1 MB",
         "up: threads went from 7 to 8",
@@ -102,11 +103,13 @@ def test_a_short_soak_watches_all_processes_and_counts_all_series(tmp_path, monk
         *(f"fleet: {name}" for name in fleet),
         *(f"vehicle: {name}" for name in vehicle),
     }
+
     assert set(result["processes"]) == expected
     assert all(process["before_mb"] > 20.0 for process in result["processes"].values())
     assert result["series"] > 50
     assert (result["lost_series"], result["wrong_datagrams"], result["deaths"]) == (0, 0, [])
     assert result["browser_mb"] > 0.0
+
     soak_module.report(result, Console(file=io.StringIO()))
     soak_module.draw(soak, tmp_path / "soak.png")
     assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG")

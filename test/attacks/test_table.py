@@ -30,6 +30,7 @@ def test_a_row_has_all_that_was_measured_and_nothing_that_was_not():
         for line in text.splitlines()
         if "│" in line
     ]
+
     assert rows == [
         ["kill -9 of [nodes]", "12", "0", "140 MB", "0.13 s"],
         ["mutated png", "10,000", "3", "", ""],

@@ -110,11 +110,14 @@ def test_1_offset(windows, terrain, tmp_path):
     out = start(
         "experiment_1_offset.py", "--host", windows.host, "--xml", "Target.xml", cwd=tmp_path
     )
+
     assert "offset 1 m, CenterHeightAboveGroundCm 100" in out
     assert (tmp_path / "Target.xml").read_text() == xml.replace(">12<", ">100<")
+
     unlifted = still(1001, 200150, (43.943, 1.620, terrain.altitude_ned(43.943, 1.620)))
     got = windows.received()
     assert [one[0] for one in got] == [unlifted] * 3
+
     head = got[0][1][:80]
     tail = struct.unpack("<4d", got[0][1][80:])
     assert head == still(1002, 200150, (0, 0, 0))[:80]
@@ -156,9 +159,11 @@ def test_4_commands(windows, terrain, tmp_path):
     options = ("--host", windows.host, "--steps", 3, "--pause", 0)
     out = start("experiment_4_commands.py", *options, cwd=tmp_path)
     assert os.listdir(tmp_path) == ["MapHeightData.mat"]
+
     first, *rest = windows.received()
     assert rest == [[], []]
     assert first[0] == command("RflyChangeMapbyName Grasslands")
+
     for datagram, north in zip(first[1:], (0.0, 5.0, 10.0), strict=True):
         text = datagram[4:].rstrip(b"\0").decode()
         assert datagram == command(text)
@@ -172,6 +177,7 @@ def test_4_commands(windows, terrain, tmp_path):
         )
         assert numbers[2] == f"{float(numbers[2]):.6g}"
         assert float(numbers[2]) == pytest.approx(z, abs=1e-2)
+
     assert f"z = {terrain.altitude_ned(10.0, -3.5):.3f} m" in out
 
 
@@ -197,16 +203,21 @@ def driven(script, tmp_path):
             cwd=tmp_path,
         )
         datagrams = _drain(window)
+
     assert {len(d) for d in datagrams} == {112}
+
     fields = [TIME.unpack(d) for d in datagrams]
     assert {(f[0], *f[3:14], f[23]) for f in fields} == {
         (1234567891, *[0] * 11, -1.0)
     }  # no GPS, no motors, no time
+
     ids = list(dict.fromkeys(f[1] for f in fields))
     assert [f[1] for f in fields] == ids * TICKS
+
     rows = defaultdict(list)
     for f in fields:
         rows[f[1]].append(f)
+
     return ids, [fields[k][2] for k in range(len(ids))], {i: np.array(rows[i]) for i in ids}
 
 
@@ -224,12 +235,15 @@ def assert_on_ground(rows, terrain):
         rows[:, 17:20], position(rows), velocity(rows), strict=True
     ):
         assert z == pytest.approx(terrain.altitude_ned(x, y), abs=1e-6)
+
         cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
         forward = np.array([cp * cy, cp * sy, -sp])
         right = np.array([sr * sp * cy - cr * sy, sr * sp * sy + cr * cy, sr * cp])
+
         for ahead, aside in itertools.product((-1.3, 1.3), (-0.8, 0.8)):
             wheel = np.array([x, y, z]) + ahead * forward + aside * right
             assert wheel[2] == pytest.approx(terrain.altitude_ned(wheel[0], wheel[1]), abs=0.08)
+
         if math.hypot(vx, vy) > 0.1:
             assert math.remainder(yaw - math.atan2(vy, vx), 2 * math.pi) == pytest.approx(
                 0.0, abs=1e-4
@@ -249,6 +263,7 @@ def test_6_several_of_one_type(terrain, tmp_path):
     """Copies that start 3 s, four datagrams, after each other: the same drive, later."""
     ids, types, rows = driven("experiment_6_same_type.py", tmp_path)
     assert (ids, types) == ([601, 602, 603, 604], [100150] * 4)
+
     for k, car in enumerate(ids):
         assert_on_ground(rows[car], terrain)
         wait = 4 * k
@@ -259,6 +274,7 @@ def test_6_several_of_one_type(terrain, tmp_path):
         np.testing.assert_allclose(
             position(rows[car])[:wait], position(rows[601])[[0] * wait], atol=1e-9
         )
+
     assert np.linalg.norm(position(rows[601])[-1] - position(rows[604])[-1]) > 30
 
 
@@ -285,13 +301,16 @@ def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, mon
     module["main"]()
     one = scripted[0].on_terrain(terrain)
     shipped = load_fleet(f"experiment_{number}").on_terrain(terrain)
+
     assert [vehicle.name for vehicle in shipped.vehicles] == [
         vehicle.name for vehicle in one.vehicles
     ]
+
     times = np.linspace(0.0, 150.0, 40)
     np.testing.assert_allclose(
         shipped.sample_times(times).position, one.sample_times(times).position, atol=1e-9
     )
+
     states = one.sample(0.0), shipped.sample(0.0)
     assert states[0].id.tolist() == states[1].id.tolist()
     assert states[0].vehicle_type.tolist() == states[1].vehicle_type.tolist()

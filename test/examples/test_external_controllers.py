@@ -199,8 +199,10 @@ class Flight:
         assert 0.8 < reached["land"][3] - reached["takeoff"][3] < 1.2
         assert abs(reached["done"][3] - reached["takeoff"][3]) < 0.02
         assert np.hypot(*np.subtract(reached["done"][1:3], reached["takeoff"][1:3])) < 0.3
+
         heights = [self._of_message(data).pose.pose.position.z for data in self.truth]
         assert 0.8 < max(heights) - heights[0] < 1.3
+
         last = self._of_message(self.truth[-1])
         assert abs(last.pose.pose.position.z - heights[0]) < 0.02
         assert 2.8 < last.pose.pose.position.x < 3.5
@@ -246,6 +248,7 @@ def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(
         stop_at=3.0,
         until=6.0,
     )
+
     assert slow.stood == 0
     slow.assert_same(by_udp, until=6.0)
 
@@ -267,5 +270,6 @@ def test_by_mavlink_too(shared_domain_id, sensors):
         stop_at=1.0,
         until=3.0,
     )
+
     assert again.stood == 0
     again.assert_same(flight, until=3.0)

@@ -79,6 +79,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
     source = datagrams(count, seed)
     sent = 0
     memory = 0
+
     with (
         FeedbackReceiver(port=0) as receiver,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock,
@@ -103,6 +104,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
             if not memory and sent >= count // 10:
                 memory = resident_bytes()
         counters = receiver.counters
+
     for reason in _REASONS.values():
         assert counters[reason] == outcome[reason], (
             f"{reason}: counted {counters}, expected {outcome}"
@@ -110,8 +112,10 @@ def run(count: int, seed: int = 1) -> Counter[str]:
     assert counters["overflow"] == counters["system_dropped"] == counters["socket_errors"] == 0, (
         counters
     )
+
     grown = resident_bytes() - memory
     assert grown < _MAX_GROWTH_BYTES, f"{grown} bytes of memory more at the end than after a tenth"
+
     return outcome
 
 
@@ -119,17 +123,20 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     start = time.perf_counter()
+
     try:
         outcome = run(count, seed)
     except AssertionError as error:
         print(error, file=sys.stderr)
         return 1
+
     print(
         f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: none lost, none "
         "miscounted"
     )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")
+
     return 0
 
 

@@ -143,16 +143,19 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     start = time.perf_counter()
+
     try:
         outcome = run(count, seed)
     except AssertionError as error:
         print(error, file=sys.stderr)
         return 1
+
     print(
         f"{count} frames in {time.perf_counter() - start:.0f} s, seed {seed}: all as they should be"
     )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")
+
     return 0
 
 

@@ -74,6 +74,7 @@ def mutated(rng: random.Random, datagram: bytes, other: bytes) -> bytes:
             data[:4] = other[:4]
         else:
             data = data[:place] + other[place:]
+
     return bytes(data)
 
 
@@ -112,6 +113,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
     outcome: Counter[str] = Counter()
     datagram = b""
     good = True
+
     try:
         for datagram in datagrams(count, seed):
             good = False
@@ -123,6 +125,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
                 f"datagram {outcome.total()} of seed {seed}: {datagram.hex()}",
                 file=sys.stderr,
             )
+
     return outcome
 
 
@@ -137,15 +140,18 @@ def main() -> int:
         "text",
         *(packet_type.name for packet_type in TO_RFLYSIM3D),
     }
+
     if strange:
         print(f"reasons that no packet has: {', '.join(strange)}", file=sys.stderr)
         return 1
+
     print(
         f"{count} datagrams in {time.perf_counter() - start:.0f} s, seed {seed}: only PacketError "
         "came out"
     )
     for name, number in outcome.most_common():
         print(f"{number:9d}  {name}")
+
     return 0
 
 

@@ -95,6 +95,7 @@ def good_png(rng: random.Random) -> list[tuple[bytes, bytes]]:
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", columns, rows, bits, colour, 0, 0, 0))]
     if colour == 3:
         chunks.append((b"PLTE", bytes(v for n in range(3) for v in (n, n, n))))
+
     if rng.random() < 0.3:
         chunks.append(
             (
@@ -102,8 +103,10 @@ def good_png(rng: random.Random) -> list[tuple[bytes, bytes]]:
                 rng.randbytes(rng.randint(0, 20)),
             )
         )
+
     data = zlib.compress(raw)
     cut = rng.randint(0, len(data))
+
     return [*chunks, (b"IDAT", data[:cut]), (b"IDAT", data[cut:]), (b"IEND", b"")]
 
 
@@ -124,6 +127,7 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
                 del out[where:]
             case 5:
                 out[where:where] = out[: rng.randint(0, len(out))]
+
     return bytes(out)
 
 
@@ -152,6 +156,7 @@ def mutated_txt(rng: random.Random) -> bytes:
                     fields.insert(where, rng.choice(fields))
             fields = fields or [b""]
         data = b",".join(fields)
+
     return mutate_bytes(rng, data) if rng.random() < 0.4 else data
 
 
@@ -180,6 +185,7 @@ def mutated_png(rng: random.Random) -> bytes:
                 )
             case 5:
                 rng.shuffle(chunks)
+
     file = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
     return mutate_bytes(rng, file) if rng.random() < 0.4 else file
 
@@ -200,6 +206,7 @@ def check(files: MapFiles, rng: random.Random) -> str:
                 f"a message of {len(text)} characters or several lines: {text[:200]!r}"
             ) from error
         return type(error).__name__
+
     if not (np.isfinite(terrain.heights).all() and math.isfinite(terrain.altitude(0.0, 0.0))):
         raise AssertionError("a map whose heights are not finite")
     return "map"
@@ -214,6 +221,7 @@ def run(count: int, seed: int, folder: Path) -> Counter[str]:
         lambda rng: (mutated_png(rng), GOOD_TXT[rng.randrange(2)]),
         lambda rng: (mutated_png(rng), mutated_txt(rng)),
     ]
+
     for number in range(count):
         rng = random.Random(f"{seed}/{number}")
         png, txt = make[number % len(make)](rng)
@@ -231,6 +239,7 @@ def run(count: int, seed: int, folder: Path) -> Counter[str]:
             ) from error
         if time.perf_counter() - start > SLOW_S:
             raise AssertionError(f"case {number} of seed {seed} took more than {SLOW_S} s")
+
     return outcomes
 
 
@@ -247,11 +256,13 @@ def main() -> int:
     options = parser.parse_args()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng tells of every broken stream there
     folder = tempfile.mkdtemp(prefix="fuzz_terrain_")
+
     try:
         outcomes = run(options.count, options.seed, Path(folder))
     except AssertionError as error:
         print(f"{error}\nits files are in {folder}")
         return 1
+
     for file in Path(folder).iterdir():
         file.unlink()
     Path(folder).rmdir()
@@ -259,6 +270,7 @@ def main() -> int:
         f"{options.count} cases of seed {options.seed}: "
         + ", ".join(f"{n} {what}" for what, n in sorted(outcomes.items()))
     )
+
     return 0
 
 

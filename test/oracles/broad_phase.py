@@ -20,12 +20,14 @@ def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) ->
     shape_index, position, orientation, velocity, angular_velocity = motion
     rotation, low, high = placed
     rotation[:] = rotation_matrix(orientation)
+
     for shape in np.unique(shape_index):
         chosen = np.flatnonzero(shape_index == shape)
         corners = table.vertices[table.first[shape, 0] : table.first[shape + 1, 0]]
         points = np.einsum("nij,vj->nvi", rotation[chosen], corners)
         low[chosen] = position[chosen] + points.min(axis=1) - table.radius[shape] - TOUCHING
         high[chosen] = position[chosen] + points.max(axis=1) + table.radius[shape] + TOUCHING
+
     if dt > 0.0:
         angle = dt * np.linalg.norm(angular_velocity, axis=1)
         around = (table.reach[shape_index] * np.minimum(angle, 2.0))[:, None]
@@ -47,6 +49,7 @@ def overlaps(
     candidates = np.concatenate([[0], np.cumsum(np.maximum(end - begin, 0))])
     found: list[Ints] = []
     first = count = 0
+
     while first < n:
         if count > limits[0] or candidates[first] > limits[1]:
             return int(limits[0]) + 1
@@ -67,6 +70,8 @@ def overlaps(
         found.append(keys[~np.isin(keys, ignored)])
         count += len(found[-1])
         first = last
+
     all_keys = np.concatenate([np.empty(0, np.int64), *found])
     out[: len(all_keys)] = all_keys[: len(out)]
+
     return len(all_keys)

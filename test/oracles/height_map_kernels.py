@@ -30,11 +30,13 @@ class _Cells:
         x = x.astype(np.float64)
         y = y.astype(np.float64)
         self.finite = bool(np.isfinite(x).all() and np.isfinite(y).all())
+
         with np.errstate(invalid="ignore", over="ignore"):
             u = (x - g.origin_x) / g.step_x
             v = (y - g.origin_y) / g.step_y
             self.on_x = (u >= -g.slack_u) & (u <= rows - 1 + g.slack_u)
             self.on_y = (v >= -g.slack_v) & (v <= columns - 1 + g.slack_v)
+
         u = _clamp(u, rows - 1)
         v = _clamp(v, columns - 1)
         self.ground = ground
@@ -84,6 +86,7 @@ class _Cells:
         west = z[i_low * columns + j]
         north = z[i * columns + j_high].astype(np.float64)
         south = z[i * columns + j_low]
+
         return (east - west) / ((i_high - i_low) * g.step_x), (north - south) / (
             (j_high - j_low) * g.step_y
         )
@@ -159,6 +162,7 @@ def queries(
         normal[block, 2] = 1.0 / norm
         inside[block] = cells.on_x & cells.on_y
         finite &= cells.finite
+
     return finite
 
 
@@ -181,6 +185,7 @@ def gradient_rates(
                 invalid="ignore", over="ignore"
             ):  # what is not finite is reported, not computed
                 out[block, axis] = np.where(on_map, along_u * u_rate + along_v * v_rate, 0.0)
+
     return finite
 
 
@@ -213,6 +218,7 @@ def cloud(
         first_row : first_row + rows * stride : stride,
         first_column : first_column + columns * stride : stride,
     ]
+
     if ned:
         out[..., 0] = y_of_column
         out[..., 1] = x_of_row[:, None]

@@ -36,6 +36,7 @@ def cast(
     ranges[:] = np.inf
     normals[:] = np.nan
     good = True
+
     for start in range(0, ranges.size, _BLOCK):
         part = slice(start, min(start + _BLOCK, ranges.size))
         count = part.stop - start
@@ -49,6 +50,7 @@ def cast(
             running, all_good = _start(ground, high, *inputs)
             good &= all_good
             _traverse(running, ground, pyramid, start_level, ranges[part], normals[part])
+
     return good
 
 
@@ -84,6 +86,7 @@ def _start(
     last = limit.copy()
     possible = fit.copy()
     axes = []
+
     for at, along, origin, step, slack, end in (
         (x, dx, g.origin_x, g.step_x, g.slack_u, float(g.rows - 1)),
         (y, dy, g.origin_y, g.step_y, g.slack_v, float(g.columns - 1)),
@@ -101,6 +104,7 @@ def _start(
         last = np.where(moves, np.minimum(last, far), last)
         possible &= moves | ((u >= 0.0) & (u <= end))
         axes.append((u, np.where(moves, du, 0.0), per, end))
+
     above = z > high
     possible &= ~(above & (dz >= 0.0))
     down = (high - z) / dz
@@ -117,6 +121,7 @@ def _start(
         "z": np.where(later, np.where(from_above, high, z + first * dz), z),
         "dz": dz,
     }
+
     for name, cell, (u, du, per, end) in zip("uv", "ij", axes, strict=True):
         at = np.where(later, np.minimum(np.maximum(u + first * du, 0.0), end), u)
         up = (per > 0.0).astype(np.int64)
@@ -124,6 +129,7 @@ def _start(
         index -= (up == 0) & (index > 0) & (index == at)
         values["end"] = np.minimum(values["end"], (np.where(up, end, 0.0) - at) * per)
         values |= {name: at, f"d{name}": du, f"per_{name}": per, f"up_{name}": up, cell: index}
+
     return _Rays(**values).keep(possible), bool(fit.all())
 
 
@@ -205,6 +211,7 @@ def _through_block(
     rays.place = np.arange(rays.ray.size)
     finished = np.zeros(rays.ray.size, bool)
     left = _Rays(i=rays.i.copy(), j=rays.j.copy(), t=rays.t.copy())
+
     while rays.ray.size:
         cell_u = _time(rays, "u", rays.i + rays.up_u)
         cell_v = _time(rays, "v", rays.j + rays.up_v)
@@ -219,6 +226,7 @@ def _through_block(
         left.put(rays.place, {"i": rays.i, "j": rays.j, "t": rays.t})
         here = (rays.i >> BLOCK_BITS == bi[rays.place]) & (rays.j >> BLOCK_BITS == bj[rays.place])
         rays = rays.keep(~done & here)
+
     return finished, left
 
 
@@ -258,6 +266,7 @@ def _meet_cell(rays: _Rays, out: Array, ground: GroundGrid, ranges: Array, norma
     a = a[hit]
     b = b[hit]
     ranges[rays.ray] = rays.first + rays.t + step
+
     if len(normals):
         a = a + step * rays.du
         b = b + step * rays.dv
@@ -267,4 +276,5 @@ def _meet_cell(rays: _Rays, out: Array, ground: GroundGrid, ranges: Array, norma
         normals[rays.ray] = np.stack(
             [(0.0 - slope_x) / norm, (0.0 - slope_y) / norm, 1.0 / norm], axis=1
         )
+
     return hit

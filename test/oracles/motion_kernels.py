@@ -73,6 +73,7 @@ def _last_not_above(first: Ints, start: Floats, row: Ints, value: Floats, extent
     found = np.clip(found, low, high)
     found = np.where((found > low) & (start[found] > value), found - 1, found)
     after = np.minimum(found + 1, high)
+
     return np.where(start[after] <= value, after, found)
 
 
@@ -95,12 +96,15 @@ def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
     x = np.zeros_like(run)
     y = np.zeros_like(run)
     term = run
+
     for n in range(0, SPIRAL_TERMS, 2):
         x = x + term / (2 * n + 1)
         term = term * angle / (n + 1)
         y = y + term / (2 * n + 3)
         term = term * -angle / (n + 2)
+
     end = np.arctan2(sine, cosine) + angle
+
     return np.stack(
         [
             x0 + cosine * x - sine * y,
@@ -185,6 +189,7 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
     waiting = since < 0.0
     rows[waiting] = 0.0
     rows[waiting, 0] = departures.law[departures.first[vehicle[waiting]], 0]
+
     return rows
 
 

@@ -31,6 +31,7 @@ class _Oriented:
         self.a1, self.b1 = np.where(self.along_u, u1, v1), np.where(self.along_u, v1, u1)
         self.size_a = np.where(self.along_u, columns, rows)
         self.size_b = np.where(self.along_u, rows, columns)
+
         with np.errstate(invalid="ignore", divide="ignore"):
             self.slope = np.where(
                 self.a1 != self.a0, (self.b1 - self.b0) / (self.a1 - self.a0), 0.0
@@ -39,6 +40,7 @@ class _Oriented:
                 self.b1 != self.b0, np.abs((self.a1 - self.a0) / (self.b1 - self.b0)), 0.0
             )
             self.inverse = np.where(inverse < LEVEL, inverse, 0.0)
+
         end_is_nearer = np.abs(self.a1) + np.abs(self.b1) < np.abs(self.a0) + np.abs(self.b0)
         self.base_a, self.base_b = np.where(end_is_nearer, (self.a1, self.b1), (self.a0, self.b0))
         low = np.minimum(self.a0, self.a1)
@@ -205,6 +207,7 @@ def _look_at_slab(
     first, last = line.cells(slab)
     nearest = np.full(which.size, np.inf)
     nearest_cell = np.zeros(which.size, np.int64)
+
     for offset in range(4):  # a slope of 1 at most touches no more cells of one slab
         cell = first + offset
         on_grid = (cell >= 0) & (cell <= np.minimum(last, line.size_b - 1))
@@ -213,12 +216,15 @@ def _look_at_slab(
         progress = np.where(blocked, line.progress(slab, cell), np.inf)
         nearest_cell = np.where(progress < nearest, cell, nearest_cell)
         nearest = np.minimum(progress, nearest)
+
     hit = nearest < np.inf
     if hit.any():
         _store_hits(
             line.take(hit), slab[hit], nearest[hit], nearest_cell[hit], which[hit], distances, hits
         )
+
     rises = (line.slope > 0.0) == (line.a1 >= line.a0)
+
     return hit | np.where(rises, first >= line.size_b, last < 0)
 
 

@@ -56,6 +56,7 @@ class Tree:
                 )
             pose = step @ pose
             link = joint.find("parent").get("link")
+
         return pose
 
     def bodies(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
@@ -77,6 +78,7 @@ class Tree:
                         pose[:3, :3] @ local @ pose[:3, :3].T,
                     )
                 )
+
         return found
 
 

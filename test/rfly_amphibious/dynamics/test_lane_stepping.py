@@ -42,11 +42,13 @@ def fleet(model: AmphibiousModel) -> ModelState:
         model.flying((3.0, 3.0, 0.5)),
     ]
     x = np.stack([state.x for state in states])
+
     for overturned in (2, 10):
         x[overturned, state_layout.QUATERNION_XYZW] = (1.0, 0.02, 0.0, 0.0)
         x[overturned, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + model.params.rotors] = (
             0.0
         )
+
     x[3, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + model.params.rotors] = 0.0
     return ModelState(x, np.stack([state.memory for state in states]))
 

@@ -123,6 +123,7 @@ def test_wrong_arguments_are_named():
         Controls(brake_torque=-1.0)
     with pytest.raises(ConfigError, match=r"dt: 0\.02 s"):
         m.step(state, Controls(), 0.02)
+
     expected = "method: 'euler', expected one of rk4, semi_implicit_euler"
     with pytest.raises(ConfigError, match=expected):
         m.step(state, Controls(), method="euler")
@@ -177,6 +178,7 @@ def test_upside_down_it_lies_on_its_body_and_has_crashed(name):
     begin = m.standing()
     begin.x[2] = 1.5 * p.body_box[2]
     begin.x[6:10] = (0.0, 1.0, 0.0, 0.0)
+
     for method in ("rk4", "semi_implicit_euler"):
         controls = Controls(rotor_speed=0.0, drive_torque=p.max_drive_torque)
         end = m.run(begin, controls, 6.0, method=method).final
@@ -187,6 +189,7 @@ def test_upside_down_it_lies_on_its_body_and_has_crashed(name):
         assert np.linalg.norm(end.velocity) < 0.05
         drive_torques = end.x[state_layout.ROTOR_SPEED + p.rotors + 1 :]
         assert np.abs(drive_torques).max() < 1e-6
+
     assert m.step(end, Controls()).crashed
 
 
@@ -249,8 +252,10 @@ def test_layouts_hover_and_turn(rotors):
     )
     m = AmphibiousModel(p, ground_effect=False)
     state = m.flying((0.0, 0.0, 9.0))
+
     assert state.x.size == 38 + rotors
     assert np.abs(m.derivative(state.x, rotor_speed=p.hover_speed)).max() < 1e-9
+
     faster = np.where(np.array(p.rotor_spin) < 0, 1.01, 0.99) * p.hover_speed
     assert m.step(state, Controls(rotor_speed=faster), steps=200).rates[2] > 0.005
 

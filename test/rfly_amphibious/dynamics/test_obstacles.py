@@ -396,4 +396,5 @@ def test_height_above_ground_is_that_above_roofs() -> None:
         [(0, 0, 9), (0, 0, 5), (3, 1.5, 5), (3, -2.97, 5), (0, 0, 1), (7, 0, 5), (99, 99, 5)], float
     )
     expected = (9 - 7, 5 - 4, 5 - 3, 5 - 2.02, 0, 5, 5)
+
     assert model.height_above_ground(points) == pytest.approx(np.array(expected, float), abs=1e-9)

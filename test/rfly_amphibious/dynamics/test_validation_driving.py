@@ -270,6 +270,7 @@ def bump(height, length, start):
     inside = (x > start) & (x < start + length)
     wave = 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length))
     profile = np.where(inside, wave, 0.0)
+
     return HeightMap(
         np.stack([profile, profile], axis=1),
         origin_x=-5.0,

@@ -183,6 +183,7 @@ def test_v19b_torque_command(name):
         p.hover_speed * (np.sqrt(1.01) - 1.0)
     )
     constant = run.time[np.argmax(risen >= 1.0 - 1.0 / np.e)]
+
     assert constant == pytest.approx(pick(name, 0.3268, 0.1828), rel=0.02)
     assert constant == pytest.approx(
         p.rotor_inertia / (2 * p.torque_coefficient * p.hover_speed), rel=0.02

@@ -90,6 +90,7 @@ class Drive:
         held = Controls(brake_torque=scenario.params.max_brake_torque)
         outputs = model.outputs(begin)
         ticks = []
+
         while stepper.done < most and not pilot.guide.done:
             before = ModelState(
                 stepper.state.x.copy(), stepper.state.memory.copy(), stepper.state.time
@@ -98,6 +99,7 @@ class Drive:
             stepper.advance(controls, TICK)
             outputs = stepper.outputs
             ticks.append((before, *(array.copy() for array in stepper.step_states), controls))
+
         return cls(model, ticks, scenario.wind)
 
     def samples(self, suite):
@@ -131,6 +133,7 @@ def errors(ticks, estimator):
             [time, *(truth[:3] - estimate.position), *(truth[3:6] - estimate.velocity), *turned]
         )
         covariances.append(estimate.covariance)
+
     return np.array(rows), np.array(covariances)
 
 
@@ -192,6 +195,7 @@ def test_saved_it_goes_on_bit_by_bit(hop, flown):
     first = new_estimator(hop)
     second = new_estimator(hop)
     aligning = new_estimator(hop)
+
     for k, (tick, _) in enumerate(flown):
         first.update(tick)
         if k == 120:
@@ -204,6 +208,7 @@ def test_saved_it_goes_on_bit_by_bit(hop, flown):
             second.update(tick)
         if k == 900:
             break
+
     for other in (second, aligning):
         assert np.array_equal(first.covariance, other.covariance)
         assert all(
@@ -633,6 +638,7 @@ def test_positions_are_as_uncertain_as_it_says(hop, gps):
                 inside.append(
                     error @ np.linalg.solve(now.covariance[:3, :3], error) < chi2.ppf(0.95, 3)
                 )
+
     assert len(inside) > 300
     assert np.mean(inside) >= 0.9
 
@@ -708,6 +714,7 @@ def test_it_needs_none_of_scipys_large_modules():
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
+
     assert done.returncode == 0, done.stderr
 
 

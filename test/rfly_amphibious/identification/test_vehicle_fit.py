@@ -61,6 +61,7 @@ def hidden(seed: int) -> VehicleParameters:
         "shape_y": rng.uniform(1.25, 1.5),
         "curvature_y": rng.uniform(-0.8, 0),
     }
+
     return GIVEN.replace(**values, **shapes, inertia=tuple(inertia))
 
 
@@ -149,6 +150,7 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
             np.array([c[0] for c in commands]), np.array([c[1] for c in commands])
         ),
     }
+
     return VehicleLog("test", series, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)))
 
 

@@ -77,11 +77,14 @@ def test_a_higher_surface_counts_at_once_and_a_lower_one_when_it_stays():
     for time in range(5):
         grid.insert(ABOVE, from_above(0.0), time)
     grid.insert(ABOVE, from_above(2.0), 5.0)
+
     assert float(grid.elevation(0.05, 0.05)[0]) == 2.0, "something stands there"
+
     seen = []
     for time in range(6, 14):  # it has gone
         grid.insert(ABOVE, from_above(0.0), time)
         seen.append(float(grid.elevation(0.05, 0.05)[0]))
+
     assert seen[:4] == [2.0] * 4, "a few clouds may be mistaken"
     assert abs(seen[4]) < 0.2
     assert abs(seen[-1]) < 0.02

@@ -33,17 +33,20 @@ def slow_walk(origin, end, max_range=40.0):
     if hit is None:
         end = origin + (end - origin) * max_range / length
     cuts = {0.0, 1.0}
+
     for a, b in zip(origin, end, strict=True):
         low, high = sorted((a, b))
         for border in range(math.ceil(low / SIDE), math.floor(high / SIDE) + 1):
             if b != a and 0.0 <= (border * SIDE - a) / (b - a) <= 1.0:
                 cuts.add((border * SIDE - a) / (b - a))
+
     shares = sorted(cuts)
     pieces = [
         cell(origin + 0.5 * (s + t) * (end - origin))
         for s, t in itertools.pairwise(shares)
         if t > s
     ]
+
     return set(pieces) - {cell(end)}, hit
 
 

@@ -425,12 +425,14 @@ def test_a_track_knows_its_limits():
     track = standing((0.0, 0.0, 1.0))
     with pytest.raises(ValueError, match=r"outside of a track of 0 … 0\.1 s"):
         track.at(np.array([0.2]))
+
     half_turn = VehicleTrack(
         np.array([0.0, 1.0]),
         np.zeros((2, 3)),
         np.array([(0, 0, 0, 1.0), (0, 0, -math.sin(0.5), -math.cos(0.5))]),
     )
     _, rotations = half_turn.at(np.array([0.25]))
+
     assert math.atan2(rotations[0, 1, 0], rotations[0, 0, 0]) == pytest.approx(
         0.25
     )  # the short way, at an even rate
@@ -460,13 +462,16 @@ def test_intensity_by_class_and_incidence():
     sweep = lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, walls))
     column = (4 - np.arange(8)) % 8  # clockwise from the rear
     exact = 255.0 * math.cos(turn) * np.array([0.35, 0.5, 0.3, 0.4, 0.7, 0.7, 0.35, 0.7])
+
     np.testing.assert_allclose(sweep.intensity[column, 0], exact, rtol=1e-6)
+
     near = dataclasses.replace(walls, position=walls.position * (0.5, 0.5, 1.0))
     np.testing.assert_allclose(
         lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, near)).intensity[column, 0],
         exact,
         rtol=1e-6,
     )
+
     unclassed = dataclasses.replace(walls, class_id=None)
     told = lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, unclassed)).intensity
     np.testing.assert_allclose(told, 255.0 * 0.7 * math.cos(turn), rtol=1e-6)

@@ -88,6 +88,7 @@ def test_however_ticks_are_cut():
         speed = np.full(model.params.rotors, 1.1 * model.params.hover_speed)
         simulation.command_rotors(RotorCommand(0.0, speed))
         found = []
+
         while not found:
             simulation.tick()
             times, x = simulation.step_states
@@ -96,6 +97,7 @@ def test_however_ticks_are_cut():
                 for due in sensors.advance(times, x[:, :3], x[:, [7, 8, 9, 6]])
                 if due.sensor == LIDAR
             ]
+
         return sensors.sweep(found[0], SceneRays(None), CLEAR)
 
     one = sweep(0.004)

@@ -69,6 +69,7 @@ def nearest_of_all(triangles, origins, directions):
         nearer = inside & (at < best)
         best = np.where(nearer, at, best)
         which = np.where(nearer, number, which)
+
     return best, which
 
 
@@ -145,6 +146,7 @@ def test_a_hollow_is_seen_into():
     origins = np.array([(0.0, 0.0, 2.0), (0.0, 3.0, 2.0), (0.0, 0.0, 4.5), (10.0, 0.0, 2.0)])
     directions = np.array([(1.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0), (0, 0, 1.0)])
     hits = SceneRays(None, bodies).cast(origins, directions, 50.0)
+
     np.testing.assert_allclose(hits.ranges, [math.inf, 9.5, 9.5, 2.0])
     np.testing.assert_allclose(hits.normals[1:], [(-1, 0, 0), (-1, 0, 0), (0, 0, -1)], atol=1e-12)
 
@@ -183,6 +185,7 @@ def test_trees_hold_each_box_once_whatever_lies_in_one_place():
     same = np.tile([1.0, 2.0, 3.0], (500, 1))
     steps = np.column_stack([2.0 ** -np.arange(500.0), np.zeros((500, 2))])
     sizes = rng.normal(size=(500, 3)) * 10.0 ** rng.uniform(-3, 3, (500, 1))
+
     for middles in (same, steps, sizes, same[:1]):
         half = rng.uniform(0.0, 1.0, middles.shape)
         tree = box_tree(middles - half, middles + half, 3)

@@ -124,6 +124,7 @@ def test_imu_is_the_second_derivative_of_its_place():
                 )
             ]
         )
+
         for k, t in enumerate(got.time[20:-1], 20):
             assert got.specific_force[k] == pytest.approx(moved[round(t * 1000) - 2], abs=0.02)
         assert np.ptp(got.specific_force, axis=0).max() > 0.3
@@ -557,6 +558,7 @@ def test_what_is_no_saved_suite_is_refused():
     saved = SensorSuite(model("scale"), SCALE).save()
     suite = SensorSuite(model("scale"), SCALE)
     suite.restore(saved)
+
     for wrong, told in (
         ({}, "no saved state of sensors"),
         ({**saved, "step": "x"}, "no saved state of sensors"),

@@ -49,7 +49,9 @@ def test_the_order_of_keys_changes_nothing(cls, folder, seed, monkeypatch):
     rng = random.Random(seed)
     other = yaml.safe_dump(shuffled(yaml.safe_load(text), rng), sort_keys=False)
     schema = shuffled(cls.schema(), rng)
+
     assert list(schema) != list(cls.schema())
+
     monkeypatch.setattr(cls, "schema", classmethod(lambda _: schema))
     found = cls.parse(other.encode(), "scale.yaml", "scale")
     if cls is not SensorParameters:

@@ -183,6 +183,7 @@ def test_source_files_hold_all_that_kernels_refer_to():
         "rfly_collision.narrow_phase.terrain_contact",
         "rfly_terrain.planning.search_kernels",
     )
+
     for name in modules:
         module = importlib.import_module(name)
         covered = {

@@ -26,6 +26,7 @@ def drive(pose, word, radius):
         heading += turn * length / radius
         x = centre_x + turn * radius * math.sin(heading)
         y = centre_y - turn * radius * math.cos(heading)
+
     return x, y, heading
 
 

@@ -31,6 +31,7 @@ product = numba.njit(lambda a, b: numpy.dot(a, b))
 print(*product(numpy.array([[1.0, 2.0], [3.0, 4.0]]), numpy.eye(2)).flat)
 print("scipy.linalg" in sys.modules)
 """
+
     assert answer(program) == ["True", "False", "1.0", "2.0", "3.0", "4.0", "True"]
 
 

@@ -43,6 +43,7 @@ def _work(x, y, p, table):
     z += lookup(table, np.floor(min(abs(y), 12.0)))
     z += math.tan(x) + math.cos(y) * math.tanh(x) + math.hypot(x, y)
     z /= 1.0 + y * y
+
     return min(z, 7.0) + where(x >= y, 1, 0) + abs(x) ** 0.5
 
 
@@ -81,10 +82,12 @@ def _fill(given, records):
     x = lane_record(given[0]).rows
     rows = record.inner.rows
     record.total = 1.0
+
     for n in range(4):
         rows[n] = x[n]
         record.table[n, 2] = 2.0 * x[n]
         record.total += x[n]
+
     all_numbers = flat(record.inner)
     for k in range(4 * lanes_of(record)):
         all_numbers[k] += 10.0

@@ -53,6 +53,7 @@ def slow_altitude(
     a = u - i
     b = v - j
     total = 0.0
+
     for di, dj, weight in (
         (0, 0, (1 - a) * (1 - b)),
         (1, 0, a * (1 - b)),
@@ -61,6 +62,7 @@ def slow_altitude(
     ):
         if weight:
             total += weight * float(heights[i + di, j + dj])
+
     return total
 
 
@@ -148,7 +150,9 @@ def test_plane_is_exact_up_to_the_border(a, b, u, v, step_x, step_y):
     x = -3.5 + 4 * u * step_x
     y = 40.0 + 6 * v * step_y
     size = 1 + abs(terrain.z_min) + abs(terrain.z_max)  # heights are float32
+
     assert terrain.altitude(x, y) == pytest.approx(a * x + b * y, abs=1e-6 * size)
+
     slack = 1e-6 * size * (1 / abs(step_x) + 1 / abs(step_y))
     for smooth in (False, True):
         assert terrain.gradient(x, y, smooth) == pytest.approx([a, b], abs=slack)
@@ -159,6 +163,7 @@ def test_plane_is_exact_up_to_the_border(a, b, u, v, step_x, step_y):
         assert terrain.slope(x, y, smooth) == pytest.approx(
             math.acos(1 / norm), abs=max(slack, 1e-7)
         )
+
     assert terrain.inside(x, y) is True
 
 
@@ -225,6 +230,7 @@ def test_borders(shape):
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
     last_x = float(shape[0] - 1)
     last_y = float(shape[1] - 1)
+
     for x in (
         -1.0,
         -1e-9,
@@ -287,15 +293,18 @@ def test_gradient_rate_is_the_derivative_of_the_smooth_gradient(outside):
     terrain = HeightMap(rng.normal(0, 5, (8, 9)), origin_x=-2, origin_y=3, step_x=0.7, step_y=-1.3)
     u = rng.integers(0, 7, 300) + rng.uniform(0.1, 0.9, 300)
     v = rng.integers(0, 8, 300) + rng.uniform(0.1, 0.9, 300)
+
     if outside:
         u[::2] = -3.0
         v[1::3] = 40.0
+
     x = -2 + 0.7 * u
     y = 3 - 1.3 * v
     vx, vy = rng.normal(0, 10, (2, 300))
     dt = 1e-6
     ahead, behind = (terrain.gradient(x + s * vx, y + s * vy, smooth=True) for s in (dt, -dt))
     rate = terrain.gradient_rate(x, y, vx, vy)
+
     assert rate.shape == (300, 2)
     assert rate == pytest.approx((ahead - behind) / (2 * dt), abs=1e-6)
     assert np.abs(rate).max() > 1
@@ -337,6 +346,7 @@ def test_query_holds_what_single_questions_give():
     rng = np.random.default_rng(8)
     terrain = HeightMap(rng.normal(0, 5, (20, 30)), origin_x=0, origin_y=0, step_x=1, step_y=1)
     x, y = rng.uniform(-5, 35, (2, 400))
+
     for smooth in (False, True):
         altitude, inside, normal = terrain.query(x, y, smooth=smooth)
         assert np.array_equal(altitude, terrain.altitude(x, y))
@@ -348,6 +358,7 @@ def test_query_holds_what_single_questions_give():
         assert type(one.altitude) is float
         assert type(one.inside) is bool
         assert one.normal == pytest.approx(normal[0], rel=1e-15)
+
     without = terrain.query(x, y, want_normals=False)
     assert without.normal is None
     assert np.array_equal(without.altitude, terrain.altitude(x, y))
@@ -384,21 +395,26 @@ def test_kinds_of_arrays():
             for r in zip(x, y, strict=True)
         ]
     )
+
     assert np.array_equal(terrain.altitude(x, y), expected)
     assert np.array_equal(terrain.altitude(x[::2, ::-3], y[::2, ::-3]), expected[::2, ::-3])
     assert np.array_equal(terrain.altitude(np.asfortranarray(x), y), expected)
     assert np.array_equal(terrain.altitude(x.T, y.T), expected.T)
     assert np.array_equal(terrain.altitude(x.astype(">f8"), y), expected)
     assert np.array_equal(terrain.altitude(x.tolist(), y.tolist()), expected)
+
     packed = np.zeros(48, np.dtype([("pad", "u1"), ("x", "f8")]))  # an unaligned column
     packed["x"] = x.reshape(-1)
     assert np.array_equal(terrain.altitude(packed["x"], y.reshape(-1)), expected.reshape(-1))
+
     x32 = x.astype(np.float32)
     y32 = y.astype(np.float32)
     rounded = terrain.altitude(x32.astype(float), y32.astype(float))
+
     assert np.array_equal(terrain.altitude(x32, y32), rounded)
     assert np.array_equal(terrain.altitude(x32, y32.astype(float)), rounded)
     assert terrain.altitude(x32, y32).dtype == np.float64
+
     x.flags.writeable = False
     assert np.array_equal(terrain.altitude(x, y), expected)
 
@@ -408,6 +424,7 @@ def test_broadcasting_and_empty_arrays():
     x = np.linspace(-3, 3, 5)
     y = np.linspace(-4, 4, 7)
     table = terrain.altitude(x[:, None], y)
+
     assert table.shape == (5, 7)
     assert table[3, 2] == terrain.altitude(float(x[3]), float(y[2]))
     assert terrain.altitude(x, 0).shape == (5,)
@@ -415,11 +432,13 @@ def test_broadcasting_and_empty_arrays():
     assert terrain.gradient(x[:, None], y).shape == (5, 7, 2)
     assert terrain.normal(x[:, None], y, smooth=True).shape == (5, 7, 3)
     assert terrain.gradient_rate(x, 0, 1.0, 0).shape == (5, 2)
+
     for shape in ((0,), (3, 0)):
         empty = np.zeros(shape)
         assert terrain.altitude(empty, empty).shape == shape
         assert terrain.normal(empty, 1.0).shape == (*shape, 3)
         assert terrain.inside(empty, empty).dtype == bool
+
     with pytest.raises(ValueError, match=r"x \(3,\), y \(4,\)"):
         terrain.altitude(np.zeros(3), np.zeros(4))
     with pytest.raises(TypeError, match="y: expected real numbers"):
@@ -448,6 +467,7 @@ def test_coordinates_that_are_not_finite(bad):
         terrain.altitude_ned(bad, 0.0)
     with pytest.raises(ValueError, match=rf"y_east\[1\] is {bad}"):
         terrain.altitude_ned([0.0, 0.0], [1.0, bad])
+
     grid = np.zeros((3, 4))
     grid[1, 2] = grid[2, 0] = bad
     for ask in (terrain.altitude, terrain.inside, terrain.query, terrain.gradient):
@@ -455,6 +475,7 @@ def test_coordinates_that_are_not_finite(bad):
             ask(np.zeros((3, 4)), grid)
     with pytest.raises(ValueError, match=rf"vy\[2\] is {bad}"):
         terrain.gradient_rate(np.zeros(3), 0, 1, np.array([0, 0, bad]))
+
     x = np.zeros(100_000)
     x[-1] = bad  # far enough to be another thread's piece
     with pytest.raises(ValueError, match=rf"x\[99999\] is {bad}"):
@@ -497,6 +518,7 @@ def test_immutable():
     mine = np.ones((3, 3), np.float32)
     terrain = HeightMap(mine, origin_x=0, origin_y=0, step_x=1, step_y=1)
     mine[:] = 7
+
     assert terrain.altitude(1.0, 1.0) == 1
     for name in ("heights", "origin_x", "name", "anything"):
         with pytest.raises(AttributeError):
@@ -540,6 +562,7 @@ def test_copies_and_pickles_answer_the_same(tmp_path):
         geo_origin=(47, 8, 400),
         files=[tmp_path / "n.png"],
     )
+
     for twin in (pickle.loads(pickle.dumps(terrain)), copy.copy(terrain), copy.deepcopy(terrain)):
         assert twin.altitude(2.0, 1.0) == terrain.altitude(2.0, 1.0)
         assert (twin.name, twin.geo_origin, twin.files, twin.ground[1:]) == (
@@ -600,12 +623,14 @@ def test_the_largest_map():
     """
     heights = np.broadcast_to(np.float32(3), (10_000, 10_000))
     assert heights.size == MAX_CELLS
+
     heights = np.zeros((10_000, 10_000), np.float32)  # pages that nobody touches take no memory
     heights[-1, -1] = 8
     heights[-1, -2] = 4
     heights[5000, 7000] = 16
     heights.flags.writeable = False
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=0.5, step_y=0.5)
+
     assert np.shares_memory(terrain.heights, heights)
     for ask in (terrain.altitude, lambda x, y: terrain.altitude([x], [y])[0]):
         assert ask(9999 * 0.5, 9999 * 0.5) == 8
@@ -654,4 +679,5 @@ if child == 0:
 else:
     print("ok" if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 else "the child differs")
 """
+
     assert run_python(code).strip() == "ok"

@@ -49,6 +49,7 @@ def example(
     v = rng.uniform(-1, columns, count)
     u[::3] = np.round(u[::3])
     v[::4] = np.round(v[::4])
+
     return terrain, terrain.origin_x + u * step_x, terrain.origin_y + v * step_y
 
 
@@ -97,6 +98,7 @@ def test_the_oracle_gives_the_same(seed, rows, columns):
                 chosen,
                 shapes,
             )
+
     velocity = list(np.random.default_rng(seed).normal(0, 10, (2, x.size)))
     both = [kernels.gradient_rates, oracle.gradient_rates]
     assert_same(both, terrain, [x, y, *velocity], (), [(2,)])
@@ -128,6 +130,7 @@ def test_the_python_source_gives_the_same(rows, columns):
         for option in options or (None,):
             chosen = () if option is None else (option,)
             assert_same([kernel, as_python(kernel, bilinear)], terrain, [x, y], chosen, shapes)
+
     velocity = list(np.random.default_rng(1).normal(0, 10, (2, x.size)))
     rates = kernels.gradient_rates
     assert_same([rates, as_python(rates, bilinear)], terrain, [x, y, *velocity], (), [(2,)])
@@ -174,9 +177,11 @@ def test_not_finite_is_reported_from_any_place(module, bad, place):
             assert not getattr(module, name)(
                 terrain.ground, *inputs, *chosen, *outputs(shapes, 300)
             )
+
         (rates,) = outputs([(2,)], 300)
         assert not module.gradient_rates(terrain.ground, *inputs, x, y, rates)
         assert not module.gradient_rates(terrain.ground, x, y, *inputs, rates)
+
         out = np.empty((7, 300))
         assert not module.surfaces(terrain.ground, *inputs, x, y, out)
         assert not module.surfaces(terrain.ground, x, y, *inputs, out)
@@ -188,10 +193,12 @@ def test_clouds_are_the_same(ned):
     x = np.arange(4, dtype=np.float32)
     y = np.arange(10, 13, dtype=np.float32)
     clouds = []
+
     for fill in (kernels.cloud, kernels.cloud.py_func, oracle.cloud):
         points = np.zeros((4, 3, 3), np.float32)
         fill(terrain.heights, x, y, 1, 2, 2, ned, points)
         clouds.append(points)
+
     assert np.array_equal(clouds[0], clouds[1])
     assert np.array_equal(clouds[0], clouds[2])
     assert clouds[0][3, 2].tolist() == (

@@ -25,6 +25,7 @@ def test_line_of_sight_over_a_ridge():
     seen = terrain.line_of_sight(
         start, np.stack(np.broadcast_arrays(40.0, 15.0, [0, 10, 18.99, 19.01, 40]), axis=-1)
     )
+
     assert seen.tolist() == [False, False, False, True, True]
     assert terrain.line_of_sight((40, 15, 19.01), start) is True
     assert terrain.line_of_sight(start, (19, 15, 1)) is True
@@ -43,11 +44,13 @@ def test_points_on_the_ground_see_and_are_seen():
     y = rng.uniform(0, 87, 500)
     ground = np.stack([x, y, terrain.altitude(x, y)], axis=1)
     aloft = ground + 30 * UP
+
     assert terrain.line_of_sight(aloft, ground).all()
     assert terrain.line_of_sight(ground, aloft).all()
     assert terrain.line_of_sight(ground, ground).all()
     assert not terrain.line_of_sight(aloft, ground - 0.01 * UP).any()
     assert terrain.line_of_sight(aloft, ground - 0.01 * UP, tolerance=0.02).all()
+
     there = terrain.line_of_sight(ground[:250], ground[250:])
     back = terrain.line_of_sight(ground[250:], ground[:250])
     assert (there == back).mean() > 0.99

@@ -247,6 +247,7 @@ def test_random_scenes_have_no_missed_and_no_invented_hit():
             f"scene {seed}, ray {wrong[0]}: {ranges[wrong[0]]!r}, "
             f"sampling {expected[wrong[0]]!r}, dip {dip[wrong[0]]}"
         )
+
     assert 0.3 < hits / rays < 0.9  # the scenes hold both
     assert touching < rays / 1_000
 
@@ -257,14 +258,18 @@ def test_where_it_hits_the_ground_is_and_before_that_it_is_not():
         ranges = terrain.cast(origins, directions, limit)
         hit = np.isfinite(ranges)
         points = hit_points(origins, directions, ranges)
+
         assert np.isnan(points[~hit]).all()
+
         x_min, x_max, y_min, y_max = terrain.bounds
         slack = 1e-12 * limit
         inside = (points[hit, :2] >= (x_min - slack, y_min - slack)) & (
             points[hit, :2] <= (x_max + slack, y_max + slack)
         )
+
         assert inside.all()
         assert (points[hit, 2] - terrain.altitude(points[hit, 0], points[hit, 1]) < 1e-9).all()
+
         unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
         before = (
             origins
@@ -272,6 +277,7 @@ def test_where_it_hits_the_ground_is_and_before_that_it_is_not():
             * np.minimum(ranges, limit)[:, None]
             * unit
         )
+
         assert (above_ground(terrain, before)[:, ranges > 0] > -1e-9).all()
 
 
@@ -289,6 +295,7 @@ def test_a_plane_by_its_formula():
     normal = np.array((-0.5, 0.25, 1)) / math.sqrt(0.25 + 0.0625 + 1)
     ranges, normals = terrain.cast(origins, target - origins, normals=True)
     expected = np.linalg.norm(target - origins, axis=1)
+
     assert np.allclose(ranges, expected, rtol=0, atol=1e-10)
     assert np.allclose(normals, normal, rtol=0, atol=1e-12)
     assert np.isinf(terrain.cast(origins, origins - target)).all()
@@ -371,6 +378,7 @@ def test_vertical_rays_give_the_altitude():
     origins = np.stack([x, y, np.full(4_000, 50.0)], axis=1)
     altitude, _, normal = terrain.query(x, y)
     ranges, normals = terrain.cast(origins, DOWN, normals=True)
+
     assert np.allclose(50 - ranges, altitude, rtol=0, atol=1e-12)
     assert np.allclose(normals[len(nodes) :], normal[len(nodes) :], rtol=0, atol=1e-12)
     assert np.isinf(terrain.cast(origins, (0, 0, 1))).all()
@@ -536,13 +544,16 @@ def test_shapes_broadcast_and_one_ray_gives_a_float():
         axis=-1,
     )
     ranges, normals = terrain.cast((4, 4, 3), sweep, normals=True)
+
     assert ranges.shape == (4, 7)
     assert ranges.dtype == np.float64
     assert normals.shape == (4, 7, 3)
+
     for index in np.ndindex(4, 7):
         one = terrain.cast((4, 4, 3), sweep[index])
         assert isinstance(one, float)
         assert one == ranges[index]
+
     several = terrain.cast(np.array([[[4, 4, 3]], [[4, 4, 2]]]), DOWN, [1.5, 2.5, 0.5])
     assert several.tolist() == [[math.inf, 2, math.inf], [1, 1, math.inf]]
     assert terrain.cast(np.zeros((0, 3)), DOWN).shape == (0,)
@@ -559,7 +570,9 @@ def test_float32_rays_are_read_as_they_are():
     double = terrain.cast(
         origins.astype(np.float32).astype(float), directions.astype(np.float32).astype(float), limit
     )
+
     assert np.array_equal(single, double)
+
     strided = np.asfortranarray(origins)[::-1]
     assert np.array_equal(
         terrain.cast(strided, directions[::-1], limit),
@@ -652,8 +665,10 @@ def test_rays_in_several_threads_and_pieces():
     parts = [
         terrain.cast(origins[k : k + 500], directions[k : k + 500]) for k in range(0, 9_001, 500)
     ]
+
     assert np.array_equal(whole, np.concatenate(parts))
     assert np.array_equal(np.isnan(normals[:, 0]), np.isinf(whole))
+
     bad = directions.copy()
     bad[8_000] = 0
     with pytest.raises(ValueError, match=r"directions\[8000\]"):
@@ -665,6 +680,7 @@ def test_the_pyramid_holds_the_highest_point_of_every_block():
         heights = np.random.default_rng(rows).normal(0, 1, (rows, columns)).astype(np.float32)
         maxima, levels = ray_pyramid.build(heights)
         side = ray_pyramid.BLOCK
+
         for level, (begin, wide) in enumerate(levels):
             size = side << level
             expected = [
@@ -676,6 +692,7 @@ def test_the_pyramid_holds_the_highest_point_of_every_block():
             ]
             assert wide == len(expected[0])
             assert maxima[begin : begin + np.size(expected)].tolist() == np.ravel(expected).tolist()
+
         assert np.size(expected) == 1
         assert begin + 1 == maxima.size
 

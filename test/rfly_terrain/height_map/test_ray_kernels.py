@@ -37,6 +37,7 @@ def example(seed: int, rows: int, columns: int, count: int) -> tuple[HeightMap, 
     origins = np.stack([terrain.origin_x + u * step_x, terrain.origin_y + v * step_y, z], axis=1)
     directions = rng.normal(0, 1, (count, 3))
     directions[rng.random((count, 3)) < 0.25] = 0
+
     return (
         terrain,
         origins,

@@ -298,11 +298,14 @@ def test_mazes_are_closed_and_connected(passage, wall, size, resolution):
     assert cells.shape == (size[1] * resolution, size[0] * resolution)
     assert all(edge.all() for edge in (cells[0], cells[-1], cells[:, 0], cells[:, -1]))
     assert connected(~cells) == 1
+
     rooms = [(side - wall) // (passage + wall) for side in cells.shape]
     doors = rooms[0] * rooms[1] - 1  # of a tree: one way between any two places
     assert (~cells).sum() == rooms[0] * rooms[1] * passage**2 + doors * passage * wall
+
     again = map_maze(passage, map_size=size, map_resolution=resolution, wall_thickness=wall, seed=4)
     assert np.array_equal(cells, again.occupancy_matrix())
+
     if min(rooms) > 1:
         other_maze = map_maze(passage, wall, map_size=size, map_resolution=resolution, seed=5)
         assert not np.array_equal(cells, other_maze.occupancy_matrix())
@@ -349,11 +352,14 @@ def test_points_in_single_and_double_lie_in_the_same_cells(resolution):
     occupancy = BinaryOccupancyMap(10, 10, resolution, LocalOriginInWorld=(0.5, 0.25))
     xy = np.arange(1, 9 * resolution)[:, None] / resolution + (0.0, 1.0)
     single = xy.astype(np.float32)
+
     for convert in (occupancy.world2grid, occupancy.local2grid):
         assert np.array_equal(convert(single), convert(xy))
+
     occupancy.setOccupancy(single[::2], 1)
     twin = BinaryOccupancyMap(10, 10, resolution, LocalOriginInWorld=(0.5, 0.25))
     twin.setOccupancy(xy[::2], 1)
+
     assert np.array_equal(occupancy.occupancyMatrix(), twin.occupancyMatrix())
     assert np.array_equal(occupancy.getOccupancy(single), twin.getOccupancy(xy))
     assert np.array_equal(

@@ -45,9 +45,11 @@ def test_there_and_back(tmp_path, image_format):
     )
     m.save(tmp_path / "office.yaml", image_format)
     again = BinaryOccupancyMap.load(tmp_path / "office.yaml")
+
     assert np.array_equal(again.occupancy_matrix(), MATRIX)
     assert again.resolution == 20.0
     assert again.grid_location_in_world.tolist() == m.grid_location_in_world.tolist()
+
     keys = yaml.safe_load((tmp_path / "office.yaml").read_text(encoding="utf-8"))
     assert keys == {
         "image": f"office.{image_format}",
@@ -76,6 +78,7 @@ def test_a_map_of_map_saver(tmp_path):
     )
     path = write_map(tmp_path, image)
     m = BinaryOccupancyMap.load(path)
+
     assert m.occupancy_matrix().tolist() == [[True, False, False], [False, True, False]]
     assert BinaryOccupancyMap.load(path, unknown=True).occupancy_matrix().tolist() == [
         [1, 1, 0],
@@ -122,11 +125,15 @@ def test_defaults_and_other_keys_of_the_yaml(tmp_path):
         free_thresh=None,
         cost=3,
     )
+
     assert BinaryOccupancyMap.load(path).occupancy_matrix().tolist() == [[True, False]]
+
     path = write_map(tmp_path, pgm([[0, 254]]), negate=True)
     assert BinaryOccupancyMap.load(path).occupancy_matrix().tolist() == [[False, True]]
+
     path = write_map(tmp_path, pgm([[49, 50, 101]]), mode="raw")
     assert BinaryOccupancyMap.load(path).occupancy_matrix().tolist() == [[False, True, False]]
+
     path = write_map(tmp_path, pgm([[0, 120, 180, 254]]), mode="scale")
     assert BinaryOccupancyMap.load(path).occupancy_matrix().tolist() == [[True, True, False, False]]
 
@@ -224,6 +231,7 @@ def test_damaged_files_are_refused_or_read(tmp_path, image):
     rng = np.random.default_rng(8)
     path = write_map(tmp_path, image)
     text = path.read_bytes()
+
     for _ in range(150):
         for file, content in ((path, text), (tmp_path / "office.pgm", image)):
             damaged = bytearray(content)

@@ -81,7 +81,9 @@ def test_maps_of_a_mat_file(tmp_path):
         do_compression=True,
     )
     maps = load_mat_maps(file)
+
     assert set(maps) == {"walls", "flags", "bytes"}
+
     occupancy = BinaryOccupancyMap(matlab_mapping.load(tmp_path / "maps").flags, 2)
     assert np.array_equal(occupancy.occupancy_matrix(), walls > 0)
 
@@ -105,12 +107,15 @@ def test_plot_takes_matlabs_pairs():
 def test_mat_files_that_are_none(tmp_path, monkeypatch):
     with pytest.raises(TerrainFileNotFound, match=r"nothing.mat: no such file"):
         load_mat_maps(tmp_path / "nothing.mat")
+
     (tmp_path / "odd.mat").write_bytes(b"MATLAB 5.0" + bytes(200))
     with pytest.raises(TerrainFormatError, match=r"odd.mat: cannot be read as a .mat file"):
         load_mat_maps(tmp_path / "odd.mat")
+
     savemat(tmp_path / "text.mat", {"text": "hello"})
     with pytest.raises(TerrainFormatError, match=r"text.mat: holds no matrix"):
         load_mat_maps(tmp_path / "text.mat")
+
     monkeypatch.setattr("rfly_terrain.occupancy.random_maps.MAX_CELLS", 8)
     savemat(tmp_path / "large.mat", {"large": np.ones((3, 3))})
     with pytest.raises(TerrainFormatError, match=r"1 matrices of 9 numbers|larger than"):

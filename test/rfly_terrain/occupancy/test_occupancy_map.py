@@ -173,6 +173,7 @@ def test_resampled(seed, size, resolution, new):
     matrix = matrix_of(seed, size, 0.2)
     rows, columns = (ceil(Fraction(n * new, resolution)) for n in size)
     expected = np.zeros((rows, columns), bool)
+
     for row, column in np.argwhere(matrix).tolist():
         up = size[0] - 1 - row
         for i, j in itertools.product(range(rows), range(columns)):
@@ -182,6 +183,7 @@ def test_resampled(seed, size, resolution, new):
                 for k, c in ((rows - 1 - i, up), (j, column))
             ]
             expected[i, j] |= all(overlaps)
+
     source = BinaryOccupancyMap.from_matrix(matrix, resolution, local_origin_in_world=CORNER)
     made = BinaryOccupancyMap.from_map(source, new)
     assert np.array_equal(made.occupancy_matrix(), expected)
@@ -216,6 +218,7 @@ def test_move(seed, size, moves, origin, fill, with_world):
         default_value=True,
     )
     place = origin  # cells
+
     for value, kind in moves:
         offset = [v - floor(v) for v in place]
         if kind == "relative":
@@ -262,9 +265,11 @@ def test_sync_with(seed, size, corner, resolution):
         default_value=seed % 2,
     )
     expected = np.empty(size, bool)
+
     for i, j in itertools.product(*map(range, size)):
         value = source.check_occupancy(m.grid2world([i, j]))[0]
         expected[i, j] = value if value >= 0 else seed % 2
+
     returned = m.sync_with(source)
     assert np.array_equal(m.occupancy_matrix(), expected)
     assert np.array_equal(returned, expected)
@@ -280,12 +285,15 @@ def test_nothing_is_shared():
     m.get_occupancy()[:] = True
     m.x_world_limits[:] = 7
     m.local_origin_in_world[:] = 7
+
     assert m.occupancy_matrix().sum() == 0
     assert m.x_world_limits.tolist() == [0, 3]
     assert m.local_origin_in_world.tolist() == [0, 0]
+
     m.set_occupancy([0.5, 0.5], 1)
     m.default_value = 1
     m.grid_origin_in_local = (4, 4)
+
     assert (other.occupancy_matrix().sum(), other.default_value, other.x_local_limits.tolist()) == (
         0,
         False,
@@ -321,12 +329,15 @@ def test_the_names_of_matlab():
         "local2grid local2world move "
         "occupancyMatrix raycast rayIntersection setOccupancy show syncWith world2grid world2local"
     )
+
     for name in methods.split():
         twin = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         assert getattr(BinaryOccupancyMap, name) is getattr(BinaryOccupancyMap, twin)
+
     m = BinaryOccupancyMap(4, 2, 2, grid_origin_in_local=(1, 2))
     m.DefaultValue = True
     m.GridLocationInWorld = (5, 5)
+
     assert m.GridSize == (4, 8)
     assert (m.LocalOriginInWorld.tolist(), m.GridOriginInLocal.tolist(), m.DefaultValue) == (
         [4, 3],

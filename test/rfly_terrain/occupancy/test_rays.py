@@ -52,6 +52,7 @@ def reference_cells(
     way = end[0] - start[0], end[1] - start[1]
     ends = []
     others = []
+
     for row in range(rows):
         for column in range(columns):
             low = Fraction(column), Fraction(rows - 1 - row)
@@ -60,6 +61,7 @@ def reference_cells(
                 continue
             holds_end = all(edge <= e <= edge + 1 for edge, e in zip(low, end, strict=True))
             (ends if holds_end else others).append((met, row, column))
+
     return [cell[1:] for cell in sorted(ends)], [cell[1:] for cell in sorted(others)]
 
 
@@ -89,6 +91,7 @@ def test_every_touched_cell_and_no_other_in_order(resolution, corner, rows, colu
             )
             starts, ends = ([as_floats(ray[i], resolution, corner) for ray in rays] for i in (0, 1))
             many = m.raycast_many(starts, ends)
+
             for n, (start, end) in enumerate(rays):
                 wanted_ends, wanted_others = reference_cells(start, end, rows, columns)
                 endpoints, midpoints = m.raycast(starts[n], ends[n])
@@ -120,6 +123,7 @@ def test_first_point_on_an_occupied_cell(
     heading = 0.3
     angles = [math.atan2(y, x) - heading for x, y in ways]
     wanted = []
+
     for way in ways:
         direction = Fraction(way[0]), Fraction(way[1])
         met = [
@@ -139,6 +143,7 @@ def test_first_point_on_an_occupied_cell(
             if t is None or far
             else [float(s + t * d) for s, d in zip(start, direction, strict=True)]
         )
+
     for path in (contextlib.nullcontext(), in_place_of(ray_kernels, oracle)):
         with path:
             m = BinaryOccupancyMap.from_matrix(matrix, resolution)
@@ -155,17 +160,20 @@ def example(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(1, 120, 2)
     matrix = np.zeros((rows, columns), bool)
+
     for _ in range(rng.integers(0, 8)):
         row = rng.integers(0, rows)
         column = rng.integers(0, columns)
         height, width = rng.integers(1, 9, 2)
         matrix[row : row + height, column : column + width] = True
+
     segments = rng.uniform(-40, 160, (count, 4))
     segments[::3] = np.round(segments[::3])
     segments[1::7, 2] = segments[1::7, 0]
     segments[2::7, 3] = segments[2::7, 1]
     segments[5::11, 2:] = segments[5::11, :2]
     segments[4::13] *= 1e6
+
     return matrix, segments
 
 
@@ -244,6 +252,7 @@ def test_leaps_over_wide_free_space():
         if 600 - 999.5 * math.tan(0.4) >= 300
         else [math.nan] * 2
     )
+
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -280,9 +289,11 @@ def test_inserted_rays(seed, start, ends):
     for end in ends:
         for row, column in itertools.chain(*reference_cells(start, end, 9, 12)):
             wanted[row, column] = False
+
     for end in ends:
         for row, column in reference_cells(start, end, 9, 12)[0]:
             wanted[row, column] = True
+
     for path in (contextlib.nullcontext(), in_place_of(ray_kernels, oracle)):
         with path:
             m = BinaryOccupancyMap.from_matrix(matrix)
