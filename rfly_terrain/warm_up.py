@@ -11,6 +11,7 @@ def warm_up() -> None:
     This takes about a second if the disk cache holds the kernels, else as long as compiling them.
     Several threads may call it at once.
     """
+    from rfly_terrain.files.pixel_kernel import heights_from_pixels
     from rfly_terrain.height_map.height_map import HeightMap
 
     heights = np.zeros((2, 2), np.float32)
@@ -23,6 +24,10 @@ def warm_up() -> None:
     height_map.gradient(x, x)
     height_map.gradient_rate(x, x, x, x)
     height_map.point_cloud()
+
+    for pixels in (np.zeros(1, np.uint8), np.zeros(1, np.uint16)):
+        pixels.flags.writeable = False
+        heights_from_pixels(0.0, 0.0, 1.0, pixels, np.empty(1, np.float32))
 
     for width in (np.float32, np.float64):
         height_map.cast(np.ones(3, width), np.ones(3, width))

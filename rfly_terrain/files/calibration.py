@@ -8,8 +8,11 @@ quotient of 6.999… reads the same pixel here.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +22,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.geodesy import GeoPoint, fits_geo_point
 from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map.scalar import KERNELS
 
 ThirdPixelRule = Literal["truncate", "round"]
 """Rule by which the third point's quotient becomes a pixel: the Python tool truncates, MATLAB
@@ -256,10 +260,21 @@ def heights_up(
     heights = np.empty(pixels.shape, dtype)
     flat_pixels = np.ascontiguousarray(pixels).reshape(-1)
     flat_heights = heights.reshape(-1)
-    table = _height_of_pixel(calibration, pixels.dtype, dtype)
+    flat_pixels.flags.writeable = False  # numba compiles once for one kind of array
+
+    fill: Callable[[NDArray[Any], NDArray[Any]], None]
+    if KERNELS in sys.modules and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
+        from rfly_terrain.files.pixel_kernel import heights_from_pixels
+
+        first = float(calibration.count_left_bottom + 32_768)
+        fill = functools.partial(
+            heights_from_pixels, first, calibration.z_offset_cm, calibration.z_scale_cm
+        )
+    else:
+        fill = functools.partial(_look_up, _height_of_pixel(calibration, pixels.dtype, dtype))
 
     def work(start: int, stop: int) -> None:
-        _look_up(table, flat_pixels[start:stop], flat_heights[start:stop])
+        fill(flat_pixels[start:stop], flat_heights[start:stop])
 
     in_chunks(work, flat_pixels.size, _CHUNK)
     return heights
