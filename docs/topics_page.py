@@ -53,7 +53,7 @@ _PARAMETERS: dict[str, dict[str, str]] = {
 _FLEET = f"""version: 1
 vehicles:
   - {{name: {VEHICLE}, id: 1, type: 3, kind: ground, speed: 1.0, shape: {{type: circle, center: [0, 0], radius: 50}}}}
-"""
+"""  # noqa: E501
 _OF_EVERY_NODE = ("rcl_interfaces/", "type_description_interfaces/")
 _INTRODUCTION = f"""# Topics, services and actions
 
@@ -69,7 +69,38 @@ node's own; `{VEHICLE}` stands for the name of each vehicle. The number is the q
   publishes `{VEHICLE}/cmd/pose`. `betaflight_node` has the topics of `flight_control_node`.
 
 `python docs/reference_pages.py` writes this page from the running nodes; a test compares them.
-"""
+
+## The nodes at a glance
+
+Main inputs and outputs of each node; the sections below list all of them. `<name>` is the name of a vehicle.
+
+| node | input | output |
+| --- | --- | --- |
+| `terrain_node` | a map, `placed_objects` | `outTerrainPoint`, `terrain_map`, `terrain_occupancy`, `terrain_marker`, `traversability_marker` (latched); `get_terrain_altitude`, `get_terrain_altitudes`, `get_grid_map`, `load_terrain` |
+| `trajectory_node` | `terrain_map`, a fleet file, `<name>/follow_path` | `vehicle_states`, `removed_vehicles`; for small fleets `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`; `~/start`, `~/pause`, `~/reset`, `~/load_fleet`; services of `simulation_interfaces`: spawn, delete, list, move, step |
+| `mission_node` | `terrain_map`, missions: `<name>/execute_mission`, `.plan` and `.waypoints` files | `vehicle_states`, `<name>/pose`, `<name>/mission_params`, `/tf`, `fleet_markers`; for your own vehicles `<name>/cmd/pose` |
+| `mavlink_node` | missions, commands, parameters of [ground stations](../howto/ground-stations.md) by MAVLink (UDP); `<name>/pose` | telemetry; goals of `mission_node`, `<name>/battery_state`, `<name>/gimbal/cmd` |
+| `collision_node` | `vehicle_states`, `terrain_map`, `placed_objects`, shapes by vehicle type | `contacts`, `contact_markers`, `check_collision` |
+| `planner_node` | `terrain_map`, `placed_objects`, `vehicle_states`, `/tf`, `goal_pose` | `plan_path`; `<name>/follow_path`, `planned_path` (latched) |
+| `recorder_node` | all topics | an MCAP file for `ros2 bag play`, Foxglove, PlotJuggler |
+| `ue_bridge_node` | `vehicle_states`, poses, odometry, `ue_command`, `terrain_map` | UDP 20010 + window; `send_ue_command`; `place_object` …, `placed_objects` (latched) |
+
+The nodes of [the land-air vehicle](../howto/land-air-vehicle.md) run in the vehicle's namespace. Estimator and
+controllers use the sensors' topics only.
+
+| node | input | output |
+| --- | --- | --- |
+| `amphibious_sim_node` | `cmd/rotors`, `cmd/wheels`, `gimbal/cmd`, `terrain_map` | `imu/data`, `gps/fix`, `baro`, `joint_states` …, `lidar/points`, `scan`, `camera/…`, `ground_truth/odom`, `vehicle_states`, `failsafe`; services of `simulation_interfaces` |
+| `state_estimator_node` | the sensors' topics, `terrain_map` | `odometry/filtered`, `odometry/global`, `/tf` |
+| `flight_control_node` | sensors, estimate, `cmd/mode`, `cmd/pose`, `cmd_vel` | `cmd/rotors`, `mode` |
+| `chassis_control_node` | sensors, estimate, `mode`, `cmd/ackermann`, `cmd_vel`, `cmd/pose` | `cmd/wheels` |
+| `guidance_node` | a scenario, `follow_path`, estimate, `mode` | `cmd/mode`, `cmd/ackermann`, `cmd/pose`, `pose`; `~/start`, `~/stop` |
+| `teleop_node` | `joy` | `cmd_vel`, `cmd/mode` |
+| `mapping_node` | `lidar/points`, `odometry/global` | `octomap`, `occupied_voxels`, `elevation_map` (latched); `~/save`, `~/reset` |
+| `link_node`, `mavlink_hil_node`, `ardupilot_json_node` | a controller outside ROS, by UDP, TCP, serial line, MAVLink or as ArduPilot SITL | its `cmd/rotors`, `cmd/wheels` |
+| `motor_output_node` | `cmd/rotors`, `cmd/wheels` | the motor commands of a real vehicle: `motor_output`, a serial line |
+| `betaflight_node` | as `flight_control_node`; Betaflight's firmware | `cmd/rotors`, `mode` |
+"""  # noqa: E501
 
 
 def topics_page() -> str:

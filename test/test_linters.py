@@ -12,9 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(str(path.parent) for path in ROOT.glob("rfly_*/__init__.py"))
 
 PHRASES = ("D400", "D401", "D402", "D403", "D415")
-"""A docstring says what comes back, as a phrase that may begin with a name: not a sentence in the
-imperative.
-"""
+"""Rules for sentences. Docstrings of classes, properties and attributes are noun phrases."""
 SHAPES = ("D205", "D209", "D213", "D406", "D407", "D412", "D413")
 """It begins on the line of its quotes, and a long first sentence goes on in the next line."""
 
