@@ -94,8 +94,9 @@ def rows() -> Iterator[Row]:
 def solid_rows(
     params: VehicleParameters, cases: dict[str, tuple[ModelState, Controls]]
 ) -> Iterator[Row]:
-    """What 1,000 houses on the map cost: spread at random, some of them a few metres beside the
-    way.
+    """Yield the cost of 1,000 houses on the map.
+
+    They are spread at random, some of them a few metres from the vehicle's way.
     """
     places = np.random.default_rng(2).uniform(-150.0, 150.0, (OBJECTS, 3)) * (
         1.0,
@@ -131,7 +132,7 @@ def solid_rows(
 
 
 def cpu_seconds(function: Callable[[], object], repeat: int = 60) -> float:
-    """The least CPU time of one call, of all threads: what else runs on the machine hardly counts."""
+    """Return the least CPU time of one call, all threads, which other load hardly changes."""
     taken = []
     for _ in range(repeat):
         start = time.process_time()

@@ -1,6 +1,6 @@
-"""Contacts of tumbling boxes beside python-fcl's dynamic tree and a NumPy test of all pairs.
+"""Contacts of tumbling boxes, against python-fcl's dynamic tree and NumPy on all pairs.
 
-python-fcl is optional (`pip install python-fcl`); its rows are left out where it is not installed.
+python-fcl is optional (`pip install python-fcl`); its rows are left out if it is not installed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from rfly_collision.world.scene import warm_up
 from rfly_common.kernels.parallel import cores
 
 SIZE = (4.0, 2.0, 1.5)
-"""m: of every box"""
+"""Size of every box, m."""
 COUNT = 10_000
 FEW = 2_000
 DT = 0.02
-"""s: of the swept steps in the notes"""
+"""Length of the swept steps in the notes, s."""
 TURNS = 6
-"""poses that the sides take in turns, so that all boxes move in every step"""
+"""Number of poses that the sides use in turn, so that all boxes move in every step."""
 SPARSE = (1_000.0, 1_000.0, 50.0)
 DENSE = (200.0, 200.0, 50.0)
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the table whose peers are installed."""
+    """Yield all rows whose peers are installed."""
     warm_up()
     if importlib.util.find_spec("fcl") is None:
         print(
@@ -142,7 +142,10 @@ def beside_fcl(
     swept, _ = measure(lambda: ours(DT), lambda: None, 5)
     rate = 1 / seconds
     wanted = f"{rate:.0f} steps/s, {'met' if rate >= least_per_s else 'MISSED'}: >= {least_per_s:g}"
-    note = f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; {threads()}, python-fcl one thread"
+    note = (
+        f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; "
+        f"{threads()}, python-fcl one thread"
+    )
     return Row(
         f"{COUNT:,} boxes, {name}",
         seconds,

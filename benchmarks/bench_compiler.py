@@ -1,8 +1,7 @@
-"""Our hot kernels beside C++ (`plain_good.cpp`, -O3 -march=native): the same work, one thread, the
-plain good way.
+"""Hot kernels against C++ (`plain_good.cpp`, -O3 -march=native): the same work, written plainly.
 
-Left out where there is no g++. Processor time of one thread; the C++ side is called through ctypes
-on the same arrays.
+They are left out if there is no g++. Processor time of one thread; the C++ side is called through
+ctypes on the same arrays.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from rfly_terrain.warm_up import warm_up
 from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
 
 TARGET = 0.9
-"""of C++'s speed"""
+"""Target, as a share of C++'s speed."""
 POINTS = 1_000_000
 VEHICLES = 10_000
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the table; none without a compiler."""
+    """Yield all rows; none without a compiler."""
     library = cpp_library()
     if library is None:
         return

@@ -31,7 +31,7 @@ DEFAULT_SECONDS = 600.0
 POSE_EVERY_S = 0.02
 """50 Hz: the rate at which animations are usually sent"""
 QUIET_SECONDS = 15.0
-"""at least so long each, before and after"""
+"""Least length of each quiet phase, before and after the flood, s."""
 MOST_GROWTH_BYTES = 5_000_000
 MOST_DELAY_RATIO = 2.0
 LEAST_RATE = 0.95

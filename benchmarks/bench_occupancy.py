@@ -1,10 +1,9 @@
-"""Rays and inflation on an occupancy map beside plain Python, the algorithms of range_libc, and
-SciPy.
+"""Rays and inflation on an occupancy map, against plain Python, range_libc's methods and SciPy.
 
 range_libc (Walsh and Karaman, "CDDT: fast approximate 2D ray casting for accelerated localization",
 ICRA 2018) comes as no package. Two of its methods, Bresenham's line and ray marching over a
-distance transform, are compiled here with numba, in float32 as there, for one thread as there. Its
-approximate method, CDDT, is not among the rows.
+distance transform, are compiled here with numba, in float32 and for one thread as in the original.
+Its approximate method, CDDT, is not among the rows.
 """
 
 from __future__ import annotations
@@ -30,10 +29,11 @@ RESOLUTION = 20
 RAYS = 10_000
 MAX_RANGE = 30.0
 LOOPED = 100
-"""rays of a Python loop that is timed for a part and scaled to the whole"""
+"""Number of rays of a Python loop whose time is scaled to all rays."""
 ROUGHLY = 3.0
-"""cells by which a range of the peers' sampled walks may differ from the exact one, for all but
-MISSED of the rays
+"""Tolerance of the peers' sampled walks, in cells.
+
+It holds for all except MISSED of the rays.
 """
 MISSED = 0.03
 

@@ -1,4 +1,4 @@
-"""The costs of a whole map beside the same sums, maxima and distances taken with SciPy's filters."""
+"""Costs of a whole map, against the same sums, maxima and distances with SciPy's filters."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def rough_hills() -> HeightMap:
 
 
 def by_scipy(terrain: HeightMap) -> NDArray[Any]:
-    """As one would write it with scipy.ndimage: Σ z, Σ x z, Σ y z, Σ z² over the disc, and the
-    largest steps.
+    """Return the costs as written with scipy.ndimage.
+
+    It sums z, x z, y z and z² over the disc and finds the largest steps.
     """
     z = terrain.heights.T.astype(float)
     z -= z.mean()

@@ -27,7 +27,7 @@ SEEDS = 20
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """Of one run."""
+    """Results of one run."""
 
     scenario: str
     terrain: str
@@ -35,20 +35,18 @@ class Result:
     reached: bool
     ending: str
     level_rms: float
-    """m, error of the estimated position across the ground"""
+    """Error of the estimated position across the ground, m."""
     upright_rms: float
     largest: float
     missed: float
-    """m, in truth, from the last way-point"""
+    """True distance to the last way-point, m."""
     sink_speed: float
     level_speed: float
-    """m/s at the first contact; NaN without one"""
+    """Speed at the first contact, m/s; NaN without a contact."""
     duration: float
-    """s, simulated"""
+    """Simulated time, s."""
     consistent: float
-    """share of samples whose normalised error squared (NEES) of the position is within its 95 %
-    bound
-    """
+    """Share of samples whose normalised squared position error (NEES) is within its 95 % bound."""
 
 
 def fly(job: tuple[str, int, float]) -> Result:

@@ -32,7 +32,7 @@ class Row:
 
     name: str
     ours_s: float
-    """median, in `unit` (seconds unless said otherwise)"""
+    """Median, in `unit` (seconds unless stated otherwise)."""
     peer_s: float
     peer_name: str
     target_ratio: float

@@ -40,7 +40,7 @@ REFERENCE_NOISE = {
     "velocity": 0.02,
     "rates": 0.002,
 }
-"""m, rad, m/s, rad/s: standard deviation of each sample, 50 Hz"""
+"""Standard deviation of each sample, m, rad, m/s, rad/s, at 50 Hz."""
 LIMITS = {
     "mass": 1.0,
     "c_T": 1.0,
@@ -81,7 +81,7 @@ class Result(NamedTuple):
     seed: int
     errors: dict[str, float]
     within: float
-    """share of the true values that lie within the 95 % intervals"""
+    """Share of the true values that lie within the 95 % intervals."""
 
 
 def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
@@ -101,7 +101,7 @@ def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
 
 
 def with_reference_noise(log: VehicleLog, seed: int) -> VehicleLog:
-    """Its ground truth as a reference system measures it."""
+    """Return its ground truth as a reference system measures it."""
     rng = np.random.default_rng((seed, 1))
     truth = log.series["ground_truth/odom"]
     sigma = np.repeat([*REFERENCE_NOISE.values()], (3, 4, 3, 3)) * np.repeat(

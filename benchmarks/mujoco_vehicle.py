@@ -19,7 +19,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_terrain.height_map.height_map import HeightMap
 
 CARRIER_SHARE = 0.2
-"""of the unsprung mass, that does not spin; MuJoCo wants some for every body that moves"""
+"""Share of the unsprung mass that does not spin; MuJoCo needs one for each moving body."""
 WHEEL_WIDTH = 0.06
 GRAVITY = 9.80665
 
@@ -27,7 +27,7 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def without_air_or_rolling_resistance(params: VehicleParameters) -> VehicleParameters:
-    """What MuJoCo has no counterpart of, left out."""
+    """Return the parameters without the parts for which MuJoCo has no counterpart."""
     return params.replace(
         linear_drag=(0.0,) * 3,
         drag_area=(0.0,) * 3,
@@ -53,7 +53,7 @@ class MujocoVehicle:
         self._data = mujoco.MjData(self._model)
 
     def start(self, begin: ModelState) -> None:
-        """From a state of ours."""
+        """Set the state from one of ours."""
         model = self._model
         data = self._data
         x = begin.x
@@ -79,7 +79,7 @@ class MujocoVehicle:
 
     @property
     def bodies(self) -> int:
-        """Without the world."""
+        """Return the state without the world."""
         return int(self._model.nbody) - 1
 
 

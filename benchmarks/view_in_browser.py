@@ -1,11 +1,11 @@
-"""How fast `rfly view` is, measured in the browser: pictures a second, delay, its own load.
+"""Speed of `rfly view`, measured in the browser: frames per second, delay, its own load.
 
     python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single]
-    [--seconds 20]
+        [--seconds 20]
 
-The first picture of the ground is the first draw of 10,000 indices and more, timed from the request
-of the page. A script in the page counts the pictures that WebGL draws and reads, after each, the
-pixel where a marker appears and disappears. Its time of day less that of the datagram is the delay:
+The first frame with the ground is the first draw of 10,000 indices or more, timed from the request
+of the page. A script in the page counts the frames that WebGL draws. After each it reads the pixel
+where a marker appears and disappears. Its time of day less that of the datagram is the delay:
 socket, viewer, WebSocket, browser and drawing.
 """
 
@@ -68,7 +68,7 @@ window.requestAnimationFrame = (callback) => ask((t) => {
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of a process so far (Linux)."""
+    """Return the processor time of a process, s (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

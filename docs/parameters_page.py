@@ -1,7 +1,7 @@
-"""The page docs/reference/parameters.md: tables of all nodes' parameters, from the dataclasses that
-declare them.
+"""The page docs/reference/parameters.md: tables of all nodes' parameters.
 
-`python docs/reference_pages.py` writes the page. No ROS.
+They come from the dataclasses that declare the parameters. `python docs/reference_pages.py` writes
+the page. No ROS.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPES |= {list[kind]: f"{name}[]" for kind, name in tuple(_TYPES.items())}  # t
 
 
 def parameters_page() -> str:
-    """The whole page, in Markdown."""
+    """Return the page in Markdown."""
     sections = [_INTRODUCTION]
     for node, module in MODULES.items():
         groups = importlib.import_module(module.rpartition(".")[0] + ".node_parameters").NODES[node]
@@ -47,7 +47,8 @@ def _table(groups: tuple[type, ...]) -> Iterator[str]:
                 _allowed(each),
                 meaning,
             )
-            yield f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
+            escaped = (cell.replace("|", "&#124;").replace("<", "&lt;") for cell in cells)
+            yield f"| {' | '.join(escaped)} |"
 
 
 def _default(each: Parameter) -> str:

@@ -26,7 +26,7 @@ NAMESPACE = "ns"
 VEHICLE = "NAME"
 PATIENCE_S = 60.0
 LEFT_OUT = {"betaflight_node"}
-"""needs the firmware; its endpoints are those of flight_control_node"""
+"""Nodes without a section: it needs the firmware, and its topics are flight_control_node's."""
 _PARAMETERS: dict[str, dict[str, str]] = {
     "terrain_node": {"publish_grid_map": "true"},
     "planner_node": {
