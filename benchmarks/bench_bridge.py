@@ -111,7 +111,7 @@ def _some_states(random: np.random.Generator) -> VehicleStates:
 
 
 def _loop_of_single_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
-    """Send as a plain script would: one vehicle at a time, plain floats, `struct.pack`, `sendto`."""
+    """Send as a plain script would: one vehicle at a time, floats, `struct.pack`, `sendto`."""
     arrays = (
         states.id,
         states.vehicle_type,
@@ -143,6 +143,7 @@ def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object
         states.motor_speed,
     )
     vehicles = list(zip(*(array.tolist() for array in arrays), strict=True))
+
     for start in range(0, len(vehicles), 100):
         ids = [0] * 100
         types = [0] * 100
@@ -192,6 +193,7 @@ def _delay() -> Iterator[Row]:
     delays: tuple[list[float], list[float]] = ([], [])
     right = [_session(session, delays) for session in range(SESSIONS)]
     agree = same(all(right), f"{SESSIONS * POSES} positions, to the bit")
+
     for name, value in (
         ("median", statistics.median),
         ("99th percentile", lambda d: float(np.percentile(d, 99))),

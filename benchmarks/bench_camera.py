@@ -98,7 +98,7 @@ def village() -> SceneRays:
 
 
 def on_circle(way: float, scene: SceneRays) -> CameraPose:
-    """Return the pose `way` m along a circle round (0, 0), 3 m up, looking ahead and 0.3 rad down."""
+    """Return the pose `way` m along a circle round (0, 0), 3 m up, looking 0.3 rad down."""
     assert scene.terrain is not None
     angle = way / RADIUS
     x = RADIUS * math.cos(angle)
@@ -125,12 +125,14 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     ]
     estimated = truth[0]
     before = (np.empty(0, np.uint8), np.empty(0, np.float32))
+
     for number in range(images):
         pose = on_circle(SPEED / RATE * number, scene)
         gray = cv2.cvtColor(color.image(number, pose, scene).color, cv2.COLOR_RGB2GRAY)
         if number:
             estimated = estimated @ np.linalg.inv(motion(*before, gray, matrix))
         before = gray, depth.image(number, pose, scene).depth
+
     way = sum(float(np.linalg.norm(b[:3, 3] - a[:3, 3])) for a, b in itertools.pairwise(truth))
     return float(np.linalg.norm(estimated[:3, 3] - truth[-1][:3, 3])), way
 
@@ -167,6 +169,7 @@ def motion(
     out = np.eye(4)
     out[:3, :3] = cv2.Rodrigues(turn)[0]
     out[:3, 3] = shift.ravel()
+
     return out
 
 

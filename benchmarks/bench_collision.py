@@ -133,9 +133,11 @@ def beside_fcl(
     theirs = Fcl(same_boxes)
     found = []
     expected = []
+
     for _ in range(TURNS):
         found.append(pairs_of(ours()))
         expected.append(theirs.pairs(theirs.step()))
+
     count = sum(map(len, found)) // TURNS
     agree = same(found == expected, f"pairs that touch, at {TURNS} moments, {count:,} each")
     seconds, peer = measure(ours, theirs.step, 7, ours_calls=TURNS)
@@ -146,6 +148,7 @@ def beside_fcl(
         f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; "
         f"{threads()}, python-fcl one thread"
     )
+
     return Row(
         f"{COUNT:,} boxes, {name}",
         seconds,
@@ -164,15 +167,18 @@ def beside_numpy() -> Row:
     ours = ours_of(boxes)
     found = []
     expected = []
+
     for _ in range(TURNS):
         found.append(pairs_of(ours()))
         expected.append(all_pairs(*same_boxes.next()))
+
     agree = same(
         found == expected,
         f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all",
     )
     seconds, peer = measure(ours, lambda: all_pairs(*same_boxes.next()), 7, ours_calls=2 * TURNS)
     note = f"{1 / seconds:.0f} steps/s, position, normal and depth too; {threads()}"
+
     return Row(
         f"{FEW:,} boxes, sparse",
         seconds,
@@ -207,10 +213,12 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
     high = position + reach
     near = low[:, None, 0] <= high[:, 0]
     near &= near.T
+
     for axis in (1, 2):
         along = low[:, None, axis] <= high[:, axis]
         near &= along
         near &= along.T
+
     a, b = np.nonzero(np.triu(near, 1))
     between = position[b] - position[a]
     first = rotation[a]
@@ -218,6 +226,7 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
     crosses = np.cross(first[:, :, :, None], second[:, :, None, :], axis=1).reshape(len(a), 3, 9)
     axes = np.concatenate([first, second, crosses], axis=2)
     gap = np.abs(np.einsum("ni,nik->nk", between, axes))
+
     for turned in (first, second):
         gap -= np.einsum("j,njk->nk", half, np.abs(np.einsum("nij,nik->njk", turned, axes)))
     touching = (gap <= 0).all(axis=1)

@@ -49,6 +49,7 @@ def rows() -> Iterator[Row]:
     library = cpp_library()
     if library is None:
         return
+
     for warm in (warm_up, warm_up_planning, warm_up_collision):
         warm()
     with one_core():
@@ -111,6 +112,7 @@ def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
     agree = agreement(ours[both], ranges[both], 1e-3)
     if one_sided > len(ranges) * 1e-4:
         agree = f"{DISAGREES}: {one_sided} rays hit on one side only"
+
     return _row(
         f"C++: {rays.name}",
         lambda: terrain.cast(rays.origins, rays.directions),
@@ -133,6 +135,7 @@ def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float
     agree = same(
         cpp() == len(ours) and np.array_equal(pairs[: len(ours)], ours), f"{len(ours):,} pairs"
     )
+
     return _row(
         f"C++: overlapping boxes, 10,000 {name}", lambda: pairs_of(bodies, placed, most), cpp, agree
     )

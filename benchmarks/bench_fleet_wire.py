@@ -78,11 +78,13 @@ class _Sinks:
             try:
                 self.sockets[0].bind(("127.0.0.1", 0))
                 self.port = int(self.sockets[0].getsockname()[1])
+
                 for number, opened in enumerate(self.sockets[1:], 1):
                     opened.bind(("127.0.0.1", self.port + number))
                 break
             except OSError:
                 self.close()
+
         for opened in self.sockets:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
             opened.setblocking(False)
@@ -154,6 +156,7 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
                 place, attitude = pose_enu_to_ned_euler(*place, *attitude)  # noqa: PLW2901
                 velocity = (velocity[1], velocity[0], -velocity[2])  # noqa: PLW2901
                 rpm = [RPM_PER_RAD_S * speed for speed in rpm] + [0.0] * (8 - len(rpm))  # noqa: PLW2901
+
             datagram = struct.pack(
                 "6i14f4d",
                 1234567891,

@@ -44,6 +44,7 @@ def rows() -> Iterator[Row]:
     except ImportError:
         print("the flood needs ROS 2 (rclpy): not measured", file=sys.stderr)
         return
+
     print(
         f"flood: {RATE} datagrams/s for {seconds:g} s (RFLY_FLOOD_SECONDS)",
         file=sys.stderr,
@@ -59,6 +60,7 @@ def rows() -> Iterator[Row]:
         f"{told['system_dropped']:,}; poses lost: {told['poses_lost']}",
     )
     name = f"flood of {RATE:,} datagrams/s for {seconds:g} s"
+
     yield Row(
         f"{name}: growth of resident memory",
         growth,

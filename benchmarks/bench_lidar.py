@@ -150,7 +150,8 @@ def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
     theirs = theirs[counted]
     with np.errstate(invalid="ignore"):
         same = (ours == theirs) | (np.abs(ours - theirs) < 1e-3)
-    text = f"Embree: {same.mean():.4%} of {same.size:,} rays within 1 mm, hit rate {np.isfinite(ours).mean():.3f}"
+    hits = np.isfinite(ours).mean()
+    text = f"Embree: {same.mean():.4%} of {same.size:,} rays within 1 mm, hit rate {hits:.3f}"
     return text if same.mean() >= 0.9999 else f"{DISAGREES}: {text}"
 
 
@@ -206,6 +207,7 @@ def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene
             )
             for k in rows
         ]
+
     for column in range(0, p.columns, 100):
         when = lidar.times[column : column + 1]
         place, rotation = track.at(when)
@@ -221,4 +223,5 @@ def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene
             return f"{DISAGREES}: column {column} returns other beams"
         hit = np.isfinite(told)
         worst.append(np.abs(told[hit] - found[hit]).max(initial=0.0))
+
     return agreement(worst, np.zeros(len(worst)), 1e-9) + ", every 100th column on its own"

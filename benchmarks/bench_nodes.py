@@ -50,6 +50,7 @@ def rows() -> Iterator[Row]:
     if importlib.util.find_spec("rclpy") is None:
         print("nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return
+
     names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
     found = _measured(
         {name: [name] for name in names} | {"three nodes in one process": list(THREE)}
@@ -63,6 +64,7 @@ def rows() -> Iterator[Row]:
     memories = [memory for _, memory in found.values()]
     note = f"a bare node of rclpy: {bare_memory / 1e6:.0f} MB"
     median = statistics.median(memories)
+
     yield Row(
         "memory of a node, median",
         median,
@@ -89,6 +91,7 @@ def rows() -> Iterator[Row]:
             "B",
         ),
     )
+
     for name, (start, memory) in found.items():
         bare = "a bare node", MOST_OF_BARE, None, agree, "", "at most"
         yield Row(f"memory: {name}", memory, bare_memory, *bare, "B")
@@ -178,4 +181,7 @@ def _code(nodes: list[str]) -> str:
         return BARE_CODE
     if len(nodes) == 1:
         return f"from rfly_bringup.nodes.entry_points import {nodes[0]}; {nodes[0]}()"
-    return f"import sys; sys.argv += {nodes}; from rfly_bringup.nodes.entry_points import rfly_nodes; rfly_nodes()"
+    return (
+        f"import sys; sys.argv += {nodes}; "
+        "from rfly_bringup.nodes.entry_points import rfly_nodes; rfly_nodes()"
+    )

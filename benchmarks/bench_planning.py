@@ -85,6 +85,7 @@ def field(name: str, grid: Costs) -> Row:
         warm_ups=0,
         clock=time.process_time,
     )
+
     return Row(
         f"cost to go on {SIZE:,} x {SIZE:,}, {name}",
         *seconds,

@@ -93,6 +93,7 @@ def lidar_sweep(terrain: HeightMap) -> Rays:
         .astype(np.float32)
     )
     origin = (0.3, 0.2, terrain.altitude(0.3, 0.2) + 2)
+
     return Rays(
         "lidar sweep 32 x 1,800",
         np.tile(np.array(origin, np.float32), (len(directions), 1)),
@@ -179,9 +180,15 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
         agree = fine[rays.name]
         with one_core():
             ours, theirs = measure(cast, embree, 9)
-        hits = f"hit rate {np.isfinite(cast()).mean():.3f}, plain mesh {np.isfinite(plain.cast(rays)).mean():.3f}"
+        hits = (
+            f"hit rate {np.isfinite(cast()).mean():.3f}, "
+            f"plain mesh {np.isfinite(plain.cast(rays)).mean():.3f}"
+        )
         peer = "Embree, one thread, float32, without building"
-        note = f"{speed(rays, ours)}, one thread, float32 rays, float64 ranges, without building; {hits}"
+        note = (
+            f"{speed(rays, ours)}, one thread, float32 rays, float64 ranges, without building; "
+            f"{hits}"
+        )
         yield Row(f"{rays.name}, one core", ours, theirs, peer, 1, None, agree, note)
         if cores() > 1:
             many, theirs = measure(cast, embree, 9)
@@ -219,10 +226,12 @@ def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
     )
     some = Rays(rays.name, rays.origins[inside], rays.directions[inside])
     theirs = Embree(x, y, terrain.altitude(x[:, None], y)).cast(some)
+
     with np.errstate(divide="ignore"):
         borders = (
             np.where(some.directions[:, :2] > 0, high, low) - some.origins[:, :2]
         ) / some.directions[:, :2]
+
     return agreement(
         terrain.cast(some.origins, some.directions, np.abs(borders).min(axis=1)),
         theirs,

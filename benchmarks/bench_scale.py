@@ -72,6 +72,7 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
     )
     name = f"scale: {vehicles:,} vehicles at {RATE_HZ} Hz for {seconds:g} s"
     used = [found["cpu"][node] for node in NODES]
+
     yield Row(
         f"{name}: processor time of trajectory node and bridge",
         sum(used) / found["cpu_seconds"],
@@ -96,6 +97,7 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
         f"{found['lost_series']}",
         kind="at most",
     )
+
     yield Row(
         f"{name}: interval between two series, 99th percentile",
         found["interval_p99"],
@@ -119,6 +121,7 @@ def run(vehicles: int, seconds: float) -> dict[str, Any]:
     domain = 1 + (os.getpid() + vehicles // 1000) % 100
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         (folder / "rings.yaml").write_text(RingFleet(vehicles).yaml(), encoding="utf-8")

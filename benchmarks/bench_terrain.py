@@ -51,10 +51,12 @@ class SdkFormula:
             u = 0.0
         elif u > self.columns - 1:
             u = float(self.columns - 1)
+
         if v < 0:
             v = 0.0
         elif v > self.rows - 1:
             v = float(self.rows - 1)
+
         j = math.floor(u)
         i = math.floor(v)
         a = u - j
@@ -62,6 +64,7 @@ class SdkFormula:
         j1 = min(j + 1, self.columns - 1)
         i1 = min(i + 1, self.rows - 1)
         z = self.binmap
+
         return (
             z[i, j] * (1 - b) * (1 - a)
             + z[i1, j] * b * (1 - a)

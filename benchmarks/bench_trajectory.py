@@ -161,6 +161,7 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
     random = np.random.default_rng(11)
     kinds: tuple[Kind, ...] = ("ground", "multirotor", "fixed_wing")
     made: list[Vehicle] = []
+
     for number in range(PATHS):
         path = _some_path(random, number)
         for _ in range(min(-(-vehicles // PATHS), vehicles - len(made))):
@@ -189,6 +190,7 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
                     absolute=kind == "fixed_wing",
                 )
             )
+
     return made
 
 

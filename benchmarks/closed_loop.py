@@ -133,6 +133,7 @@ def main() -> int:
     jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in seeds]
     begin = time.perf_counter()
     results = []
+
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for result in pool.imap_unordered(fly, jobs):
             results.append(result)
@@ -140,15 +141,18 @@ def main() -> int:
                 f"{len(results)} of {len(jobs)}: {result.scenario} {result.seed}: {result.ending}",
                 file=sys.stderr,
             )
+
     results.sort(key=lambda result: jobs.index((result.scenario, result.seed, asked.gps_off)))
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table(results))
     console.print(
         "mean … largest; errors are root mean squares over a run, of the estimate against the truth"
     )
+
     for result in results:
         if not result.reached:
             console.print(f"{result.scenario}, seed {result.seed}: {result.ending}")
+
     reached = sum(result.reached for result in results)
     console.print(f"{reached} of {len(results)} done; {time.perf_counter() - begin:.0f} s")
     return 0 if reached == len(results) else 1

@@ -79,6 +79,7 @@ def our_car() -> VehicleParameters:
     load = 0.25 * p.m * 9.81
     damping = 0.5 * (p.K_sdf + p.K_sdr)
     full = VehicleParameters.load("full")
+
     return full.replace(
         name="BMW 320i",
         mass_body=p.m_s - ROTORS_MASS,

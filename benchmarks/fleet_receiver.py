@@ -112,7 +112,7 @@ def examine(
     - times: of all series since the start, by the clock of the first packet;
     - series: those of `begin` … `end` [s];
     - incomplete_series: those of them that lack one of their packets or have it twice;
-    - worst_m: the largest distance between a vehicle and its place by the formula, over all of them;
+    - worst_m: the largest distance between any vehicle and its place by the formula;
     - intervals: between the last datagrams of successive series, by the system's stamps;
     - delay_spread: arrival after the packet's time, less that of the quickest one.
     """
@@ -138,6 +138,7 @@ def examine(
     np.maximum.at(last, which, arrival[in_time])
     interval = np.diff(last)
     delay = last - series
+
     return {
         "datagrams": n,
         "wrong_packets": int(np.count_nonzero(~right)),

@@ -58,11 +58,13 @@ def main() -> None:
         if sizes[name]
     }
     start = time.monotonic()
+
     for tick in range(ticks):
         wait = start + tick * TICK_S - time.monotonic()
         if wait > 0:
             time.sleep(wait)
         sender.send_runs(series[tick % len(series)] for series in runs.values())
+
     elapsed = time.monotonic() - start
     errors = sender.windows[0].errors
     print(

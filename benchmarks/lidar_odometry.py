@@ -87,6 +87,7 @@ def trip(world: World, mode: int) -> ScenarioRun:
             for (x, y, _), height in zip(points[1:], heights[1:], strict=True)
         ]
         items.append("    - {mode: land}")
+
     heading = math.degrees(math.atan2(points[1, 1] - points[0, 1], points[1, 0] - points[0, 0]))
     text = f"""version: 1
 map: RollingHills
@@ -102,6 +103,7 @@ mission:
 {chr(10).join(items)}
 end: {{when: mission_done, time_s: 300}}
 """
+
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trip.yaml"
         file.write_text(text, encoding="utf-8")
@@ -205,6 +207,7 @@ def registration_errors(
     off = []
     steps = []
     last = math.floor((track.time[-1] - 0.01) * lidar.parameters.rate)
+
     for end in np.linspace(10, last - 1, 12).astype(int)[1:-1]:
         odometry = kiss_icp(reach, lidar)
         for number in range(end - 6, end + 1):
@@ -224,6 +227,7 @@ def registration_errors(
         )
         off.append(np.linalg.norm((found - pose)[:3, 3]))
         steps.append(np.linalg.norm((pose - before)[:3, 3]))
+
     return np.array(off), np.array(steps)
 
 
@@ -287,6 +291,7 @@ def main() -> None:
         else "way, m | off at the end, m | at most, m | of the way | over 100 m"
     )
     print(f"| world | | rings | range, m | {told} |\n|{' --- |' * (5 + told.count('|'))}")
+
     for name in options.worlds:
         world = load_world(name).on(HeightMap.load("RollingHills"))
         assert world.terrain is not None

@@ -14,10 +14,12 @@ from rfly_common.ros.node_parameters import Parameter, parameters_of
 
 _INTRODUCTION = """# Parameters of the nodes
 
-All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file); those marked *changeable* take `ros2 param
-set` while the node runs, too. `NAME.` stands for the name of each vehicle that the parameter `vehicles` lists.
-Beside these every node has `use_sim_time`, and `qos_overrides.…` for the QoS of its topics
-(`qos_overrides./outTerrainPoint.publisher.reliability`; see [other ROS tools](../howto/other-ros-tools.md)).
+All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file). Those marked
+*changeable* also take `ros2 param set` while the node runs. `NAME.` stands for the name of each
+vehicle that the parameter `vehicles` lists. Every node also has `use_sim_time`, and
+`qos_overrides.…` for the QoS of its topics, for example
+`qos_overrides./outTerrainPoint.publisher.reliability`; see
+[other ROS tools](../howto/other-ros-tools.md).
 Written by `python docs/reference_pages.py` from the dataclasses in `*/ros/node_parameters.py`.
 """
 _TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}

@@ -52,7 +52,8 @@ _PARAMETERS: dict[str, dict[str, str]] = {
 }
 _FLEET = f"""version: 1
 vehicles:
-  - {{name: {VEHICLE}, id: 1, type: 3, kind: ground, speed: 1.0, shape: {{type: circle, center: [0, 0], radius: 50}}}}
+  - {{name: {VEHICLE}, id: 1, type: 3, kind: ground, speed: 1.0,
+     shape: {{type: circle, center: [0, 0], radius: 50}}}}
 """
 _OF_EVERY_NODE = ("rcl_interfaces/", "type_description_interfaces/")
 _INTRODUCTION = f"""# Topics, services and actions
