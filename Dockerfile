@@ -6,14 +6,14 @@ FROM ros:jazzy
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 WORKDIR /workspace
 
-# what package.xml names: kept by the builder as long as that file stays as it is
+# the dependencies in package.xml: a layer that is reused until that file changes
 COPY package.xml src/rfly_suite/package.xml
 RUN apt-get update \
  && rosdep update --rosdistro jazzy \
  && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
  && apt-get install -y --no-install-recommends python3-pip \
  && rm -rf /var/lib/apt/lists/*
-# kernels are compiled with it; Ubuntu 24.04 has no package of it
+# numba compiles the kernels; Ubuntu 24.04 has no package of it
 RUN pip install --break-system-packages --no-cache-dir "numba>=0.59"
 
 COPY . src/rfly_suite

@@ -1,58 +1,58 @@
-# Every target makes .venv ready itself (wheels/setup.sh) and then runs its command in it.
+# Every target prepares .venv (wheels/setup.sh) and then runs its command in it.
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-exhaustive test-lib lint docs bench attack soak lock clean
 IN_ENV := sh wheels/setup.sh
 FLOOD ?= 600
-# The suite starts hundreds of processes, which are to find byte code. Assertions are not rewritten, which takes each process
-# 20 s: what fails shows its variables, and in the second try, alone, the values in its assertions.
-# tests of nodes wait much: half as many processes more than cores, up to six
+# The suite starts hundreds of processes, which need byte code. Assertions are not rewritten, since that costs each process
+# 20 s: a failing test shows its variables, and in the second try, alone, the values in its assertions.
+# Tests of nodes mostly wait, so there are more processes than cores.
 JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 6 || echo 3)
 SCALE ?= 60
 SEED ?= 1
 SHARE ?= 1
 HOURS ?= 1
 
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
 
-env: ## .venv with ROS 2, this package and all that tests and extras need; PYTHON=... chooses the Python (3.10 to 3.13)
+env: ## make .venv with ROS 2, this package and everything for tests and extras; PYTHON=... chooses the Python (3.10 to 3.13)
 	@$(IN_ENV) --dev
 
-# only what stands on make's command line: some shells have a variable HOST
+# only options from make's command line: some shells set a variable HOST
 demo_option = $(if $(filter command,$(origin $(1))),--$(2)="$($(1))")
-demo: ## terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s; MAP=… FLEET=… HOST=… choose others
+demo: ## run terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops it after 10 s; MAP=… FLEET=… HOST=… choose others
 	@PYTHONDONTWRITEBYTECODE= PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
-test: ## the whole test suite; JOBS=2 runs it in two processes. What fails runs once more, alone: real nodes need a machine that is not too busy
+test: ## run the whole test suite; JOBS=2 uses two processes. Failed tests run again, alone: nodes need a machine that is not too busy
 	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot \
 	pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --assert=plain --showlocals && echo 'second try needed: 0' || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
-test-exhaustive: ## what make test leaves out: longer loops, more worlds, seeds, peers and values (minutes)
+test-exhaustive: ## run the tests that make test leaves out: longer loops, more worlds, seeds, peers and values (minutes)
 	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot \
 	pytest -n $(JOBS) --dist load --assert=plain --showlocals -m exhaustive || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none -m exhaustive; }
 
-test-lib: ## the library tests alone: no ROS, no compiler, seconds
+test-lib: ## run the library tests alone: no ROS, no compiler, seconds
 	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow and not exhaustive"
 
-lint: ## ruff and mypy
+lint: ## run ruff and mypy
 	@$(IN_ENV) --lib ruff check .
 	@$(IN_ENV) --lib mypy
 
-docs: ## the documents and the API reference as a searchable site: build/site/index.html
+docs: ## build the documents and the API reference as a searchable site: build/site/index.html
 	@$(IN_ENV) --lib --docs python -m sphinx --fail-on-warning --keep-going --quiet -j auto -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
-bench: ## speed beside what one would use instead, one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
+bench: ## compare the speed with alternatives in one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
 	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks
 
-attack: ## signal storms, killed nodes, odd messages, files and peers, one table (minutes); SEED=2 throws others, SHARE=0.1 a tenth. make test has a short form
+attack: ## send signal storms, odd messages, files and peers, and kill nodes (minutes); SEED=2 draws others, SHARE=0.1 a tenth. make test has a short form
 	@$(IN_ENV) --dev --autopilot python -m attacks --seed $(SEED) --share $(SHARE) $(AREAS)
 
-soak: ## fleet, viewer and a land-air vehicle at work for HOURS=1, watched from outside: build/soak.png
+soak: ## run fleet, viewer and a land-air vehicle for HOURS=1 and watch them: build/soak.png
 	@$(IN_ENV) --dev python -m attacks.soak $(HOURS)
 
 lock: ## renew wheels/requirements*.txt from pyproject.toml and wheels/requirements.in

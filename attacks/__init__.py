@@ -1,9 +1,8 @@
-"""Attacks on what a user or a peer can reach, for `make attack`: nothing may end, stall or swell a
-process.
+"""Attacks on everything that a user or a peer can reach, for `make attack`.
 
-A module `attacks/AREA.py` offers `ATTACKS`, from the name of an attack to a function of a random
-generator and of how many tries it is given, which returns a `Result`. `TRIES` and `SHORT_TRIES`
-beside it say how many that are in a full and in a short run.
+No attack may end, stall or bloat a process. A module `attacks/AREA.py` offers `ATTACKS`: from the
+name of an attack to a function of a random generator and a number of tries, which returns a
+`Result`. Its `TRIES` and `SHORT_TRIES` are the numbers for a full and a short run.
 """
 
 import sys

@@ -78,9 +78,7 @@ def ardupilot(rng: random.Random, tries: int) -> Result:
 
 
 def betaflight(rng: random.Random, tries: int) -> Result:
-    """A program in the firmware's place that answers so many questions in a way that no firmware
-    does.
-    """
+    """A program in the firmware's place that answers some questions as no firmware does."""
     with turn(BETAFLIGHT_PORTS), tempfile.TemporaryDirectory(prefix="attack_") as name:
         folder = Path(name)
         program = folder / "firmware"
@@ -95,16 +93,14 @@ def betaflight(rng: random.Random, tries: int) -> Result:
             told = folder / "kept" / "answered.txt"
 
             def answered() -> list[int]:
-                """To how many questions in an odd way, in a sensible way since, and how many
-                datagrams it has sent.
-                """
+                """Number of odd answers, of sensible answers since, and of datagrams sent."""
                 with suppress(OSError):
                     return [int(word) for word in told.read_text(encoding="ascii").split()]
                 return [0, 0, 0]
 
             def recovered() -> bool:
-                """It goes on asking, and tells what the firmware says now: odd answers may have
-                said: armed.
+                """Wait until the node reports the firmware's state again: odd answers may have said
+                armed.
                 """
                 values = pulse.diagnostics.get("/betaflight_node: flight", ("", "", {}))[2]
                 return answered()[1] > 10 and values.get("armed") == "False"
@@ -137,7 +133,7 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
         failures = []
 
         def well(but: str) -> None:
-            """Until it tells of no error, or of this one."""
+            """Wait until the node reports no error, or this one."""
             begun = pulse.stamps.get(name, 0.0) + 2.0  # told anew since
 
             def is_well() -> bool:

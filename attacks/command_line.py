@@ -1,12 +1,11 @@
-"""Odd words on the command line: what somebody types, or has a script type, for every command of
-`rfly`.
+"""Odd words on the command line, as typed or sent by a script, for every command of `rfly`.
 
-Words of a sensible command line become odd, and options get odd values: numbers that are none or
-too large, texts of any script, files that are missing, empty, folders, pipes, links to themselves
-or of another kind. Each line ends well or with one plain line and exit code 2, never with a trace,
-in time and small; what lasts is ended by SIGINT. Every line is a process, forked from one that has
-the imports behind it, in a folder of its own, in a ROS graph where nobody is; paths stay below that
-folder.
+Words of a sensible command line become odd. Options get odd values: wrong or too large numbers,
+texts of any script, files that are missing, empty, folders, pipes, links to themselves or of
+another kind. Each line has to succeed, or fail with one plain line and exit code 2, never with a
+trace, in time and small. A line that lasts is ended by SIGINT. Every line is a process, forked from
+one that has finished its imports, in a folder and an empty ROS graph of its own; paths stay below
+that folder.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from attacks.table import Result, largest
 TRIES = 1_000
 SHORT_TRIES = 10
 LASTS_S = 6.0
-"""of processor or wall time, whatever is more; then it is asked to end"""
+"""Processor or wall time, whichever is longer, after which a line is asked to end, s."""
 END_WITHIN_S = 3.0
 ADDRESS_SPACE = 8 << 30
 MOST_MEMORY_MB = 1_000.0
 LONGEST_LINE = 1_500
-"""characters, of a command that refuses what it is given; it tells no more than that line"""
+"""Longest error line of a command that refuses its input, in characters."""
 CODES = frozenset({0, 1, 2})
 STOPPED_CODES = CODES | {129, 130, 143}
 COMMON_IMPORTS = (
@@ -337,7 +336,7 @@ OWN_PORTS: Mapping[str, Sequence[str]] = {
     "up": ("--params-file=ports.yaml",),
     "up amphibious": ("--params-file=ports.yaml",),
 }
-"""said last, so that nothing comes to other peers of this machine"""
+"""Options appended last, so that nothing reaches other peers of this machine."""
 SLOW = frozenset(
     {
         "up",
@@ -351,11 +350,11 @@ SLOW = frozenset(
     }
 )
 SELDOM = 0.15
-"""how often one of them is taken that is drawn"""
+"""Probability that one of them is chosen."""
 
 
 class Option(NamedTuple):
-    """Of a command: its name, and how many words follow it."""
+    """A command: its name, and the number of words after it."""
 
     name: str
     words: int
@@ -411,7 +410,7 @@ def odd_word(rng: random.Random) -> str:
 
 
 def make_files(folder: Path, rng: random.Random) -> None:
-    """What FILES and SENSIBLE name."""
+    """Return the files that FILES and SENSIBLE name."""
     from attacks import mutators
 
     made: dict[str, bytes] = {
@@ -456,7 +455,7 @@ def make_files(folder: Path, rng: random.Random) -> None:
 
 
 class Outcome(NamedTuple):
-    """Of one line; `wrong` is empty where all went well."""
+    """Result of one line; `wrong` is empty if all went well."""
 
     wrong: str
     seconds: float
@@ -464,7 +463,7 @@ class Outcome(NamedTuple):
 
 
 def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
-    """In the forked process: become `rfly` with these words."""
+    """Become `rfly` with these words, in the forked process."""
     os.setsid()
     os.environ.update(environment)
     os.chdir(folder)
@@ -496,6 +495,7 @@ def attack_line(
     asked_at = math.inf
     code = None
     used = 0.0
+
     while code is None:
         process.join(0.02)
         code = process.exitcode
@@ -514,6 +514,7 @@ def attack_line(
             process.kill()
             process.join()
             code = -9
+
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     wrong = judge(code, asked_at < math.inf, (folder / "stderr").read_text("utf-8", "replace"))
@@ -521,6 +522,7 @@ def attack_line(
         wrong.append(f"took {time.monotonic() - asked_at:.1f} s to end")
     if peak > MOST_MEMORY_MB:
         wrong.append(f"swelled to {peak:.0f} MB")
+
     return Outcome(
         f"rfly {words!r}: {'; '.join(wrong)}" if wrong else "",
         time.monotonic() - start,
@@ -529,7 +531,10 @@ def attack_line(
 
 
 def judge(code: int, stopped: bool, told: str) -> list[str]:
-    """What is wrong with an end. `stopped`: it lasted, and was asked to end; `told`: on stderr."""
+    """Return what is wrong with an end.
+
+    `stopped`: it lasted and was asked to end; `told`: its text on stderr.
+    """
     wrong = []
     if code not in (STOPPED_CODES if stopped else CODES):
         wrong.append(f"exit code {code}")
@@ -560,6 +565,7 @@ def command_lines(rng: random.Random, tries: int) -> Result:
     context.set_forkserver_preload(list(COMMON_IMPORTS))
     known = commands()
     outcomes = []
+
     with own_graph() as graph, tempfile.TemporaryDirectory(prefix="attack_") as root:
         for number, name in enumerate(_drawn(rng, sorted(known), tries)):
             folder = Path(root) / str(number)
@@ -569,9 +575,11 @@ def command_lines(rng: random.Random, tries: int) -> Result:
             words = [*odd_line(rng, name, known[name]), *last]
             outcomes.append(attack_line(context, words, folder, graph))
             _remove(folder)
+
     failures = tuple(outcome.wrong for outcome in outcomes if outcome.wrong)
     peak = largest(o.peak_mb for o in outcomes)
     longest = largest(o.seconds for o in outcomes)
+
     return Result(
         "odd words on the command line",
         len(outcomes),

@@ -40,6 +40,7 @@ def _mutated(rng: random.Random, data: bytes) -> bytes:
                 rng.choice(ODD_LENGTHS),
             )
         return bytes(out)
+
     return mutate_bytes(rng, data)
 
 
@@ -47,7 +48,7 @@ def _mutated(rng: random.Random, data: bytes) -> bytes:
 
 
 def recording(rng: random.Random) -> Files:
-    """Two topics with a few messages; odd names, types, definitions and QoS texts; cut or damaged."""
+    """Return two topics with a few messages: odd names, types and definitions; cut or damaged."""
     import mcap.writer as mcap
 
     file = io.BytesIO()
@@ -111,7 +112,7 @@ def recording(rng: random.Random) -> Files:
 
 
 def recording_bomb(_: random.Random) -> Files:
-    """A chunk of a few megabytes that unpacks to four gigabytes: zstd's frames follow each other."""
+    """Return a chunk of a few megabytes that unpacks to four gigabytes: zstd frames in a row."""
     import zstandard
 
     piece = zstandard.compress(bytes(100_000_000))
@@ -136,8 +137,9 @@ _IMU = ("orientation", "angular_velocity", "linear_acceleration")
 
 
 def fit_log(rng: random.Random) -> Files:
-    """What `rfly sim fit` reads, 12 s of a vehicle at rest: odd stamps, numbers, lists and topics;
-    or damaged bytes.
+    """Return a recording for `rfly sim fit`: 12 s of a vehicle at rest.
+
+    It has odd stamps, numbers, lists and topics, or damaged bytes.
     """
     from mcap_ros2.writer import Writer
 
@@ -328,6 +330,7 @@ def _gltf() -> tuple[dict[str, Any], bytes]:
         "bufferViews": views,
         "buffers": [{"byteLength": 216}],
     }
+
     return tree, points + corners
 
 
@@ -379,7 +382,7 @@ def many_nodes_bomb(_: random.Random) -> Files:
 
 
 def accessor_bomb(_: random.Random) -> Files:
-    """Without data an accessor is zeros: a billion of them."""
+    """Return an accessor without data, which is zeros: a billion of them."""
     tree, _data = _gltf()
     empty = [
         {"componentType": 5126, "count": 10**9, "type": "VEC3"},

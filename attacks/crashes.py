@@ -26,7 +26,7 @@ from attacks.table import Result, largest
 
 TRIES = 3
 SHORT_TRIES = 1
-"""of each node; of the command itself"""
+"""Crashes of each node, and of the command itself, in a short run."""
 PATIENCE_S = 60.0
 END_WITHIN_S = 2.0
 GIVEN_UP_S = 10.0
@@ -70,6 +70,7 @@ class Crew:
         said_before = len(self.running.output)
         victim.kill()
         self.pulse.renew(name)
+
         try:
             line = wait_until(
                 lambda: self._obituary(said_before),
@@ -93,6 +94,7 @@ class Crew:
                 )
         except TimeoutError as error:
             self.failures.append(str(error))
+
         now = self.nodes()
         gone = [
             node
@@ -130,9 +132,11 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
         pulse = opened.enter_context(Pulse(graph))
         found = Crew(running, pulse)
         count = 0
+
         while not found.nodes() or count != len(found.nodes()):  # until no more are started
             count = len(found.nodes())
             time.sleep(1.0)
+
         pulse.watch(*found.nodes())
         wait_until(
             lambda: all(pulse.answers(name) for name in found.nodes()),
@@ -143,17 +147,17 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
             raise RuntimeError(
                 f"not all nodes could start, so that nothing can be tried: {running.output}"
             )
+
         yield found
 
 
 def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries: int) -> Result:
-    """Kill each node so many times, in any order, started again each time; then one after the other
-    for good.
-    """
+    """Kill each node in random order, restarted each time, and finally each for good."""
     failures: list[str] = []
     tried = 0
     peak = None
     stall = None
+
     for respawn in (True, False):
         option = ["--respawn"] if respawn else []
         with own_graph() as graph, crew(graph, *arguments, *option) as found:
@@ -180,6 +184,7 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
                 f"{'--respawn: ' if respawn else ''}{failure}" for failure in found.failures
             ]
             tried += found.tried + 1
+
     return Result(
         f"kill -9 of nodes under {name}",
         tried,
@@ -196,6 +201,7 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
     tried = 0
     peak = None
     stall = None
+
     for name, arguments in COMMANDS.items():
         for _ in range(tries):
             with own_graph() as graph, crew(graph, *arguments) as found:
@@ -216,6 +222,7 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
                     process.kill()
                 peak = largest((peak, found.running.peak_mb))
                 tried += 1
+
     return Result("kill -9 of rfly up", tried, len(failures), peak, stall, tuple(failures))
 
 

@@ -1,10 +1,9 @@
-"""The attacked process of `attacks.files`: reads the files whose paths come on stdin, and answers
-each with one line.
+"""The attacked process of `attacks.files`: read the files named on stdin, one answer line each.
 
     python attacks/file_reader.py READER
 
-The answer is JSON: what came out ("read", or the typed error), what is wrong with that ("" where
-nothing is), the largest resident memory so far, 10^6 bytes, and the processor time that it took, s.
+The answer is JSON: the outcome ("read", or the typed error), what is wrong with that ("" if
+nothing), the largest resident memory so far, 10^6 bytes, and the processor time used, s.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ del sys.path[0]  # this folder; what is attacked is imported by its own name
 from rfly_common.errors import RflyError  # noqa: E402
 
 ADDRESS_SPACE = 8 << 30
-"""bytes: keeps the machine from harm; what counts is the resident memory"""
+"""Limit that protects the machine, bytes; the resident memory is what counts."""
 LONGEST_TEXT = 2000
 
 
@@ -149,7 +148,7 @@ def _parameter_file() -> Callable[[Path], object]:
 
 
 def _mcap() -> Callable[[Path], object]:
-    """As `rfly replay` reads: topics, the types that they name, and all messages."""
+    """Read as `rfly replay` does: topics, their types, and all messages."""
     from rfly_bringup.recording.mcap_file import McapReader
     from rfly_bringup.ros.message_definitions import message_definition
 

@@ -26,13 +26,13 @@ from attacks.table import Result, largest
 
 TRIES = 3_000
 SHORT_TRIES = 40
-"""of each reader"""
+"""Tries of each reader in a short run."""
 WITH_BOMBS = 100
-"""tries, from which on bombs are among them"""
+"""Tries from which files include decompression bombs."""
 MAX_MEMORY_MB = 1_000.0
-"""of a reading process with its libraries: the largest map that is taken needs as much"""
+"""Limit of a reading process with its libraries: the largest accepted map needs as much."""
 MAX_READING_S = 20.0
-"""of processor time: the machine may be busy"""
+"""Limit of processor time, s, since the machine may be busy."""
 GIVEN_UP_S = 90.0
 _KEPT = 20
 _READER = Path(__file__).with_name("file_reader.py")
@@ -40,16 +40,16 @@ _ROOT = Path(__file__).parents[1]
 
 
 class Answer(NamedTuple):
-    """Of a reading process."""
+    """Answer of a reading process."""
 
     came: str
-    """read, or the name of the typed error"""
+    """Outcome: read, or the name of the typed error."""
     wrong: str
-    """what is wrong with it; empty where nothing is"""
+    """What is wrong with it; empty if nothing."""
     memory_mb: float
-    """its largest so far"""
+    """Largest resident memory so far, 10^6 bytes."""
     seconds: float
-    """of processor time"""
+    """Processor time, s."""
 
 
 class ReadingProcess:
@@ -74,7 +74,7 @@ class ReadingProcess:
             raise RuntimeError(f"the reader {reader!r} does not start")
 
     def read(self, path: Path) -> Answer:
-        """What came of a file."""
+        """Return the outcome of a file."""
         self._paths.write(f"{path}\n".encode())
         self._paths.flush()
         return self.answer(GIVEN_UP_S)
@@ -100,12 +100,12 @@ class ReadingProcess:
 
     @property
     def lives(self) -> bool:
-        """Whether it still reads."""
+        """Return whether it still reads."""
         return self._process.poll() is None
 
 
 def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result:
-    """So many files of one kind. Files that failed stay in a folder, which is named."""
+    """Try many files of one kind. Files that failed stay in a folder, which is named."""
     folder = Path(tempfile.mkdtemp(prefix="attacked_files_"))
     outcomes: Counter[str] = Counter()
     memories = [0.0]
@@ -117,6 +117,7 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
         *((name, partial(make, rng)) for name, make in bombs.items()),
         *((f"file {number}", partial(MAKERS[kind], rng)) for number in range(tries - len(bombs))),
     ]
+
     for name, make in plan:
         stem = name.replace(" ", "_")
         paths = []
@@ -140,11 +141,13 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
             process.close()
         if not process.lives:
             process = ReadingProcess(reader)
+
     process.close()
     if not failures:
         folder.rmdir()
     if tries >= WITH_BOMBS and (not outcomes["read"] or outcomes["read"] == sum(outcomes.values())):
         failures.append(f"all were read, or none: the mutators try nothing ({dict(outcomes)})")
+
     return Result(
         f"files: {kind}", len(plan), len(failures), largest(memories), max(stalls), tuple(failures)
     )

@@ -25,23 +25,25 @@ from attacks.table import Result, largest
 TRIES = 10_000
 SHORT_TRIES = 150
 PATIENCE_S = 10.0
-"""for an answer, before a node counts as stalled"""
+"""Longest wait for an answer, s; then a node counts as stalled."""
 MOST_GROWTH_MB = 400.0
-"""of resident memory, over what a node has before the first message"""
+"""Largest growth of resident memory since before the first message, 10^6 bytes."""
 MOST_FAILURES = 5
-"""of one node, after which it is left alone"""
+"""Failures of one node after which it is left alone."""
 CALL_EVERY = 20
-"""rounds: then each service of the node is called too"""
+"""Rounds after which each service of the node is called too."""
 DAMAGED_EVERY = 40
-"""rounds: then what comes has the right type's name alone"""
+"""Rounds after which messages have the right type's name but damaged content."""
 BURST = 8
-"""messages a topic before the node is waited for: an executor takes one of each topic, and one
-request, at a time. A service's queue has ten requests; the topics' queues get DEPTH.
+"""Messages per topic between two waits for the node.
+
+An executor takes one message of each topic, and one request, at a time. A service's queue has ten
+requests; the topics' queues get DEPTH.
 """
 DEPTH = 2 * BURST
 
 NOBODYS_PORT = "29010"
-"""where ue_bridge_node's datagrams go"""
+"""Port of ue_bridge_node's datagrams, where nothing listens."""
 
 NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "terrain_node": ("terrain_node", {}),
@@ -89,7 +91,7 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "mapping_node": ("mapping_node", {}),
     "motor_output_node": ("motor_output_node", {}),
 }
-"""what is attacked: an executable and its parameters"""
+"""Attacked nodes: an executable and its parameters."""
 
 
 class Target:
@@ -158,7 +160,7 @@ class Target:
                 self.peer.spin_until(lambda made=made: made.get_subscription_count(), 60.0)
 
     def answers(self, patience_s: float = PATIENCE_S) -> bool:
-        """Whether it answers a service in time."""
+        """Return whether it answers a service in time."""
         return self.wait_for([self.ask()], patience_s)
 
     def ask(self) -> Any:
@@ -166,7 +168,7 @@ class Target:
         return self._ping.call_async(self._ping_type.Request())
 
     def wait_for(self, futures: Sequence[Any], patience_s: float = PATIENCE_S) -> bool:
-        """Whether all these answers come, each in time after the one before."""
+        """Return whether all these answers come, each in time after the one before."""
         ended = self.process.process.poll
         last = time.monotonic()
         for future in futures:
@@ -178,7 +180,7 @@ class Target:
         return all(future.done() for future in futures)
 
     def call(self, client: Any, request: Any) -> bool:
-        """Whether it answers this request in time."""
+        """Return whether it answers this request in time."""
         return self.wait_for([client.call_async(request)])
 
     def memory_mb(self) -> float:
@@ -193,7 +195,7 @@ class Target:
         return int(found[1]) * 1024e-6 if found else 0.0
 
     def problem(self) -> str:
-        """What is wrong with it; "" if nothing."""
+        """Return what is wrong with it; "" if nothing."""
         lines = self.process.output.splitlines()
         if any("Traceback (most recent call last)" in line for line in lines):
             return f"printed a trace: {lines[-1][:300]}"
@@ -221,18 +223,20 @@ def attack(
     rng: random.Random,
     tries: int,
 ) -> Result:
-    """So many odd messages a topic, half of them before any sensible one."""
+    """Send odd messages to each topic, half of them before any sensible one."""
     tried = 0
     failures = list[str]()
     memory = list[float]()
     stalls = list[float]()
     messages = OddMessages(rng, sensible_makers())
+
     with ExitStack() as stack:
         topics = list(
             Target(
                 stack, executable, parameters, stack.enter_context(domain_of_its_own())
             ).publishers
         )
+
     for sensible_first in (False, True):
         left = tries // 2
         while left > 0 and len(failures) < MOST_FAILURES:
@@ -248,13 +252,14 @@ def attack(
                     failures.append(
                         f"{'after sensible messages' if sensible_first else 'at first'}: {failure}"
                     )
+
     return Result(name, tried, len(failures), largest(memory), largest(stalls), tuple(failures))
 
 
 def _rounds(
     target: Target, messages: OddMessages, rounds: int, sensible_first: bool
 ) -> tuple[int, str]:
-    """How many rounds were done, and what went wrong in the last one."""
+    """Return the number of finished rounds, and what went wrong in the last one."""
     from rclpy._rclpy_pybind11 import RCLError
 
     waited_for = list[Any]()
@@ -319,7 +324,7 @@ def _interface(name: str) -> Any:
 
 
 def sensible_makers() -> dict[str, Callable[[], Any]]:
-    """By name of their types, messages that nodes can use."""
+    """Return messages that nodes can use, by the names of their types."""
     import numpy as np
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path as PathMessage

@@ -219,6 +219,7 @@ def mutated_tree(rng: random.Random, tree: Any) -> Any:
                 holder[key] = copy.deepcopy(
                     rng.choice(ODD_VALUES)
                 )  # else a later turn could put a list into itself
+
     return tree
 
 
@@ -298,6 +299,7 @@ def map_files(rng: random.Random) -> Files:
         png = b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
     else:
         png = mutated_png(rng)
+
     return {".png": png, ".txt": txt}
 
 
@@ -319,7 +321,7 @@ def png_bomb(width: int, height: int, colour: int, depth: int) -> Callable[[rand
 
 
 def occupancy_files(rng: random.Random) -> Files:
-    """map_server's yaml beside a pgm; either mutated."""
+    """Return map_server's yaml and a pgm, with either mutated."""
     text = b"image: a.pgm\nmode: trinary\nresolution: 0.05\norigin: [1.0, -2.0, 0.0]\n"
     text += b"negate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.25\n"
     pgm = b"P5\n# by map_saver\n7 5\n255\n" + rng.randbytes(35)
@@ -364,6 +366,7 @@ def npy(rng: random.Random) -> bytes:
             + text
             + bytes(96)
         )
+
     return mutate_bytes(rng, data) if rng.random() < 0.4 else data
 
 
@@ -449,6 +452,7 @@ def mutated_tiff(rng: random.Random) -> Files:
     data = bytearray(geotiff())
     (at,) = struct.unpack_from("<I", data, 4)
     (entries,) = struct.unpack_from("<H", data, at)
+
     for _ in range(rng.randrange(4)):
         entry = at + 2 + 12 * rng.randrange(entries)
         match rng.randrange(4):
@@ -465,6 +469,7 @@ def mutated_tiff(rng: random.Random) -> Files:
                 struct.pack_into("<I", data, entry + 4, rng.choice(ODD_NUMBERS))
             case 3:
                 struct.pack_into("<I", data, entry + 8, rng.choice(ODD_NUMBERS))
+
     return {".tif": mutate_bytes(rng, bytes(data)) if rng.random() < 0.4 else bytes(data)}
 
 
@@ -488,6 +493,7 @@ def _packet(rng: random.Random) -> bytes:
     payload = rng.randbytes(rng.choice((0, 8, 64)))
     udp = struct.pack(">HHHH", 5000, 20010, 8 + len(payload), 0) + payload
     fragment = rng.choice((0x4000, 0x4000, 0x2000, 1, 0x1FFF))
+
     return (
         struct.pack(
             ">BBHHHBBH4s4s",
@@ -621,7 +627,7 @@ WAYPOINTS = (
 
 
 def plan(rng: random.Random) -> Files:
-    """Of its tree, or of its text."""
+    """Return a mutation of its tree or of its text."""
     if rng.random() < 0.7:
         return {".plan": json.dumps(mutated_tree(rng, PLAN)).encode("utf-8", "surrogatepass")}
     return {".plan": mutated_text(rng, json.dumps(PLAN).encode())}
@@ -670,7 +676,10 @@ PATH = (
     "    position: {x: 10.0, y: 2.0, z: 3.0}\n    orientation: {x: 0.0, y: 0.0, z: 0.0, w: "
     "1.0}\n---\n"
 )
-PARAMETERS = "/**:\n  ros__parameters:\n    rate: 50.0\n    vehicles: [a, b]\nterrain_node:\n  ros__parameters: {map: x}\n"
+PARAMETERS = (
+    "/**:\n  ros__parameters:\n    rate: 50.0\n    vehicles: [a, b]\n"
+    "terrain_node:\n  ros__parameters: {map: x}\n"
+)
 GRID = (
     "ncols 4\nnrows 3\nxllcorner 8.0\nyllcorner 47.0\ncellsize 0.001\nNODATA_value -9999\n"
     + "1 2 3 4\n" * 3

@@ -1,8 +1,8 @@
 """A program in Betaflight's place, for `attacks.autopilots`: python odd_firmware.py SEED
 ODD_ANSWERS.
 
-It takes settings on its command line and says by MSP that its loop runs, as betaflight_node waits
-for. After so many sensible answers come ODD_ANSWERS odd ones, with datagrams at the motors' port;
+It accepts settings on its command line and reports by MSP that its loop runs, as betaflight_node
+expects. After some sensible answers come ODD_ANSWERS odd ones, with datagrams at the motors' port;
 then sensible ones again. Standard library alone.
 """
 
@@ -56,6 +56,7 @@ def odd_answers(rng: random.Random, code: int) -> list[bytes]:
         [b"$M!" + good[3:], b"\r\n# ", good],
         [bytes((byte,)) for byte in good],
     )
+
     return rng.choice(kinds)
 
 
@@ -75,11 +76,12 @@ def odd_motors(rng: random.Random) -> Iterator[bytes]:
 
 
 def serve(peer: socket.socket, rng: random.Random, odd: int) -> None:
-    """Until the peer has gone."""
+    """Answer until the peer has gone."""
     motors = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     buffer = b""
     asked = 0
     sent = 0
+
     while data := peer.recv(4096):
         buffer += data
         if buffer[:1] == b"#" or (buffer[-1:] == b"\n" and not buffer.startswith(b"$M<")):

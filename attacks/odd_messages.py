@@ -74,13 +74,14 @@ _CODES = {
 _CODES |= {"uint64": "Q", "float": "f", "double": "d"}
 _LENGTHS = (0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 12, 36, 100)
 _MANY = 100_000
-"""vehicles, or points, of the largest messages"""
+"""Vehicles, or points, of the largest messages."""
 DIFFERENT = 2000
-"""messages of a type, which come again in another order after that: to make one takes as long as to
-hear it
+"""Different messages of a type, which are then repeated in another order.
+
+Making one takes as long as receiving it.
 """
 _DISTINCT = 12
-"""odd messages in a list of messages; the rest of a longer one is sensible"""
+"""Odd messages in a list of messages; the rest of a longer list is sensible."""
 
 
 class OddMessages:
@@ -98,7 +99,7 @@ class OddMessages:
         self._packed: dict[type, list[bytes]] = {}
 
     def sensible(self, kind: type) -> Any:
-        """What a receiver can use."""
+        """Return a message that a receiver can use."""
         name = f"{kind.__module__.split('.')[0]}/{kind.__name__}"
         made = self._sensible[name]() if name in self._sensible else kind()
         if name not in self._sensible:
@@ -106,7 +107,7 @@ class OddMessages:
         return made
 
     def odd(self, kind: type) -> Any:
-        """What it can't: odd all over, or a sensible one with some odd fields."""
+        """Return an unusable message: odd everywhere, or a sensible one with some odd fields."""
         if self._rng.random() < 0.3:
             made = kind()
             share = 1.0
@@ -117,9 +118,7 @@ class OddMessages:
         return made
 
     def packed(self, kind: type) -> bytes:
-        """An odd one as it goes over the wire (CDR): one of so many different ones of each type,
-        which are kept.
-        """
+        """Return a serialized odd message (CDR), one of a fixed number of each type."""
         from rclpy.serialization import serialize_message
 
         kept = self._packed.setdefault(kind, [])
@@ -136,7 +135,7 @@ class OddMessages:
         return data[:4] + mutate_bytes(self._rng, data[4:]) if len(data) > 4 else data
 
     def _length(self) -> int:
-        """Of the lists of one message; seldom huge."""
+        """Return the lengths of one message's lists; rarely huge."""
         return _MANY if self._rng.random() < 0.002 else self._rng.choice(_LENGTHS)
 
     def _spoil(self, message: Any, share: float, length: int) -> None:
@@ -173,6 +172,7 @@ class OddMessages:
             for each in made:
                 self._spoil(each, share, 2)
             return made + [self.sensible(kind)] * (size - len(made))
+
         if isinstance(value, AbstractString | AbstractWString):
             return [self._value(name, value, share, 1) for _ in range(min(size, 1000))]
         if value.typename in ("boolean", "octet"):
@@ -184,6 +184,7 @@ class OddMessages:
                 if self._rng.random() < 0.3
                 else self._row(value.typename, size - len(few))
             )
+
         return array.array(_CODES[value.typename], few)
 
     def _row(self, typename: str, size: int) -> list[Any]:
@@ -206,6 +207,7 @@ class OddMessages:
                 if self._rng.random() < 0.7
                 else self._rng.uniform(-200.0, 200.0)
             )
+
         if name == "sec":
             return self._rng.choice(_STAMPS)
         if name == "nanosec":
@@ -216,6 +218,7 @@ class OddMessages:
             if typename.startswith("u")
             else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         )
+
         return self._rng.choice(
             (0, 1, 2, 3, 4, 7, 8, 12, 16, 100, high, high - 1, low, max(low, -1), high // 2)
         )

@@ -48,15 +48,15 @@ CAMERA = {
     "look_at": [0, 0, 0],
     "up_direction": [0, 0, 1],
 }
-"""what viser's page says first; the scene comes after it"""
+"""First message of viser's page; the scene follows it."""
 TRIES = 500
 SHORT_TRIES = 20
-"""peers of each kind; a flood has FLOOD times as many datagrams"""
+"""Peers of each kind in a short run; a flood has FLOOD times as many datagrams."""
 FLOOD = 200
 CROWD = 20
-"""peers at once"""
+"""Peers at the same time."""
 LASTS_S = 1.0
-"""at most, of one peer"""
+"""Longest life of one peer, s."""
 MOST_STALL_S = 2.0
 MOST_MEMORY_MB = {"rfly view": 1000.0}
 OTHERS_MEMORY_MB = 400.0
@@ -119,7 +119,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (stall, dribble, garbage, close_halfway, res
 
 
 def streams(rng: random.Random, tries: int, port: int, sensible: Sequence[bytes]) -> None:
-    """So many peers at a TCP port, CROWD at once."""
+    """Send `tries` peers to a TCP port, CROWD at a time."""
 
     def one(seed: int) -> None:
         own = random.Random(seed)
@@ -135,7 +135,7 @@ def streams(rng: random.Random, tries: int, port: int, sensible: Sequence[bytes]
 
 
 def flood(port: int, datagrams: Iterable[bytes]) -> int:
-    """All datagrams to a UDP port, as quickly as the system takes them; how many it took."""
+    """Send all datagrams to a UDP port as fast as the system allows; return their number."""
     sent = 0
     datagrams = list(datagrams)  # made before, which takes longer
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
@@ -195,15 +195,18 @@ def judged(
         failures.append(
             f"it ended with exit code {running.process.returncode}: {running.output[-300:]}"
         )
+
     if "Traceback" in running.output:
         failures.append(
             "a trace: " + " | ".join(running.output.partition("Traceback")[2].splitlines()[:8])
         )
+
     limit = next((mb for part, mb in MOST_MEMORY_MB.items() if part in name), OTHERS_MEMORY_MB)
     if (running.peak_mb or 0.0) > limit:
         failures.append(f"it swelled to {running.peak_mb:.0f} MB")
     if stall_s is not None and stall_s > MOST_STALL_S:
         failures.append(f"it let others wait for {stall_s:.1f} s")
+
     return Result(name, tried, len(failures), running.peak_mb, stall_s, tuple(failures))
 
 
@@ -233,13 +236,13 @@ def listening_port(running: Running, kind: str) -> int:
 
 
 def listens(running: Running, port: int) -> bool:
-    """Whether it has bound this UDP port."""
+    """Return whether it has bound this UDP port."""
     own = psutil.Process(running.process.pid)
     return any(connection.laddr.port == port for connection in own.net_connections("udp"))
 
 
 def is_served(kind: int, port: int, greeting: bytes) -> bool:
-    """Whether a sensible peer hears something before PATIENCE_S are over, as it should soon."""
+    """Return whether a sensible peer gets something within PATIENCE_S, as it should soon."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         with suppress(OSError), socket.socket(socket.AF_INET, kind) as peer:
@@ -361,7 +364,7 @@ def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
 
 @contextmanager
 def viewer_at_work() -> Iterator[tuple[Running, PagePulse, str, int]]:
-    """`rfly view`, its page asked for again and again, the page's host and port, and the UDP port."""
+    """Run `rfly view` and yield it, its polled page, the page's host and port, and the UDP port."""
     port = free_port()
     command = rfly(
         "view",
@@ -372,6 +375,7 @@ def viewer_at_work() -> Iterator[tuple[Running, PagePulse, str, int]]:
         "--feedback-port",
         str(free_port()),
     )
+
     with Running(command) as running:
         running.wait_for("rfly view: http", timeout_s=60.0)
         address = running.output.partition("rfly view: ")[2].split()[0]
@@ -503,6 +507,7 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
         frames = [_frame(rng, json.dumps(ask).encode(), 0x81) for ask in asks]
         frames += [_frame(rng, data) for data in (b"", b"\1\xff\xff\xff\xff", rng.randbytes(300))]
         frames += [_frame(rng, b"x" * 200, kind) for kind in (0x01, 0x83, 0x89, 0xF1)]
+
         with PagePulse(f"http://{host}") as pulse, ExitStack() as deaf:
             for _ in range(CROWD):  # all through the attack
                 peer = deaf.enter_context(socket.socket())
@@ -516,6 +521,7 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
                 [hello, *(hello + frame for frame in frames)],
             )
             failures = [] if _first_message(host) else ["a client gets no message afterwards"]
+
         return judged(
             "clients of rfly view --foxglove",
             tries,
@@ -526,8 +532,9 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
 
 
 def _first_message(host: str) -> bool:
-    """Whether a client of Foxglove's server that subscribes to all gets a message of a topic in
-    time.
+    """Return whether a client of Foxglove's server gets a message of a topic in time.
+
+    The client subscribes to all topics.
     """
     from websockets.sync.client import connect
 

@@ -14,9 +14,9 @@ from typing import Any
 
 ASK_EVERY_S = 0.05
 LOST_AFTER_S = 30.0
-"""an answer that has not come then is not waited for any more, and the next is asked for"""
+"""Time after which a missing answer is given up and the next is requested, s."""
 ASK_AGAIN_S = 1.0
-"""the same for a node that has not answered yet: a request may come before the node hears it"""
+"""The same for a node that has not answered yet: a request may precede its subscription, s."""
 
 
 class Pulse:
@@ -38,17 +38,16 @@ class Pulse:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.diagnostics: dict[str, tuple[str, str, dict[str, str]]] = {}
-        """level, message and values by the status' name, which is `/node: task`"""
+        """Level, message and values by the status' name, which is `/node: task`."""
         self.stamps: dict[str, float] = {}
-        """s, of the same"""
+        """Stamps of the same statuses, s."""
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 100)
         self._longest: dict[str, float] = {}
         self._answers: dict[str, int] = {}
         self._asked: dict[str, tuple[float, Any]] = {}
         self._clients: dict[str, Any] = {}
         self._fresh: set[str] = set()
-        """those that have not answered yet: whether they are there, or hear already, is not known
-        """
+        """Nodes that have not answered yet; they may not be running or subscribed."""
         self._lock = threading.Lock()
         self._done = threading.Event()
         self.watch(*nodes)
@@ -77,7 +76,7 @@ class Pulse:
             self._drop(name)
 
     def answers(self, name: str) -> int:
-        """How often it has answered."""
+        """Return how often it has answered."""
         return self._answers[name]
 
     def longest_stall(self, *names: str) -> float | None:

@@ -1,8 +1,8 @@
-"""Commands and nodes that run to be attacked: their output is kept, and they are watched from
+"""Commands and nodes that are attacked: their output is collected, and they are watched from
 outside.
 
-ROS domains are claimed as the tests claim them, so that attacks, tests and soaks may run beside
-each other.
+ROS domains are claimed as the tests claim them, so that attacks, tests and soaks may run in
+parallel.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ class Running:
             start_new_session=True,
         )
         self.peak_mb: float | None = None
-        """of one process, the largest of them"""
+        """Largest resident memory of one process."""
         self._lines: list[str] = []
         self._threads = [
             threading.Thread(target=work, daemon=True) for work in (self._read, self._watch)
         ]
+
         for thread in self._threads:
             thread.start()
 
@@ -135,7 +136,7 @@ class Running:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Not so is one that has ended and that nobody has asked for its exit code."""
+    """Return whether a process runs; a zombie does not."""
     with suppress(psutil.NoSuchProcess):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
@@ -170,15 +171,13 @@ def rfly(*arguments: str) -> list[str]:
 
 @contextmanager
 def own_graph() -> Iterator[dict[str, str]]:
-    """The environment of a ROS graph that nobody else on this machine has, announced on this host
-    only.
-    """
+    """Return the environment of a ROS graph of its own, announced on this host only."""
     with domain() as number:
         yield {"ROS_DOMAIN_ID": str(number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
 
 def free_port(kind: int = socket.SOCK_DGRAM) -> int:
-    """A port of the loopback that nobody has at present."""
+    """Return a free port of the loopback."""
     with socket.socket(socket.AF_INET, kind) as opened:
         opened.bind(("127.0.0.1", 0))
         return int(opened.getsockname()[1])

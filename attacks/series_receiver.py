@@ -1,8 +1,7 @@
-"""In RflySim3D's place for the soak's fleet of one packet: counts its series and compares its clock
-with the machine's.
+"""Receive the soak's one-packet fleet in RflySim3D's place: count series, compare clocks.
 
-The first vehicle of `benchmarks.ring_fleet` is a clock; its place says at which fleet time the
-packet was made.
+The first vehicle of `benchmarks.ring_fleet` is a clock: its position encodes the fleet time at
+which the packet was made.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ WINDOW_S = 10.0
 """The quickest packet of each window stands for the clock: the others waited longer for their turn.
 """
 ROUNDED_S = 0.006
-"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the
-packet
+"""Largest lead of the packet's clock over a fleet time in a diagnostic, s.
+
+Fleet times in diagnostics have hundredths only.
 """
 # SO_TIMESTAMPNS, SO_RXQ_OVFL of <asm-generic/socket.h>
 _TIMESTAMP_NS = 35
 _DROPS = 40
 _CLOCK = struct.Struct("<4xf")
 _CLOCK_AT = 4 + 200 + 200
-"""behind checksum, ids and types: north, east of the first vehicle"""
+"""Offset of the first vehicle's north and east, behind checksum, ids and types."""
 
 
 class SeriesReceiver:
@@ -39,10 +39,10 @@ class SeriesReceiver:
         self._socket, self.viewer_port = _second_window()
         self.wrong = self.dropped = 0
         self.first_s = 0.0
-        """fleet time of the first series"""
+        """Fleet time of the first series, s."""
         self._times = array("d")
         self._offsets = array("d")
-        """of each series: its fleet time, and the machine's time of its arrival less that"""
+        """Fleet time of each series less the machine's time of its arrival."""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._receive, daemon=True)
         self._thread.start()
@@ -52,7 +52,7 @@ class SeriesReceiver:
         return len(self._times)
 
     def arrived_until(self, fleet_time: float) -> int:
-        """How many series of that time or before have arrived."""
+        """Return the number of series up to that time that have arrived."""
         return bisect_right(self._times, fleet_time + ROUNDED_S)
 
     def least_offsets(self, from_s: float) -> tuple[list[float], list[float]]:

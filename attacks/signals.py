@@ -36,23 +36,24 @@ from attacks.traffic import Traffic
 
 TRIES = 100
 SHORT_TRIES = 1
-"""of each node, of each command"""
+"""Tries of each node and each command in a short run."""
 END_WITHIN_S = 2.0
 DEMO_WITHIN_S = 8.0
-"""it draws a picture at its end"""
+"""Extra time of the demo, s: it draws a picture at its end."""
 GIVEN_UP_S = 10.0
 AT_ONCE = 3
-"""targets, in threads"""
+"""Targets at the same time, in threads."""
 LATEST_S = 1.5
-"""of processor time before the first signal; a process that waits for work before gets its signal
-then
+"""Latest first signal, s of processor time.
+
+A process that waits for work earlier gets its signal then.
 """
 IDLE_S = 1.0
 IDLE_SHARE = 0.05
-"""a process that has used no more of a processor for so long waits for work"""
+"""Share of a processor below which a process counts as waiting for work."""
 NODE_CODES = frozenset({0})
 COMMAND_CODES = frozenset({0, 129, 130, 143})
-"""an end that was asked for; and as the shell says that a signal has ended a command"""
+"""Exit codes after a requested end, with those of a shell for a command ended by a signal."""
 _TRACES = re.compile(
     r"Traceback|Exception ignored|Fatal Python error|terminate called|Segmentation fault"
 )
@@ -61,22 +62,23 @@ _OWN_FRAME = re.compile(r'File "[^"]*/rfly_(?!suite)')
 
 @dataclass(frozen=True)
 class Target:
-    """What gets the signals. `command` makes a command line, with new ports, in a folder of its
-    own.
+    """A target of signals.
+
+    `command` makes a command line, with new ports, in a folder of its own.
     """
 
     name: str
     command: Callable[[Path, set[int]], list[str]]
-    """the UDP ports that it adds get traffic"""
+    """Command line; the UDP ports that it adds get traffic."""
     codes: frozenset[int]
     kinds: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
     claims: int | None = None
-    """to what a machine has only once"""
+    """Claim to a resource that a machine has only once."""
     check: Callable[[Path, str], str] = field(default=lambda folder, output: "")
-    """what is wrong in its folder with what it has left; "": nothing"""
+    """Check of the files left in its folder: what is wrong with them; "" if nothing."""
     within_s: float = END_WITHIN_S
     on_terminal: bool = False
-    """stdin is a terminal, which has to be left as it was"""
+    """True if stdin is a terminal, which has to be restored."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Storm:
 
 
 def storm(rng: random.Random, number: int, kinds: Sequence[signal.Signals]) -> Storm:
-    """A signal of each kind in turns, every tenth at once; every third time somebody is impatient."""
+    """Draw a storm: kinds in turn, every tenth at once, every third with impatient repetitions."""
     times = rng.randint(1, 20) if number % 3 == 2 else 0
     more = sorted((rng.uniform(0.0, 0.5), rng.choice(kinds)) for _ in range(times))
     return Storm(
@@ -110,7 +112,7 @@ def storm(rng: random.Random, number: int, kinds: Sequence[signal.Signals]) -> S
 
 
 def wait_for_work(process: psutil.Process, seconds: float) -> None:
-    """Until a process has used so much processor time, or waits for work."""
+    """Wait until a process has used this much processor time, or waits for work."""
     with suppress(psutil.NoSuchProcess):
         seen_at = time.monotonic()
         seen = 0.0
@@ -124,8 +126,9 @@ def wait_for_work(process: psutil.Process, seconds: float) -> None:
 
 
 def in_hand(pid: int) -> bool:
-    """Whether a process has run its first instruction: SIGTERM, which Python leaves alone, is
-    caught or blocked.
+    """Return whether a process has run its first instruction.
+
+    SIGTERM, which Python leaves alone, is then caught or blocked.
     """
     try:
         text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
@@ -139,7 +142,7 @@ def in_hand(pid: int) -> bool:
 
 @dataclass
 class Outcome:
-    """Of one try; `wrong` is empty where all went well."""
+    """Result of one try; `wrong` is empty if all went well."""
 
     wrong: str
     seconds: float
@@ -197,8 +200,9 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
 
 
 def judge(target: Target, code: int | None, seconds: float, output: str, owned: bool) -> list[str]:
-    """What was wrong with an end. `owned`: the process had run its first instruction when the
-    signal came.
+    """Return what was wrong with an end.
+
+    `owned`: the process had run its first instruction when the signal came.
     """
     wrong = []
     if code is None:
@@ -221,7 +225,7 @@ def _told(process: psutil.Process) -> str:
 
 
 def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: int) -> Result:
-    """So many tries of each target, in the middle of traffic."""
+    """Try each target `tries` times, in the middle of traffic."""
     todo = [
         (target, storm(rng, number, target.kinds)) for number in range(tries) for target in targets
     ]
@@ -231,6 +235,7 @@ def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: 
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
         outcomes = list(pool.map(lambda one: attack_once(*one, graph, traffic.udp_ports), todo))
+
     failures = tuple(
         f"{target.name}: {o.wrong}"
         for (target, _), o in zip(todo, outcomes, strict=True)
@@ -238,6 +243,7 @@ def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: 
     )
     peak = largest(o.peak_mb for o in outcomes)
     stall = largest(o.seconds for o in outcomes)
+
     return Result(name, len(todo), len(failures), peak, stall, failures)
 
 
@@ -265,6 +271,7 @@ def node_targets() -> Iterator[Target]:
                 given = {"port": 0}
             elif name == "recorder_node":
                 given = {"file": str(folder / "{time}.mcap"), "overwrite": True}
+
             return node_command(name, given)
 
         return command
@@ -330,7 +337,7 @@ def _mission(folder: Path, ports: set[int]) -> list[str]:
 
 
 def _demo(folder: Path, ports: set[int]) -> list[str]:
-    """From its folder, where its picture goes."""
+    """Return the demo's command in its folder, where its picture goes."""
     return [
         "/bin/sh",
         "-c",
@@ -351,9 +358,12 @@ def _recording_is_whole(folder: Path, output: str) -> str:
             cut = reader.skipped.total()
     except RflyError as error:
         return f"the recording is damaged: {error}"
-    told = re.search(r"(\d[\d,]*) datagrams", output)
-    if cut or (told and int(told[1].replace(",", "")) != count):
-        return f"the recording has {count} datagrams and {cut} damaged ones, told was {told and told[0]!r}"
+    reported = re.search(r"(\d[\d,]*) datagrams", output)
+    if cut or (reported and int(reported[1].replace(",", "")) != count):
+        return (
+            f"the recording has {count} datagrams and {cut} damaged ones, "
+            f"reported was {reported and reported[0]!r}"
+        )
     return ""
 
 
@@ -370,11 +380,13 @@ def command_targets() -> Iterator[Target]:
             "view", "--port", "0", "--udp-port", "{port}", "--feedback-port", "{port}"
         )
         yield Target("rfly view", viewer, COMMAND_CODES)
+
     yield Target("rfly listen", _listening("listen", "--port", "{port}"), COMMAND_CODES)
     record = _listening("record", "{folder}/out.pcap", "--port", "{port}", "--windows", "1")
     yield Target("rfly record", record, COMMAND_CODES, check=_recording_is_whole)
     yield Target("rfly replay", _replay, COMMAND_CODES)
     yield Target("rfly status", lambda folder, ports: rfly("status"), COMMAND_CODES)
+
     yield Target(
         "rfly doctor",
         lambda folder, ports: rfly("doctor", "--seconds", "60"),
@@ -386,9 +398,11 @@ def command_targets() -> Iterator[Target]:
             lambda folder, ports: rfly("record", "--mcap", f"{folder}/a.mcap"),
             COMMAND_CODES,
         )
+
     if importlib.util.find_spec("foxglove") is not None:
         served = ("view", "--foxglove", "--port", "0")
         yield Target("rfly view --foxglove", lambda folder, ports: rfly(*served), COMMAND_CODES)
+
     yield Target(
         "rfly sim run",
         lambda folder, ports: rfly("sim", "run", "valley", "--estimate"),
@@ -400,6 +414,7 @@ def command_targets() -> Iterator[Target]:
         COMMAND_CODES,
         on_terminal=True,
     )
+
     yield Target(
         "rfly mission start", _mission, COMMAND_CODES | {1}
     )  # the mission was not carried out to its end

@@ -1,11 +1,11 @@
 """`python -m attacks.soak HOURS`: the suite at work for hours, watched from outside.
 
-Two ROS graphs run on this machine: `rfly up` with 100 vehicles at 50 Hz, collisions and bridge,
-with `rfly view` (and a browser's end of its page) and a receiver in RflySim3D's place; and `rfly up
-amphibious --mapping`, whose vehicle drives and flies from hill to hill. Once a second memory,
-threads and descriptors of each process are noted. What the soak found is printed, and lies in
-`build/soak.json`, `build/soak.png` and the logs beside them. Exit code 1 where a process ended or
-the goal is missed.
+Two ROS graphs run on this machine. One is `rfly up` with 100 vehicles at 50 Hz, collisions and
+bridge, with `rfly view` (and a browser's end of its page) and a receiver in RflySim3D's place. The
+other is `rfly up amphibious --mapping`, whose vehicle drives and flies from hill to hill. Once a
+second memory, threads and descriptors of each process are recorded. The result is printed, and
+written to `build/soak.json`, `build/soak.png` and the logs next to them. Exit code 1 if a process
+ended or the goal is missed.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ VEHICLES = 100
 MOST_GROWTH_MB = 5.0
 MOST_DRIFT_S = 1e-3
 _LOOKS_ONCE = "rfly_bringup.runner.ros.domain_check"
-"""a process of `rfly up` that ends by itself, a few seconds after the start"""
+"""A process of `rfly up` that ends by itself, a few seconds after the start."""
 WARM_UP = 0.3, 600.0
-"""of the whole, and s at most: what is compared begins then, when the vehicle has been everywhere
-once
+"""Warm-up, as a share of the whole and at most in s.
+
+The comparison begins then, when the vehicle has been everywhere once.
 """
 COMPARED = 0.1
-"""of the time behind the warm-up: its first and its last part are compared, by their medians"""
+"""Share of the time after the warm-up: the medians of its first and last part are compared."""
 SAMPLE_EVERY_S = 1.0
 CYCLE = """
 - {mode: waypoint, position_m: [-1037, -468]}
@@ -64,16 +65,16 @@ CYCLE = """
 - {mode: waypoint, position_m: [-1074, -479], height_m: 6}
 - {mode: land}
 """
-"""there and back between the hills of the scenario `valley`"""
+"""Way-points back and forth between the hills of the scenario `valley`."""
 CYCLE_S = 190.0
 START_S = 600.0
-"""kernels may have to be compiled first"""
+"""Longest start, s: kernels may have to be compiled first."""
 SIMULATION = "/amphibious_1/amphibious_sim_node: simulation"
 
 
 @dataclass
 class Watched:
-    """What one process had at each sample."""
+    """Samples of one process."""
 
     at_s: list[float] = field(default_factory=list)
     resident_mb: list[float] = field(default_factory=list)
@@ -133,10 +134,12 @@ class Soak:
         self.watched: dict[str, Watched] = {}
         self.load: list[float] = []
         self.fleet: list[tuple[float, float, int]] = []
-        """at s, fleet time, series published by then"""
+        """Time, s, fleet time, and series published by then."""
         self.simulated: list[tuple[float, float, float]] = []
-        """at s, the machine's clock less the simulation's and less what that gave up for good, s
-        that it gave up
+        """Time, lead of the machine's clock over the simulation's, and time that the simulation
+        gave up, s.
+
+        The lead is without the time given up.
         """
         self.deaths: list[str] = []
         self.browser_bytes = 0
@@ -147,10 +150,12 @@ class Soak:
             commands = self._start(opened)
             self._begin = time.monotonic()
             due = self._begin
+
             while (now := time.monotonic()) < self._begin + self.seconds:
                 self._note(now - self._begin, commands)
                 due += SAMPLE_EVERY_S
                 time.sleep(max(0.0, due - time.monotonic()))
+
             self.diagnostics = {
                 f"{part}: {name}": values  # both have a bridge and a terrain
                 for part, pulse in zip(("fleet", "vehicle"), self._pulses, strict=True)
@@ -263,12 +268,14 @@ class Soak:
                 self.deaths += [
                     f"{part}: {line}" for line in lines if f"{part}: {line}" not in self.deaths
                 ]
+
         status = self._pulses[0].diagnostics.get("/trajectory_node: fleet")
         if status is not None and status[2].get("fleet_time_s"):
             until = float(status[2]["fleet_time_s"])
             published = int(status[2]["published_states"])
             if not self.fleet or self.fleet[-1][1] != until:
                 self.fleet.append((at_s, until, published))
+
         simulation = self._simulation()
         if simulation.get("time_s", "0.000") != "0.000":
             clock_s = self._pulses[1].stamps[SIMULATION]
@@ -278,8 +285,9 @@ class Soak:
             )
 
     def missing_series(self, from_s: float) -> list[int]:
-        """Published by each time that was told from `from_s` on, and never arrived; since the first
-        of these times.
+        """Return, for each report after `from_s`, the series published by then that never arrived.
+
+        Those of the first of these reports are subtracted.
         """
         told = [row for row in self.fleet if row[0] >= from_s]
         missing = [published - self.receiver.arrived_until(until) for _, until, published in told]
@@ -294,9 +302,10 @@ def warm_up_s(soak: Soak) -> float:
 
 
 def found(soak: Soak) -> dict[str, Any]:
-    """What the soak comes to: growth by process, series lost, drift."""
+    """Return the result of the soak: growth by process, series lost, drift."""
     from_s = warm_up_s(soak)
     processes = {}
+
     for name, watched in soak.watched.items():
         if watched.at_s[-1] <= from_s:
             continue  # of the start only
@@ -307,6 +316,7 @@ def found(soak: Soak) -> dict[str, Any]:
             "threads": ends(watched.at_s, list(map(float, watched.threads)), from_s),
             "descriptors": ends(watched.at_s, list(map(float, watched.descriptors)), from_s),
         }
+
     told = [row for row in soak.fleet if row[0] >= from_s]
     at, offset = soak.receiver.least_offsets(from_s + soak.receiver.first_s)
     before, after = ends(at, offset, at[0])
@@ -314,6 +324,7 @@ def found(soak: Soak) -> dict[str, Any]:
     sim_before, sim_after = ends(
         [row[0] for row in simulated], [row[1] for row in simulated], from_s
     )
+
     return {
         "seconds": soak.seconds,
         "from_s": from_s,
@@ -337,7 +348,7 @@ def found(soak: Soak) -> dict[str, Any]:
 
 
 def misses(result: dict[str, Any]) -> Iterator[str]:
-    """Where the goal is missed."""
+    """Return where the goal is missed."""
     for name, process in result["processes"].items():
         if process["growth_mb"] >= MOST_GROWTH_MB:
             yield f"{name} has grown by {process['growth_mb']:.1f} MB"
@@ -360,6 +371,7 @@ def report(result: dict[str, Any], console: Console) -> None:
     )
     for heading in ("process", "memory", "growth", "threads", "descriptors"):
         table.add_column(heading, justify="left" if heading == "process" else "right")
+
     for name, process in result["processes"].items():
         counts = ("{:.0f} → {:.0f}".format(*process[what]) for what in ("threads", "descriptors"))
         table.add_row(
@@ -368,6 +380,7 @@ def report(result: dict[str, Any], console: Console) -> None:
             f"{process['growth_mb']:+.2f} MB",
             *counts,
         )
+
     console.print(table)
     low, median, high = result["load"]
     print(
@@ -466,6 +479,7 @@ def main() -> int:
     report(result, Console() if sys.stdout.isatty() else Console(width=120))
     missed = list(misses(result))
     print("\n".join(missed) if missed else "the goal is met")
+
     return 1 if missed else 0
 
 

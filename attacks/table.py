@@ -1,4 +1,4 @@
-"""What an attack found, and the table of all of them with the machine that they ran on."""
+"""Results of attacks, and the table of them with the machine that they ran on."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from rich.markup import escape
 from rich.table import Table
 
 SHOWN_FAILURES = 5
-"""of each attack, below the table"""
+"""Failures of each attack that are shown below the table."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One attack: so many tries, and what went wrong."""
+    """Result of one attack: the number of tries, and what went wrong."""
 
     name: str
     tried: int
     failed: int
     largest_memory_mb: float | None
-    """resident memory of the attacked process at its largest, 10^6 bytes; None where there was none
-    to watch
-    """
+    """Largest resident memory of the attacked process, 10^6 bytes; None if none was watched."""
     longest_stall_s: float | None
-    """longest time in which it gave no sign of life or no answer; None where none was due"""
+    """Longest time without a sign of life or an answer, s; None if none was due."""
     failures: tuple[str, ...]
-    """how to see some of them again: what was tried, and what came of it"""
+    """Failures, some with how to reproduce them: what was tried, and the outcome."""
 
 
 def print_table(results: Sequence[Result], console: Console) -> None:
@@ -39,6 +37,7 @@ def print_table(results: Sequence[Result], console: Console) -> None:
         table.add_column(
             heading, justify="left" if heading == "attack" else "right", overflow="fold"
         )
+
     for result in results:
         table.add_row(
             escape(result.name),
@@ -47,6 +46,7 @@ def print_table(results: Sequence[Result], console: Console) -> None:
             "" if result.largest_memory_mb is None else f"{result.largest_memory_mb:,.0f} MB",
             "" if result.longest_stall_s is None else f"{result.longest_stall_s:.2f} s",
         )
+
     console.print(table)
     for result in results:
         for failure in result.failures[:SHOWN_FAILURES]:

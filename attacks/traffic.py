@@ -1,4 +1,4 @@
-"""What a node or a command usually hears, for attacks that are to come in the middle of work."""
+"""Usual input of a node or a command, for attacks in the middle of work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attacks.running import Running, node_command
 
 DATAGRAMS_HZ = 200.0
 VEHICLES = 100
-"""in the datagrams"""
+"""Vehicles in the datagrams."""
 
 
 class Traffic:
@@ -23,8 +23,9 @@ class Traffic:
 
     def __init__(self, graph: Mapping[str, str]) -> None:
         self.udp_ports: set[int] = set()
-        """of the loopback"""
+        """UDP ports of the loopback."""
         self._done = threading.Event()
+
         with ExitStack() as opened:
             nodes: dict[str, dict[str, str]] = {
                 "terrain_node": {"map": "JacksboroFault"},

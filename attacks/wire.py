@@ -18,7 +18,7 @@ SHORT_TRIES = 2_000
 
 
 def packets(name: str, wire: str, rng: random.Random, tries: int) -> Result:
-    """So many datagrams of one wire."""
+    """Send many datagrams of one wire."""
     from fuzz import fuzz_feedback, fuzz_link, fuzz_packets
 
     runs: dict[str, Callable[[int, int], Counter[str]]] = {

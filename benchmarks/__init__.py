@@ -1,4 +1,4 @@
-"""Our hot paths timed beside what a user would pick instead: `python -m benchmarks [NAME ...]`."""
+"""Benchmarks of hot paths against what a user would choose instead: `python -m benchmarks`."""
 
 import sys
 from pathlib import Path

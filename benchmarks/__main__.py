@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def load() -> str:
-    """The machine's one-minute load average, which tells how far the times can be trusted."""
+    """Return the machine's one-minute load average: under load the times are less reliable."""
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 

@@ -94,8 +94,9 @@ def rows() -> Iterator[Row]:
 def solid_rows(
     params: VehicleParameters, cases: dict[str, tuple[ModelState, Controls]]
 ) -> Iterator[Row]:
-    """What 1,000 houses on the map cost: spread at random, some of them a few metres beside the
-    way.
+    """Yield the cost of 1,000 houses on the map.
+
+    They are spread at random, some of them a few metres from the vehicle's way.
     """
     places = np.random.default_rng(2).uniform(-150.0, 150.0, (OBJECTS, 3)) * (
         1.0,
@@ -131,7 +132,7 @@ def solid_rows(
 
 
 def cpu_seconds(function: Callable[[], object], repeat: int = 60) -> float:
-    """The least CPU time of one call, of all threads: what else runs on the machine hardly counts."""
+    """Return the least CPU time of one call, all threads, which other load hardly changes."""
     taken = []
     for _ in range(repeat):
         start = time.process_time()
@@ -215,6 +216,7 @@ def drift_rows(params: VehicleParameters) -> Iterator[Row]:
         for dt in (2e-3, 1e-3, 1.25e-4)
     }
     errors = {dt: float(np.linalg.norm(ends[dt] - ends[1.25e-4])) for dt in (2e-3, 1e-3)}
+
     yield Row(
         "RK4, position error after 1 s of turning and braking",
         errors[1e-3],
@@ -250,6 +252,7 @@ def energy_rows(params: VehicleParameters) -> Iterator[Row]:
     begin.x[at.STRUT : at.STRUT + 4] = 0.002, 0.001, 0.0, -0.001
     swinging = energy(undamped, begin.x[None])[0] - rest
     exact = model.step(begin, Controls(), 0.00025, steps=40_000)
+
     for method, name, share in (
         ("rk4", "RK4", 3e-4),
         ("semi_implicit_euler", "semi-implicit Euler", 0.08),
@@ -282,6 +285,7 @@ def energy(p: VehicleParameters, x: np.ndarray) -> np.ndarray:
     total += 0.5 * np.einsum("ki,ij,kj->k", rates, p.inertia_matrix, rates)
     up = np.array((0.0, 0.0, 1.0))
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
+
     for i, hub in enumerate(p.hub_position):
         lever = hub + strut[:, i : i + 1] * up
         height = x[:, 2] + turn.apply(lever)[:, 2]
@@ -289,5 +293,6 @@ def energy(p: VehicleParameters, x: np.ndarray) -> np.ndarray:
         total += 0.5 * p.mass_unsprung * (speed**2).sum(axis=1) + p.mass_unsprung * GRAVITY * height
         total += 0.5 * p.tyre_stiffness * np.maximum(0.0, p.wheel_radius - height) ** 2
         total += p.spring_load[i] * strut[:, i] + 0.5 * springs[i] * strut[:, i] ** 2
+
     total += 0.5 * p.front_anti_roll * (strut[:, 0] - strut[:, 1]) ** 2
     return total + 0.5 * p.rear_anti_roll * (strut[:, 2] - strut[:, 3]) ** 2

@@ -1,9 +1,8 @@
-"""The land-air vehicle beside other simulators: MuJoCo, RotorPy, CommonRoad's multi-body car.
+"""The land-air vehicle against other simulators: MuJoCo, RotorPy, CommonRoad's multi-body car.
 
-They are the extra `peers` (pip install ".[peers]"); a row whose peer is not there is left out, and
-says so. Both sides start from the same state, with the same parameters, and the states at the end
-are compared. The least processor time of calls in turns: what else runs on the machine hardly
-counts.
+They are the extra `peers` (pip install ".[peers]"); a row whose peer is missing is left out with a
+message. Both sides start from the same state with the same parameters, and their final states are
+compared. The least processor time of alternating calls counts, which other load hardly changes.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ def commonroad_rows() -> Iterator[Row]:
 
 
 def rotorpy_rows() -> Iterator[Row]:
-    """A step of RotorPy's multirotor, which takes four rotors, beside our whole vehicle in flight."""
+    """Compare RotorPy's multirotor with four rotors and our whole vehicle in flight."""
     from rotorpy.vehicles.multirotor import Multirotor
 
     params = VehicleParameters.load("scale_quad")

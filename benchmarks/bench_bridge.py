@@ -1,7 +1,7 @@
-"""Vehicles a second to RflySim3D beside a loop of struct.pack and sendto, and the delay of a pose
-beside an echo node.
+"""Vehicles a second to RflySim3D, and the delay of a pose.
 
-Everything stays on loopback, with a socket that receives it.
+The peers are a loop of struct.pack and sendto, and an echo node. Everything stays on loopback, with
+a socket that receives it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SESSIONS = 4
 POSES = 200
 WARM_UP_POSES = 30
 PAUSE_S = 0.002
-"""between two poses: both nodes wait for the next message again, as at 500 Hz or less"""
+"""Pause between two poses, s: both nodes wait for the next message again, as up to 500 Hz."""
 MAX_DELAY_RATIO = 1.1
 RAD_S_TO_RPM = 60.0 / (2.0 * np.pi)
 
@@ -111,7 +111,7 @@ def _some_states(random: np.random.Generator) -> VehicleStates:
 
 
 def _loop_of_single_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
-    """What one would write: vehicle after vehicle, plain floats, `struct.pack`, `sendto`."""
+    """Send as a plain script would: one vehicle at a time, floats, `struct.pack`, `sendto`."""
     arrays = (
         states.id,
         states.vehicle_type,
@@ -143,6 +143,7 @@ def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object
         states.motor_speed,
     )
     vehicles = list(zip(*(array.tolist() for array in arrays), strict=True))
+
     for start in range(0, len(vehicles), 100):
         ids = [0] * 100
         types = [0] * 100
@@ -192,6 +193,7 @@ def _delay() -> Iterator[Row]:
     delays: tuple[list[float], list[float]] = ([], [])
     right = [_session(session, delays) for session in range(SESSIONS)]
     agree = same(all(right), f"{SESSIONS * POSES} positions, to the bit")
+
     for name, value in (
         ("median", statistics.median),
         ("99th percentile", lambda d: float(np.percentile(d, 99))),

@@ -35,11 +35,13 @@ from rfly_terrain.world.world_file import load_world
 cv2: Any = importlib.import_module("cv2")  # its stubs know single types of array only
 REPEAT = 15
 SPEED = 2.0
+"""Speed of flight, m/s."""
 RATE = 10.0
+"""Images per second, Hz."""
 RADIUS = 12.0
-"""m/s, Hz, m"""
+"""Radius of the circle, m."""
 DRIFT = 0.03
-"""of the way"""
+"""Limit of the drift, share of the distance flown."""
 
 
 def rows() -> Iterator[Row]:
@@ -96,7 +98,7 @@ def village() -> SceneRays:
 
 
 def on_circle(way: float, scene: SceneRays) -> CameraPose:
-    """After so many metres round (0, 0), 3 m above the ground, looking ahead and 0.3 rad down."""
+    """Return the pose `way` m along a circle round (0, 0), 3 m up, looking 0.3 rad down."""
     assert scene.terrain is not None
     angle = way / RADIUS
     x = RADIUS * math.cos(angle)
@@ -107,7 +109,7 @@ def on_circle(way: float, scene: SceneRays) -> CameraPose:
 
 
 def drift(scene: SceneRays, images: int) -> tuple[float, float]:
-    """(m from the estimated end to the true one, m flown) after so many images."""
+    """Return the error of the estimated end and the distance flown after `images` images, m."""
     same_pixels = dataclasses.asdict(ColorCameraParameters())
     for other in ("rate", "noise", "max_range"):
         del same_pixels[other]
@@ -123,12 +125,14 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     ]
     estimated = truth[0]
     before = (np.empty(0, np.uint8), np.empty(0, np.float32))
+
     for number in range(images):
         pose = on_circle(SPEED / RATE * number, scene)
         gray = cv2.cvtColor(color.image(number, pose, scene).color, cv2.COLOR_RGB2GRAY)
         if number:
             estimated = estimated @ np.linalg.inv(motion(*before, gray, matrix))
         before = gray, depth.image(number, pose, scene).depth
+
     way = sum(float(np.linalg.norm(b[:3, 3] - a[:3, 3])) for a, b in itertools.pairwise(truth))
     return float(np.linalg.norm(estimated[:3, 3] - truth[-1][:3, 3])), way
 
@@ -165,6 +169,7 @@ def motion(
     out = np.eye(4)
     out[:3, :3] = cv2.Rodrigues(turn)[0]
     out[:3, 3] = shift.ravel()
+
     return out
 
 

@@ -1,6 +1,6 @@
-"""Contacts of tumbling boxes beside python-fcl's dynamic tree and a NumPy test of all pairs.
+"""Contacts of tumbling boxes, against python-fcl's dynamic tree and NumPy on all pairs.
 
-python-fcl is optional (`pip install python-fcl`); its rows are left out where it is not installed.
+python-fcl is optional (`pip install python-fcl`); its rows are left out if it is not installed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from rfly_collision.world.scene import warm_up
 from rfly_common.kernels.parallel import cores
 
 SIZE = (4.0, 2.0, 1.5)
-"""m: of every box"""
+"""Size of every box, m."""
 COUNT = 10_000
 FEW = 2_000
 DT = 0.02
-"""s: of the swept steps in the notes"""
+"""Length of the swept steps in the notes, s."""
 TURNS = 6
-"""poses that the sides take in turns, so that all boxes move in every step"""
+"""Number of poses that the sides use in turn, so that all boxes move in every step."""
 SPARSE = (1_000.0, 1_000.0, 50.0)
 DENSE = (200.0, 200.0, 50.0)
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the table whose peers are installed."""
+    """Yield all rows whose peers are installed."""
     warm_up()
     if importlib.util.find_spec("fcl") is None:
         print(
@@ -133,16 +133,22 @@ def beside_fcl(
     theirs = Fcl(same_boxes)
     found = []
     expected = []
+
     for _ in range(TURNS):
         found.append(pairs_of(ours()))
         expected.append(theirs.pairs(theirs.step()))
+
     count = sum(map(len, found)) // TURNS
     agree = same(found == expected, f"pairs that touch, at {TURNS} moments, {count:,} each")
     seconds, peer = measure(ours, theirs.step, 7, ours_calls=TURNS)
     swept, _ = measure(lambda: ours(DT), lambda: None, 5)
     rate = 1 / seconds
     wanted = f"{rate:.0f} steps/s, {'met' if rate >= least_per_s else 'MISSED'}: >= {least_per_s:g}"
-    note = f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; {threads()}, python-fcl one thread"
+    note = (
+        f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; "
+        f"{threads()}, python-fcl one thread"
+    )
+
     return Row(
         f"{COUNT:,} boxes, {name}",
         seconds,
@@ -161,15 +167,18 @@ def beside_numpy() -> Row:
     ours = ours_of(boxes)
     found = []
     expected = []
+
     for _ in range(TURNS):
         found.append(pairs_of(ours()))
         expected.append(all_pairs(*same_boxes.next()))
+
     agree = same(
         found == expected,
         f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all",
     )
     seconds, peer = measure(ours, lambda: all_pairs(*same_boxes.next()), 7, ours_calls=2 * TURNS)
     note = f"{1 / seconds:.0f} steps/s, position, normal and depth too; {threads()}"
+
     return Row(
         f"{FEW:,} boxes, sparse",
         seconds,
@@ -204,10 +213,12 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
     high = position + reach
     near = low[:, None, 0] <= high[:, 0]
     near &= near.T
+
     for axis in (1, 2):
         along = low[:, None, axis] <= high[:, axis]
         near &= along
         near &= along.T
+
     a, b = np.nonzero(np.triu(near, 1))
     between = position[b] - position[a]
     first = rotation[a]
@@ -215,6 +226,7 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
     crosses = np.cross(first[:, :, :, None], second[:, :, None, :], axis=1).reshape(len(a), 3, 9)
     axes = np.concatenate([first, second, crosses], axis=2)
     gap = np.abs(np.einsum("ni,nik->nk", between, axes))
+
     for turned in (first, second):
         gap -= np.einsum("j,njk->nk", half, np.abs(np.einsum("nij,nik->njk", turned, axes)))
     touching = (gap <= 0).all(axis=1)

@@ -1,8 +1,7 @@
-"""Our hot kernels beside C++ (`plain_good.cpp`, -O3 -march=native): the same work, one thread, the
-plain good way.
+"""Hot kernels against C++ (`plain_good.cpp`, -O3 -march=native): the same work, written plainly.
 
-Left out where there is no g++. Processor time of one thread; the C++ side is called through ctypes
-on the same arrays.
+They are left out if there is no g++. Processor time of one thread; the C++ side is called through
+ctypes on the same arrays.
 """
 
 from __future__ import annotations
@@ -40,16 +39,17 @@ from rfly_terrain.warm_up import warm_up
 from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
 
 TARGET = 0.9
-"""of C++'s speed"""
+"""Target, as a share of C++'s speed."""
 POINTS = 1_000_000
 VEHICLES = 10_000
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the table; none without a compiler."""
+    """Yield all rows; none without a compiler."""
     library = cpp_library()
     if library is None:
         return
+
     for warm in (warm_up, warm_up_planning, warm_up_collision):
         warm()
     with one_core():
@@ -112,6 +112,7 @@ def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
     agree = agreement(ours[both], ranges[both], 1e-3)
     if one_sided > len(ranges) * 1e-4:
         agree = f"{DISAGREES}: {one_sided} rays hit on one side only"
+
     return _row(
         f"C++: {rays.name}",
         lambda: terrain.cast(rays.origins, rays.directions),
@@ -134,6 +135,7 @@ def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float
     agree = same(
         cpp() == len(ours) and np.array_equal(pairs[: len(ours)], ours), f"{len(ours):,} pairs"
     )
+
     return _row(
         f"C++: overlapping boxes, 10,000 {name}", lambda: pairs_of(bodies, placed, most), cpp, agree
     )

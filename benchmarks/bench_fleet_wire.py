@@ -1,6 +1,7 @@
-"""Whole fleets on their way to RflySim3D: beside a script with RflySim's SDK, beside the bare
-system call, and through the real node over DDS. Everything stays on loopback, with sockets that
-receive it.
+"""Whole fleets on their way to RflySim3D.
+
+The peers are a script with RflySim's SDK and the bare system call; a third part goes through the
+real node over DDS. Everything stays on loopback, with sockets that receive it.
 """
 
 from __future__ import annotations
@@ -41,13 +42,14 @@ RATE_HZ = 50
 NODE_SECONDS = 10.0
 HALF_A_CORE = 0.5
 REST_S = 0.001
-"""before each timing, so that the system does not take the processor away in its midst"""
+"""Rest before each timing, s, so that the system does not preempt the process during it."""
 FLEETS_IN_A_ROW = 16, 4
-"""sent in one timing, for it is throughput that is compared; fewer where the system grants a small
-receive buffer
+"""Fleets sent in one timing, since throughput is compared.
+
+The second number holds where the system grants a small receive buffer.
 """
 MOST_PENDING = 400
-"""single datagrams that a receiving socket surely holds under Linux' default limits"""
+"""Single datagrams that a receiving socket surely holds under Linux' default limits."""
 
 
 def rows() -> Iterator[Row]:
@@ -76,22 +78,24 @@ class _Sinks:
             try:
                 self.sockets[0].bind(("127.0.0.1", 0))
                 self.port = int(self.sockets[0].getsockname()[1])
+
                 for number, opened in enumerate(self.sockets[1:], 1):
                     opened.bind(("127.0.0.1", self.port + number))
                 break
             except OSError:
                 self.close()
+
         for opened in self.sockets:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
             opened.setblocking(False)
 
     @property
     def hold_a_fleet(self) -> bool:
-        """Whether the system granted a buffer that holds single packets of all vehicles at once."""
+        """True if the system granted a buffer that holds single packets of all vehicles at once."""
         return self.sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= 2048 * VEHICLES
 
     def take(self) -> list[list[bytes]]:
-        """What has arrived at each port."""
+        """Return what has arrived at each port."""
         return [_received(opened) for opened in self.sockets]
 
     def close(self) -> None:
@@ -152,6 +156,7 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
                 place, attitude = pose_enu_to_ned_euler(*place, *attitude)  # noqa: PLW2901
                 velocity = (velocity[1], velocity[0], -velocity[2])  # noqa: PLW2901
                 rpm = [RPM_PER_RAD_S * speed for speed in rpm] + [0.0] * (8 - len(rpm))  # noqa: PLW2901
+
             datagram = struct.pack(
                 "6i14f4d",
                 1234567891,
@@ -462,8 +467,9 @@ def _through_the_node() -> Row:
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has used so far, user and system, from /proc/<pid>/stat (proc(5), fields 14
-    and 15).
+    """Return the processor time that a process has used, user and system, s.
+
+    Source: /proc/<pid>/stat (proc(5), fields 14 and 15).
     """
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

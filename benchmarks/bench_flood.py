@@ -31,7 +31,7 @@ DEFAULT_SECONDS = 600.0
 POSE_EVERY_S = 0.02
 """50 Hz: the rate at which animations are usually sent"""
 QUIET_SECONDS = 15.0
-"""at least so long each, before and after"""
+"""Least length of each quiet phase, before and after the flood, s."""
 MOST_GROWTH_BYTES = 5_000_000
 MOST_DELAY_RATIO = 2.0
 LEAST_RATE = 0.95
@@ -44,6 +44,7 @@ def rows() -> Iterator[Row]:
     except ImportError:
         print("the flood needs ROS 2 (rclpy): not measured", file=sys.stderr)
         return
+
     print(
         f"flood: {RATE} datagrams/s for {seconds:g} s (RFLY_FLOOD_SECONDS)",
         file=sys.stderr,
@@ -59,6 +60,7 @@ def rows() -> Iterator[Row]:
         f"{told['system_dropped']:,}; poses lost: {told['poses_lost']}",
     )
     name = f"flood of {RATE:,} datagrams/s for {seconds:g} s"
+
     yield Row(
         f"{name}: growth of resident memory",
         growth,

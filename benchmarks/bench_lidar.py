@@ -1,9 +1,8 @@
-"""A whole sweep of the land-air vehicle's lidar beside its budget: a quarter of a core, in a
-village half, at 10 Hz.
+"""A whole sweep of the land-air vehicle's lidar, against a quarter of a core.
 
-Processor time of all threads together, with poses, noise, intensity and the message. The village's
-triangles are met by a million rays as by Embree, which is optional: `make bench` installs it where
-it can.
+The vehicle is in a half of the village, at 10 Hz. Processor time of all threads counts, with poses,
+noise, intensity and the message. A million rays have to meet the village's triangles as Embree's
+do, which is optional: `make bench` installs it where possible.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from rfly_terrain.world.populate import Area, make_world
 from rfly_terrain.world.world import World
 
 BUDGET_S = 0.025
-"""a quarter of a core at 10 Hz"""
+"""Budget of a sweep, s: a quarter of a core at 10 Hz."""
 VILLAGE_BUDGET_S = 0.05
 MIDDLE = -900.0, -450.0
-"""x, y of the village, m"""
+"""Middle of the village, x and y, m."""
 VEHICLES = 100
 RAYS = 1_000_000
 DEEP = HeightMap(np.full((2, 2), -1e4), origin_x=-1e4, origin_y=-1e4, step_x=2e4, step_y=2e4)
-"""ground that no ray reaches"""
+"""Ground that no ray reaches."""
 REPEAT = 15
 
 
 def rows() -> Iterator[Row]:
-    """With the ground alone, and with other vehicles within 60 m."""
+    """Yield rows with the ground alone, and with other vehicles within 60 m."""
     if importlib.util.find_spec("sensor_msgs") is None:
         print("lidar: no rows without ROS messages", file=sys.stderr)
         return
@@ -103,7 +102,7 @@ def rows() -> Iterator[Row]:
 
 
 def village(terrain: HeightMap) -> tuple[World, Floats]:
-    """Of 1.21 km², with the triangles (t, 3, 3) of all parts."""
+    """Return the village on 1.21 km², with the triangles (t, 3, 3) of all parts."""
     x, y = MIDDLE
     world = make_world(
         "village",
@@ -151,7 +150,8 @@ def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
     theirs = theirs[counted]
     with np.errstate(invalid="ignore"):
         same = (ours == theirs) | (np.abs(ours - theirs) < 1e-3)
-    text = f"Embree: {same.mean():.4%} of {same.size:,} rays within 1 mm, hit rate {np.isfinite(ours).mean():.3f}"
+    hits = np.isfinite(ours).mean()
+    text = f"Embree: {same.mean():.4%} of {same.size:,} rays within 1 mm, hit rate {hits:.3f}"
     return text if same.mean() >= 0.9999 else f"{DISAGREES}: {text}"
 
 
@@ -207,6 +207,7 @@ def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene
             )
             for k in rows
         ]
+
     for column in range(0, p.columns, 100):
         when = lidar.times[column : column + 1]
         place, rotation = track.at(when)
@@ -222,4 +223,5 @@ def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene
             return f"{DISAGREES}: column {column} returns other beams"
         hit = np.isfinite(told)
         worst.append(np.abs(told[hit] - found[hit]).max(initial=0.0))
+
     return agreement(worst, np.zeros(len(worst)), 1e-9) + ", every 100th column on its own"

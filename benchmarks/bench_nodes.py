@@ -1,7 +1,7 @@
-"""Start and memory of every node by itself, beside a node of rclpy that does nothing.
+"""Start and memory of each node alone, against a node of rclpy that does nothing.
 
 A node's start is the time from its process's beginning to its first line on /rosout or status on
-/diagnostics, its memory what is resident 5 s after that. Each runs alone, with its default
+/diagnostics. Its memory is the resident memory 5 s later. Each runs alone, with its default
 parameters.
 """
 
@@ -22,16 +22,17 @@ from benchmarks.harness import Row, same
 from rfly_bringup.nodes.entry_points import MODULES
 
 MOST_MEMORY = 120e6
-"""bytes: the goal of the median node"""
+"""Goal of the median node, bytes."""
 MOST_MEMORY_OF_THREE = 300e6
-"""bytes: the goal of terrain, bridge and trajectory node in one process"""
+"""Goal of terrain, bridge and trajectory node in one process, bytes."""
 MOST_OF_BARE = 4.0
-"""times a bare node's start and memory"""
+"""Goal, in multiples of a bare node's start and memory."""
 SETTLED_S = 5.0
 GIVE_UP_S = 60.0
 STARTS = 3
-"""of each, of which the quickest counts: where DDS loses the first announcements, the next come 3 s
-later
+"""Starts of each node; the quickest counts.
+
+If DDS loses the first announcements, the next ones come 3 s later.
 """
 BARE = "bare_node"
 BARE_CODE = f"""
@@ -49,6 +50,7 @@ def rows() -> Iterator[Row]:
     if importlib.util.find_spec("rclpy") is None:
         print("nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return
+
     names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
     found = _measured(
         {name: [name] for name in names} | {"three nodes in one process": list(THREE)}
@@ -62,6 +64,7 @@ def rows() -> Iterator[Row]:
     memories = [memory for _, memory in found.values()]
     note = f"a bare node of rclpy: {bare_memory / 1e6:.0f} MB"
     median = statistics.median(memories)
+
     yield Row(
         "memory of a node, median",
         median,
@@ -88,6 +91,7 @@ def rows() -> Iterator[Row]:
             "B",
         ),
     )
+
     for name, (start, memory) in found.items():
         bare = "a bare node", MOST_OF_BARE, None, agree, "", "at most"
         yield Row(f"memory: {name}", memory, bare_memory, *bare, "B")
@@ -177,4 +181,7 @@ def _code(nodes: list[str]) -> str:
         return BARE_CODE
     if len(nodes) == 1:
         return f"from rfly_bringup.nodes.entry_points import {nodes[0]}; {nodes[0]}()"
-    return f"import sys; sys.argv += {nodes}; from rfly_bringup.nodes.entry_points import rfly_nodes; rfly_nodes()"
+    return (
+        f"import sys; sys.argv += {nodes}; "
+        "from rfly_bringup.nodes.entry_points import rfly_nodes; rfly_nodes()"
+    )

@@ -1,10 +1,9 @@
-"""Rays and inflation on an occupancy map beside plain Python, the algorithms of range_libc, and
-SciPy.
+"""Rays and inflation on an occupancy map, against plain Python, range_libc's methods and SciPy.
 
 range_libc (Walsh and Karaman, "CDDT: fast approximate 2D ray casting for accelerated localization",
 ICRA 2018) comes as no package. Two of its methods, Bresenham's line and ray marching over a
-distance transform, are compiled here with numba, in float32 as there, for one thread as there. Its
-approximate method, CDDT, is not among the rows.
+distance transform, are compiled here with numba, in float32 and for one thread as in the original.
+Its approximate method, CDDT, is not among the rows.
 """
 
 from __future__ import annotations
@@ -30,10 +29,11 @@ RESOLUTION = 20
 RAYS = 10_000
 MAX_RANGE = 30.0
 LOOPED = 100
-"""rays of a Python loop that is timed for a part and scaled to the whole"""
+"""Number of rays of a Python loop whose time is scaled to all rays."""
 ROUGHLY = 3.0
-"""cells by which a range of the peers' sampled walks may differ from the exact one, for all but
-MISSED of the rays
+"""Tolerance of the peers' sampled walks, in cells.
+
+It holds for all except MISSED of the rays.
 """
 MISSED = 0.03
 
@@ -90,8 +90,11 @@ def beside_python(
         np.empty(size, np.int32).fill(1)
 
     writing, _ = measure(memory, memory, 5)
-    note = f"{len(ours.cells):,} cells, whose memory alone takes {writing * 1e3:.0f} ms to get and to write to; the loop "
-    note += f"is timed for {LOOPED} rays; ours on {cores()} threads, float64, nothing built before"
+    note = (
+        f"{len(ours.cells):,} cells, whose memory alone takes {writing * 1e3:.0f} ms to get and to "
+        f"write to; the loop is timed for {LOOPED} rays; ours on {cores()} threads, float64, "
+        "nothing built before"
+    )
     agree = same(equal, f"the cells of {LOOPED} rays")
     yield Row(
         f"cells under {RAYS:,} rays",
@@ -148,6 +151,7 @@ def walk(
     t_u = along_u * ((u + 1 - u0) if u1 > u0 else (u0 - u))
     t_v = along_v * ((v + 1 - v0) if v1 > v0 else (v0 - v))
     cells = []
+
     while True:
         if 0 <= u < SIZE and 0 <= v < SIZE:
             cells.append((u, v))
@@ -170,6 +174,7 @@ def walk(
         else:
             v += step_v
             t_v += along_v
+
     return cells
 
 
@@ -241,6 +246,7 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
             cos = np.cos(queries[n, 2])
             sin = np.sin(queries[n, 2])
             t = np.float32(0.0)
+
             while t < longest:
                 px = x + cos * t
                 py = y + sin * t
@@ -251,6 +257,7 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
                 if nearest <= 0.0:
                     break
                 t += max(np.float32(0.999) * nearest, np.float32(1.0))
+
             out[n] = min(t, longest)
 
     @njit(nogil=True, fastmath=True)
@@ -269,6 +276,7 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
             step_v = 1 if v1 > v else -1
             error = du - dv
             out[n] = longest
+
             for _ in range(max(du, dv) + 1):
                 if not (0 <= u < columns and 0 <= v < rows):
                     break
@@ -288,7 +296,7 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """This process on one core, where the system can do that: our kernels then run in one thread."""
+    """Run this process on one core, if the system allows it: our kernels then use one thread."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -1,5 +1,7 @@
-"""Planning on 1,000 x 1,000 cells beside SciPy's Dijkstra over the same costs, which knows no
-turning radius, and beside OMPL's BIT* among Dubins paths, where the peers are installed.
+"""Planning on 1,000 x 1,000 cells, against SciPy's Dijkstra and OMPL's BIT*.
+
+Dijkstra uses the same costs and knows no turning radius; BIT* plans among Dubins paths. Rows of
+peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from rfly_terrain.planning.planner import warm_up
 
 SIZE = 1_000
 RADIUS = 4.0
-"""m, of turns, on cells of 1 m"""
+"""Radius of turns on cells of 1 m, m."""
 LIMIT_S = 1.0
 OMPL_S = 30.0
-"""s that OMPL may look for its first path"""
+"""Time limit of OMPL for its first path, s."""
 
 
 class Costs(NamedTuple):
@@ -83,6 +85,7 @@ def field(name: str, grid: Costs) -> Row:
         warm_ups=0,
         clock=time.process_time,
     )
+
     return Row(
         f"cost to go on {SIZE:,} x {SIZE:,}, {name}",
         *seconds,
@@ -124,11 +127,10 @@ def plan(name: str, grid: Costs) -> Row:
 
 
 def beside_ompl(grid: Costs) -> Row:
-    """From corner to corner around walls: our path, and the first that BIT* finds. A metre costs 1
-    in all free cells.
+    """Compare paths from corner to corner around walls: ours, and the first that BIT* finds.
 
-    OMPL asks Python about each state, by the compiled function that our search uses, at samples as
-    far apart as ours.
+    A metre costs 1 in all free cells. OMPL asks Python about each state, through the compiled
+    function that our search uses, at samples with the same spacing as ours.
     """
     from ompl import base, geometric, util
 

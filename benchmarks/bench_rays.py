@@ -1,7 +1,6 @@
-"""Rays against a terrain beside Embree (triangles) and MuJoCo's height field.
+"""Rays against a terrain, compared with Embree (triangles) and MuJoCo's height field.
 
-Both are optional: `make bench` installs them where it can. Rows of a peer that is not installed are
-left out.
+Both are optional: `make bench` installs them where possible. Rows of a missing peer are left out.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from rfly_terrain.warm_up import warm_up
 
 SIZE = 1_000
 EXTENT = 1_000.0
-"""m a side of the map"""
+"""Length of each side of the map, m."""
 LONG_RAYS = 100_000
 FEW = 200
-"""rays that MuJoCo is timed for: each is a call from Python and takes milliseconds"""
+"""Rays for which MuJoCo is timed: each is a call from Python and takes milliseconds."""
 MAX_DISAGREEING = 0.001
-"""share of rays of which only one side says that they hit"""
+"""Largest share of rays that hit on one side only."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Rays:
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the table whose peers are installed."""
+    """Yield all rows whose peers are installed."""
     warm_up()
     terrain = hills(SIZE)
     kinds = [lidar_sweep(terrain), long_rays(terrain)]
@@ -94,6 +93,7 @@ def lidar_sweep(terrain: HeightMap) -> Rays:
         .astype(np.float32)
     )
     origin = (0.3, 0.2, terrain.altitude(0.3, 0.2) + 2)
+
     return Rays(
         "lidar sweep 32 x 1,800",
         np.tile(np.array(origin, np.float32), (len(directions), 1)),
@@ -102,7 +102,7 @@ def lidar_sweep(terrain: HeightMap) -> Rays:
 
 
 def long_rays(terrain: HeightMap) -> Rays:
-    """From anywhere 1 to 100 m above the ground to any side, up to 30 degrees up or down."""
+    """Return rays from 1 to 100 m above the ground to any side, up to 30 degrees up or down."""
     rng = np.random.default_rng(3)
     x, y = rng.uniform(-EXTENT / 2, EXTENT / 2, (2, LONG_RAYS))
     z = terrain.altitude(x, y) + rng.uniform(1, 100, LONG_RAYS)
@@ -180,9 +180,15 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
         agree = fine[rays.name]
         with one_core():
             ours, theirs = measure(cast, embree, 9)
-        hits = f"hit rate {np.isfinite(cast()).mean():.3f}, plain mesh {np.isfinite(plain.cast(rays)).mean():.3f}"
+        hits = (
+            f"hit rate {np.isfinite(cast()).mean():.3f}, "
+            f"plain mesh {np.isfinite(plain.cast(rays)).mean():.3f}"
+        )
         peer = "Embree, one thread, float32, without building"
-        note = f"{speed(rays, ours)}, one thread, float32 rays, float64 ranges, without building; {hits}"
+        note = (
+            f"{speed(rays, ours)}, one thread, float32 rays, float64 ranges, without building; "
+            f"{hits}"
+        )
         yield Row(f"{rays.name}, one core", ours, theirs, peer, 1, None, agree, note)
         if cores() > 1:
             many, theirs = measure(cast, embree, 9)
@@ -204,11 +210,10 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
 
 
 def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
-    """The text for `Row.agree`: hits and ranges beside triangles 4 times as fine, which are near
-    the bilinear surface.
+    """Return the text for `Row.agree`: hits and ranges against triangles 4 times as fine.
 
-    All of the map that fine would take gigabytes: the middle 1/4 of each side, rays from there, as
-    far as they are over it.
+    Such triangles are close to the bilinear surface. For the whole map they would take gigabytes,
+    so only the middle 1/4 of each side is used, with rays that start there and end at its edge.
     """
     x_min, x_max, y_min, y_max = terrain.bounds
     x = np.linspace(x_min, x_max, 4 * (terrain.rows - 1) + 1)
@@ -221,10 +226,12 @@ def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
     )
     some = Rays(rays.name, rays.origins[inside], rays.directions[inside])
     theirs = Embree(x, y, terrain.altitude(x[:, None], y)).cast(some)
+
     with np.errstate(divide="ignore"):
         borders = (
             np.where(some.directions[:, :2] > 0, high, low) - some.origins[:, :2]
         ) / some.directions[:, :2]
+
     return agreement(
         terrain.cast(some.origins, some.directions, np.abs(borders).min(axis=1)),
         theirs,
@@ -302,7 +309,7 @@ def speed(rays: Rays, seconds: float) -> str:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Both sides on one core, the caller's thread among them (where the system can do that)."""
+    """Run both sides on one core, including the caller's thread, if the system allows it."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -315,8 +322,9 @@ def one_core() -> Iterator[None]:
 
 
 def scaling() -> float:
-    """What as many threads as there are cores gain over one on this machine now, in hashing, which
-    needs no memory.
+    """Return the speed-up of one thread per core over one thread, on this machine now.
+
+    It is measured in hashing, which needs no memory.
     """
     data = bytes(20_000_000)
 

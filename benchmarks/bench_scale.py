@@ -36,12 +36,13 @@ MOST_ERROR_M = 1e-3
 ONE_CORE = 1.0
 TWO_CORES = 2.0
 MOST_INTERVAL_RATIO = 1.005
-"""of the mean interval between two series: no more than one in two hundred is missing"""
+"""Largest ratio to the mean interval between two series: at most one in 200 is missing."""
 MOST_P99_RATIO = 1.5
-"""of the 99th percentile of the intervals"""
+"""Largest ratio to the 99th percentile of the intervals."""
 ROUNDED_S = 0.006
-"""by how much a fleet time in a diagnostic, which has hundredths, may lie before the clock in the
-packet
+"""Largest lead of the packet's clock over a fleet time in a diagnostic, s.
+
+Fleet times in diagnostics have hundredths only.
 """
 NODES = ("trajectory_node", "ue_bridge_node")
 
@@ -71,6 +72,7 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
     )
     name = f"scale: {vehicles:,} vehicles at {RATE_HZ} Hz for {seconds:g} s"
     used = [found["cpu"][node] for node in NODES]
+
     yield Row(
         f"{name}: processor time of trajectory node and bridge",
         sum(used) / found["cpu_seconds"],
@@ -95,6 +97,7 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
         f"{found['lost_series']}",
         kind="at most",
     )
+
     yield Row(
         f"{name}: interval between two series, 99th percentile",
         found["interval_p99"],
@@ -109,14 +112,16 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
 
 
 def run(vehicles: int, seconds: float) -> dict[str, Any]:
-    """What the receiver found (`fleet_receiver.examine`), and with it `cpu`: s by node, in
-    `cpu_seconds`; `told`: how often the trajectory node said how many series it had published,
-    `lost_series`: most that had not arrived then.
+    """Return the receiver's findings (`fleet_receiver.examine`) with three more.
+
+    `cpu`: s by node, in `cpu_seconds`. `told`: number of reports of published series by the
+    trajectory node. `lost_series`: the most series that had not arrived at such a report.
     """
     root = Path(__file__).parent.parent
     domain = 1 + (os.getpid() + vehicles // 1000) % 100
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
+
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         (folder / "rings.yaml").write_text(RingFleet(vehicles).yaml(), encoding="utf-8")

@@ -1,6 +1,4 @@
-"""Height look-ups, clouds and loading beside the SDK's formula, SciPy, OpenCV and a plain memory
-copy.
-"""
+"""Height queries, clouds and loading, against the SDK's formula, SciPy, OpenCV and a plain copy."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ SIZE = 1_000
 POINTS = 1_000_000
 FEW = 2_000
 LOOPED = 20_000
-"""points of a Python loop that is timed for a part and scaled to the whole"""
+"""Number of points of a Python loop whose time is scaled to all points."""
 MEMORY_SIZE = 3_000
 TOLERANCE = 1e-3
 
@@ -53,10 +51,12 @@ class SdkFormula:
             u = 0.0
         elif u > self.columns - 1:
             u = float(self.columns - 1)
+
         if v < 0:
             v = 0.0
         elif v > self.rows - 1:
             v = float(self.rows - 1)
+
         j = math.floor(u)
         i = math.floor(v)
         a = u - j
@@ -64,6 +64,7 @@ class SdkFormula:
         j1 = min(j + 1, self.columns - 1)
         i1 = min(i + 1, self.rows - 1)
         z = self.binmap
+
         return (
             z[i, j] * (1 - b) * (1 - a)
             + z[i1, j] * b * (1 - a)
@@ -73,7 +74,7 @@ class SdkFormula:
 
 
 def rows() -> Iterator[Row]:
-    """All rows of the table; writes its maps to a temporary folder."""
+    """Yield all rows; maps are written to a temporary folder."""
     warm_up()
     with tempfile.TemporaryDirectory() as folder:
         path = write_map(Path(folder) / "bench", SIZE)
@@ -218,8 +219,9 @@ def many_points(
 
 
 def remap_agreement(theirs: Any, truth: Any, heights: NDArray[np.float32]) -> tuple[str, str]:
-    """cv2.remap up to version 4 rounds positions to 1/32 cell: it is held to that, and its error is
-    told.
+    """Compare with cv2.remap, which rounds positions to 1/32 cell up to version 4.
+
+    The comparison allows for that, and its error is reported.
     """
     steepest = max(float(np.abs(np.diff(heights, axis=axis)).max()) for axis in (0, 1))
     error = float(np.max(np.abs(np.asarray(theirs, dtype=float) - truth)))

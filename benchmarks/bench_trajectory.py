@@ -1,9 +1,9 @@
-"""Fleets of 1,000 and 10,000 vehicles at one instant, beside C++, a loop over vehicles and NumPy.
+"""Fleets of 1,000 and 10,000 vehicles at one time, against C++, a loop over vehicles and NumPy.
 
-The fleet is a mixed one: cars, multirotors and aircraft on circles, lines, ellipses, figures of
-eight, lawn mowers and splines, with and without acceleration. All sides work out positions,
-attitudes, velocities and body rates over a terrain. The loop is the library itself, asked for one
-vehicle after the other. Processor time, since all of them only compute.
+The fleet is mixed: cars, multirotors and aircraft on circles, lines, ellipses, figures of eight,
+lawn mowers and splines, with and without acceleration. All sides compute positions, attitudes,
+velocities and body rates over a terrain. The loop is the library itself, called for one vehicle
+after the other. Processor time counts, since all sides only compute.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TIMES = 123.4, 130.01, 217.0
 TIME = TIMES[0]
 PATHS = 120
 SINGLY = 1_000
-"""vehicles of the fleet that is also sampled one by one"""
+"""Number of vehicles that are also sampled one by one."""
 
 
 def rows() -> Iterator[Row]:
@@ -161,6 +161,7 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
     random = np.random.default_rng(11)
     kinds: tuple[Kind, ...] = ("ground", "multirotor", "fixed_wing")
     made: list[Vehicle] = []
+
     for number in range(PATHS):
         path = _some_path(random, number)
         for _ in range(min(-(-vehicles // PATHS), vehicles - len(made))):
@@ -189,6 +190,7 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
                     absolute=kind == "fixed_wing",
                 )
             )
+
     return made
 
 

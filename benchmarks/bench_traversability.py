@@ -1,4 +1,4 @@
-"""The costs of a whole map beside the same sums, maxima and distances taken with SciPy's filters."""
+"""Costs of a whole map, against the same sums, maxima and distances with SciPy's filters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def rows() -> Iterator[Row]:
         f"{SIZE:,}² costs but for {np.count_nonzero(apart)}",
     )
     a, b = measure(lambda: traversability(terrain, LIMITS), lambda: by_scipy(terrain), 3)
-    note = f"disc of {REACH} cells, {np.mean(ours == 100):.0%} forbidden; ours on {cores()} threads, float64 both"
+    note = (
+        f"disc of {REACH} cells, {np.mean(ours == 100):.0%} forbidden; "
+        f"ours on {cores()} threads, float64 both"
+    )
     yield Row(
         f"costs of driving over {SIZE:,}²",
         a,
@@ -55,8 +58,9 @@ def rough_hills() -> HeightMap:
 
 
 def by_scipy(terrain: HeightMap) -> NDArray[Any]:
-    """As one would write it with scipy.ndimage: Σ z, Σ x z, Σ y z, Σ z² over the disc, and the
-    largest steps.
+    """Return the costs as written with scipy.ndimage.
+
+    It sums z, x z, y z and z² over the disc and finds the largest steps.
     """
     z = terrain.heights.T.astype(float)
     z -= z.mean()
@@ -73,6 +77,7 @@ def by_scipy(terrain: HeightMap) -> NDArray[Any]:
         slope / LIMITS.max_slope_deg,
         np.sqrt(np.maximum(squares, 0)) / LIMITS.roughness_limit(STEP),
     )
+
     for axis in (0, 1):
         step = np.abs(np.diff(z, axis=axis, append=np.take(z, [-1], axis)))
         pairs = disc * np.roll(
@@ -82,9 +87,11 @@ def by_scipy(terrain: HeightMap) -> NDArray[Any]:
         worst = np.maximum(
             worst, maximum_filter(step, footprint=pairs > 0) / LIMITS.step_limit(STEP)
         )
+
     cost = np.where(worst >= 1, 100, np.rint(99 * np.minimum(worst, 1))).astype(int)
     inner = np.zeros(z.shape, bool)
     inner[REACH:-REACH, REACH:-REACH] = True
     cost[~inner] = -1
     cost[distance_transform_edt(cost != 100) * STEP <= LIMITS.vehicle_radius] = 100
+
     return np.asarray(cost)

@@ -27,7 +27,7 @@ SEEDS = 20
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """Of one run."""
+    """Results of one run."""
 
     scenario: str
     terrain: str
@@ -35,20 +35,18 @@ class Result:
     reached: bool
     ending: str
     level_rms: float
-    """m, error of the estimated position across the ground"""
+    """Error of the estimated position across the ground, m."""
     upright_rms: float
     largest: float
     missed: float
-    """m, in truth, from the last way-point"""
+    """True distance to the last way-point, m."""
     sink_speed: float
     level_speed: float
-    """m/s at the first contact; NaN without one"""
+    """Speed at the first contact, m/s; NaN without a contact."""
     duration: float
-    """s, simulated"""
+    """Simulated time, s."""
     consistent: float
-    """share of samples whose normalised error squared (NEES) of the position is within its 95 %
-    bound
-    """
+    """Share of samples whose normalised squared position error (NEES) is within its 95 % bound."""
 
 
 def fly(job: tuple[str, int, float]) -> Result:
@@ -135,6 +133,7 @@ def main() -> int:
     jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in seeds]
     begin = time.perf_counter()
     results = []
+
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for result in pool.imap_unordered(fly, jobs):
             results.append(result)
@@ -142,15 +141,18 @@ def main() -> int:
                 f"{len(results)} of {len(jobs)}: {result.scenario} {result.seed}: {result.ending}",
                 file=sys.stderr,
             )
+
     results.sort(key=lambda result: jobs.index((result.scenario, result.seed, asked.gps_off)))
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table(results))
     console.print(
         "mean … largest; errors are root mean squares over a run, of the estimate against the truth"
     )
+
     for result in results:
         if not result.reached:
             console.print(f"{result.scenario}, seed {result.seed}: {result.ending}")
+
     reached = sum(result.reached for result in results)
     console.print(f"{reached} of {len(results)} done; {time.perf_counter() - begin:.0f} s")
     return 0 if reached == len(results) else 1

@@ -19,10 +19,10 @@ from rfly_amphibious import ModelState, VehicleParameters
 from rfly_amphibious.vehicle.state_layout import QUATERNION, RATES
 
 STEERING_LAG = 0.1
-"""s"""
+"""Lag of the steering, s."""
 ROTORS_MASS = 1.0
 CORNERING_LOAD_RATIO = 40.0
-"""so large that the cornering stiffness grows with the load, as that model's does"""
+"""Ratio so large that the cornering stiffness grows with the load, as in that model."""
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -79,6 +79,7 @@ def our_car() -> VehicleParameters:
     load = 0.25 * p.m * 9.81
     damping = 0.5 * (p.K_sdf + p.K_sdr)
     full = VehicleParameters.load("full")
+
     return full.replace(
         name="BMW 320i",
         mass_body=p.m_s - ROTORS_MASS,
@@ -124,7 +125,7 @@ def our_car() -> VehicleParameters:
 
 
 def our_motion(state: ModelState) -> Numbers:
-    """As `CommonRoadCar.motion`."""
+    """Return the same values as `CommonRoadCar.motion`."""
     w, x, y, z = state.x[QUATERNION : QUATERNION + 4]
     heading = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
     speed = np.hypot(*state.velocity[:2])

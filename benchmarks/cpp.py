@@ -58,7 +58,7 @@ def cpp_library() -> ctypes.CDLL | None:
 
 
 def compiled(name: str, header: str = "") -> ctypes.CDLL:
-    """`NAME.cpp` of this folder as a library; it may include `NAME.h`, of which the text is given."""
+    """Build `NAME.cpp` of this folder as a library; it may include `NAME.h` with the given text."""
     source = Path(__file__).with_name(f"{name}.cpp")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / f"{name}.so"

@@ -1,12 +1,11 @@
-"""In RflySim3D's place for a fleet of `ring_fleet`: counts what arrives, and compares it with the
-plain formula.
+"""Receive a fleet of `ring_fleet` as RflySim3D would, and compare it with the plain formula.
 
-python benchmarks/fleet_receiver.py VEHICLES SECONDS [MAP]
+    python benchmarks/fleet_receiver.py VEHICLES SECONDS [MAP]
 
-Prints JSON lines: {"port": …} at once, {"begin": …} when it starts to count, {"end": …} after that
-many seconds, and then what it found (see `examine`). It starts to count when the fleet has moved
-for two seconds. While it receives it only stores; the system stamps each datagram's arrival, and
-says how many it had to drop for want of room.
+It prints JSON lines: {"port": …} at once, {"begin": …} when it starts to count, {"end": …} after
+SECONDS, and then its findings (see `examine`). It starts to count when the fleet has moved for two
+seconds. While it receives it only stores; the system stamps each datagram's arrival, and counts the
+datagrams that it had to drop.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ class Received:
         self.kept = np.zeros((capacity, KEPT_BYTES), np.uint8)
         self.size = np.zeros(capacity, np.int64)
         self.arrival = np.zeros(capacity)
-        """s, system clock"""
+        """Times of arrival by the system clock, s."""
         self.count = 0
         self.dropped = 0
-        """by the system, for want of room"""
+        """Datagrams that the system dropped because its buffer was full."""
 
     def take(self, opened: socket.socket) -> float:
         """Wait for one datagram; returns its clock's time where it begins a series, else NaN."""
@@ -107,14 +106,15 @@ def receive(opened: socket.socket, received: Received, seconds: float) -> tuple[
 def examine(
     received: Received, fleet: RingFleet, terrain: Any, begin: float, end: float
 ) -> dict[str, Any]:
-    """What arrived, and how it compares with the formula.
+    """Return what arrived, and how it compares with the formula.
 
-    wrong_packets: of another length or content than a hundred of the fleet. times: of all series
-    since the start, by the clock of the first packet; series: those of `begin` … `end` [s],
-    incomplete_series: those of them that lack one of their packets or have it twice. worst_m: the
-    largest distance between a vehicle and its place by the formula, over all of them. intervals:
-    between the last datagrams of successive series by the system's stamps. delay_spread: arrival
-    after the packet's time, less the quickest one's.
+    - wrong_packets: packets of another length or content than a hundred vehicles of the fleet;
+    - times: of all series since the start, by the clock of the first packet;
+    - series: those of `begin` … `end` [s];
+    - incomplete_series: those of them that lack one of their packets or have it twice;
+    - worst_m: the largest distance between any vehicle and its place by the formula;
+    - intervals: between the last datagrams of successive series, by the system's stamps;
+    - delay_spread: arrival after the packet's time, less that of the quickest one.
     """
     n = received.count
     raw = received.kept[:n]
@@ -138,6 +138,7 @@ def examine(
     np.maximum.at(last, which, arrival[in_time])
     interval = np.diff(last)
     delay = last - series
+
     return {
         "datagrams": n,
         "wrong_packets": int(np.count_nonzero(~right)),

@@ -1,10 +1,9 @@
-"""Floods a UDP port of this machine with RflySim3D's answers, and with what is none, at an even
-rate.
+"""Flood a UDP port of this machine with RflySim3D's answers and with other data, at an even rate.
 
-python benchmarks/flooder.py PORT DATAGRAMS_PER_SECOND SECONDS
+    python benchmarks/flooder.py PORT DATAGRAMS_PER_SECOND SECONDS
 
-Prints one JSON line at the end: how many datagrams were sent, of which kinds, and in how many
-seconds. The number is exact; where the machine cannot keep up it takes longer.
+It prints one JSON line at the end: the number of datagrams sent of each kind, and the seconds. The
+number is exact; a machine that cannot keep up takes longer.
 """
 
 from __future__ import annotations
@@ -59,11 +58,13 @@ def main() -> None:
         if sizes[name]
     }
     start = time.monotonic()
+
     for tick in range(ticks):
         wait = start + tick * TICK_S - time.monotonic()
         if wait > 0:
             time.sleep(wait)
         sender.send_runs(series[tick % len(series)] for series in runs.values())
+
     elapsed = time.monotonic() - start
     errors = sender.windows[0].errors
     print(

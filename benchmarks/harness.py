@@ -32,7 +32,7 @@ class Row:
 
     name: str
     ours_s: float
-    """median, in `unit` (seconds unless said otherwise)"""
+    """Median, in `unit` (seconds unless stated otherwise)."""
     peer_s: float
     peer_name: str
     target_ratio: float
@@ -56,7 +56,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """met+stretch, met, missed, or invalid where the sides were not shown to compute the same."""
+        """One of met+stretch, met, missed; invalid if the sides were not shown to agree."""
         if not self.agree or self.agree.startswith(DISAGREES):
             return "invalid"
         if not self.meets(self.target_ratio):
@@ -119,6 +119,7 @@ def measure(
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
+
     try:
         for turn in range(-warm_ups, repeat):
             for taken, (function, calls) in zip(times, sides, strict=True):
@@ -131,6 +132,7 @@ def measure(
     finally:
         if was_enabled:
             gc.enable()
+
     return statistics.median(times[0]), statistics.median(times[1])
 
 
@@ -147,7 +149,7 @@ def readable(value: float, unit: str) -> str:
 
 
 def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
-    """One table of all rows: times, ratio, target (stretch target in brackets) and what came of it."""
+    """Print one table: times, ratio, target (stretch target in brackets) and verdict."""
     table = Table(
         title="rfly_suite beside its peers",
         caption="ratio: peer / ours where the target is ≥, ours / peer where it is ≤",
@@ -163,6 +165,7 @@ def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
         ("agreement, note", "left"),
     ):
         table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
+
     colours = {
         "met": "green",
         "met, stretch too": "green",
@@ -181,4 +184,5 @@ def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
             f"[{colours[row.verdict]}]{row.verdict}[/]",
             remark,
         )
+
     (console or Console()).print(table)

@@ -40,7 +40,7 @@ REFERENCE_NOISE = {
     "velocity": 0.02,
     "rates": 0.002,
 }
-"""m, rad, m/s, rad/s: standard deviation of each sample, 50 Hz"""
+"""Standard deviation of each sample, m, rad, m/s, rad/s, at 50 Hz."""
 LIMITS = {
     "mass": 1.0,
     "c_T": 1.0,
@@ -81,7 +81,7 @@ class Result(NamedTuple):
     seed: int
     errors: dict[str, float]
     within: float
-    """share of the true values that lie within the 95 % intervals"""
+    """Share of the true values that lie within the 95 % intervals."""
 
 
 def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
@@ -101,7 +101,7 @@ def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
 
 
 def with_reference_noise(log: VehicleLog, seed: int) -> VehicleLog:
-    """Its ground truth as a reference system measures it."""
+    """Return its ground truth as a reference system measures it."""
     rng = np.random.default_rng((seed, 1))
     truth = log.series["ground_truth/odom"]
     sigma = np.repeat([*REFERENCE_NOISE.values()], (3, 4, 3, 3)) * np.repeat(
@@ -121,10 +121,12 @@ def fit(job: tuple[str, int]) -> Result:
     )
     parts = SensorParameters.load(name), EstimatorParameters.load(name)
     closed = run_closed_loop(replace(scenario, params=truth), *parts, keep_ticks=True)
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.mcap"
         write_mcap(closed, path)
         log = with_reference_noise(read_log(path, given), seed)
+
     found = fit_vehicle(log, given)
     by_name = {e.name.split(",")[0]: e for e in found.estimated}
     true = {
@@ -146,10 +148,12 @@ def fit(job: tuple[str, int]) -> Result:
         max(errors.pop("k_f"), errors.pop("k_r")),
     )
     assert found.tyres is not None
+
     for axis in "xy":
         wanted = tyre_curve(truth, axis)
         error = tyre_curve(found.tyres.params, axis) - wanted
         errors[f"tyre {axis}"] = 100.0 * float(np.sqrt((error**2).mean()) / np.abs(wanted).max())
+
     within = [
         abs(by_name[key].value - value) <= 1.96 * by_name[key].sigma for key, value in true.items()
     ]
@@ -167,6 +171,7 @@ def main() -> int:
     jobs = [(asked.vehicle, seed) for seed in range(1, asked.seeds + 1)]
     begin = time.perf_counter()
     results = []
+
     with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
         for result in pool.imap_unordered(fit, jobs):
             results.append(result)
@@ -175,19 +180,23 @@ def main() -> int:
                 {key: round(error, 2) for key, error in result.errors.items()},
                 file=sys.stderr,
             )
+
     table = Table("parameter", "limit %", "mean %", "largest %", "seeds within the limit")
     good = True
+
     for key, limit in LIMITS.items():
         errors = np.array([result.errors[key] for result in results])
         good &= bool((errors <= limit).all())
         count = f"{(errors <= limit).sum()} of {len(results)}"
         table.add_row(key, f"{limit:g}", f"{errors.mean():.2f}", f"{errors.max():.2f}", count)
+
     console = Console() if sys.stdout.isatty() else Console(width=120)
     console.print(table)
     within = np.mean([result.within for result in results])
     console.print(
         f"{100.0 * within:.0f} % within their 95 % intervals; {time.perf_counter() - begin:.0f} s"
     )
+
     return 0 if good else 1
 
 

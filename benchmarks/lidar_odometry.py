@@ -1,11 +1,13 @@
-"""How far off is KISS-ICP, which knows the lidar's sweeps alone, after a trip through a shipped
-world?
+"""Error of KISS-ICP, which knows the lidar's sweeps alone, after a trip through a shipped world.
 
-`python -m benchmarks.lidar_odometry` plans a way through each world, drives and flies it with the
-land-air vehicle's dynamics, and gives KISS-ICP (pip install kiss-icp) the noisy sweeps, as points
-with their times, by its defaults for a range. The first sweep's pose is the only thing that it is
-told. `--registration`: how much of it is the registration's. `--cover 0.3`: the same trip where the
-lidar meets grass and herbs of up to so many metres instead of the bare ground.
+`python -m benchmarks.lidar_odometry` plans a way through each world, and drives and flies it with
+the land-air vehicle's dynamics. It gives KISS-ICP (pip install kiss-icp) the noisy sweeps, as
+points with their times, with its defaults for a range. Apart from them KISS-ICP knows only the
+first sweep's pose.
+
+- `--registration`: which part of the error is due to the registration;
+- `--cover 0.3`: the same trip where the lidar meets grass and herbs up to that height, m, instead
+  of the bare ground.
 """
 
 from __future__ import annotations
@@ -48,24 +50,25 @@ TRIPS = {
     "forest": {DRIVE: (50.0, -50.0, -63.5, 58.5), FLY: (102.0, -82.0, -102.0, 78.0)},
     "village": {DRIVE: (-40.0, 60.0, 60.0, -50.0), FLY: (-102.0, 78.0, 102.0, -82.0)},
 }
-"""from x, y to x, y, m; driven from among what stands there, flown between places that are level
-enough
+"""Trips from x, y to x, y, m.
+
+Driven ones go between objects, flown ones between places that are level enough.
 """
 SPEED_MPS = {DRIVE: 3.0, FLY: 5.0}
 HEIGHT = 6.0
-"""m above the ground, flown"""
+"""Height of flight above the ground, m."""
 SEGMENT = 100.0
-"""m"""
+"""Length of the segments whose error counts, m."""
 SPACING = 8.0
-"""m between way-points"""
+"""Distance between way-points, m."""
 SIGMA = 0.5
-"""m, KISS-ICP's adaptive threshold where its prediction is as far off as on these drives"""
+"""KISS-ICP's adaptive threshold, m, if its prediction is as wrong as on these drives."""
 TUFT = 0.5
-"""m, grass and herbs are so wide"""
+"""Width of grass and herbs, m."""
 
 
 def trip(world: World, mode: int) -> ScenarioRun:
-    """From one place to the other, around what stands there."""
+    """Return a way from one place to the other around the world's objects."""
     assert world.terrain is not None
     vehicle = load_vehicle_classes()[CLASSES[mode]]
     planner = Planner(world.terrain, world.solids, resolution=0.5, margin=1.5)
@@ -84,6 +87,7 @@ def trip(world: World, mode: int) -> ScenarioRun:
             for (x, y, _), height in zip(points[1:], heights[1:], strict=True)
         ]
         items.append("    - {mode: land}")
+
     heading = math.degrees(math.atan2(points[1, 1] - points[0, 1], points[1, 0] - points[0, 0]))
     text = f"""version: 1
 map: RollingHills
@@ -99,6 +103,7 @@ mission:
 {chr(10).join(items)}
 end: {{when: mission_done, time_s: 300}}
 """
+
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trip.yaml"
         file.write_text(text, encoding="utf-8")
@@ -147,11 +152,10 @@ def poses_of(track: VehicleTrack, lidar: Lidar, times: Floats) -> Floats:
 
 
 def segment_error(true: Floats, estimated: Floats) -> float:
-    """Share of the way by which the estimated motion (n, 4, 4) over SEGMENT is off, mean of those
-    from each 10th pose.
+    """Return the mean error of the estimated motion (n, 4, 4), as a share of the way over SEGMENT.
 
-    The translation error of the KITTI odometry benchmark (Geiger, Lenz and Urtasun 2012), of its
-    shortest segments. NaN where the way is shorter.
+    The mean is over segments from each 10th pose: the translation error of the KITTI odometry
+    benchmark (Geiger, Lenz and Urtasun 2012), of its shortest segments. NaN if the way is shorter.
     """
     ways = np.concatenate(
         [[0.0], np.cumsum(np.linalg.norm(np.diff(true[:, :3, 3], axis=0), axis=1))]
@@ -168,8 +172,10 @@ def segment_error(true: Floats, estimated: Floats) -> float:
 def errors(
     track: VehicleTrack, lidar: Lidar, scene: SceneRays, ranges: list[float]
 ) -> tuple[float, Floats, list[float]]:
-    """(m of the way, (k, n) m by which each of k sweeps' estimated places is off where it is told
-    each of n ranges, and the n segment errors).
+    """Return the length of the way, position errors and segment errors, with n ranges for KISS-ICP.
+
+    The length is in m, the errors of k sweeps' estimated positions are (k, n) m, the segment errors
+    n.
     """
     odometries = [kiss_icp(reach, lidar) for reach in ranges]
     numbers = np.arange(1, math.floor((track.time[-1] - 0.01) * lidar.parameters.rate))
@@ -192,16 +198,16 @@ def errors(
 def registration_errors(
     track: VehicleTrack, lidar: Lidar, scene: SceneRays, reach: float
 ) -> tuple[Floats, Floats]:
-    """((k,) m by which one registration moves away from the truth, (k,) m between the sweeps), at
-    places on the way.
+    """Return the error that one registration adds and the distance between its sweeps, both (k,) m.
 
-    All that odometry must guess is true here: the sweep, each point at its own pose; the map, of
-    the 6 sweeps before; and the first guess. What is left is the registration's own, by the pattern
-    of the points.
+    Everything that odometry must guess is true here: the sweep, each point at its own pose; the
+    map, of the 6 sweeps before; and the first guess. The rest is the registration's own error, due
+    to the pattern of the points.
     """
     off = []
     steps = []
     last = math.floor((track.time[-1] - 0.01) * lidar.parameters.rate)
+
     for end in np.linspace(10, last - 1, 12).astype(int)[1:-1]:
         odometry = kiss_icp(reach, lidar)
         for number in range(end - 6, end + 1):
@@ -221,6 +227,7 @@ def registration_errors(
         )
         off.append(np.linalg.norm((found - pose)[:3, 3]))
         steps.append(np.linalg.norm((pose - before)[:3, 3]))
+
     return np.array(off), np.array(steps)
 
 
@@ -284,6 +291,7 @@ def main() -> None:
         else "way, m | off at the end, m | at most, m | of the way | over 100 m"
     )
     print(f"| world | | rings | range, m | {told} |\n|{' --- |' * (5 + told.count('|'))}")
+
     for name in options.worlds:
         world = load_world(name).on(HeightMap.load("RollingHills"))
         assert world.terrain is not None

@@ -19,7 +19,7 @@ from rfly_amphibious.vehicle import state_layout as at
 from rfly_terrain.height_map.height_map import HeightMap
 
 CARRIER_SHARE = 0.2
-"""of the unsprung mass, that does not spin; MuJoCo wants some for every body that moves"""
+"""Share of the unsprung mass that does not spin; MuJoCo needs one for each moving body."""
 WHEEL_WIDTH = 0.06
 GRAVITY = 9.80665
 
@@ -27,7 +27,7 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def without_air_or_rolling_resistance(params: VehicleParameters) -> VehicleParameters:
-    """What MuJoCo has no counterpart of, left out."""
+    """Return the parameters without the parts for which MuJoCo has no counterpart."""
     return params.replace(
         linear_drag=(0.0,) * 3,
         drag_area=(0.0,) * 3,
@@ -53,7 +53,7 @@ class MujocoVehicle:
         self._data = mujoco.MjData(self._model)
 
     def start(self, begin: ModelState) -> None:
-        """From a state of ours."""
+        """Set the state from one of ours."""
         model = self._model
         data = self._data
         x = begin.x
@@ -62,14 +62,17 @@ class MujocoVehicle:
         data.qvel[:3] = x[3:6]
         data.qpos[3:7] = x[at.QUATERNION : at.QUATERNION + 4]
         data.qvel[3:6] = x[at.RATES : at.RATES + 3]
+
         for i, wheel in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
             data.joint(f"strut_{wheel}").qpos[0] = x[at.STRUT + i]
             data.joint(f"wheel_{wheel}").qvel[0] = x[at.WHEEL_SPEED + i] - x[at.RATES + 1]
+
         for j, spin in enumerate(self._params.rotor_spin):
             data.joint(f"rotor_{j}").qvel[0] = spin * x[at.ROTOR_SPEED + j]
             data.actuator(f"thrust_{j}").ctrl[0] = (
                 self._params.thrust_coefficient * x[at.ROTOR_SPEED + j] ** 2
             )
+
         mujoco.mj_forward(model, data)
 
     def run(self, steps: int) -> Numbers:
@@ -79,7 +82,7 @@ class MujocoVehicle:
 
     @property
     def bodies(self) -> int:
-        """Without the world."""
+        """Return the state without the world."""
         return int(self._model.nbody) - 1
 
 
@@ -96,6 +99,7 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
     damping = 0.5 * (p.bump_damping + p.rebound_damping)
     parts = []
+
     for i, name in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
         preload = p.spring_load[i] / springs[i]
         steer = f"""<joint name="steer_{name}" type="hinge" axis="0 0 1"
@@ -103,25 +107,31 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
         parts.append(
             f"""<body name="strut_{name}" pos="{_numbers(p.hub_position[i])}">
               <inertial pos="0 0 0" mass="{carrier}" diaginertia="{small} {small} {small}"/>
-              <joint name="strut_{name}" type="slide" axis="0 0 1" range="{p.rebound_stop} {p.bump_stop}" limited="true"
+              <joint name="strut_{name}" type="slide" axis="0 0 1" limited="true"
+                range="{p.rebound_stop} {p.bump_stop}"
                 stiffness="{springs[i]}" damping="{damping}" springref="{-preload}"/>
               {steer if i < 2 else ""}
               <body name="wheel_{name}">
-                <inertial pos="0 0 0" mass="{wheel}" diaginertia="{small} {p.wheel_inertia} {small}"/>
+                <inertial pos="0 0 0" mass="{wheel}"
+                  diaginertia="{small} {p.wheel_inertia} {small}"/>
                 <joint name="wheel_{name}" type="hinge" axis="0 1 0"/>
-                <geom type="cylinder" size="{p.wheel_radius} {0.5 * WHEEL_WIDTH}" euler="1.5707963267948966 0 0"
-                  friction="{p.friction_x} 0.001 0.0001"/>
+                <geom type="cylinder" size="{p.wheel_radius} {0.5 * WHEEL_WIDTH}"
+                  euler="1.5707963267948966 0 0" friction="{p.friction_x} 0.001 0.0001"/>
               </body></body>"""
         )
+
     motors = []
     for j, place in enumerate(p.rotor_position):
         parts.append(
             f"""<body name="rotor_{j}" pos="{_numbers(place)}">
-              <inertial pos="0 0 0" mass="0.01" diaginertia="{p.rotor_inertia} {p.rotor_inertia} {p.rotor_inertia}"/>
-              <joint name="rotor_{j}" type="hinge" axis="0 0 1"/><geom type="sphere" size="0.01"/></body>
+              <inertial pos="0 0 0" mass="0.01"
+                diaginertia="{p.rotor_inertia} {p.rotor_inertia} {p.rotor_inertia}"/>
+              <joint name="rotor_{j}" type="hinge" axis="0 0 1"/>
+              <geom type="sphere" size="0.01"/></body>
               <site name="push_{j}" pos="{_numbers(place)}"/>"""
         )
         motors.append(f'<general name="thrust_{j}" site="push_{j}" gear="0 0 1 0 0 0"/>')
+
     sprung = p.mass_sprung - 0.01 * p.rotors
     return f"""<mujoco>
       <compiler angle="radian" autolimits="false"/>

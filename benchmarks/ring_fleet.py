@@ -74,6 +74,7 @@ class RingFleet:
         )[kind]
         x, y = self.center[at]
         direction = "clockwise" if self.clockwise[at] else "counter_clockwise"
+
         return (
             f"  - {{id: {first}, type: 3, count: {COPIES}, kind: "
             f"{('ground', 'multirotor', 'fixed_wing')[kind]}, "

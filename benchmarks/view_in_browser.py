@@ -1,11 +1,11 @@
-"""How fast `rfly view` is, measured in the browser: pictures a second, delay, its own load.
+"""Speed of `rfly view`, measured in the browser: frames per second, delay, its own load.
 
     python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single]
-    [--seconds 20]
+        [--seconds 20]
 
-The first picture of the ground is the first draw of 10,000 indices and more, timed from the request
-of the page. A script in the page counts the pictures that WebGL draws and reads, after each, the
-pixel where a marker appears and disappears. Its time of day less that of the datagram is the delay:
+The first frame with the ground is the first draw of 10,000 indices or more, timed from the request
+of the page. A script in the page counts the frames that WebGL draws. After each it reads the pixel
+where a marker appears and disappears. Its time of day less that of the datagram is the delay:
 socket, viewer, WebSocket, browser and drawing.
 """
 
@@ -45,7 +45,9 @@ for (const name of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'draw
   const draw = WebGL2RenderingContext.prototype[name];
   WebGL2RenderingContext.prototype[name] = function (...a) {
     if (this.canvas.clientWidth > 300) gl = this;
-    if (!rfly.ground && name === 'drawElements' && a[1] >= 10000) rfly.ground = performance.now() / 1000;
+    if (!rfly.ground && name === 'drawElements' && a[1] >= 10000) {
+      rfly.ground = performance.now() / 1000;
+    }
     return draw.apply(this, a);
   };
 }
@@ -58,17 +60,21 @@ window.requestAnimationFrame = (callback) => ask((t) => {
   const bound = gl.getParameter(gl.FRAMEBUFFER_BINDING), rgba = new Uint8Array(4);
   const scale = canvas.width / canvas.clientWidth;
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-  gl.readPixels(rfly.x * scale, canvas.height - rfly.y * scale, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, rgba);
+  const x = rfly.x * scale, y = canvas.height - rfly.y * scale;
+  gl.readPixels(x, y, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, rgba);
   gl.bindFramebuffer(gl.FRAMEBUFFER, bound);
   const red = rgba[0] > 90 && rgba[0] > 2 * rgba[1] && rgba[0] > 2 * rgba[2];
-  if (red !== rfly.red) { rfly.red = red; rfly.seen.push((performance.timeOrigin + performance.now()) / 1000); }
+  if (red !== rfly.red) {
+    rfly.red = red;
+    rfly.seen.push((performance.timeOrigin + performance.now()) / 1000);
+  }
   gl = null;
 });
 """
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of a process so far (Linux)."""
+    """Return the processor time of a process, s (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -92,6 +98,7 @@ class Fleet(threading.Thread):
         angle = np.arange(n) * 2 * np.pi / n
         ring = np.where(np.arange(n) % 2, 12.0, 18.0)
         kind = SOUT2_SIMULATOR_SIMPLE_TIME if self._single else MULTI3D_DATA_100_NEW
+
         while not self.stop.is_set():
             turned = angle + 0.3 * time.monotonic()
             position = np.column_stack(
@@ -107,9 +114,15 @@ class Fleet(threading.Thread):
                 records["AngEuler"] = euler
             else:
                 records = np.zeros(-(-n // 100), kind.dtype)
-                for name, values in (("copterID", np.arange(n) + 1001), ("vehicleType", np.full(n, 3)),
-                                     ("MotorRPMSMean", np.full(n, 4000.0)), ("Scale", np.full(3 * n, 100)),
-                                     ("PosE", position.ravel()), ("AngEuler", euler.ravel())):  # fmt: skip
+                columns = {
+                    "copterID": np.arange(n) + 1001,
+                    "vehicleType": np.full(n, 3),
+                    "MotorRPMSMean": np.full(n, 4000.0),
+                    "Scale": np.full(3 * n, 100),
+                    "PosE": position.ravel(),
+                    "AngEuler": euler.ravel(),
+                }
+                for name, values in columns.items():
                     flat = np.zeros(records[name].size)
                     flat[: len(values)] = values
                     records[name] = flat.reshape(records[name].shape)
@@ -228,6 +241,7 @@ def main() -> None:
         "in software "
         f"(SwiftShader) on {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
+
     for name, value in measure(
         asked.vehicles, asked.hz, asked.packets == "single", asked.seconds, options
     ).items():

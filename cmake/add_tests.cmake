@@ -1,5 +1,5 @@
-# colcon test: a test for each folder of tests, so that what ends one (a crash, the time limit) hides nothing of the others,
-# and one of all that are marked slow, with the label "slow": colcon test --ctest-args -LE slow leaves it out.
+# Tests of `colcon test`: one for each folder of tests, so that a crash or the time limit ends only one of them, and one
+# for all tests marked slow, with the label "slow": colcon test --ctest-args -LE slow leaves it out.
 find_package(ament_cmake_pytest REQUIRED)
 
 # rfly_add_tests(<name> <path> <marks> <seconds> [<pytest option>...])

@@ -1,6 +1,4 @@
-"""Sphinx: the pages of docs/ and the reference of the packages' public names, as a site; `make
-docs` builds it.
-"""
+"""Configuration of Sphinx: docs/ and the public names' reference as a site, by `make docs`."""
 
 from __future__ import annotations
 
@@ -45,7 +43,9 @@ log = logging.getLogger(__name__)  # a warning fails `make docs`
 
 
 def as_rst(text: list[str]) -> list[str]:
-    """A docstring's Markdown (code in backticks, indented blocks, lists) as reStructuredText."""
+    """Return a docstring's Markdown (code in backticks, indented blocks, lists) as
+    reStructuredText.
+    """
     lines: list[str] = []
     in_block = False
     for line in text:
@@ -73,7 +73,7 @@ def _inline(line: str) -> str:
 
 
 def public_constants(app: Sphinx) -> None:
-    """Gives autodoc the docstrings of public constants, which lie where they are defined."""
+    """Give autodoc the docstrings of public constants, which are next to their definitions."""
     for stub in ROOT.glob("rfly_*/__init__.pyi"):
         package = stub.parent.name
         face = ModuleAnalyzer.for_module(package)
@@ -81,6 +81,7 @@ def public_constants(app: Sphinx) -> None:
         for node in ast.parse(stub.read_text(encoding="utf-8")).body:
             assert isinstance(node, ast.ImportFrom)
             name = node.names[0].name
+
             member = getattr(importlib.import_module(package), name)
             if not (callable(member) or inspect.ismodule(member)):
                 docstring = (
@@ -94,13 +95,15 @@ def public_constants(app: Sphinx) -> None:
 def is_left_out(
     app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Warn of public names without a docstring, and leave out names that another package's page
-    describes.
+    """Warn of public names without a docstring.
+
+    Names that another package's page describes are left out.
     """
     home = str(getattr(member, "__module__", "")).partition(".")[0]
     elsewhere = home.startswith("rfly_") and app.env.docname != f"api/{home}"
     if what == "module" and elsewhere and name in importlib.import_module(home).__all__:
         return True
+
     function = member.fget if isinstance(member, property) else member
     ours = callable(function) and str(getattr(function, "__module__", "")).startswith("rfly_")
     if skip and ours and not name.startswith("_"):
@@ -123,7 +126,7 @@ def short_types(
     signature: str | None,
     result: str | None,
 ) -> tuple[str | None, str | None]:
-    """NDArray[float64] and ArrayLike as the source has them, and not what they stand for."""
+    """Shorten NDArray[float64] and ArrayLike to the names in the source."""
 
     def short(text: str) -> str:
         text = re.sub(

@@ -1,7 +1,7 @@
-"""The page docs/reference/parameters.md: tables of all nodes' parameters, from the dataclasses that
-declare them.
+"""The page docs/reference/parameters.md: tables of all nodes' parameters.
 
-`python docs/reference_pages.py` writes the page. No ROS.
+They come from the dataclasses that declare the parameters. `python docs/reference_pages.py` writes
+the page. No ROS.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from rfly_common.ros.node_parameters import Parameter, parameters_of
 
 _INTRODUCTION = """# Parameters of the nodes
 
-All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file); those marked *changeable* take `ros2 param
-set` while the node runs, too. `NAME.` stands for the name of each vehicle that the parameter `vehicles` lists.
-Beside these every node has `use_sim_time`, and `qos_overrides.…` for the QoS of its topics
-(`qos_overrides./outTerrainPoint.publisher.reliability`; see [other ROS tools](../howto/other-ros-tools.md)).
+All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file). Those marked
+*changeable* also take `ros2 param set` while the node runs. `NAME.` stands for the name of each
+vehicle that the parameter `vehicles` lists. Every node also has `use_sim_time`, and
+`qos_overrides.…` for the QoS of its topics, for example
+`qos_overrides./outTerrainPoint.publisher.reliability`; see
+[other ROS tools](../howto/other-ros-tools.md).
 Written by `python docs/reference_pages.py` from the dataclasses in `*/ros/node_parameters.py`.
 """
 _TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}
@@ -25,7 +27,7 @@ _TYPES |= {list[kind]: f"{name}[]" for kind, name in tuple(_TYPES.items())}  # t
 
 
 def parameters_page() -> str:
-    """The whole page, in Markdown."""
+    """Return the page in Markdown."""
     sections = [_INTRODUCTION]
     for node, module in MODULES.items():
         groups = importlib.import_module(module.rpartition(".")[0] + ".node_parameters").NODES[node]
@@ -47,7 +49,8 @@ def _table(groups: tuple[type, ...]) -> Iterator[str]:
                 _allowed(each),
                 meaning,
             )
-            yield f"| {' | '.join(cell.replace('|', '&#124;').replace('<', '&lt;') for cell in cells)} |"
+            escaped = (cell.replace("|", "&#124;").replace("<", "&lt;") for cell in cells)
+            yield f"| {' | '.join(escaped)} |"
 
 
 def _default(each: Parameter) -> str:

@@ -1,5 +1,4 @@
-"""Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them
-anew.
+"""Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
 
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
 running nodes.
@@ -22,7 +21,7 @@ _WORDS = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 
 
 def commands_page() -> str:
-    """Every command of `rfly` with its arguments and options."""
+    """Return every command of `rfly` with its arguments and options."""
     import typer
 
     from rfly_bringup.cli.main import app
@@ -39,11 +38,13 @@ def commands_page() -> str:
 
 def _command_sections(command: Any, name: str) -> Iterator[str]:
     children = getattr(command, "commands", {})
+
     if name != "rfly":
         prose, *examples = re.split(
             r"Examples?:", (command.help or "").replace("\b", ""), maxsplit=1
         )
         yield from (f"## {name}", "", _escaped(prose), "")
+
         shown = [f"    {line.strip()}" for line in "".join(examples).splitlines() if line.strip()]
         yield from (*shown, "") if shown else ()
         if not children or command.invoke_without_command:
@@ -57,13 +58,15 @@ def _command_sections(command: Any, name: str) -> Iterator[str]:
                 *rows,
                 "",
             )
+
     for child in sorted(children):
         yield from _command_sections(children[child], f"{name} {child}")
 
 
 def _types(command: Any) -> dict[str, Any]:
-    """What the command's function declares, by parameter; typer's own descriptions differ from
-    version to version.
+    """Return the types that the command's function declares, by parameter.
+
+    Typer's own descriptions differ from version to version.
     """
     function = inspect.unwrap(command.callback)
     declared = {
@@ -83,10 +86,13 @@ def _row(each: Any, kind: Any) -> str:
         if isinstance(bare, type) and issubclass(bare, Enum)
         else []
     )
+
     value = each.metavar or "|".join(choices) or _WORDS.get(bare, "TEXT")
     if each.param_type_name == "argument":
         name = value if each.metavar else each.name.upper()
-        return f"| `{_in_table(name)}` | {'required' if each.required else ''} | {_escaped(each.help or '')} |"
+        needed = "required" if each.required else ""
+        return f"| `{_in_table(name)}` | {needed} | {_escaped(each.help or '')} |"
+
     name = ", ".join([*each.opts, *each.secondary_opts]) + ("" if each.is_flag else f" {value}")
     return f"| `{_in_table(name)}` | {_escaped(_default(each))} | {_escaped(each.help or '')} |"
 
@@ -122,7 +128,7 @@ def _escaped(text: str) -> str:
 
 
 def messages_page() -> str:
-    """Every interface of rfly_suite, as its file says."""
+    """Return every interface of rfly_suite, as its file states it."""
     lines = [
         "# Messages, services, actions",
         "",

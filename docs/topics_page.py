@@ -26,7 +26,7 @@ NAMESPACE = "ns"
 VEHICLE = "NAME"
 PATIENCE_S = 60.0
 LEFT_OUT = {"betaflight_node"}
-"""needs the firmware; its endpoints are those of flight_control_node"""
+"""Nodes without a section: it needs the firmware, and its topics are flight_control_node's."""
 _PARAMETERS: dict[str, dict[str, str]] = {
     "terrain_node": {"publish_grid_map": "true"},
     "planner_node": {
@@ -52,8 +52,9 @@ _PARAMETERS: dict[str, dict[str, str]] = {
 }
 _FLEET = f"""version: 1
 vehicles:
-  - {{name: {VEHICLE}, id: 1, type: 3, kind: ground, speed: 1.0, shape: {{type: circle, center: [0, 0], radius: 50}}}}
-"""  # noqa: E501
+  - {{name: {VEHICLE}, id: 1, type: 3, kind: ground, speed: 1.0,
+     shape: {{type: circle, center: [0, 0], radius: 50}}}}
+"""
 _OF_EVERY_NODE = ("rcl_interfaces/", "type_description_interfaces/")
 _INTRODUCTION = f"""# Topics, services and actions
 

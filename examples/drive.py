@@ -1,5 +1,6 @@
-"""What experiments 5 to 8 share: a fleet on the demo map, sent to RflySim3D in real time, glued to
-the ground.
+"""Shared by experiments 5 to 8: send a fleet on the demo map to RflySim3D in real time.
+
+The vehicles are glued to the ground.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from rfly_ue_bridge import RflySim3D, encode_states, states_to_ned
 
 
 def drive(fleet: Fleet, description: str | None) -> None:
-    """Send the fleet, as the options of the command line say."""
+    """Send the fleet as the command line's options say."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -28,6 +29,7 @@ def drive(fleet: Fleet, description: str | None) -> None:
     )
     options = parser.parse_args()
 
+    # the fleet on the ground
     on_ground = fleet.on_terrain(HeightMap.load(options.map))
     with RflySim3D(options.host, options.port, options.windows) as window:
         start = time.monotonic()

@@ -1,9 +1,9 @@
-"""Experiment 1: make a model that was put into the scene by hand stand like the scene's own.
+"""Experiment 1: make a model that was placed by hand stand like the scene's own.
 
 A double click in RflySim3D shows click point (the ground) and object pos (the model's origin).
 Their difference in z is the model's offset. The script shows a target on the demo map twice, 5 m
-apart: with its origin on the ground, as a model stands whose offset nobody knows, and lifted by the
-offset. With --xml it corrects the model's description.
+apart: with its origin on the ground, as if its offset were unknown, and lifted by the offset. With
+--xml it corrects the model's description.
 
     python examples/experiment_1_offset.py --xml Target.xml
 """
@@ -40,6 +40,7 @@ def main() -> None:
         done = correct_center_height(options.xml, offset.height_cm)
         print(done.diff or f"{options.xml} says so already")
 
+    # the target twice
     terrain = HeightMap.load("JacksboroFault")
     ue = UE4CtrlAPI(options.host)
     ue.sendUE4Pos(1001, TARGET, 0, [NORTH, EAST, terrain.altitude_ned(NORTH, EAST)], [0, 0, 0])

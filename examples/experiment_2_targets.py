@@ -1,4 +1,4 @@
-"""Experiment 2: three targets by script, their z corrected by the measured offset of each model.
+"""Experiment 2: place three targets by script, with the measured offset of each model in z.
 
 The same without Python:
 

@@ -1,5 +1,6 @@
-"""Experiment 3: a person on a mountain, first with the height of the ground, then, a metre away,
-without knowing it.
+"""Experiment 3: place a person on a mountain, with and without knowing the ground's height.
+
+The second person stands a metre from the first; RflySim3D finds its height.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Experiment 4: commands and altitudes while a simulation runs, with RflySim's MATLAB calls under
-their own names.
+"""Experiment 4: send commands and ask for altitudes while a simulation runs.
 
-The camera flies along the demo map, 20 m above the ground, and looks 30 degrees down.
+It uses RflySim's MATLAB calls under their own names. The camera flies along the demo map, 20 m
+above the ground, and looks 30 degrees down.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def main() -> None:
 
     LoadPngData(options.map)  # writes MapHeightData.mat into the current folder, as MATLAB's does
     RflySendUE4CMD("RflyChangeMapbyName Grasslands", options.host)
-    time.sleep(1.0)  # RflySim3D takes nothing meanwhile, and MATLAB's call does not wait
+    time.sleep(1.0)  # RflySim3D ignores messages meanwhile, and MATLAB's call does not wait
+
     for step in range(options.steps):
         north = 5.0 * step
         east = 0.0
@@ -43,6 +44,7 @@ def main() -> None:
             north, east, getTerrainAltData(north, east) - HEIGHT, 0, -30, 0, host=options.host
         )
         time.sleep(options.pause)
+
     print(f"ground at 10 m north, 3.5 m west: z = {getTerrainAltData(10.0, -3.5):.3f} m (down)")
 
 

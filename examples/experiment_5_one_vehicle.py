@@ -1,7 +1,6 @@
-"""Experiment 5: one model drives along a path, glued to the ground, its attitude that of the slope
-beneath it.
+"""Experiment 5: one model drives along a path, glued to the ground and tilted with its slope.
 
-python examples/experiment_5_one_vehicle.py --duration 30
+    python examples/experiment_5_one_vehicle.py --duration 30
 
 The same as a file: rfly up --fleet experiment_5
 """

@@ -1,5 +1,4 @@
-"""Experiment 6: several models of one type on the same path, each starting 3 s after the one
-before.
+"""Experiment 6: several models of one type on the same path, starting 3 s apart.
 
 The same as a file: rfly up --fleet experiment_6
 """

@@ -1,8 +1,9 @@
-"""Experiment 7: models of different types on the same path, with ids and types of their own; delay
-and spacing combine.
+"""Experiment 7: models of different types on the same path; delay and spacing combine.
 
-The second starts 3 s after the first, the third 3 s later and on a path shifted by 10 m to the
-east. The same as a file: rfly up --fleet experiment_7
+Each has its own id and type. The second starts 3 s after the first. The third starts 3 s later
+still, on a path shifted by 10 m to the east.
+
+The same as a file: rfly up --fleet experiment_7
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Experiment 8: a convoy in a ring: eight vehicles on the same circle, their initial positions
-evenly spaced.
+"""Experiment 8: a convoy in a ring: eight vehicles evenly spaced on the same circle.
 
 The same as a file: rfly up --fleet experiment_8
 """

@@ -1,13 +1,14 @@
-"""Flies and drives the vehicle `scale` from outside ROS, through mavlink_hil_node, by MAVLink;
-pymavlink only.
+"""Fly and drive the vehicle `scale` from outside ROS by MAVLink, through mavlink_hil_node.
+
+It needs pymavlink only.
 
     ros2 run rfly_suite mavlink_hil_node     (instead of the control nodes)
     python examples/external_controller_mavlink.py
 
-Attitude, place and velocity come from HIL_STATE_QUATERNION, turn rates from the gyroscope in
-HIL_SENSOR: a real autopilot estimates all of it from HIL_SENSOR and HIL_GPS. Each HIL_SENSOR is
-answered with HIL_ACTUATOR_CONTROLS of the same time: controls 0 to 5 rotors, 8 steering, 9 drive,
-10 brake. The first word, of the time 0, says that this controller is up: with lock-step the
+Attitude, position and velocity come from HIL_STATE_QUATERNION, turn rates from the gyroscope in
+HIL_SENSOR; a real autopilot estimates all of them from HIL_SENSOR and HIL_GPS. Each HIL_SENSOR is
+answered with HIL_ACTUATOR_CONTROLS of the same time: controls 0 to 5 are the rotors, 8 steering, 9
+drive, 10 brake. The first message, with the time 0, announces this controller: with lock-step the
 simulation waits for it from the beginning.
 """
 
@@ -22,10 +23,12 @@ import time
 from pymavlink.dialects.v20 import common
 from small_pilot import MAX_ROTOR_SPEED, Outputs, SmallPilot, State, report
 
-# rad, N m, N m: of the vehicle `scale`
-MAX_STEERING = 0.5
-MAX_DRIVE = 12.0
-MAX_BRAKE = 15.0
+# limits of the vehicle `scale`
+MAX_STEERING = 0.5  # rad
+MAX_DRIVE = 12.0  # N m
+MAX_BRAKE = 15.0  # N m
+ECCENTRICITY_SQUARED = 6.69438e-3  # ellipsoid of WGS 84
+EQUATOR_RADIUS = 6378137.0  # m
 ARMED = common.MAV_MODE_FLAG_SAFETY_ARMED
 LOCK_STEP = 1
 HALF = math.sqrt(0.5)
@@ -57,13 +60,16 @@ class Autopilot:
             return connection
 
     def run(self, pause: float) -> None:
-        """Until the pilot is done, or the simulator has gone."""
+        """Fly until the pilot is done or the simulator has gone."""
         self._control(0, Outputs())
         while not self.pilot.done:
+            # a heartbeat a second
             if time.monotonic() - self._beat_at > 1.0:
                 self._beat_at = time.monotonic()
-                kind = common.MAV_TYPE_HEXAROTOR, common.MAV_AUTOPILOT_GENERIC
+                kind = (common.MAV_TYPE_HEXAROTOR, common.MAV_AUTOPILOT_GENERIC)
                 self._mav.heartbeat_send(*kind, ARMED, 0, common.MAV_STATE_ACTIVE)
+
+            # answer each sensor message
             try:
                 data = self._socket.recv(4096)
             except TimeoutError:
@@ -74,11 +80,12 @@ class Autopilot:
                 if message.get_type() == "HIL_STATE_QUATERNION":
                     self._pose = message
                 elif message.get_type() == "HIL_SENSOR" and self._pose is not None:
-                    time.sleep(pause) if pause else None
+                    if pause:
+                        time.sleep(pause)
                     self._take(message)
 
     def close(self) -> None:
-        """Waits for the other side's end, so that it gets all that was sent."""
+        """Wait until the other side closes, so that it receives everything."""
         try:
             self._socket.shutdown(socket.SHUT_WR)
             while self._socket.recv(4096):
@@ -91,24 +98,22 @@ class Autopilot:
         self._control(sensor.time_usec, self.pilot(self._state(sensor)))
 
     def _state(self, sensor) -> State:
-        """North-east-down and forward-right-down become east-north-up and forward-left-up."""
+        """Return the state with east-north-up world axes and forward-left-up body axes.
+
+        MAVLink's are north-east-down and forward-right-down.
+        """
         pose = self._pose
         if self._origin is None:
-            self._origin = pose.lat, pose.lon, pose.alt
+            self._origin = (pose.lat, pose.lon, pose.alt)
+
+        # radii of curvature at the origin
         latitude = math.radians(self._origin[0] * 1e-7)
-        bend = 1.0 - 6.69438e-3 * math.sin(latitude) ** 2  # of the ellipsoid WGS 84
-        north = (
-            math.radians((pose.lat - self._origin[0]) * 1e-7)
-            * 6378137.0
-            * (1.0 - 6.69438e-3)
-            / bend**1.5
-        )
-        east = (
-            math.radians((pose.lon - self._origin[1]) * 1e-7)
-            * 6378137.0
-            / math.sqrt(bend)
-            * math.cos(latitude)
-        )
+        bend = 1.0 - ECCENTRICITY_SQUARED * math.sin(latitude) ** 2
+        meridian_radius = EQUATOR_RADIUS * (1.0 - ECCENTRICITY_SQUARED) / bend**1.5
+        parallel_radius = EQUATOR_RADIUS / math.sqrt(bend) * math.cos(latitude)
+
+        north = math.radians((pose.lat - self._origin[0]) * 1e-7) * meridian_radius
+        east = math.radians((pose.lon - self._origin[1]) * 1e-7) * parallel_radius
         w, x, y, z = pose.attitude_quaternion
         return State(
             sensor.time_usec * 1e-6,
@@ -131,15 +136,17 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--host", default="127.0.0.1", help="where mavlink_hil_node runs")
-    parser.add_argument("--port", type=int, default=4560, help="of mavlink_hil_node")
+    parser.add_argument("--port", type=int, default=4560, help="TCP port of mavlink_hil_node")
     parser.add_argument(
         "--pause", type=float, default=0.0, help="seconds of wall time before each answer"
     )
     options = parser.parse_args()
+
     autopilot = Autopilot(options.host, options.port)
     start = time.monotonic()
     autopilot.run(options.pause)
     autopilot.close()
+
     print(report(autopilot.pilot))
     print(f"{autopilot.frames} sensor messages in {time.monotonic() - start:.1f} s of wall time")
     return 0

@@ -1,13 +1,14 @@
-"""Flies and drives the vehicle `scale` from outside ROS, through link_node, by UDP or TCP; standard
-library only.
+"""Fly and drive the vehicle `scale` from outside ROS by UDP or TCP, through link_node.
+
+It needs the standard library only.
 
     ros2 run rfly_suite link_node --ros-args -p transport:=tcp     (instead of the control nodes)
     python examples/external_controller_udp_tcp.py --tcp
 
 It reads position, velocity and attitude from the state frames (type 1), answers each with rotor
 speeds (type 3) and a chassis command (type 4) of the same time, and beats once a second (type 5).
-With lock-step the simulation waits for that; the same frame with the same time twice means that an
-answer was lost: the same answer goes out again.
+With lock-step the simulation waits for the answers. A frame with the same time again means that an
+answer was lost; the same answer is then sent again.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ SUPPLIES_ROTORS_AND_CHASSIS = 3
 
 
 class UdpLink:
-    """One frame a datagram."""
+    """A link that carries one frame in each datagram."""
 
     def __init__(self, host: str, port: int, own_port: int) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("0.0.0.0" if host != "127.0.0.1" else "127.0.0.1", own_port))
         self._socket.settimeout(0.2)
-        self._to = host, port
+        self._address = host, port
 
     def send(self, data: bytes) -> None:
-        self._socket.sendto(data, self._to)
+        self._socket.sendto(data, self._address)
 
     def receive(self) -> bytes | None:
-        """The next frame; None where none has come within 0.2 s."""
+        """Return the next frame, or None if none arrives within 0.2 s."""
         try:
             return self._socket.recv(2048)
-        except (TimeoutError, ConnectionResetError):  # Windows says so where nobody listens yet
+        except (TimeoutError, ConnectionResetError):  # Windows resets while nobody listens yet
             return None
 
     def close(self) -> None:
@@ -54,10 +55,10 @@ class UdpLink:
 
 
 class TcpLink:
-    """Frames one after the other; connects again where the connection ends."""
+    """A link that carries one frame after another and reconnects when the connection ends."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._to = (host, port)
+        self._address = (host, port)
         self._socket = None
         self._rest = b""
 
@@ -70,6 +71,7 @@ class TcpLink:
 
     def receive(self) -> bytes | None:
         self._connect()
+
         while len(self._rest) < HEADER.size or len(self._rest) < self._size():
             try:
                 data = self._socket.recv(4096)
@@ -81,13 +83,14 @@ class TcpLink:
                 self._socket = None
                 return None
             self._rest += data
+
         size = self._size()
-        whole = self._rest[:size]
+        frame = self._rest[:size]
         self._rest = self._rest[size:]
-        return whole
+        return frame
 
     def close(self) -> None:
-        """Waits for the other side's end, so that it gets all that was sent."""
+        """Wait until the other side closes, so that it receives everything."""
         if self._socket is None:
             return
         try:
@@ -103,7 +106,7 @@ class TcpLink:
     def _connect(self) -> None:
         while self._socket is None:
             try:
-                self._socket = socket.create_connection(self._to, 1.0)
+                self._socket = socket.create_connection(self._address, 1.0)
                 self._rest = b""
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._socket.settimeout(0.2)
@@ -124,11 +127,12 @@ class Controller:
         self.frames = 0
 
     def run(self) -> None:
-        """Until the pilot is done."""
+        """Answer state frames until the pilot is done."""
         while not self.pilot.done:
             if time.monotonic() - self._beat_at > 1.0:
                 self._beat_at = time.monotonic()
                 self._send(HEARTBEAT, 0.0, struct.pack("<I", SUPPLIES_ROTORS_AND_CHASSIS))
+
             data = self._link.receive()
             if data is not None and _is_whole(data) and data[4] == STATE:
                 self._take(data)
@@ -137,18 +141,22 @@ class Controller:
         length, _, now = HEADER.unpack_from(data)[3:]
         if self.pilot.last is None or now != self.pilot.last.time:
             self.frames += 1
-            time.sleep(self._pause) if self._pause else None
+            if self._pause:
+                time.sleep(self._pause)
+
+            # 0 specific force, 3 rates, 6 quaternion, 10 position, 13 velocity, 16 wheels,
+            # 20 steering, 22 loads …
             numbers = struct.unpack_from(f"<{length // 8}d", data, HEADER.size)
-            # 0 specific force, 3 rates, 6 quaternion, 10 position, 13 velocity, 16 wheels, 20
-            #   steering, 22 loads …
             out = self.pilot(
                 State(now, numbers[10:13], numbers[13:16], numbers[6:10], numbers[3:6])
             )
+
             torques = [out.drive_torque] * 4 + [out.brake_torque] * 4
             self._answers = [
                 (ROTORS, now, struct.pack("<BB6x6d", 0, 6, *out.rotor_speeds)),
                 (CHASSIS, now, struct.pack("<9d", out.steering, *torques)),
             ]
+
         for answer in self._answers:
             self._send(*answer)
 
@@ -170,20 +178,23 @@ def main() -> int:
     ways.add_argument("--udp", action="store_true", help="one frame a datagram")
     ways.add_argument("--tcp", action="store_true", help="connect to link_node's server")
     parser.add_argument("--host", default="127.0.0.1", help="where link_node runs")
-    parser.add_argument("--port", type=int, default=14660, help="of link_node")
+    parser.add_argument("--port", type=int, default=14660, help="port of link_node")
     parser.add_argument("--own-port", type=int, default=14661, help="UDP port of this controller")
     parser.add_argument(
         "--pause", type=float, default=0.0, help="seconds of wall time before each answer"
     )
     options = parser.parse_args()
+
     if options.udp:
         link: UdpLink | TcpLink = UdpLink(options.host, options.port, options.own_port)
     else:
         link = TcpLink(options.host, options.port)
+
     controller = Controller(link, options.pause)
     start = time.monotonic()
     controller.run()
     link.close()
+
     print(report(controller.pilot))
     print(f"{controller.frames} state frames in {time.monotonic() - start:.1f} s of wall time")
     return 0

@@ -1,8 +1,7 @@
-"""What the land-air vehicle's lidar and cameras see, without ROS: a sweep and three images in one
-picture.
+"""Draw what the land-air vehicle's lidar and cameras see, without ROS, as one picture.
 
-`python lidar_and_cameras.py --out seen.png`; the vehicle flies over the valley of the shipped map,
-beside parked cars.
+The picture has a lidar sweep and three images. The vehicle flies over the valley of the shipped
+map, next to parked cars: `python lidar_and_cameras.py --out seen.png`.
 """
 
 import argparse
@@ -34,19 +33,20 @@ CARS = 14
 
 
 def parked(terrain: HeightMap, x: float, y: float) -> SceneBodies:
-    """Cars in two rows ahead of (x, y)."""
+    """Return cars in two rows ahead of (x, y)."""
     row, place = np.divmod(np.arange(CARS), CARS // 2)
     position = np.column_stack([x + 4.0 + 7.0 * place, y - 5.0 + 9.0 * row, np.zeros(CARS)])
     position[:, 2] = terrain.altitude(position[:, 0], position[:, 1]) + 0.7
-    turned = euler_to_quat(np.column_stack([np.zeros((CARS, 2)), 1.3 + 0.1 * row]))
-    still = np.zeros((CARS, 3))
+    orientation = euler_to_quat(np.column_stack([np.zeros((CARS, 2)), 1.3 + 0.1 * row]))
+    velocity = np.zeros((CARS, 3))
+
     ids = np.arange(1, CARS + 1)
     return SceneBodies(
         (Box((4.3, 1.96, 1.42)),),
         np.zeros(CARS, np.int64),
         position,
-        np.asarray(turned),
-        still,
+        np.asarray(orientation),
+        velocity,
         np.zeros(CARS),
         ids,
     )
@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--light", type=float, default=1.0, help="0 (night) … 1 (day, the default)")
     options = parser.parse_args()
 
+    # the vehicle, with its sensors
     terrain = HeightMap.load("JacksboroFault")
     parameters = SensorParameters.load("scale")
     model = AmphibiousModel(VehicleParameters.load("scale"), terrain)
@@ -79,6 +80,8 @@ def main() -> None:
     )
     sensors.restart(simulation.time, simulation.state.position, simulation.state.orientation)
     sensors.gimbal.look(np.radians(20.0))
+
+    # what it sees
     scene = SceneRays(terrain, parked(terrain, x, y))
     weather = Weather(options.light, options.visibility)
 
@@ -89,6 +92,7 @@ def main() -> None:
         position = states[:, state_layout.POSITION : state_layout.POSITION + 3]
         orientation = states[:, state_layout.QUATERNION_XYZW]
         newest |= {due.sensor: due for due in sensors.advance(times, position, orientation)}
+
     sweep = sensors.sweep(newest[LIDAR], scene, weather)
     depth, infrared = sensors.depth_images(newest[DEPTH_CAMERA], scene, weather)
     color = sensors.color_images(newest[COLOR_CAMERA], scene, weather).color
@@ -97,6 +101,8 @@ def main() -> None:
     print(f"{len(points)} points of {sweep.ranges.size} beams")
     figure = Figure(figsize=(13, 7), dpi=80, layout="constrained")
     FigureCanvasAgg(figure)
+
+    # lidar from above
     grid = figure.add_gridspec(3, 3, width_ratios=(1.3, 1, 1))
     above = figure.add_subplot(grid[:, 0], aspect="equal", facecolor="#11141a")
     dots = above.scatter(-points[:, 1], points[:, 0], 0.6, points[:, 2], cmap="turbo", linewidths=0)
@@ -105,6 +111,8 @@ def main() -> None:
     )
     above.set(xlim=(-35, 35), ylim=(-50, 70))
     figure.colorbar(dots, ax=above, label="z in lidar_link (m)", shrink=0.6)
+
+    # color, depth and infrared images
     seen = figure.add_subplot(grid[:2, 1:], xticks=[], yticks=[], title="camera/color")
     seen.imshow(color)
     deep = figure.add_subplot(grid[2, 1], xticks=[], yticks=[], title="camera/depth (m)")
@@ -113,6 +121,7 @@ def main() -> None:
     )
     dark = figure.add_subplot(grid[2, 2], xticks=[], yticks=[], title="camera/ir")
     dark.imshow(infrared, cmap="gray")
+
     figure.savefig(options.out)
     print(options.out)
 

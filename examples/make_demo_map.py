@@ -1,13 +1,12 @@
-"""Makes the demo map JacksboroFault from an elevation model that matplotlib ships, as `rfly terrain
-import` does it.
+"""Make the demo map JacksboroFault from an elevation model that matplotlib ships.
 
     python examples/make_demo_map.py [folder]        (needs: pip install ".[geo,plot]")
 
-The same as, for a GeoTIFF of the whole model:
+It does what `rfly terrain import` would do with a GeoTIFF of the whole model:
 
-    rfly terrain import jacksboro.tif --out JacksboroFault --center 36.6033 -84.2217 --size 6000
-    6000 \
-        --resolution 20 --origin-altitude ground --resampling cubic_spline
+    rfly terrain import jacksboro.tif --out JacksboroFault \
+        --center 36.6033 -84.2217 --size 6000 6000 --resolution 20 \
+        --origin-altitude ground --resampling cubic_spline
 """
 
 from __future__ import annotations
@@ -24,14 +23,15 @@ from rfly_terrain import import_dem, package_maps, write_height_map
 
 NAME = "JacksboroFault"
 CENTER = (36.6033, -84.2217)
-"""latitude, longitude: a valley floor between a plateau and mountains of 550 m"""
+"""Latitude and longitude of a valley floor between a plateau and mountains of 550 m, degrees."""
 SIZE_M = (6000.0, 6000.0)
 CELL_M = 20.0
 
 
 def write_geotiff(path: Path) -> None:
-    """matplotlib's array with the place that its own dx, dy and limits name (ymin and ymax are
-    exchanged in it).
+    """Write matplotlib's array as a GeoTIFF, at the place that its own dx, dy and limits name.
+
+    Its ymin and ymax are exchanged.
     """
     model = np.load(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))
     elevation = model["elevation"]
@@ -39,6 +39,7 @@ def write_geotiff(path: Path) -> None:
     transform = rasterio.transform.from_origin(
         float(model["xmin"]), north, float(model["dx"]), float(model["dy"])
     )
+
     rows, columns = elevation.shape
     with rasterio.open(
         path,
@@ -67,6 +68,7 @@ def main(folder: Path) -> None:
             resampling="cubic_spline",
             name=NAME,
         )
+
     files = write_height_map(terrain, folder / NAME, overwrite=True, compression=9)
     print(
         f"{terrain}\n{files.png} ({files.png.stat().st_size:,} bytes)\n{files.txt}: "

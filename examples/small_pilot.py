@@ -1,6 +1,6 @@
-"""What the two external controllers share: a small pilot for the vehicle `scale`, in plain Python.
+"""A small pilot for the vehicle `scale` in plain Python, shared by both external controllers.
 
-It knows nothing of how its numbers come and go. World axes: x east, y north, z up; body axes: x
+It does not know how its numbers are transported. World axes: x east, y north, z up; body axes: x
 forward, y left, z up.
 """
 
@@ -9,38 +9,37 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-G = 9.80665
+G = 9.80665  # m/s²
+
+# the vehicle
 MASS = 30.0  # kg
 INERTIA = (1.73, 2.78, 4.10)  # kg m², about forward, left, up
-# N and N m at 1 rad/s
-THRUST = 7.5e-4
-TORQUE = 3.2084e-5
-ARM = 0.75
+THRUST = 7.5e-4  # N at 1 rad/s
+TORQUE = 3.2084e-5  # N m at 1 rad/s
+ARM = 0.75  # m
 AZIMUTHS_DEG = (-30, 30, 90, 150, 210, 270)
 SPINS = (-1, 1, -1, 1, -1, 1)
 MAX_ROTOR_SPEED = 350.0  # rad/s
 WHEEL_RADIUS = 0.108  # m
-ROLLING_RESISTANCE = 0.02  # of the weight
-HOLD_TORQUE = 5.0  # N m at each wheel that stands
+ROLLING_RESISTANCE = 0.02  # share of the weight
+HOLD_TORQUE = 5.0  # N m at each wheel, while it stands
 
-# rad/s
-ATTITUDE_FREQUENCY = 7.0
+# control
+ATTITUDE_FREQUENCY = 7.0  # rad/s
 ATTITUDE_DAMPING = 0.9
-POSITION_GAIN = 1.0
-VELOCITY_GAIN = 2.5
-INTEGRAL_GAIN = 0.6
+POSITION_GAIN = 1.0  # 1/s
+VELOCITY_GAIN = 2.5  # 1/s
+INTEGRAL_GAIN = 0.6  # 1/s²
 MAX_TILT = 0.3  # rad
 
-# m/s, m
-DRIVE_SPEED = 1.5
-DRIVE_LENGTH = 3.0
+# the flight
+DRIVE_SPEED = 1.5  # m/s
+DRIVE_LENGTH = 3.0  # m
 TAKEOFF_RAMP = 1.2  # s
-# m/s
-CLIMB = 0.9
-SINK = 0.5
-# m, s
-HOVER_HEIGHT = 1.0
-HOVER_TIME = 1.2
+CLIMB = 0.9  # m/s
+SINK = 0.5  # m/s
+HOVER_HEIGHT = 1.0  # m
+HOVER_TIME = 1.2  # s
 SPOOL_DOWN = 0.3  # s
 REST_TIME = 0.8  # s
 
@@ -48,7 +47,7 @@ Vector = tuple[float, float, float]
 
 
 class State(NamedTuple):
-    """Of the vehicle."""
+    """State of the vehicle."""
 
     time: float  # s of the simulation
     position: Vector  # m
@@ -58,7 +57,7 @@ class State(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """To the actuators."""
+    """Commands to the actuators."""
 
     rotor_speeds: tuple[float, ...] = (0.0,) * 6  # rad/s
     steering: float = 0.0  # rad, positive = left
@@ -67,15 +66,14 @@ class Outputs(NamedTuple):
 
 
 class SmallPilot:
-    """Drives straight ahead, stops, takes off, hovers, lands and rests there; `phase` tells where
-    it is.
-    """
+    """A pilot that drives straight ahead, stops, takes off, hovers, lands and rests in `phase`."""
 
     def __init__(self) -> None:
         self.phase = "begin"
         self.reached: dict[str, tuple[float, Vector]] = {}  # when and where each phase began
         self.last: State | None = None
-        self._began = self._still_since = 0.0
+        self._began = 0.0
+        self._still_since = 0.0
         self._start: Vector = (0.0, 0.0, 0.0)
         self._hold: Vector = (0.0, 0.0, 0.0)
         self._yaw = 0.0
@@ -86,7 +84,7 @@ class SmallPilot:
         return self.phase == "done"
 
     def __call__(self, state: State) -> Outputs:
-        """The outputs for a state."""
+        """Return the outputs for a state."""
         dt = 0.0 if self.last is None else state.time - self.last.time
         if self.phase == "begin":
             self._start = state.position
@@ -102,19 +100,23 @@ class SmallPilot:
         self.reached[phase] = (state.time, state.position)
 
     def _drive(self, state: State, dt: float) -> Outputs:
-        along = math.cos(self._yaw), math.sin(self._yaw)
+        along = (math.cos(self._yaw), math.sin(self._yaw))
         gone = [state.position[k] - self._start[k] for k in (0, 1)]
         ahead = DRIVE_LENGTH - (gone[0] * along[0] + gone[1] * along[1])
         aside = gone[1] * along[0] - gone[0] * along[1]
         speed = state.velocity[0] * along[0] + state.velocity[1] * along[1]
+
+        # stand still for a moment, then take off
         if ahead < 0.05 and abs(speed) < 0.05:
             if state.time - self._still_since > 0.3:
                 self._hold = (*state.position[:2], state.position[2] + HOVER_HEIGHT)
                 self._enter("takeoff", state)
             return Outputs()
+
+        # drive along the line
         self._still_since = state.time
-        wanted = min(DRIVE_SPEED, math.sqrt(1.6 * max(ahead, 0.0)))
-        force = MASS * (4.0 * (wanted - speed) + ROLLING_RESISTANCE * G)
+        target_speed = min(DRIVE_SPEED, math.sqrt(1.6 * max(ahead, 0.0)))
+        force = MASS * (4.0 * (target_speed - speed) + ROLLING_RESISTANCE * G)
         torque = clip(force * WHEEL_RADIUS / 4.0, -5.0, 3.0)
         steering = clip(-1.5 * turn(yaw_of(state.quat_wxyz) - self._yaw) - 1.0 * aside, -0.3, 0.3)
         return Outputs(
@@ -125,6 +127,7 @@ class SmallPilot:
         share = (state.time - self._began) / TAKEOFF_RAMP
         if state.position[2] > self._hold[2] - 0.1:
             self._enter("hover", state)
+
         on_ground = share < 1.0
         rotors = self._fly(state, 0.0 if on_ground else dt, None, min(share, 1.0))
         return Outputs(rotors, brake_torque=HOLD_TORQUE if on_ground else 0.0)
@@ -154,33 +157,42 @@ class SmallPilot:
     def _fly(
         self, state: State, dt: float, climb: float | None = None, share: float = 1.0
     ) -> tuple[float, ...]:
-        """Rotor speeds that hold the place, or its x and y where `climb` (m/s) is given; a share of
-        the thrust.
+        """Return rotor speeds that hold the position.
+
+        `climb` (m/s) replaces the hold of the height. `share` is the share of the thrust.
         """
-        wanted = [
+        target = [
             clip(POSITION_GAIN * (self._hold[k] - state.position[k]), -1.0, 1.0) for k in range(3)
         ]
-        wanted[2] = clip(wanted[2], -SINK, CLIMB) if climb is None else climb
+        target[2] = clip(target[2], -SINK, CLIMB) if climb is None else climb
+
+        # acceleration
         a = [0.0, 0.0, 0.0]
         for k in range(3):
-            error = wanted[k] - state.velocity[k]
+            error = target[k] - state.velocity[k]
             self._integral[k] = clip(self._integral[k] + dt * INTEGRAL_GAIN * error, -2.0, 2.0)
             a[k] = VELOCITY_GAIN * error + self._integral[k]
         a[2] = max(a[2] + G, 0.3 * G)
+
+        # tilt at most so far
         level = math.hypot(a[0], a[1])
         if level > a[2] * math.tan(MAX_TILT):
             a[0], a[1] = (component * a[2] * math.tan(MAX_TILT) / level for component in a[:2])
-        # the attitude wanted: its z axis along the acceleration, its x axis to the yaw
+
+        # target attitude: z axis along the acceleration, x axis towards the yaw
         up = unit(a)
         left = unit(cross(up, (math.cos(self._yaw), math.sin(self._yaw), 0.0)))
-        wanted_axes = (cross(left, up), left, up)
+        target_axes = (cross(left, up), left, up)
         axes = axes_of(state.quat_wxyz)
+
         # half the difference of both attitudes, as an axis in the body
         error = (
-            0.5 * (dot(wanted_axes[2], axes[1]) - dot(wanted_axes[1], axes[2])),
-            0.5 * (dot(wanted_axes[0], axes[2]) - dot(wanted_axes[2], axes[0])),
-            0.5 * (dot(wanted_axes[1], axes[0]) - dot(wanted_axes[0], axes[1])),
+            0.5 * (dot(target_axes[2], axes[1]) - dot(target_axes[1], axes[2])),
+            0.5 * (dot(target_axes[0], axes[2]) - dot(target_axes[2], axes[0])),
+            0.5 * (dot(target_axes[1], axes[0]) - dot(target_axes[0], axes[1])),
         )
+
+        # moments
         moments = []
         for k, frequency in enumerate(
             (ATTITUDE_FREQUENCY, ATTITUDE_FREQUENCY, 0.4 * ATTITUDE_FREQUENCY)
@@ -194,21 +206,20 @@ class SmallPilot:
 
 
 def mix(thrust: float, moments) -> tuple[float, ...]:
-    """Rotor speeds for a thrust (N) and moments (N m) of six rotors on a regular hexagon."""
+    """Return rotor speeds for a thrust (N) and moments (N m) of six rotors on a regular hexagon."""
     speeds = []
     for azimuth, spin in zip(AZIMUTHS_DEG, SPINS, strict=True):
         x = ARM * math.cos(math.radians(azimuth))
         y = ARM * math.sin(math.radians(azimuth))
-        square = thrust / (6.0 * THRUST) + (moments[0] * y - moments[1] * x) / (
-            3.0 * ARM * ARM * THRUST
-        )
+        square = thrust / (6.0 * THRUST)
+        square += (moments[0] * y - moments[1] * x) / (3.0 * ARM * ARM * THRUST)
         square -= moments[2] * spin / (6.0 * TORQUE)
         speeds.append(math.sqrt(clip(square, 0.0, MAX_ROTOR_SPEED**2)))
     return tuple(speeds)
 
 
 def axes_of(quat_wxyz) -> tuple[Vector, Vector, Vector]:
-    """Forward, left and up of the body, in the world."""
+    """Return forward, left and up of the body, in world axes."""
     w, x, y, z = quat_wxyz
     return (
         (1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)),
@@ -218,13 +229,13 @@ def axes_of(quat_wxyz) -> tuple[Vector, Vector, Vector]:
 
 
 def yaw_of(quat_wxyz) -> float:
-    """rad from east."""
+    """Return the yaw, rad from east."""
     forward = axes_of(quat_wxyz)[0]
     return math.atan2(forward[1], forward[0])
 
 
 def turn(angle: float) -> float:
-    """The same angle within half a turn."""
+    """Return the same angle within half a turn."""
     return math.remainder(angle, math.tau)
 
 
@@ -246,7 +257,7 @@ def unit(a) -> Vector:
 
 
 def report(pilot: SmallPilot) -> str:
-    """What has happened, a line a phase."""
+    """Return when and where each phase began, one line per phase."""
     lines = []
     for phase, (time, (x, y, z)) in pilot.reached.items():
         lines.append(f"{time:8.3f} s  {phase:8s} at {x:8.3f} {y:8.3f} {z:8.3f} m")

@@ -1,11 +1,9 @@
-"""ros2 launch rfly_suite rfly.launch.py: terrain, bridge to RflySim3D, and a fleet that drives over
-the ground.
-"""
+"""ros2 launch rfly_suite rfly.launch.py: terrain, bridge to RflySim3D, and a driving fleet."""
 
 from rfly_bringup.nodes.launch_nodes import launch_description
 from rfly_bringup.nodes.node_set import NODES
 
 
 def generate_launch_description():
-    """All nodes of the node set."""
+    """Return all nodes of the node set."""
     return launch_description(NODES, __file__)

@@ -5,5 +5,5 @@ from rfly_bringup.nodes.node_set import RECORDER, TERRAIN
 
 
 def generate_launch_description():
-    """The terrain node, and a recorder on request."""
+    """Return the terrain node, and a recorder on request."""
     return launch_description((RECORDER, TERRAIN), __file__)

@@ -1,13 +1,12 @@
-"""Builds packages of messages, services and actions for nodes in Python, without CMake. Runs in
-.venv.
+"""Build packages of messages, services and actions for nodes in Python, without CMake.
 
     build_interfaces.py BUILD PREFIX PACKAGE SOURCE [PACKAGE SOURCE ...]
 
-The generators are ROS's own. All of them run in this process, so that each interface is parsed
-once; and each library is compiled from one file, which includes all that was generated for it: most
-of the time went into the same headers.
+It runs in .venv. The generators are ROS's own. All of them run in this process, so that each
+interface is parsed once. Each library is compiled from one file, which includes all files generated
+for it: most of the time went into parsing the same headers.
 
-Python's messages stand on the C type support. Fast DDS asks for introspection too.
+Python's messages use the C type support. Fast DDS needs introspection too.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ USED_BY_ALL = (
     "service_msgs",
     "unique_identifier_msgs",
 )
-"""packages whose messages rosidl puts into services and actions"""
+"""Packages whose messages rosidl adds to services and actions."""
 LINKED = (
     *(
         "rosidl_typesupport_c",
@@ -61,8 +60,9 @@ LINKED = (
 
 
 class Interpreter(em.Interpreter):
-    """EmPy reads its templates once, not once for each interface, which took two thirds of the
-    time.
+    """An EmPy interpreter that reads each template once.
+
+    Reading it once for each interface took two thirds of the time.
     """
 
     _read: ClassVar[dict[str, list[Any]]] = {}
@@ -81,7 +81,7 @@ rosidl_parser.parser.parse_idl_string = cache(rosidl_parser.parser.parse_idl_str
 
 @dataclass(frozen=True)
 class Library:
-    """A shared library of one package: what generates its sources, and what they are."""
+    """A shared library of one package: the generator of its sources, and which files they are."""
 
     kind: str
     generate: Callable[[str], object]
@@ -122,11 +122,9 @@ LIBRARIES = (
 
 
 class Package:
-    """The package's files, and where what is made of them lies: a folder in `build` for each
-    library.
-    """
+    """The package's files and their output: a folder in `build` for each library."""
 
-    # libraries of all packages
+    # libraries of all packages, for the progress
     compiled = 0
     wanted = 0
 
@@ -135,18 +133,20 @@ class Package:
         self.source = source
         self.build = build
         self.prefix = prefix
+
         self.files = [
             file.relative_to(source)
             for kind in KINDS
             for file in sorted(source.glob(f"{kind}/*.{kind}"))
         ]
+
         self.idl = build / "idl" / name
         self.descriptions = build / "descriptions" / name
         self.installed: list[Path] = []
         Package.wanted += len(LIBRARIES) + 1
 
     def arguments(self, folder: str, **more: object) -> str:
-        """A file of arguments as the generators want them."""
+        """Write the arguments of a generator; return the file's path."""
         file = self.build / f"{folder}.json"
         arguments = {
             "package_name": self.name,
@@ -183,7 +183,7 @@ class Package:
             )
 
     def compile(self, library: Library) -> None:
-        """All sources of a library as one."""
+        """Compile all sources of a library as one."""
         folder = self.build / library.kind / self.name
         self._compile(
             library.compiler,
@@ -192,7 +192,7 @@ class Package:
         )
 
     def compile_module(self) -> Path:
-        """Python's module with the type support of all messages."""
+        """Compile the Python module with the type support of all messages; return its path."""
         folder = self.build / "rosidl_generator_py" / self.name
         module = f"{self.name}_s__rosidl_typesupport_c.so"
         own = ("rosidl_typesupport_c", "rosidl_generator_py")
@@ -209,9 +209,11 @@ class Package:
         language, standard = ("c", "gnu11") if compiler == "cc" else ("c++", "gnu++17")
         kinds = [library.kind for library in LIBRARIES]
         sources = list(sources)
-        apart = [
-            source for source in sources if source.name.endswith("__description.c")
-        ]  # the same names in each
+
+        # these define the same names, so each is compiled apart
+        apart = [source for source in sources if source.name.endswith("__description.c")]
+
+        # libraries of other packages
         uses = {
             part
             for file in self.idl.rglob("*.idl")
@@ -222,7 +224,9 @@ class Package:
             for package in sorted(uses.union(USED_BY_ALL) - {self.name})
             for kind in kinds
         ]
+
         own = own or ([] if output.endswith("rosidl_generator_c.so") else ["rosidl_generator_c"])
+
         command = [
             *shlex.split(os.environ.get("CC" if compiler == "cc" else "CXX", compiler)),
             *(
@@ -254,28 +258,35 @@ class Package:
             ),
             *(f"-l{name}" for name in (*(f"{self.name}__{kind}" for kind in own), *links, *LINKED)),
         ]
+
+        # one file that includes all
         text = "".join(f'#include "{source}"\n' for source in sources if source not in apart)
-        if subprocess.run(
-            list(map(str, command)), input=text, encoding="utf-8", check=False
-        ).returncode:
+        process = subprocess.run(list(map(str, command)), input=text, encoding="utf-8", check=False)
+        if process.returncode:
             sys.exit(f"{output}: {command[0]} failed")
+
         Package.compiled += 1
         progress = f"[{Package.compiled}/{Package.wanted}] {output}"
-        print(
-            progress, file=sys.__stdout__, flush=True
-        )  # EmPy may have taken the other for a template
+        # not sys.stdout: EmPy may have replaced it for a template
+        print(progress, file=sys.__stdout__, flush=True)
 
     def install(self, module: Path) -> None:
-        """Copy everything to its place, and write the list of it, as CMake would."""
+        """Copy everything to its place and write a list of it, as CMake would."""
         modules = Path(sysconfig.get_path("purelib", vars={"base": str(self.prefix)})) / self.name
         share = self.prefix / "share"
+
+        # libraries
         for library in LIBRARIES:
             self._copy(self.build / f"lib{self.name}__{library.kind}.so", self.prefix / "lib")
+
+        # Python
         python = self.build / "rosidl_generator_py" / self.name
         (python / "__init__.py").touch()
         self._copy(module, modules)
         for file in python.rglob("*.py"):
             self._copy(file, modules / file.parent.relative_to(python))
+
+        # interfaces and the package's description
         for file in self.files:
             for root, suffix in (
                 (self.source, file.suffix),
@@ -284,6 +295,8 @@ class Package:
             ):
                 self._copy(root / file.with_suffix(suffix), share / self.name / file.parent)
         self._copy(self.source / "package.xml", share / self.name)
+
+        # entries in ament's index
         names = sorted(
             str(name) for file in self.files for name in (file, file.with_suffix(".idl"))
         )
@@ -295,6 +308,7 @@ class Package:
             marker.parent.mkdir()
             marker.write_text(text, encoding="utf-8")
             self._copy(marker, share / "ament_index" / "resource_index" / resource)
+
         manifest = "".join(f"{file}\n" for file in self.installed)
         (self.build / "install_manifest.txt").write_text(manifest, encoding="utf-8")
 
@@ -307,10 +321,11 @@ class Package:
 
 
 def start(package: Package, pool: ThreadPoolExecutor) -> list[Future[None]]:
-    """Generate the sources of a package; what goes on compiling them."""
+    """Generate the sources of a package; return the jobs that compile them."""
     package.build.mkdir(parents=True)
     package.describe()
     first, *others = LIBRARIES
+
     package.generate(first)  # the others include its headers and link it
     jobs = [pool.submit(package.compile, first)]
 
@@ -325,7 +340,7 @@ def start(package: Package, pool: ThreadPoolExecutor) -> list[Future[None]]:
 
 
 def main(build: str, prefix: str, *sources: str) -> None:
-    """Build and install packages, each named and then its folder."""
+    """Build and install packages; `sources` is a name and a folder for each."""
     named = zip(sources[::2], sources[1::2], strict=True)
     packages = [
         Package(name, Path(source), Path(build) / name, Path(prefix)) for name, source in named

@@ -1,8 +1,7 @@
-"""Interface packages for the bare machine: generated for Python alone, and kept for the next
-checkout.
+"""Interface packages for a machine without ROS: generated for Python alone, and cached.
 
-What was built is kept in the user's cache under a hash of all that it was made of, so a second
-checkout unpacks it.
+Each build is kept in the user's cache under a hash of its inputs, so that a second checkout unpacks
+it instead of building it again.
 """
 
 from __future__ import annotations
@@ -26,13 +25,14 @@ from rfly_common.kernels.sources import user_cache
 BUILDER = WHEELS / "build_interfaces.py"
 
 UNUSED_AFTER = 30 * 86400.0
-"""s since a set-up last unpacked an archive"""
+"""Age after which an archive is removed, s since a set-up last unpacked it."""
 
 
 @dataclass(frozen=True)
 class InterfacePackage:
-    """`name`, which is also its folder below `build/wheels`; `source`, the folder with its
-    package.xml.
+    """An interface package.
+
+    `name` is also its folder below `build/wheels`; `source` is the folder with its package.xml.
     """
 
     name: str
@@ -40,7 +40,7 @@ class InterfacePackage:
 
     @property
     def archive(self) -> Path:
-        """Where it is kept: its name says what it was made of."""
+        """Path of the package's archive in the cache; its name is a hash of all inputs."""
         makes = (self.source / folder for folder in ("action", "msg", "srv"))
         files = [
             *(file for folder in makes for file in folder.rglob("*") if file.is_file()),
@@ -49,13 +49,14 @@ class InterfacePackage:
             Path(__file__),
             ROS_LOCK,
         ]
+
         machine = (sys.version, platform.machine(), os.confstr("CS_GNU_LIBC_VERSION"))
         key = hashlib.sha256(f"{digest(files)}{machine}".encode()).hexdigest()
         return user_cache() / "rfly_suite" / "interfaces" / f"{self.name}-{key[:16]}.tar.gz"
 
     @property
     def python_package(self) -> Path:
-        """Its Python package in .venv, without which nothing else of it is of use."""
+        """Its Python package in .venv, without which its other files are useless."""
         return SITE_PACKAGES / self.name
 
     @property
@@ -64,43 +65,45 @@ class InterfacePackage:
         return BUILD / self.name / "install_manifest.txt"
 
     def restore(self) -> bool:
-        """Unpack it from the cache into .venv; False where it is not there or cannot be read."""
+        """Unpack it from the cache into .venv; return False if it is missing or unreadable."""
         archive = self.archive
         names = []
         try:
             with tarfile.open(archive) as tar:
-                if (
-                    str((self.python_package / "__init__.py").relative_to(VENV))
-                    not in tar.getnames()
-                ):
+                module = self.python_package / "__init__.py"
+                if str(module.relative_to(VENV)) not in tar.getnames():
                     return False
+
                 for member in tar:
                     file = VENV / member.name
                     content = tar.extractfile(member)
                     if not member.isfile() or content is None or ".." in file.parts:
                         return False
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    file.unlink(
-                        missing_ok=True
-                    )  # a new file: a node may be running with the old one
+
+                    # a new file: a node may be running with the old one
+                    file.unlink(missing_ok=True)
                     file.write_bytes(content.read())
                     file.chmod(member.mode)
                     names.append(str(file))
+
             os.utime(archive)  # in use
         except (OSError, tarfile.TarError, EOFError):
             return False
+
         self.manifest.parent.mkdir(parents=True, exist_ok=True)
         self.manifest.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
         return True
 
     def keep(self) -> None:
-        """Write what was installed into the cache; a cache that cannot be written is done without."""
+        """Write the installed files into the cache; a cache that cannot be written is ignored."""
         files = [Path(line) for line in self.manifest.read_text(encoding="utf-8").splitlines()]
         if self.python_package / "__init__.py" not in files:
             raise SetupError(
                 f"{self.manifest}: does not name {self.python_package / '__init__.py'}; try "
                 "again: make clean"
             )
+
         archive = self.archive
         part = archive.with_suffix(f".{os.getpid()}.part")
         try:
@@ -115,7 +118,7 @@ class InterfacePackage:
 
 
 def interface_packages() -> list[InterfacePackage]:
-    """The suite's own interfaces and those that the wheels lack. They do not depend on each other."""
+    """Return the suite's own interfaces and those that the wheels lack, in no particular order."""
     stand_ins = (InterfacePackage(name, WHEELS / "interfaces" / name) for name in STAND_INS)
     return [InterfacePackage("rfly_suite", ROOT), *stand_ins]
 

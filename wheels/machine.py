@@ -1,4 +1,4 @@
-"""What the machine must bring before anything is downloaded, and how what is missing gets there."""
+"""Checks of the machine before anything is downloaded, and installation of what it lacks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ _CXX_TEST = "#include <vector>\nint main() { return 0; }\n"
 
 @dataclass(frozen=True)
 class Toolchain:
-    """`zig`: no working C and C++ compiler was found, the one of the ziglang wheel is to be used."""
+    """The machine's compilers; `zig` if no C and C++ compiler works and the ziglang wheel is
+    needed.
+    """
 
     zig: bool
 
 
 def check_platform() -> None:
-    """Raise SetupError where the ROS wheels cannot run: they are x86-64 Linux with glibc 2.28 or
-    newer.
+    """Raise SetupError if the ROS wheels cannot run here.
+
+    They need x86-64 Linux with glibc 2.28 or newer.
     """
     hint = "Without a sourced ROS 2 only the libraries run here: make test-lib, pip install ."
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
@@ -36,6 +39,7 @@ def check_platform() -> None:
             f"the ROS wheels are for x86-64 Linux, not {platform.machine()} {platform.system()}. "
             f"{hint}"
         )
+
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (OSError, ValueError):
@@ -48,21 +52,26 @@ def check_platform() -> None:
 
 
 def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
-    """See that there are a compiler, Python's headers and the venv module; install what is missing
-    where one can.
+    """Check for a compiler, Python's headers and the venv module, and install them where possible.
+
+    Return the compilers to use; raise SetupError with a command that helps if something is missing.
     """
     missing = _missing(need_compiler)
+
+    # install as root
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         packages = sorted({package for packages in missing.values() for package in packages})
         with steps.step(f"apt-get install {' '.join(packages)}"):
             env = _apt_environment()
-            steps.run(
-                ["apt-get", "update"], env, may_fail=True
-            )  # an unreachable extra source need not be the end
+            # an unreachable extra source need not stop the set-up
+            steps.run(["apt-get", "update"], env, may_fail=True)
             steps.run(["apt-get", "install", "-y", "--no-install-recommends", *packages], env)
         missing = _missing(need_compiler)
+
+    # zig replaces compilers
     zig = "a C and C++ compiler" in missing
     missing.pop("a C and C++ compiler", None)
+
     if missing:
         packages = sorted({package for packages in missing.values() for package in packages})
         root = "" if os.geteuid() == 0 else "sudo "
@@ -77,9 +86,7 @@ def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
 
 
 def install_chromium(steps: Steps) -> None:
-    """See that the tests find a browser, where it can be installed. Without it they are skipped
-    with the reason.
-    """
+    """Install a browser for the tests where possible; without it they are skipped."""
     steps.run(["apt-get", "update"], _apt_environment(), may_fail=True)
     steps.run(
         ["apt-get", "install", "-y", "--no-install-recommends", "chromium"],
@@ -89,8 +96,9 @@ def install_chromium(steps: Steps) -> None:
 
 
 def can_install_chromium() -> bool:
-    """True where Debian's Chromium is missing and may be installed. (Ubuntu's package only starts a
-    snap.)
+    """Return whether Debian's Chromium is missing and may be installed.
+
+    Ubuntu's package only starts a snap.
     """
     release = Path("/etc/os-release")
     debian = release.exists() and "ID=debian" in release.read_text(encoding="utf-8").split("\n")
@@ -103,7 +111,7 @@ def can_install_chromium() -> bool:
 
 
 def can_build_firmware() -> bool:
-    """True where Betaflight's makefile finds what it builds with."""
+    """Return whether Betaflight's makefile finds its build tools."""
     return sys.platform == "linux" and bool(shutil.which("gcc")) and bool(shutil.which("make"))
 
 
@@ -112,19 +120,21 @@ def _apt_environment() -> dict[str, str]:
 
 
 def _missing(need_compiler: bool) -> dict[str, list[str]]:
-    """What is missing, in words, and the Debian packages that bring it."""
+    """Return what is missing, in words, and the Debian packages that bring it."""
     version = f"python3.{sys.version_info.minor}"
     default = Path("/usr/bin/python3")
     if default.exists() and default.resolve() == Path(sys.executable).resolve():
         version = "python3"
+
     missing = {}
     if not _has_venv():
         missing["the venv module"] = [f"{version}-venv"]
+
     if need_compiler:
         if not (Path(sysconfig.get_config_var("INCLUDEPY") or "") / "Python.h").is_file():
             missing["Python's headers"] = [f"{version}-dev"]
-        if not (_compiles("CC", ("cc", "gcc", "clang"), "c", _C_TEST)
-                and _compiles("CXX", ("c++", "g++", "clang++"), "c++", _CXX_TEST)):  # fmt: skip
+        has_c = _compiles("CC", ("cc", "gcc", "clang"), "c", _C_TEST)
+        if not (has_c and _compiles("CXX", ("c++", "g++", "clang++"), "c++", _CXX_TEST)):
             missing["a C and C++ compiler"] = ["gcc", "g++", "libc6-dev"]
     return missing
 
@@ -139,29 +149,29 @@ def _has_venv() -> bool:
 
 
 def _compiles(variable: str, names: tuple[str, ...], language: str, source: str) -> bool:
-    """Whether the compiler that CMake would take makes a program (it may be there without the C
-    library's headers).
+    """Return whether the compiler that CMake would choose makes a program.
+
+    A compiler may be installed without the C library's headers.
     """
     chosen = shlex.split(os.environ.get(variable, ""))
     if not chosen:
         chosen = [path for name in names if (path := shutil.which(name))][:1]
     if not chosen:
         return False
+
     with tempfile.TemporaryDirectory() as folder:
         command = [*chosen, "-x", language, "-", "-o", os.path.join(folder, "program")]
         try:
-            return (
-                subprocess.run(
-                    command, input=source, text=True, capture_output=True, check=False
-                ).returncode
-                == 0
+            process = subprocess.run(
+                command, input=source, text=True, capture_output=True, check=False
             )
         except OSError:
             return False
+    return process.returncode == 0
 
 
 def make_zig_compilers(folder: Path, python: Path) -> dict[str, Path]:
-    """Write wrappers around the ziglang wheel of `python`; the CMake variables that name them."""
+    """Write wrappers around the ziglang wheel of `python`; return the CMake variables for them."""
     folder.mkdir(parents=True, exist_ok=True)
     variables = {
         "cc": "CMAKE_C_COMPILER",
@@ -169,6 +179,7 @@ def make_zig_compilers(folder: Path, python: Path) -> dict[str, Path]:
         "ar": "CMAKE_AR",
         "ranlib": "CMAKE_RANLIB",
     }
+
     tools = {}
     for tool, variable in variables.items():
         wrapper = folder / tool

@@ -1,5 +1,4 @@
-"""Which of the named modules this Python cannot find, and the version of NumPy that it has, as
-JSON.
+"""Report which of the named modules this Python lacks, and its version of NumPy, as JSON.
 
 usage: missing_modules.py REPORT MODULE ...
 """

@@ -1,16 +1,16 @@
-"""Read at every start of .venv's Python (through _rfly_suite.pth): lets ROS find its libraries and
-this package.
+"""Let ROS find its libraries and this package; run at every start of .venv's Python.
 
-The dynamic loader has to know their folders before Python starts, so the variables are set and
-Python executes itself once. `ros_wheels_bootstrapper`, one of the ROS wheels, does that too, but
-takes over what a shell that once sourced a ROS left behind, and trusts a mark inherited from
-another virtual environment; this comes first, and the bootstrapper then finds its mark.
+`_rfly_suite.pth` imports this module. The dynamic loader has to know the folders before Python
+starts, so the variables are set and Python executes itself once. `ros_wheels_bootstrapper`, one of
+the ROS wheels, does the same, but it keeps the variables of a ROS that the shell once sourced, and
+trusts a mark inherited from another virtual environment. This module runs first, and the
+bootstrapper then finds its mark.
 
-For the executables of nodes and `rfly` SIGINT, SIGTERM and SIGHUP end the process from here on
-(later `rfly_common/startup.py` takes over): they are blocked while Python executes itself, so that
-none is met by a default handler.
+For the executables of nodes and for `rfly`, SIGINT, SIGTERM and SIGHUP end the process from this
+point (later `rfly_common/startup.py` handles them). They are blocked while Python executes itself,
+so that no default handler receives them.
 
-Standard library only, and as little of it as possible: every start pays for it.
+It uses the standard library only, and little of it: every start pays for it.
 """
 
 import os
@@ -21,7 +21,7 @@ _BOOTSTRAPPER_MARK = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
 
 
 def _entries(name, is_foreign_ros=None):
-    """The folders in a path variable, without those of a ROS outside this virtual environment."""
+    """Return the folders in a path variable, without those of a ROS outside this environment."""
     inside = sys.prefix + os.sep
     return [
         folder
@@ -50,22 +50,26 @@ def _is_ros_prefix(folder):
 
 
 def _use_wheels(site_packages):
-    """The wheels are the only ROS here: no folder, middleware or mark of another one may reach
-    them.
+    """Make the wheels the only ROS.
+
+    No folder, middleware or mark of another ROS may reach them.
     """
     if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         del os.environ["RMW_IMPLEMENTATION"]  # the wheels have no other
+
     sys.path[:] = [
         folder
         for folder in sys.path
         if folder.startswith(sys.prefix + os.sep) or not _has_rclpy(folder)
     ]
     _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH", _is_ros_prefix))
+
     bundled = [
         name
         for name in sorted(os.listdir(site_packages))
         if name.startswith("ros_") and name.endswith(".libs")
     ]
+
     os.environ[_BOOTSTRAPPER_MARK] = "1"
     own = [
         os.path.join(sys.prefix, "lib"),
@@ -80,9 +84,10 @@ def _use_sourced_ros():
 
 
 def _load_libraries_from(own, others):
-    """The dynamic loader reads its variable when a program starts only."""
+    """Execute Python again if the dynamic loader, which reads its variable only then, needs it."""
     if all(folder in others for folder in own) or os.environ.get(_MARK) == str(os.getpid()):
         return
+
     _put_first("LD_LIBRARY_PATH", own, others)
     os.environ[_MARK] = str(os.getpid())
     if _is_ours():
@@ -93,17 +98,17 @@ def _load_libraries_from(own, others):
 
 
 def _name_log_folder():
-    """rcl writes its logs below HOME and does not start without it; a service manager may have set
-    none.
+    """Name a folder for rcl's logs if the environment names none.
+
+    rcl writes them below HOME and does not start without it; a service manager may set none.
     """
     if not any(os.environ.get(name) for name in ("HOME", "ROS_HOME", "ROS_LOG_DIR")):
         os.environ["ROS_HOME"] = os.path.expanduser("~/.ros")
 
 
 def _started_script():
-    return (
-        os.path.realpath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""
-    )  # perhaps by a link to it, or to .venv
+    # perhaps by a link to it, or to .venv
+    return os.path.realpath(sys.orig_argv[1]) if len(sys.orig_argv) > 1 else ""
 
 
 def _own(*parts):
@@ -119,7 +124,7 @@ def _is_ours():
 
 
 def _end_quietly(number, _frame):
-    os._exit(0 if _is_node() else 128 + number)  # rfly: as a shell would say
+    os._exit(0 if _is_node() else 128 + number)  # the status of `rfly` is a shell's
 
 
 def _take_signals():
@@ -127,9 +132,8 @@ def _take_signals():
 
     stops = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     for number in stops:
-        if (
-            number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
-        ):  # nohup sets that one aside
+        # nohup ignores SIGHUP, and it stays so
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end_quietly)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
 

@@ -1,21 +1,21 @@
-"""Makes .venv ready: virtual environment, ROS wheels, interfaces, this package; then runs a command
-in it.
+"""Make .venv ready (virtual environment, ROS wheels, interfaces, this package), then run a command.
 
-    sh wheels/setup.sh [--dev | --lib | --browser | --autopilot | --peers | --docs ...] [command
-    ...]
+    sh wheels/setup.sh [--dev | --lib | --browser | --autopilot | --peers | --docs ...] \
+        [command ...]
 
-(setup.sh picks the Python and calls this.)
+setup.sh picks the Python and calls this module. With a sourced ROS (RFLY_ROS=sourced) .venv sees
+ROS's own Python packages and gets only those that they lack. The options:
 
-With a sourced ROS (RFLY_ROS=sourced) .venv sees ROS's own Python packages and gets only what they
-lack. `--lib` is the quick way for library tests: no ROS, no compiler, the packages imported from
-the tree. `--browser` also installs Chromium where one can, for the tests that look at `rfly view`,
-`--autopilot` builds Betaflight's firmware, for the tests that fly with it, `--peers` installs the
-libraries that the benchmarks compare with, and `--docs` what builds the site of the documents, in a
-folder of its own beside .venv, as its versions need not fit those of ROS.
+- `--lib`: the quick way for library tests: no ROS, no compiler, packages imported from the tree;
+- `--dev`: everything that the tests need;
+- `--browser`: also Chromium, where possible, for the tests that look at `rfly view`;
+- `--autopilot`: also Betaflight's firmware, for the tests that fly with it;
+- `--peers`: also the libraries that the benchmarks compare with;
+- `--docs`: also the tools that build the site of the documents, in a folder outside .venv, since
+  their versions need not fit those of ROS.
 
-What has been done is written to .venv/rfly_suite.json, and only what that does not cover is done
-again, so a second run takes a blink. A step that was interrupted, a moved checkout and a vanished
-Python start over. Standard library only.
+Finished work is noted in .venv/rfly_suite.json and not repeated, so a second run takes a blink. An
+interrupted step, a moved checkout and a vanished Python start over. Standard library only.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ OPTIONS = ("--dev", "--lib", "--browser", "--autopilot", "--peers", "--docs")
 
 
 class Environment:
-    """The virtual environment and what has been put into it so far."""
+    """The virtual environment and its contents so far."""
 
     def __init__(self, lock: int) -> None:
         self._lock = lock
@@ -82,7 +82,7 @@ class Environment:
 
     @property
     def steps(self) -> Steps:
-        """The progress display; its first use says that there is something to do."""
+        """The progress display; its first use announces that there is something to do."""
         if self._steps is None:
             self._steps = Steps(BUILD / "setup.log", self._lock)
             version = ".".join(map(str, sys.version_info[:3]))
@@ -90,11 +90,15 @@ class Environment:
         return self._steps
 
     def ensure(self, *, lib: bool, dev: bool) -> None:
-        """`lib`: the libraries and their tools alone; `dev`: all that the tests need too, else what
-        the demo needs.
+        """Install what is missing.
+
+        `lib`: the libraries and their tools alone. `dev`: everything that the tests need; otherwise
+        what the demo needs.
         """
         if not self._venv_is_good() or self.state["python"] != os.path.realpath(sys.executable):
             self._make_venv(lib)
+
+        # packages
         if SOURCED:
             self._install_missing_packages()
         elif not lib:
@@ -103,16 +107,19 @@ class Environment:
             self._install_packages(
                 **({"ros": ROS_LOCK} if self.state.get("ros") else {}), lib=LIBRARY_LOCK
             )
+
         if not lib:
             self._build(dev)
+
         if self._steps is not None:
             self._steps.finish(".venv is ready")
 
     def ensure_peers(self) -> None:
-        """The libraries that `make bench` compares with; without them it leaves their rows out."""
+        """Install the libraries that `make bench` compares with; it omits rows of missing ones."""
         key = digest([PEERS_LOCK])
         if self.state.get("peers") == key:
             return
+
         with self.steps.step("libraries that the benchmarks compare with"):
             if SOURCED:
                 constraint = (
@@ -120,15 +127,7 @@ class Environment:
                     if (BUILD / "constraints.txt").is_file()
                     else []
                 )
-                pip = [
-                    PYTHON,
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    *constraint,
-                ]
+                pip = _pip_install(*constraint)
                 self.steps.run(
                     [*pip, *dict(_requirements("peers")).values()],
                     run_environment(),
@@ -139,7 +138,10 @@ class Environment:
         self._write_state(peers=key)
 
     def ensure_browser(self) -> None:
-        """Chromium for the tests of `rfly view`; tried once for each .venv where it cannot be had."""
+        """Install Chromium for the tests of `rfly view`.
+
+        If that fails, it is not tried again in this .venv.
+        """
         if "browser" in self.state or not machine.can_install_chromium():
             return
         with self.steps.step("apt-get install chromium (for tests; they do without it too)"):
@@ -147,23 +149,17 @@ class Environment:
         self._write_state(browser="tried")
 
     def ensure_autopilot(self) -> None:
-        """Betaflight's firmware for the tests of the loop with it; tried once for each version of
-        its lock.
+        """Build Betaflight's firmware for the tests that fly with it.
+
+        It is tried once for each version of its lock.
         """
         key = digest([AUTOPILOT_LOCK])
         if self.state.get("autopilot") == key or not machine.can_build_firmware():
             return
+
         with self.steps.step("building Betaflight's firmware (for tests; they do without it too)"):
             if SOURCED:
-                pip = [
-                    PYTHON,
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    "--no-deps",
-                ]
+                pip = _pip_install("--no-deps")
                 self.steps.run(
                     [*pip, *dict(_requirements("autopilot")).values()],
                     run_environment(),
@@ -180,21 +176,14 @@ class Environment:
         self._write_state(autopilot=key)
 
     def ensure_docs(self) -> None:
-        """Sphinx and its like, which `make docs` needs."""
+        """Install Sphinx and its extensions, which `make docs` needs."""
         key = digest([DOCS_LOCK])
         if self.state.get("docs") == key and DOCS_TOOLS.is_dir():
             return
+
         with self.steps.step("tools that build the site of the documents"):
             remove(DOCS_TOOLS)
-            pip = [
-                PYTHON,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--require-hashes",
-            ]
+            pip = _pip_install("--require-hashes")
             self.steps.run([*pip, "--target", DOCS_TOOLS, "-r", DOCS_LOCK], run_environment())
         self._write_state(docs=key)
 
@@ -209,6 +198,7 @@ class Environment:
         self.state.update({key: value for key, value in changes.items() if value is not None})
         for key in [key for key, value in changes.items() if value is None]:
             self.state.pop(key, None)
+
         part = STATE.with_suffix(".part")
         part.write_text(json.dumps(self.state, indent=1) + "\n", encoding="utf-8")
         part.replace(STATE)
@@ -223,8 +213,8 @@ class Environment:
         )
 
     def other_python(self) -> str | None:
-        """The Python that a good .venv was made with, if it is not this one and nobody asked for
-        this one.
+        """Return the Python of a good .venv, if it is another one and PYTHON does not name this
+        one.
         """
         python = self.state.get("python")
         if (
@@ -244,6 +234,7 @@ class Environment:
         if not (lib or SOURCED):
             machine.check_platform()
         machine.prepare(self.steps, need_compiler=not lib)
+
         self.state = {}
         with self.steps.step("virtual environment"):
             remove(VENV)
@@ -263,57 +254,42 @@ class Environment:
         if all(self.state.get(key) == value for key, value in locks.items()):
             return
         if any(self.state.get(key, value) != value for key, value in locks.items()):
-            self._make_venv(
-                lib="ros" not in locks
-            )  # a lock has changed: what it dropped must not stay
+            # a lock has changed, and packages that it dropped must not stay
+            self._make_venv(lib="ros" not in locks)
+
         self._write_state(unfinished="packages")
         count = sum(
             line[:1].isalnum()
             for file in files.values()
             for line in file.read_text(encoding="utf-8").splitlines()
         )
+
         with self.steps.step(
             f"packages (up to {count}, most of them ROS)" if "ros" in locks else "packages"
         ):
             env = run_environment()
-            pip = [
-                PYTHON,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--require-hashes",
-            ]
+            pip = _pip_install("--require-hashes")
             options = [option for file in files.values() for option in ("-r", file)]
-            # the demo's Python writes the little that it needs itself; else each start would take
-            # seconds
+            # the demo's Python compiles the few modules that it needs itself; otherwise each start
+            # would take seconds
             compiled = (
                 ["--compile-bytecode"]
                 if "lib" in files or env.get("PYTHONDONTWRITEBYTECODE")
                 else []
             )
             if not self._uv(*compiled, *options):
-                self.steps.run(
-                    [*pip, *options], env
-                )  # pip knows some proxies and mirrors that uv does not
+                # pip knows some proxies and mirrors that uv does not
+                self.steps.run([*pip, *options], env)
             slim()
         self._write_state(unfinished=None, **locks)
 
     def _uv(self, *options: str | Path) -> bool:
-        """Whether `uv pip install` with these options did; uv, 38 MB, is there only meanwhile."""
+        """Run `uv pip install` and return whether it succeeded; uv, 38 MB, is then removed."""
         env = run_environment()
         folder = BUILD / "uv"
-        pip = [
-            PYTHON,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--require-hashes",
-        ]
+        pip = _pip_install("--require-hashes")
         uv = [folder / "bin" / "uv", "pip", "install", "--python", PYTHON]
+
         remove(folder)
         try:
             return self.steps.run(
@@ -323,12 +299,11 @@ class Environment:
             remove(folder)
 
     def _install_missing_packages(self) -> None:
-        """Beside a sourced ROS: what neither it nor the system has; nothing shadows the system's
-        NumPy.
-        """
+        """Install what a sourced ROS and the system lack; the system's NumPy is never replaced."""
         key = digest([ROOT / "pyproject.toml"])
         if self.state.get("lib") == key:
             return
+
         with self.steps.step("packages that ROS and the system lack"):
             env = run_environment()
             wanted = dict(_requirements("dependencies", "dev", "plot", "view"))
@@ -342,31 +317,23 @@ class Environment:
                     f"numpy=={found['numpy']}\n" if found["numpy"] else "",
                     encoding="utf-8",
                 )
-                pip = [
-                    PYTHON,
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    "-c",
-                    constraint,
-                ]
+                pip = _pip_install("-c", constraint)
                 self.steps.run([*pip, *(wanted[module] for module in found["missing"])], env)
         self._write_state(lib=key, ros="sourced", built=None)
 
     def _build(self, dev: bool) -> None:
-        """Build the interfaces and compile the kernels that are not there yet, all at once, and
-        install this package.
+        """Build the interfaces and compile missing kernels, all at once, and install this package.
 
-        Only installs if nothing but the set of Python files changed. The installed modules are
-        links into the tree, so an edit needs nothing at all.
+        If only the set of Python files changed, it only installs. The installed modules are links
+        into the tree, so an edit needs no build.
         """
         configured = digest(cmake_inputs())
         files = digest_names(installed_sources())
         kernels = self._kernels_to_compile(dev)
         jobs = [functools.partial(self._compile_kernels, dev)] if kernels else []
         packages = [] if SOURCED else interface_packages()
+
+        # the build is up to date
         if self.state.get("built") == configured and all(
             package.manifest.exists() for package in packages
         ):
@@ -379,23 +346,27 @@ class Environment:
                     self.steps.together(jobs)
                 self._write_state(**kernels)
             return
-        interrupted = (
-            self.state.get("building") or self.state.get("built") is None
-        )  # or built for another .venv
+
+        # or built for another .venv
+        interrupted = self.state.get("building") or self.state.get("built") is None
         if SOURCED and interrupted:
             remove(BUILD / "rfly_suite")
         self._write_state(building="yes")
+
         try:
             missing = [package for package in packages if not package.restore()]
             compilers = self._prepare_to_build() if missing or SOURCED else {}
             if SOURCED:
                 jobs.append(functools.partial(self._configure_and_build, compilers))
+
+            # two processes of about equal work
             for several in (
                 [p for p in missing if p.source == ROOT],
                 [p for p in missing if p.source != ROOT],
             ):
-                if several:  # about as much in one process as in the other
+                if several:
                     jobs.append(functools.partial(self._build_interfaces, several, compilers))
+
             with self.steps.step(
                 "interfaces and numerical kernels" if missing or SOURCED else "package and kernels"
             ):
@@ -404,27 +375,18 @@ class Environment:
                 for package in missing:
                     package.keep()
         except SetupError:
-            self._write_state(
-                building=None, built="failed"
-            )  # not interrupted: the build tree is sound
+            # not interrupted: the build tree is sound
+            self._write_state(building=None, built="failed")
             raise
         self._write_state(building=None, built=configured, files=files, **kernels)
 
     def _prepare_to_build(self) -> dict[str, Path]:
-        """CMake's variables that name the compilers, where they are not the machine's own."""
+        """Return CMake's variables for the compilers, if they are not the machine's own."""
         return self._install_zig() if machine.prepare(self.steps, need_compiler=True).zig else {}
 
     def _install_zig(self) -> dict[str, Path]:
         with self.steps.step("compiler (zig, as there is none; its first use takes a minute)"):
-            pip = [
-                PYTHON,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--require-hashes",
-            ]
+            pip = _pip_install("--require-hashes")
             self.steps.run([*pip, "-r", WHEELS / "requirements-zig.txt"], run_environment())
             return machine.make_zig_compilers(BUILD / "zig", PYTHON)
 
@@ -441,10 +403,11 @@ class Environment:
             for name, key in variables.items()
             if key in compilers
         }
+
         self.steps.run(command, {**run_environment(), **chosen}, job=packages[0].name)
 
     def _configure_and_build(self, compilers: dict[str, Path]) -> None:
-        """The whole package, with CMake, as colcon does."""
+        """Build the whole package with CMake, as colcon does."""
         env = run_environment()
         generator = ["-G", "Ninja"] if shutil.which("ninja", path=env["PATH"]) else []
         configure = [
@@ -461,6 +424,7 @@ class Environment:
             *(f"-D{variable}={tool}" for variable, tool in compilers.items()),
         ]
         self.steps.run(configure, env, job="rfly_suite")
+
         build = [
             "cmake",
             "--build",
@@ -471,7 +435,7 @@ class Environment:
         self.steps.run(build, env, job="rfly_suite")
 
     def _install(self) -> None:
-        """Install, then remove what an earlier install put there and this one did not."""
+        """Install, then remove files of an earlier install that are no longer part of it."""
         if SOURCED:
             # ament writes its manifest of links into the current folder, and neither it nor CMake
             # removes anything
@@ -485,17 +449,21 @@ class Environment:
         else:
             manifests = [package.manifest for package in interface_packages()]
             linked = link_sources()
+
         files = [
             manifest.read_text(encoding="utf-8").splitlines()
             for manifest in manifests
             if manifest.exists()
         ]
         installed = linked.union(*files)
+
+        # files of an earlier install
         if INSTALLED.exists():
             for line in INSTALLED.read_text(encoding="utf-8").splitlines():
                 if line and line not in installed:
                     Path(line).unlink(missing_ok=True)
         INSTALLED.write_text("".join(f"{line}\n" for line in sorted(installed)), encoding="utf-8")
+
         for folder in SITE_PACKAGES.glob("rfly_*/"):
             remove_if_only_caches(folder)
         write_scripts()
@@ -503,13 +471,14 @@ class Environment:
             WHEELS / "rfly_suite_environment.py",
             SITE_PACKAGES / "rfly_suite_environment.py",
         )
-        # The name sorts before those of the other .pth files, so this one is executed first.
+
+        # the name sorts before those of the other .pth files, so this one is executed first
         (SITE_PACKAGES / "_rfly_suite.pth").write_text(
             "import rfly_suite_environment\n", encoding="utf-8"
         )
 
     def _kernels_to_compile(self, dev: bool) -> dict[str, str]:
-        """What to note of the compiled kernels when they are there; nothing where they are."""
+        """Return what to note after the kernels are compiled; empty if they already are."""
         kernels = digest_of_kernels()
         done = "kernels" if dev else "demo_kernels"
         if kernels in (self.state.get("kernels"), self.state.get(done)):
@@ -517,23 +486,33 @@ class Environment:
         return {done: kernels}
 
     def _compile_kernels(self, dev: bool) -> None:
-        """Into the user's cache, so that no node and no query waits for the compiler; those of the
-        demo, or all.
+        """Compile kernels into the user's cache, so that no node and no query waits for the
+        compiler.
+
+        Without `dev`, compile those of the demo only.
         """
         parts = [] if dev else ["terrain", "trajectory"]
         env = {**run_environment(), "PYTHONPATH": str(ROOT)}
         self.steps.run([PYTHON, "-m", "rfly_bringup.warm_up", *parts], env, cwd=VENV, job="kernels")
 
 
+def _pip_install(*options: str | Path) -> list[str | Path]:
+    """Return a command of .venv's pip that installs what is appended."""
+    pip: list[str | Path] = [PYTHON, "-m", "pip", "install"]
+    return [*pip, "--quiet", "--disable-pip-version-check", *options]
+
+
 def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
-    """(module to look for, requirement) of these lists of pyproject.toml, without types-only
-    packages.
+    """Yield (module to look for, requirement) of these lists of pyproject.toml.
+
+    Packages that hold types only are omitted.
     """
     modules = {
         "opencv-python-headless": "cv2",
         "pytest-xdist": "xdist",
         "PyYAML": "yaml",
     }
+
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for table in tables:
         block = re.search(rf"^{table} = \[(.*?)\](?:  #.*)?$", text, re.MULTILINE | re.DOTALL)
@@ -545,8 +524,9 @@ def _requirements(*tables: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def only_one() -> Iterator[int]:
-    """The descriptor of a held lock: two set-ups of one checkout at a time would build into each
-    other.
+    """Hold a lock and yield its descriptor.
+
+    Two set-ups of one checkout at the same time would build into each other.
     """
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
@@ -563,7 +543,7 @@ def only_one() -> Iterator[int]:
 
 
 def leading_options(arguments: list[str]) -> tuple[set[str], list[str]]:
-    """The set-up's own options, and the command after them, whose options are its own."""
+    """Split the arguments into the set-up's own options and the command with its options."""
     count = next(
         (k for k, argument in enumerate(arguments) if argument not in OPTIONS),
         len(arguments),
@@ -572,33 +552,37 @@ def leading_options(arguments: list[str]) -> tuple[set[str], list[str]]:
 
 
 def main(arguments: list[str]) -> None:
-    given, command = leading_options(arguments)
-    lib = "--lib" in given
+    options, command = leading_options(arguments)
+
+    lib = "--lib" in options
     try:
         with only_one() as lock:
             environment = Environment(lock)
             python = environment.other_python()
             if python:
                 os.execv(python, [python, "-E", "-s", __file__, *arguments])
-            environment.ensure(lib=lib, dev="--dev" in given)
-            if "--browser" in given:
+            environment.ensure(lib=lib, dev="--dev" in options)
+            if "--browser" in options:
                 environment.ensure_browser()
-            if "--autopilot" in given:
+            if "--autopilot" in options:
                 environment.ensure_autopilot()
-            if "--peers" in given:
+            if "--peers" in options:
                 environment.ensure_peers()
-            if "--docs" in given:
+            if "--docs" in options:
                 environment.ensure_docs()
     except SetupError as error:
         sys.exit(f"rfly_suite: {error}")
     except KeyboardInterrupt:
         sys.exit("\nrfly_suite: interrupted; the same command goes on from here")
+
+    # the command in the finished environment
     if command:
         env = run_environment()
         if lib:
             env["PYTHONPATH"] = os.pathsep.join(
-                [*([str(DOCS_TOOLS)] if "--docs" in given else []), str(ROOT)]
+                [*([str(DOCS_TOOLS)] if "--docs" in options else []), str(ROOT)]
             )
+
         program = shutil.which(command[0], path=env["PATH"])
         if program is None:
             sys.exit(f"rfly_suite: {command[0]}: not found in .venv or on PATH")

@@ -1,6 +1,4 @@
-"""Running the set-up's commands with short progress lines, and everything that they print in a log
-file.
-"""
+"""Run the set-up's commands with short progress lines, and their output in a log file."""
 
 from __future__ import annotations
 
@@ -26,13 +24,15 @@ class SetupError(Exception):
 
 
 class Steps:
-    """Numbered steps on standard error, each one line with its time; the commands' own output goes
-    to `log`.
+    """Numbered steps on standard error, each on one line with its time.
+
+    The commands' own output goes to `log`.
     """
 
     def __init__(self, log: Path, lock: int):
-        """`lock`: a file descriptor that the commands hold too, as a killed set-up may have left
-        one running.
+        """Start a log. `lock` is a file descriptor that the commands hold too.
+
+        A killed set-up may have left a command running.
         """
         self._log_path = log
         self._lock = lock
@@ -42,6 +42,7 @@ class Steps:
         self._progress: dict[str, tuple[int, int]] = {}
         self._last_sign = time.monotonic()
         self._writing = threading.Lock()
+
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
 
@@ -56,14 +57,16 @@ class Steps:
         self._step = name
         self._progress.clear()
         self._last_sign = started = time.monotonic()
+
         if self._terminal:
             print(f"  {name} ...", end="", file=sys.stderr, flush=True)
         yield
+
         line = f"  {name:<58} {time.monotonic() - started:5.1f} s"
         self.say(f"\r\033[K{line}" if self._terminal else line)
 
     def together(self, jobs: Sequence[Callable[[], None]]) -> None:
-        """Run all jobs of a step at once; the first failure is raised when all have ended."""
+        """Run all jobs of a step at the same time; raise the first failure when all have ended."""
         if not jobs:
             return
         with ThreadPoolExecutor(len(jobs)) as pool:
@@ -78,15 +81,14 @@ class Steps:
         may_fail: bool = False,
         job: str = "",
     ) -> bool:
-        """Run `command`; its output goes to the log, in one piece where it is one `job` of several
-        at once.
+        """Run `command` and return whether it succeeded; its output goes to the log.
 
-        Returns whether it succeeded, which is always so unless `may_fail`; else a failure raises
-        SetupError with the log's last lines.
-
+        A `job` that runs together with others logs its output in one piece. A failure raises
+        SetupError with the log's last lines, unless `may_fail`.
         """
         tail: deque[str] = deque(maxlen=15)
         output = ["\n$ " + " ".join(map(str, command)) + "\n"]
+
         try:
             process = subprocess.Popen(
                 list(map(str, command)),
@@ -101,6 +103,7 @@ class Steps:
             )
         except OSError as error:
             raise SetupError(f"cannot run {command[0]}: {error.strerror}") from error
+
         with process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -110,8 +113,10 @@ class Steps:
                 if line.strip():
                     tail.append(line.rstrip())
                 self._show_progress(line, job)
+
         output.append(f"exit {process.returncode}\n")
         self._write_to_log(output)
+
         if process.returncode != 0 and not may_fail:
             with self._writing:
                 if self._terminal:
@@ -123,6 +128,7 @@ class Steps:
                 f"{process.returncode} (above: its last "
                 f"lines; all of it: {self._log_path})"
             )
+
         return process.returncode == 0
 
     def _write_to_log(self, lines: list[str]) -> None:
@@ -134,8 +140,9 @@ class Steps:
         lines.clear()
 
     def _show_progress(self, line: str, job: str) -> None:
-        """Keep the step's line alive: a bar over all its jobs, or the command's last line;
-        elsewhere than on a terminal a line now and then.
+        """Keep the step's line alive: a bar over all its jobs, or the command's last line.
+
+        Without a terminal, print a line from time to time.
         """
         counted = _PROGRESS.search(line)
         with self._writing:
@@ -144,15 +151,14 @@ class Steps:
             done, count = (
                 map(sum, zip(*self._progress.values(), strict=True)) if self._progress else (0, 0)
             )
+
             now = time.monotonic()
             if self._terminal:
-                full = round(_BAR_WIDTH * done / count) if count else 0
-                text = f"  {self._step} "
-                text += (
-                    f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}/{count}"
-                    if count
-                    else f"... {line.strip()}"
-                )
+                text = f"... {line.strip()}"
+                if count:
+                    full = round(_BAR_WIDTH * done / count)
+                    text = f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}/{count}"
+                text = f"  {self._step} {text}"
                 width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
                 print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
             elif now - self._last_sign > _STILL_BUSY_EVERY:

@@ -1,4 +1,4 @@
-"""The files of the checkout that the set-up looks at, and removing folders."""
+"""The checkout's files that the set-up reads, and removal of folders."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ UNUSED = (
     "zstandard/_cffi.*",  # CPython takes the other back end
     "pip/**/__pycache__",
 )
-"""patterns in site-packages"""
+"""Patterns of unused files in site-packages."""
 
 
 def cmake_inputs() -> Iterator[Path]:
-    """What the build was made of: a change in any of them means configure and build."""
+    """Yield the inputs of the build: a change in any of them means configure and build again."""
     yield from (ROOT / name for name in ("CMakeLists.txt", "package.xml"))
     yield from (
         WHEELS / name
@@ -48,15 +48,12 @@ def installed_sources() -> Iterator[Path]:
 
 
 def link_sources() -> set[str]:
-    """Install the Python packages and the shared folders as links to each of their files; the
-    links.
-    """
+    """Install the packages and shared folders as links to each of their files; return the links."""
     links = set()
     for file in installed_sources():
         name = file.relative_to(ROOT)
-        link = (
-            SITE_PACKAGES if name.parts[0].startswith("rfly_") else VENV / "share" / "rfly_suite"
-        ) / name
+        is_python = name.parts[0].startswith("rfly_")
+        link = (SITE_PACKAGES if is_python else VENV / "share" / "rfly_suite") / name
         if not link.is_symlink() or os.readlink(link) != str(file):
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
@@ -77,13 +74,12 @@ def digest(files: Iterable[Path]) -> str:
 
 
 def digest_names(files: Iterable[Path]) -> str:
-    return hashlib.sha256(
-        "\n".join(sorted(str(file.relative_to(ROOT)) for file in files)).encode()
-    ).hexdigest()
+    names = sorted(str(file.relative_to(ROOT)) for file in files)
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
 def remove(folder: Path) -> None:
-    """Remove in two steps, so that an interruption never leaves half a folder under its own name."""
+    """Remove a folder in two steps, so that an interruption never leaves half of it in place."""
     if folder.exists() or folder.is_symlink():
         doomed = folder.with_name(f"{folder.name}.removed")
         shutil.rmtree(doomed, ignore_errors=True)
@@ -92,11 +88,10 @@ def remove(folder: Path) -> None:
 
 
 def slim() -> None:
-    """Take from .venv what wheels bring and nobody uses, 120 MB: the `UNUSED`, and copies of
-    libraries.
+    """Remove unused files of wheels from .venv, 120 MB: `UNUSED`, and copies of libraries.
 
-    A wheel holds no links, so each name of a library is a file of its own, and so is what several
-    wheels need.
+    A wheel holds no links. So each name of a library is a file of its own, and a library that
+    several wheels need is there several times.
     """
     for pattern in UNUSED:
         for path in list(SITE_PACKAGES.glob(pattern)):
@@ -104,10 +99,14 @@ def slim() -> None:
                 remove(path)
             else:
                 path.unlink(missing_ok=True)
+
+    # libraries of one size may be equal
     of_size: defaultdict[int, list[Path]] = defaultdict(list)
     for library in sorted(VENV.rglob("*.so*")):
         if library.is_file() and not library.is_symlink():
             of_size[library.stat().st_size].append(library)
+
+    # link the equal ones
     for libraries in of_size.values():
         first: dict[bytes, Path] = {}
         for library in libraries if len(libraries) > 1 else ():
@@ -120,7 +119,7 @@ def slim() -> None:
 
 
 def remove_if_only_caches(folder: Path) -> None:
-    """A folder with nothing but caches left would still be importable, as a namespace package."""
+    """Remove folders that hold only caches: they would be importable as namespace packages."""
     for inner in [
         path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"
     ]:

@@ -1,4 +1,4 @@
-"""The environment variables that the set-up's commands, and the commands run in .venv, get."""
+"""Environment variables of the set-up's commands, and of commands run in .venv."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _ROS_VARIABLES = (
 
 
 def base_environment() -> dict[str, str]:
-    """The user's environment; where ROS comes from wheels, without what a half-sourced shell leaves
-    in it.
+    """Return the user's environment.
+
+    If ROS comes from wheels, variables that a half-sourced shell left behind are dropped.
     """
     env = {
         key: value
@@ -56,10 +57,11 @@ def run_environment() -> dict[str, str]:
 
 
 def uv_settings(env: dict[str, str]) -> dict[str, str]:
-    """What a user told pip by variable, told to uv, which does not read pip's; and the system's
+    """Return pip's settings by variable as uv's, which does not read them, and trust system
     certificates.
 
-    pip trusts those, and a network with a certificate authority of its own is known nowhere else.
+    pip trusts those, and they may be the only place that knows a network's own certificate
+    authority.
     """
     settings = {} if "UV_SYSTEM_CERTS" in env else {"UV_SYSTEM_CERTS": "1"}
     for uv_name, pip_name in (

@@ -1,4 +1,4 @@
-"""Draws the track that `rfly mission fly --csv` wrote, over the relief of the map.
+"""Draw the track that `rfly mission fly --csv` wrote, over the relief of the map.
 
 python examples/tutorials/draw_track.py track.csv JacksboroFault track.png
 """
@@ -14,12 +14,15 @@ from rfly_terrain import HeightMap, draw_relief
 
 
 def draw(csv: str, map_name: str, picture: str) -> None:
-    """From above, and the heights along the way with the ground below."""
+    """Draw the track from above, and its heights with the ground below."""
     track = np.genfromtxt(csv, delimiter=",", names=True)
     x, y, z = (track[track.dtype.names[column]] for column in (1, 2, 3))
     terrain = HeightMap.load(map_name)
+
     figure = Figure(figsize=(12.0, 5.0), layout="constrained")
     above, beside = figure.subplots(1, 2, width_ratios=(1.0, 1.2))
+
+    # from above
     margin = 300.0
     draw_relief(
         above,
@@ -29,6 +32,8 @@ def draw(csv: str, map_name: str, picture: str) -> None:
     above.locator_params(axis="x", nbins=4)
     above.plot(x, y, color="white", linewidth=4.0)
     above.plot(x, y, color="#c8322b", linewidth=2.0)
+
+    # heights along the way
     along = np.concatenate(([0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))))
     ground = terrain.altitude(x, y)
     beside.fill_between(along, ground, ground.min() - 10.0, color="#bccf8d", label="ground")
@@ -36,6 +41,7 @@ def draw(csv: str, map_name: str, picture: str) -> None:
     beside.set(xlabel="distance covered (m)", ylabel="z up (m)")
     beside.legend()
     beside.grid(alpha=0.3)
+
     figure.savefig(picture, dpi=110)
 
 

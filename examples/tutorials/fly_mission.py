@@ -1,7 +1,7 @@
-"""Sends a mission file to mission_node, tells how far it is and how it ends: an action client in
+"""Send a mission file to mission_node and print its progress and its end: an action client in
 rclpy.
 
-python examples/tutorials/fly_mission.py hawk /home/me/missions/ridge.plan
+    python examples/tutorials/fly_mission.py hawk /home/me/missions/ridge.plan
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rfly_suite.action import ExecuteMission
 
 
 def fly(node: Node, vehicle: str, file: str, stop: threading.Event) -> ExecuteMission.Result:
-    """Returns when the mission has ended. `stop` cancels it: the vehicle holds."""
+    """Fly a mission to its end and return the result. `stop` cancels it: the vehicle then holds."""
 
     def show(message: ExecuteMission.Impl.FeedbackMessage) -> None:
         feedback = message.feedback
@@ -33,6 +33,7 @@ def fly(node: Node, vehicle: str, file: str, stop: threading.Event) -> ExecuteMi
     sending = client.send_goal_async(ExecuteMission.Goal(file=file), show)
     rclpy.spin_until_future_complete(node, sending)
     goal = sending.result()
+
     ending = goal.get_result_async()
     while not ending.done():
         rclpy.spin_once(node, timeout_sec=0.1)

@@ -1,5 +1,4 @@
-"""A robot that knows nothing of RflySim: a node with Odometry in its own frame `odom`, and the
-transforms to `map`.
+"""A robot that knows nothing of RflySim: a node with Odometry in `odom` and transforms to `map`.
 
 python examples/tutorials/foreign_robot.py
 """
@@ -19,25 +18,27 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from tf2_msgs.msg import TFMessage
 
-# m, m/s, Hz
-RADIUS = 12.0
-SPEED = 3.0
-RATE = 20.0
+RADIUS = 12.0  # m
+SPEED = 3.0  # m/s
+RATE = 20.0  # Hz
 ODOM_IN_MAP = (-300.0, -50.0)  # m east, m north: where the robot was switched on
 
 
 class ForeignRobot(Node):
-    """Drives in a circle around the place where it was switched on."""
+    """A robot that drives in a circle around the place where it was switched on."""
 
     def __init__(self) -> None:
         super().__init__("foreign_robot")
         self._odometry = self.create_publisher(Odometry, "robot/odom", 10)
         self._tf = self.create_publisher(TFMessage, "/tf", 100)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+        # `odom` in `map` never changes
         self._tf_static = self.create_publisher(TFMessage, "/tf_static", latched)
         self._tf_static.publish(
             TFMessage(transforms=[self._transform("map", "odom", *ODOM_IN_MAP, 0.0)])
         )
+
         self._start = self.get_clock().now()
         self.create_timer(1.0 / RATE, self._tick)
 
@@ -46,8 +47,12 @@ class ForeignRobot(Node):
         x = RADIUS * math.cos(angle)
         y = RADIUS * math.sin(angle)
         yaw = angle + math.pi / 2.0
+
+        # where the robot is
         base = self._transform("odom", "robot/base_link", x, y, yaw)
         self._tf.publish(TFMessage(transforms=[base]))
+
+        # and how it moves
         message = Odometry(header=base.header, child_frame_id=base.child_frame_id)
         message.pose.pose.position.x = x
         message.pose.pose.position.y = y
@@ -71,15 +76,16 @@ class ForeignRobot(Node):
 
 def main() -> None:
     stop = threading.Event()
-    signal.signal(
-        signal.SIGINT, lambda *_: stop.set()
-    )  # Ctrl-C: the callback that runs comes to its end first
+    # Ctrl-C: let a running callback finish first
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = ForeignRobot()
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     while not stop.is_set():
         executor.spin_once(timeout_sec=0.1)
+
     node.destroy_node()
     rclpy.shutdown()
 

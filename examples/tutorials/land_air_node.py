@@ -24,7 +24,7 @@ from rfly_amphibious import VehicleParameters
 
 
 class LandAirNode(Node):
-    """Answers each tick of the simulation with a command for the rotors and one for the wheels."""
+    """A node that answers each tick of the simulation with rotor and wheel commands."""
 
     def __init__(self) -> None:
         super().__init__("land_air_node")
@@ -32,8 +32,9 @@ class LandAirNode(Node):
         self._controller = LandAirController(params)
         self._rotors = params.rotors
         self._now = None
-        self._to_rotors = self.create_publisher(RotorCommand, "cmd/rotors", 10)
-        self._to_wheels = self.create_publisher(WheelCommand, "cmd/wheels", 10)
+
+        self._rotor_commands = self.create_publisher(RotorCommand, "cmd/rotors", 10)
+        self._wheel_commands = self.create_publisher(WheelCommand, "cmd/wheels", 10)
         self.create_subscription(
             Odometry, "ground_truth/odom", self._on_odometry, QoSProfile(depth=10)
         )
@@ -44,9 +45,10 @@ class LandAirNode(Node):
     def _on_odometry(self, message: Odometry) -> None:
         p = message.pose.pose.position
         q = message.pose.pose.orientation
-        # in the body's axes
+        # the twist is in the body's axes
         linear = message.twist.twist.linear
         angular = message.twist.twist.angular
+
         orientation = np.array([q.x, q.y, q.z, q.w])
         self._now = SimpleNamespace(
             position=np.array([p.x, p.y, p.z]),
@@ -59,6 +61,7 @@ class LandAirNode(Node):
         rotors = RotorCommand(header=tick.header)
         wheels = WheelCommand(header=tick.header)
         rotors.value = [0.0] * self._rotors
+
         if self._now is not None:
             before = self._controller.phase
             controls = self._controller(self._now)
@@ -68,21 +71,23 @@ class LandAirNode(Node):
                 rotors.value = controls.rotor_speed.tolist()
             wheels.drive_torque = [float(controls.drive_torque)] * 4
             wheels.brake_torque = [float(controls.brake_torque)] * 4
-        self._to_rotors.publish(rotors)
-        self._to_wheels.publish(wheels)
+
+        self._rotor_commands.publish(rotors)
+        self._wheel_commands.publish(wheels)
 
 
 def main() -> None:
     stop = threading.Event()
-    signal.signal(
-        signal.SIGINT, lambda *_: stop.set()
-    )  # Ctrl-C: the callback that runs comes to its end first
+    # Ctrl-C: let a running callback finish first
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = LandAirNode()
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     while not stop.is_set():
         executor.spin_once(timeout_sec=0.1)
+
     node.destroy_node()
     rclpy.shutdown()
 

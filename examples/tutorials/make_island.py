@@ -1,7 +1,8 @@
-"""Heights of an island with a crater, as a NumPy array: the first row is the northern edge, cells
-are 5 m x 5 m.
+"""Write heights of an island with a crater as a NumPy array.
 
-python examples/tutorials/make_island.py island.npy
+The first row is the northern edge; cells are 5 m x 5 m.
+
+    python examples/tutorials/make_island.py island.npy
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ SIDE = 241  # cells
 
 
 def island() -> np.ndarray:
-    """(SIDE, SIDE) heights, m: a mountain 160 m high, a crater in it, gullies on its slopes, and
-    the sea at 0.
+    """Return (SIDE, SIDE) heights, m.
+
+    A mountain 160 m high has a crater at its top and gullies on its slopes; the sea is at 0.
     """
     axis = (np.arange(SIDE) - SIDE // 2) * CELL
     east, north = np.meshgrid(axis, -axis)  # rows run from north to south
     distance = np.hypot(east, north)
     direction = np.arctan2(north, east)
+
     shore = 480.0 + 60.0 * np.sin(3.0 * direction) + 30.0 * np.cos(5.0 * direction)
     slope = np.clip(1.0 - distance / shore, 0.0, None)
     crater = np.exp(-((distance / 90.0) ** 2))

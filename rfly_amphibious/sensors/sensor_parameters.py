@@ -172,7 +172,7 @@ class SensorParameters:
         declare.
         """
         schema = dict(load_schema("sensors"))
-        declared = {section: schema_of(of_section) for section, of_section in _DECLARED.items()}
+        declared = {section: schema_of(declaration) for section, declaration in _DECLARED.items()}
         return {**schema, "properties": {**schema["properties"], **declared}}
 
     @classmethod

@@ -19,19 +19,19 @@ class MissionParameters:
     rate: float = parameter(50.0, "steps per second", unit="Hz", low=1.0, high=1000.0)
     frame_id: Literal["map", "map_ned"] = parameter(
         "map",
-        "frame of all that is published, and of parameters: map (ENU) or map_ned (RflySim's axes)",
+        "frame of all output and of these parameters: map (ENU) or map_ned (RflySim's axes)",
     )
     file_folders: list[str] = parameter(
-        [], "folders below which the `file` of a goal may lie; without any, none is read"
+        [], "folders from which the `file` of a goal may be read; empty: no file is read"
     )
     simulate: bool = parameter(True, "move the vehicles; false: their poses come from <name>/pose")
     min_height: float = parameter(
-        2.0, "least height above the ground on the way", unit="m", low=0.0, high=1e4
+        2.0, "minimum height above the ground between way-points", unit="m", low=0.0, high=1e4
     )
     marker_scale: float = marker_scale_parameter()
     default_radius: float = parameter(
         2.0,
-        "transition radius of way-points from files that have none",
+        "transition radius for way-points from files that state none",
         unit="m",
         low=0.01,
         high=1e4,
@@ -49,7 +49,7 @@ class MissionVehicleParameters:
 
     PREFIX: ClassVar = "NAME."
 
-    uav_type: UavType = parameter("multirotor", "how it flies, or drives")
+    uav_type: UavType = parameter("multirotor", "kind of vehicle: how it flies or drives")
     id: int = parameter(
         FIRST_ID,
         "RflySim copterID",
@@ -59,48 +59,53 @@ class MissionVehicleParameters:
     )
     type: int = parameter(
         3,
-        "RflySim vehicleType: which model is shown",
+        "RflySim vehicleType: the model that is shown",
         low=0,
         high=2**31 - 1,
         shown="3; fixed-wing 100, ground 100150",
     )
     loiter_radius: float = parameter(
-        25.0, "of a fixed wing's hold, and of orbits that have none", unit="m", low=0.1, high=1e5
+        25.0,
+        "radius of a fixed wing's hold, and of orbits that state none",
+        unit="m",
+        low=0.1,
+        high=1e5,
     )
     hold_turn_direction: int = parameter(
         0,
-        "of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, 0 free",
+        "turn direction of a fixed wing's hold: 1 clockwise from above, -1 counter-clockwise, "
+        "0 either",
         low=-1,
         high=1,
     )
     start: list[float] = parameter(
         [],
-        "x, y (m) and yaw (rad) of a simulated vehicle's first place",
+        "start of a simulated vehicle: x, y (m) and yaw (rad)",
         shown="10 m east of the vehicle before it",
     )
-    home: list[float] = parameter([], "x, y, z (m) for goals with home_source 1")
+    home: list[float] = parameter([], "home for goals with home_source 1: x, y, z (m)")
 
 
 @dataclass(frozen=True)
 class MavlinkParameters:
     """Parameters of mavlink_node."""
 
-    vehicles: list[str] = parameter([], "names of mission_node's vehicles that speak MAVLink")
+    vehicles: list[str] = parameter([], "vehicles of mission_node that speak MAVLink")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
     port: int = parameter(14580, "UDP port to listen on; 0: the system chooses", low=0, high=65535)
     targets: list[str] = parameter(
         ["127.0.0.1:14550", "127.0.0.1:14540"],
-        "host:port of ground stations that wait for vehicles",
+        "ground stations that wait for vehicles, each as host:port",
     )
     signing_file: str = parameter(
-        "", "file with the passphrase that all messages are signed by; empty: none is signed"
+        "", "file with the passphrase that signs all messages; empty: messages are not signed"
     )
     log_folder: str = parameter(
         "",
-        "MCAP files in it, or in the folder of a file, are the logs that ground stations download; "
-        "empty: none",
+        "folder of MCAP logs, or a file in that folder; ground stations may download them; "
+        "empty: no logs",
     )
-    erase_logs: bool = parameter(False, "ground stations may erase those files")
+    erase_logs: bool = parameter(False, "let ground stations erase the logs in log_folder")
 
 
 @dataclass(frozen=True)
@@ -112,21 +117,19 @@ class MavlinkVehicleParameters:
     system_id: int = parameter(
         1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names"
     )
-    uav_type: UavType = parameter(
-        "multirotor", "how it flies, or drives; as mission_node's parameter"
-    )
+    uav_type: UavType = parameter("multirotor", "kind of vehicle, as in mission_node's parameter")
     controller: str = parameter(
         "flight_control_node",
-        "of a land-air vehicle: node in its namespace whose gains are parameters; empty: none",
+        "node in a land-air vehicle's namespace whose gains are parameters; empty: none",
     )
     parameters: list[str] = parameter(
-        [], "values of MAVLink parameters at the start, as MIS_TAKEOFF_ALT=20"
+        [], "initial values of MAVLink parameters, for example MIS_TAKEOFF_ALT=20"
     )
     gimbal_min_pitch: float = parameter(
-        -90.0, "of a gimbal, up positive", unit="degrees", low=-180.0, high=0.0
+        -90.0, "lowest pitch of a gimbal, positive up", unit="degrees", low=-180.0, high=0.0
     )
     gimbal_max_pitch: float = parameter(
-        30.0, "of a gimbal, up positive", unit="degrees", low=0.0, high=180.0
+        30.0, "highest pitch of a gimbal, positive up", unit="degrees", low=0.0, high=180.0
     )
 
 
