@@ -14,15 +14,15 @@ from pathlib import Path
 
 BETAFLIGHT_PORTS = 11098
 RFLYSIM_PORTS = 11099
-"""claims to UDP 9001 to 9004 and TCP 5761, fixed in Betaflight's firmware, and to RflySim's 20006,
-20009, 20010 …
+"""Port that claims UDP 9001 to 9004 and TCP 5761, fixed in Betaflight's firmware, and RflySim's
+20006, 20009, 20010 …
 """
 _DOMAINS = range(1, 102)
 _DOMAIN_CLAIMS = 11100
-"""claim to a ROS domain: this and its number"""
+"""First port of the claims to ROS domains: the claim is this plus the domain's number."""
 _SHARED_MEMORY = Path("/dev/shm")
 _PATIENCE = 900.0
-"""s: longer than all tests together that need the same claim"""
+"""Longest wait for a claim, s: longer than all tests together that need the same one."""
 
 _next_domain = _DOMAINS[os.getpid() % len(_DOMAINS)]
 
@@ -42,11 +42,10 @@ def turn(claim: int) -> Iterator[None]:
 
 @contextmanager
 def domain() -> Iterator[int]:
-    """A ROS domain that nobody else holds, and that no process is in: nodes of a run that was
-    killed may be left.
+    """A free ROS domain: no other test holds it and no process is in it.
 
-    Begins elsewhere in each process and goes on from claim to claim: a killed node's remains are
-    not met soon.
+    Nodes of a run that was killed may be left in a domain. Each process therefore begins elsewhere
+    and goes on from claim to claim, so that a killed node's remains are not met soon.
     """
     global _next_domain  # noqa: PLW0603
     for _ in _DOMAINS:
@@ -65,10 +64,10 @@ def domain() -> Iterator[int]:
 
 
 def _inhabited(domain: int) -> bool:
-    """Whether a process on this machine has been started with this ROS_DOMAIN_ID."""
+    """Return whether a process on this machine has been started with this ROS_DOMAIN_ID."""
     wanted = f"ROS_DOMAIN_ID={domain}".encode()
     for environment in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it has ended, or is somebody else's
+        with suppress(OSError):  # it has ended, or belongs to another user
             if wanted in environment.read_bytes().split(b"\0"):
                 return True
     return False
@@ -86,7 +85,7 @@ def _remove_remains(domain: int) -> None:
         segment = _SHARED_MEMORY / f"fastrtps_port{port}"
         if not segment.exists():
             continue
-        in_use = Path(f"{segment}_el")  # whoever listens on the port holds a lock on this file
+        in_use = Path(f"{segment}_el")  # a listener on the port locks this file
 
         if in_use.exists():
             with in_use.open("rb") as file:

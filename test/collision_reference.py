@@ -1,8 +1,7 @@
-"""What collision tests compare with: slow, in double precision, by Qhull, least squares and
-sampling of the ground.
+"""Reference for collision tests: slow, in double precision, by Qhull, least squares and sampling.
 
-Nothing here uses the collision library but its shapes' fields, nor its ways: two bodies are
-compared through the hull of all differences of their points, depths in the ground are maximised
+Only the fields of the collision library's shapes are used here, and none of its methods: two bodies
+are compared through the hull of all differences of their points, depths in the ground are maximised
 over points of the plane.
 """
 
@@ -24,7 +23,7 @@ from rfly_terrain import HeightMap
 Floats = NDArray[np.float64]
 
 RASTER = 61
-"""points a side of the first raster"""
+"""Points on each side of the first raster."""
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 
@@ -85,17 +84,17 @@ def solid(shape: Shape, position: Any, quat: Any = LEVEL) -> Solid:
 @dataclass
 class Overlap:
     depth: float
-    """m: the least way out; < 0: minus the distance"""
+    """Depth of the shortest way out, m; negative: minus the distance."""
     normals: Floats
     """(k, 3) directions from b to a along which it is, or is longer by 1e-5 m at most"""
 
 
 def overlap(a: Solid, b: Solid) -> Overlap:
-    """By the hull of all differences of points: the least distance of 0 from its faces, or of it
-    from 0.
+    """Return the overlap by the hull of all differences of points.
 
-    The point of a hull that is nearest to 0 by least squares (C. Lawson and R. Hanson, "Solving
-    Least Squares Problems", chapter 23).
+    It is the least distance of 0 from the hull's faces, or of the hull from 0. The point of a hull
+    that is nearest to 0 is found by least squares (C. Lawson and R. Hanson, "Solving Least Squares
+    Problems", chapter 23).
     """
     differences = (b.points[:, None] - a.points[None]).reshape(-1, 3)
     radii = a.radius + b.radius
@@ -140,7 +139,7 @@ def bilinear(terrain: HeightMap, x: Floats, y: Floats, void: bool = False) -> Fl
 
 
 def lower_side(shape: Solid, x: Floats, y: Floats) -> Floats:
-    """z of the lower surface of a polyhedron over points; infinity beside it."""
+    """Return z of the lower surface of a polyhedron over points; infinity outside of it."""
     nx, ny, nz, d = shape.planes().T
     with np.errstate(divide="ignore"):
         z = -(d + np.multiply.outer(x, nx) + np.multiply.outer(y, ny)) / nz
@@ -187,7 +186,7 @@ def distance_to_ground(
 
 
 def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> float:
-    """How far the deepest point of a line (2, 3) lies beneath the ground, straight down."""
+    """Return how far the deepest point of a line (2, 3) lies beneath the ground, straight down."""
     low = 0.0
     high = 1.0
     best = -np.inf

@@ -1,4 +1,4 @@
-"""What every test may use, and the account of skipped tests with which a run ends."""
+"""Fixtures for all tests, and the account of skipped tests at the end of a run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from optional_parts import missing
 
-# The same examples in every run, so that a change is told by what changed;
-# HYPOTHESIS_PROFILE=default draws new ones. A busy machine is no fault of a test: neither a time for
-# each example nor one to draw them.
+# The same examples in every run, so that only a change of the code changes a result.
+# HYPOTHESIS_PROFILE=default draws new ones. A busy machine is no fault of a test, hence no deadline
+# for an example and no limit on drawing one.
 settings.register_profile(
     "same",
     derandomize=True,
@@ -33,7 +33,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 # What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not
 # be installable.
 ALLOWED_SKIPS = re.compile(
-    r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed|the program \S+ is not installed"
+    r"launch is not installed|sensor_msgs_py is not installed|RViz is not installed"
+    r"|the program \S+ is not installed"
     r"|the package (ament_\w+|tf2_ros) is not installed"
 )
 
@@ -57,8 +58,9 @@ _NEEDED_MODULES = {
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is exhaustive is left out unless `-m` names it. Modules with slow tests come first, then
-    those with nodes, for several processes that are to end together.
+    """Deselect exhaustive tests unless `-m` names them, and put slow modules first.
+
+    Modules with nodes follow, so that several test processes end at about the same time.
     """
     if "exhaustive" not in config.option.markexpr:
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
@@ -88,9 +90,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    """After pytest's own closing line: how many tests were skipped, and why. With
-    RFLY_STRICT_SKIPS=1 a reason that ALLOWED_SKIPS does not name fails the run. With
-    `--last-failed`, which tests were tried again.
+    """Print how many tests were skipped, and why, after pytest's own closing line.
+
+    With RFLY_STRICT_SKIPS=1, a reason that ALLOWED_SKIPS does not name fails the run. With
+    `--last-failed`, print which tests were tried again.
     """
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

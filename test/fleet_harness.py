@@ -1,6 +1,4 @@
-"""What tests of fleets share: a ground for them, terrain_map as terrain_node publishes it, and what
-nodes say.
-"""
+"""Shared parts of fleet tests: a ground, terrain_map as terrain_node publishes it, node output."""
 
 from __future__ import annotations
 

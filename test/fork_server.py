@@ -24,10 +24,10 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 ENVIRONMENT = dict(os.environ)
-"""as it was before any test changed it: conftest.py imports this module"""
+"""Environment before any test changed it: conftest.py imports this module."""
 STATUS = struct.Struct("i")
 MOST_BYTES = 1 << 20
-"""of a request"""
+"""Largest size of a request."""
 READY_S = 300.0
 _READ_WHEN_NEEDED = (
     "ROS_",
@@ -41,17 +41,18 @@ _READ_WHEN_NEEDED = (
     "PYTEST_",
     "LANG",
 )
-"""variables that nothing reads while it is imported, by how their names begin"""
+"""Prefixes of variables that no module reads while it is imported."""
 
 
 class ForkedProcess:
-    """What `subprocess.Popen` offers to NodeProcess."""
+    """Process with the part of `subprocess.Popen` that NodeProcess uses."""
 
     def __init__(self, pid: int, status: int, output: int) -> None:
         self.pid = pid
         self._status = status
         self.returncode: int | None = None
-        self.stdout: TextIO = open(output, encoding="utf-8", errors="replace")  # noqa: SIM115  closed by its reader
+        # its reader closes it
+        self.stdout: TextIO = open(output, encoding="utf-8", errors="replace")  # noqa: SIM115
 
     def poll(self) -> int | None:
         """The exit code, negative where a signal has ended it; None while it runs."""
@@ -100,8 +101,9 @@ class ForkServer:
         atexit.register(self.close)
 
     def takes(self, environment: Mapping[str, str]) -> bool:
-        """Whether a node with this environment may be forked: it differs only in what is read when
-        it is needed.
+        """Return whether a node with this environment may be forked.
+
+        It may if the environment differs only in variables that are read when they are needed.
         """
         differing = {key for key, _ in self.environment.items() ^ environment.items()}
         return all(key.startswith(_READ_WHEN_NEEDED) for key in differing)
@@ -149,7 +151,7 @@ def _import_all() -> None:
 def _serve(connection: socket.socket) -> dict[str, Any] | None:
     """Fork for each request until the tests have ended (None); in a child, what it is to run."""
     status_of: dict[int, tuple[int, int]] = {}
-    """process and its status pipe, by the descriptor that tells its end"""
+    """Process and its status pipe, by the descriptor that becomes readable at its end."""
     while True:
         for ready in select.select([connection, *status_of], [], [])[0]:
             if ready is not connection:

@@ -23,7 +23,7 @@ _OWN_WORLD = "mount -t tmpfs tmpfs /dev/shm && ip link set lo up && echo ready &
 
 
 class Host:
-    """Where nodes of one graph run: `NodeProcess(name, host.domain_id, ..., prefix=host.prefix)`."""
+    """Host of one graph's nodes: `NodeProcess(name, host.domain_id, ..., prefix=host.prefix)`."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class Host:
         self.prefix = tuple(prefix)
         self.viewer_prefix = tuple(viewer_prefix)
         self.viewer = viewer
-        """address of the viewer, seen from here"""
+        """Address of the viewer, seen from here."""
         self.address = address
-        """address of this host, seen from the viewer"""
+        """Address of this host, seen from the viewer."""
 
 
 class _Namespace:

@@ -20,9 +20,7 @@ from fork_server import ENVIRONMENT, ForkedProcess, ForkServer
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
-"""s of wall time after which a condition is not waited for any more: far beyond what a busy machine
-needs
-"""
+"""Longest wall time to wait for a condition, s: far beyond what a busy machine needs."""
 
 
 def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
@@ -153,7 +151,7 @@ class Peer:
         self._clients: dict[tuple[Any, str], Any] = {}
 
     def spin_until(self, ready: Callable[[], Any], timeout_s: float = PATIENCE) -> Any:
-        """Spin until `ready()` is true and return its value; fails the test when the time is over."""
+        """Spin until `ready()` is true and return its value; fail the test after the time-out."""
         deadline = time.monotonic() + timeout_s
         while not (value := ready()):
             assert time.monotonic() < deadline, f"waited {timeout_s} s in vain; {self._graph()}"
@@ -235,7 +233,7 @@ class RflyBeside:
 
     @property
     def err(self) -> str:
-        """What it has printed on stderr by now."""
+        """Standard error of the process up to now."""
         self._err.seek(0)
         return self._err.read()
 

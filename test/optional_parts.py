@@ -1,8 +1,7 @@
-"""What a test may need beyond `package.xml`: found by name without importing it, and imported late.
+"""Parts that a test may need beyond `package.xml`: found without an import, and imported late.
 
-    pytestmark = pytest.mark.needs("rasterio")  # or on one test; conftest.py skips it, with the
-    reason rasterio = late_module("rasterio")          # not imported before its first use, so the
-    file is collected anywhere
+    pytestmark = pytest.mark.needs("rasterio")  # or on one test; conftest.py skips it
+    rasterio = late_module("rasterio")  # not imported before its first use
 
 A test file imports nothing optional and skips nothing while it is imported: launch_testing and
 `colcon test` collect it on machines that have ROS and nothing else. `test_test_files.py` holds
@@ -36,7 +35,7 @@ def late_module(name: str) -> Any:
 
 @functools.cache
 def missing(name: str) -> str | None:
-    """Why a test that needs this part is skipped, or None where the part is there.
+    """Return why a test that needs this part is skipped, or None where the part is installed.
 
     A part is a top-level module; `make env` is the `.venv` which that makes.
     """

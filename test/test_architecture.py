@@ -48,7 +48,7 @@ MAY_IMPORT = {
 }
 
 LARGEST_ROOT = 12
-"""modules in a package's root, beside `__init__`"""
+"""Most modules in a package's root, without `__init__`."""
 
 LAZY_UPWARDS = {("rfly_terrain/height_map/height_map.py", "rfly_terrain.files.png_txt")}
 """HeightMap.load: the one convenience that looks up, at call time"""
@@ -133,7 +133,7 @@ def test_imports_point_one_way(package):
 
 
 def arrows() -> dict[tuple[str, str], set[tuple[str, str]]]:
-    """From room to room: the file and the module behind each arrow."""
+    """Return the file and the module behind each arrow from room to room."""
     found = defaultdict(set)
     for package in PACKAGES:
         for path in modules(package):
@@ -208,8 +208,9 @@ def executables() -> set[str]:
 
 
 def test_node_modules_are_executables_with_a_main():
-    """In the ROS rooms `_node` means an executable, and nothing else; `rfly_nodes` runs several of
-    them.
+    """The ending `_node` in the ROS rooms means an executable, and nothing else.
+
+    `rfly_nodes` runs several of them.
     """
     nodes = {
         path.stem: path
@@ -243,7 +244,7 @@ def test_tests_mirror_the_rooms():
 
 
 def assigned_names(path: Path) -> set[str]:
-    """What a module assigns at its top level."""
+    """Return the names that a module assigns at its top level."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
     targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
     targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
@@ -288,7 +289,7 @@ def test_data_lies_apart_from_code():
 
 
 def test_every_library_module_imports_without_ros():
-    """In a fresh interpreter where rclpy and all message packages cannot be imported."""
+    """Library modules import in an interpreter where rclpy and message packages are missing."""
     names = [
         name_of(path)
         for package in PACKAGES

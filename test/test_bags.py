@@ -1,9 +1,9 @@
-"""What our nodes publish, recorded as `ros2 bag record` does it and read by a CDR decoder that is
-not ROS's.
+"""Messages of our nodes, recorded like `ros2 bag record` and read by a CDR decoder that is not
+ROS's.
 
 Serialised messages go untouched into an MCAP file with rosbag2's profile (channels of `cdr`,
-schemas of `ros2msg`); mcap-ros2-support decodes them from the definitions alone. What was recorded
-is played to a node elsewhere.
+schemas of `ros2msg`); mcap-ros2-support decodes them from the definitions alone. The recording is
+also played to a node elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python of docs/howto/without-the-ros2-command.md, typed as it stands beside running nodes."""
+"""The Python of docs/howto/without-the-ros2-command.md, typed as it stands while nodes run."""
 
 from __future__ import annotations
 

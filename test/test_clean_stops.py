@@ -1,6 +1,4 @@
-"""Nodes and commands end cleanly whenever a signal comes, and one that is killed hard disturbs
-nobody.
-"""
+"""Nodes and commands end cleanly at any signal; a killed one does not disturb the others."""
 
 import random
 import re
@@ -40,8 +38,9 @@ def stop_once(name, domain_id, number, moment_s, port):
 @pytest.mark.needs("make env")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_nodes_end_cleanly_at_any_moment(number, domain_id):
-    """At random moments from 0.1 s after the start: exit code 0, within 2 s, no trace. `make
-    attack` does many more.
+    """Signals at random moments from 0.1 s after the start: exit code 0, within 2 s, no trace.
+
+    `make attack` does many more.
     """
     chance = random.Random(int(number))
     tries = [(NODES[i % len(NODES)], chance.uniform(0.1, 1.5)) for i in range(2 * len(NODES))]
@@ -72,7 +71,7 @@ COMMANDS = {
     "terrain": (1.2, ["terrain", "info", "JacksboroFault"]),
     "sim": (2.0, ["sim", "run", "hop"]),
 }
-"""s in which it starts on a machine that is not idle, and how it is called"""
+"""Seconds to start on a machine that is not idle, and the command line."""
 
 
 def stop_command_once(name, number, moment_s):
@@ -160,7 +159,7 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
 
 
 def test_a_command_that_is_started_by_a_link_hears_ctrl_c(tmp_path):
-    """As from ~/.local/bin, where people put links to programs of virtual environments."""
+    """The link is as in ~/.local/bin, where people link programs of virtual environments."""
     from node_harness import executable, shell_environment
 
     link = tmp_path / "rfly"
@@ -202,10 +201,10 @@ def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):
 
 @pytest.mark.slow
 def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
-    """kill -9 of each node in turn: the others go on, and after its restart the datagrams flow
+    """The others go on after kill -9 of each node in turn; after its restart the datagrams flow
     again.
 
-    Within 5 s on a machine that is idle; Python alone takes as long to start where a dozen others
+    That is within 5 s on an idle machine; Python alone takes as long to start where a dozen others
     want the processor.
     """
     import socket

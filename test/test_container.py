@@ -86,7 +86,7 @@ def test_shell_lines_are_shell():
 
 
 def test_dependencies_and_build_are_those_of_the_workflow():
-    """What the workflow proves in the same image is what the recipe does."""
+    """The recipe does the same steps in the same image as the workflow, which proves them."""
     script = " ".join(" ".join(steps("RUN")).split())
     assert steps("FROM") == ["ros:jazzy"]
     distro = WORKFLOW.replace("${{ matrix.distro }}", "jazzy")
@@ -96,7 +96,7 @@ def test_dependencies_and_build_are_those_of_the_workflow():
 
 
 def test_the_image_sources_its_workspace_and_runs_its_command(tmp_path):
-    """The entry point as it stands, with another folder for the workspace, which has a setup.bash."""
+    """The unchanged entry point works with another workspace folder that has a setup.bash."""
     shell, option, script, name = json.loads(steps("ENTRYPOINT")[0])
     (tmp_path / "install").mkdir()
     (tmp_path / "install" / "setup.bash").write_text(
@@ -137,7 +137,7 @@ def test_the_editors_container_is_built_from_it():
 
 
 @pytest.mark.parametrize("word", ["Dockerfile", "devcontainer"])
-def test_it_is_told_that_nobody_has_built_it(word):
+def test_the_page_says_that_the_image_has_not_been_built(word):
     unproved = (
         (ROOT / "docs" / "support.md")
         .read_text(encoding="utf-8")

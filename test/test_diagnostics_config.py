@@ -1,6 +1,4 @@
-"""config/diagnostics.yaml: what diagnostic_aggregator makes of our nodes' names, by its
-GenericAnalyzer's rules.
-"""
+"""The file config/diagnostics.yaml: our nodes' names by diagnostic_aggregator's rules."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ def groups_of(name):
 
 
 def nodes():
-    """All executables but the process that holds several nodes, each of which bears its own name."""
+    """Return the names of all executables but the process that holds several nodes."""
     text = (ROOT / "cmake" / "nodes.cfg").read_text(encoding="utf-8")
     return [
         name for name in re.findall(r"^\s+(\w+) = ", text, re.MULTILINE) if name != "rfly_nodes"

@@ -44,10 +44,10 @@ ONLY_PARSED = {
     },
     "sim fit": "a minute's log: test_sim_fit.py",
 }
-"""commands of `rfly` whose examples are read with the command's own options, but not run"""
+"""Commands of `rfly` in examples whose options are read, but which are not run."""
 
 OPTIONAL = {".tif": "rasterio", ".mcap": "mcap_ros2"}
-"""files that need an optional library"""
+"""File types that need an optional library."""
 
 
 def name(page: Path) -> str:
@@ -72,9 +72,7 @@ RFLY_LINES = [
 
 @pytest.fixture(scope="module")
 def files_of_a_user(tmp_path_factory) -> Path:
-    """What the pages take for granted: maps of RflySim, an elevation model, heights, a mission,
-    parameter files.
-    """
+    """The files that the pages assume: maps, an elevation model, a mission, parameter files …"""
     folder = tmp_path_factory.mktemp("user")
     (folder / "map").mkdir()
     maps = files("rfly_terrain") / "data" / "maps"
@@ -92,7 +90,8 @@ def files_of_a_user(tmp_path_factory) -> Path:
     (folder / "masts.yaml").write_text(
         "version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n"
     )
-    mule = "{name: mule, kind: ground, mass: 20, radius: 0.6, drive: {speed: 4, turning_radius: 1.2, reverse: true}}"
+    drive = "{speed: 4, turning_radius: 1.2, reverse: true}"
+    mule = f"{{name: mule, kind: ground, mass: 20, radius: 0.6, drive: {drive}}}"
     (folder / "mine.yaml").write_text(f"version: 1\nclasses: [{mule}]\n")
     signals = "[{signal: lift_n, from_s: 1, to_s: 1.5, value: 50}]"
     (folder / "excite.yaml").write_text(
@@ -136,7 +135,7 @@ def test_links_lead_to_files(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "python")], ids=name)
 def test_python_examples_run(page, user_folder, rflysim_ports):
-    """Those of one page one after the other, as a reader would type them."""
+    """The examples of one page run one after the other, as a reader would type them."""
     names: dict[str, Any] = {}
     for block in fenced(page, "python"):
         exec(compile(block, name(page), "exec"), names)
@@ -152,7 +151,7 @@ def python_sources() -> list[tuple[str, str]]:
 
 
 def test_examples_import_from_the_packages_only():
-    """What users write are the packages' public names, and no room or module within them."""
+    """Users write the packages' public names, and no room or module within them."""
     deep = {
         (where, module)
         for where, source in python_sources()
@@ -232,7 +231,7 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
 
 
 def check_sent(line: list[str], monkeypatch: Any) -> None:
-    """To a socket of the test's own instead of the machine that the page names."""
+    """Send the example to a socket of this test instead of the machine that the page names."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
         window.settimeout(5.0)

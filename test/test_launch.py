@@ -20,8 +20,9 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 arguments = [tuple(a.split(":=", 1)) for a in sys.argv[2:]]
 source = PythonLaunchDescriptionSource(sys.argv[1])
+included = IncludeLaunchDescription(source, launch_arguments=arguments)
 service = LaunchService(noninteractive=True)
-service.include_launch_description(LaunchDescription([IncludeLaunchDescription(source, launch_arguments=arguments)]))
+service.include_launch_description(LaunchDescription([included]))
 sys.exit(service.run())
 """
 
@@ -92,7 +93,7 @@ def test_what_is_wrong_ends_the_launch_before_any_node(words, text, domain_id):
 
 @pytest.mark.needs("ros2launch")
 def test_rviz_on_a_machine_without_it_starts_nothing(domain_id):
-    """Once it left three nodes running without a parent."""
+    """No node is started; once three nodes were left running without a parent."""
     from ament_index_python.packages import get_packages_with_prefixes
 
     if "rviz2" in get_packages_with_prefixes():

@@ -1,4 +1,4 @@
-"""What ament's linters say; on a ROS machine only. ruff stands for flake8: `make lint`."""
+"""The linters of ament, on a ROS machine only. ruff stands for flake8: `make lint`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""docs/model: the sections and equations that comments name are there, and its parameters are the
-YAML files'.
-"""
+"""The pages docs/model: sections and equations named in comments exist, parameters agree."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ UNITS = {
     },
     **{"npm": "N/m", "nspm": "N s/m", "ns2prad2": "N s²/rad²", "ns2pmrad": "N s²/(m rad)"},
 }
-"""what keys end with, and the unit that it stands for"""
+"""Endings of keys, and the units that they stand for."""
 
 
 def name(path: Path) -> str:
@@ -160,7 +158,7 @@ def test_links_to_sections_lead_to_headings():
 
 
 def slug(heading: str) -> str:
-    """As GitHub makes anchors of headings."""
+    """Return GitHub's anchor of a heading."""
     return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
 
 

@@ -55,7 +55,7 @@ TYPES = {
     "quat_rotate": "def (quat_a_b_xyzw: ",
     "PlanError('unreachable', 'no path').reason": "str",
 }
-"""expressions after the script, and how the types that a checker reveals for them begin"""
+"""Expressions after the script, and the beginnings of the types that a checker reveals."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -73,16 +73,14 @@ def test_dir_shows_the_public_names_and_nothing_else(package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_public_name_is_a_room(package):
-    """The import system would write the room over the name, as soon as somebody imports a module of
-    it.
-    """
+    """The import system would write the room over the name at the first import of its module."""
     rooms = {path.stem for path in (ROOT / package).iterdir()}
     assert not rooms & set(dir(importlib.import_module(package)))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_public_functions_and_classes_are_documented(package):
-    """With their public methods and properties."""
+    """Public methods and properties have docstrings too."""
     module = importlib.import_module(package)
     public = {name: getattr(module, name) for name in dir(module)}
     members = {

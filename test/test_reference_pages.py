@@ -25,7 +25,7 @@ def test_the_page_is_up_to_date(page, function, pages):
 
 
 def test_a_command_is_described_as_its_help_does():
-    """By hand: an argument, a number, a choice, a switch with two names."""
+    """The page shows an argument, a number, a choice, and a switch with two names."""
     text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     fly = text.partition("## rfly mission fly\n")[2].partition("\n## ")[0]
     assert "| `FILE` | required | a .plan or .waypoints file |" in fly
@@ -40,8 +40,9 @@ def test_a_command_is_described_as_its_help_does():
 @pytest.mark.ros
 @pytest.mark.needs("pymavlink")
 def test_the_topics_are_those_of_the_nodes(domain_id):
-    """All nodes are made and asked, in a process of its own: rclpy's context and signals are
-    theirs.
+    """The list of topics is made by all nodes in a process of their own.
+
+    rclpy's context and signals are theirs.
     """
     command = [sys.executable, str(ROOT / "docs" / "topics_page.py")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -35,9 +35,7 @@ def receiver(ring_fleet):
 
 
 def recorded(receiver, fleet, terrain, times):
-    """What the receiver would have of the fleet's file at these times, sampled and packed by the
-    library.
-    """
+    """Return what the receiver should have at these times, sampled and packed by the library."""
     from rfly_trajectory.fleet.fleet_file import parse_fleet
     from rfly_ue_bridge.codec.ned_states import states_to_ned
     from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_states

@@ -1,6 +1,4 @@
-"""What the build files of the tree promise each other: CMake, pip, ROS and the set-up of a bare
-machine.
-"""
+"""Promises between the build files: CMake, pip, ROS and the set-up of a bare machine."""
 
 from __future__ import annotations
 
@@ -158,7 +156,7 @@ def test_locks_agree_with_each_other_and_with_what_they_lock():
 
 @pytest.mark.needs("make env")
 def test_what_is_installed_first_stays_small():
-    """By the sizes in the wheels' records, without byte code. docs/adr/0017."""
+    """The sizes are those in the wheels' records, without byte code. docs/adr/0017."""
 
     def megabytes(name):
         return sum(file.size or 0 for file in importlib.metadata.files(name) or ()) / 1e6
@@ -188,7 +186,7 @@ def test_what_is_installed_first_stays_small():
     for name, _ in locked("requirements.txt"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             demo[name] = megabytes(name)
-    assert 100 < sum(demo.values()) < 840, demo  # of which slim() takes 120
+    assert 100 < sum(demo.values()) < 840, demo  # slim() takes 120 of them
 
 
 def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(
@@ -313,7 +311,7 @@ def set_up_modules(monkeypatch):
 
 
 def test_uv_trusts_what_pip_trusts(set_up_modules):
-    """The system's certificates, and what the user told pip by variable; uv's own variables win."""
+    """The system's certificates and pip's variables are used; uv's own variables win."""
     from variables import uv_settings
 
     assert uv_settings({"PIP_CERT": "/ca.pem"}) == {
@@ -411,7 +409,7 @@ def test_options_of_the_set_up_come_before_the_command(set_up_modules, arguments
 def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(
     set_up_modules, monkeypatch, tmp_path
 ):
-    """The same files, in the other .venv; a changed message, or a damaged archive, is built anew."""
+    """The other .venv gets the same files; a changed message or a damaged archive is built anew."""
     import interfaces
     from steps import SetupError
 
@@ -471,7 +469,7 @@ def test_built_interfaces_are_kept_and_unpacked_for_another_checkout(
     assert edited.archive != before
 
 
-def test_jobs_of_a_step_run_at_once_and_a_failure_is_told(set_up_modules, tmp_path, capsys):
+def test_jobs_of_a_step_run_at_once_and_a_failure_is_reported(set_up_modules, tmp_path, capsys):
     import steps
 
     with open(os.devnull) as lock:
@@ -500,7 +498,7 @@ def test_jobs_of_a_step_run_at_once_and_a_failure_is_told(set_up_modules, tmp_pa
 
 
 class Commands:
-    """Stands in for the steps of the set-up: keeps the commands, each of which fails."""
+    """Substitute for the steps of the set-up: it keeps the commands, and each of them fails."""
 
     def __init__(self):
         self.run_there = []

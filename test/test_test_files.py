@@ -23,12 +23,12 @@ FILES = {str(path.relative_to(TESTS)): path for path in sorted(TESTS.rglob("*.py
 PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
 KEYS = {element.text for element in PACKAGE_XML if element.tag.endswith("depend")}
 MODULES = {"python3-opencv": "cv2", "python3-yaml": "yaml", "tf2_ros_py": "tf2_ros"}
-"""of the keys of package.xml whose names differ by more than the prefix"""
+"""Modules of those keys of package.xml whose names differ by more than the prefix."""
 EVERYWHERE = {
     "llvmlite",  # comes with numba
     *(MODULES.get(key, key.removeprefix("python3-")) for key in KEYS if key.startswith("python3-")),
 }
-"""what a test file may import at once: not ROS, which is missing in `make test-lib`"""
+"""Modules that a test file may import at once: not ROS, which is missing in `make test-lib`."""
 FROM_PIP = {
     *(
         "distributed",
@@ -49,9 +49,7 @@ FROM_PIP = {
         "websockets",
     ),  # come with viser, matplotlib
 }
-"""optional parts that pyproject.toml names and Ubuntu 24.04 or rosdep does not have, or that few
-need
-"""
+"""Optional parts of pyproject.toml that Ubuntu 24.04 or rosdep lacks, or that few need."""
 
 
 def at_import(tree: ast.AST) -> Iterator[ast.AST]:
@@ -69,8 +67,9 @@ def at_import(tree: ast.AST) -> Iterator[ast.AST]:
 def imported(
     path: Path, walk: Callable[[ast.AST], Iterable[ast.AST]] = at_import
 ) -> tuple[str, ...]:
-    """What a file imports when it is imported itself: of `from a import b` both `a` and, as it may
-    be one, `a.b`.
+    """Return what a file imports when it is imported itself.
+
+    `from a import b` counts as both `a` and, as it may be a module, `a.b`.
     """
     names: list[str] = []
     for node in walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -147,8 +146,9 @@ def test_no_test_file_skips_itself(name):
 
 
 def test_every_import_is_declared():
-    """What the packages and their tests import, in functions too, is a key of package.xml or of an
-    extra for pip.
+    """Every import of the packages and their tests is a key of package.xml or of an extra for pip.
+
+    Imports in functions count too.
     """
     ours = {path.stem for path in (*TESTS.glob("*.py"), *(ROOT / "wheels").glob("*.py"))}
     ours |= {
@@ -208,8 +208,9 @@ def test_a_missing_part_is_named():
 
 
 def test_all_packages_come_from_one_place():
-    """Of two places, the cache of compiled kernels knows none of the one's: each first run would
-    compile them anew.
+    """One place holds all packages, because the cache of compiled kernels is bound to its place.
+
+    With two places each first run would compile the kernels of one of them anew.
     """
     places = {
         Path(spec.origin).parents[1]

@@ -1,6 +1,4 @@
-"""Where a vehicle is by /tf and /tf_static alone: by ROS's own tf2_ros, and composed by hand from
-what is published.
-"""
+"""Poses of a vehicle from /tf and /tf_static alone: by ROS's tf2_ros, and composed by hand."""
 
 from __future__ import annotations
 
@@ -12,15 +10,13 @@ pytestmark = pytest.mark.ros
 X = 12.0
 Y = -7.0
 YAW = np.pi / 2
-"""m east, m north, heading north"""
+"""Pose: m east, m north, heading north."""
 GROUND = 25.0
 
 
 @pytest.fixture(scope="module")
 def nodes(shared_domain_id, tmp_path_factory):
-    """A peer beside a vehicle that stands at 12 m east and 7 m south, heading north, on level
-    ground 25 m high.
-    """
+    """A peer, and a vehicle 12 m east and 7 m south, heading north, on level ground 25 m high."""
     from node_harness import NodeProcess, Peer
 
     from rfly_terrain.files.writer import write_height_map
@@ -121,7 +117,7 @@ def by_tf2_ros(peer):
     "means", [by_hand, pytest.param(by_tf2_ros, marks=pytest.mark.needs("tf2_ros"))]
 )
 def test_where_the_vehicle_and_what_is_around_it_are(nodes, means):
-    """By conventions.md: x forward, y left, z up aboard; north, east, down in map_ned."""
+    """The frames follow conventions.md: x forward, y left, z up aboard; NED in map_ned."""
     look_up = means(nodes)
 
     def told(target, source, point=(0.0, 0.0, 0.0)):

@@ -37,7 +37,7 @@ from rfly_ue_bridge import RecordingReader, decode
 
 PATIENCE = 60.0  # s
 WITH_NODES = {"up", "view", "record", "replay", "doctor"}
-"""commands that other tests below run, beside nodes"""
+"""Commands that run with nodes in other tests below."""
 RFLY = [
     sys.executable,
     "-c",
@@ -69,7 +69,7 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder in which all commands of a tutorial have run that need no nodes, in their order."""
+    """The folder in which a tutorial's commands without nodes have run, in their order."""
 
     @functools.cache
     def work_through(name: str) -> Path:
@@ -83,7 +83,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 def run_alone(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command without nodes is run; of another the options are read, and its executable exists."""
+    """Run a command without nodes; for others read the options and find the executable."""
     if words[0] == "rfly" and (words[1] in WITH_NODES or words[1:3] == ["mission", "start"]):
         parse(words)
     elif words[0] == "rfly":
@@ -243,7 +243,7 @@ class Program:
 
 @pytest.fixture
 def window(rflysim_host: str) -> Iterator[socket.socket]:
-    """What stands for RflySim3D at an address of the test's own."""
+    """A substitute for RflySim3D at an address of this test alone."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind((rflysim_host, 20010))
         opened.settimeout(PATIENCE)
@@ -252,8 +252,9 @@ def window(rflysim_host: str) -> Iterator[socket.socket]:
 
 @pytest.mark.ros
 def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_host, window):
-    """On its circle of 12 m around 300 m west, 50 m south of the map's origin; RflySim3D keeps it
-    on the ground.
+    """The robot is shown on its circle of 12 m around 300 m west, 50 m south of the map's origin.
+
+    RflySim3D keeps it on the ground.
     """
     up = line_of("a-foreign-robot", "rfly up")
     robot = line_of("a-foreign-robot", "python")
@@ -311,8 +312,8 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
 @pytest.mark.slow
 @pytest.mark.ros
 def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
-    """All six vehicles are in the recording, in formation, and a window gets the same datagrams
-    again.
+    """The recording holds all six vehicles in formation; its replay sends a window the same
+    datagrams.
     """
     record = (
         shlex.join(line_of("a-fleet", "rfly record")).replace("--duration 20", "--count 60").split()

@@ -21,7 +21,7 @@ TYPES = {
     "/diagnostics": "diagnostic_msgs/msg/DiagnosticArray",
 }
 LOSSY = "/lidar/points"
-"""best effort: what is published before a subscriber knows its publisher is lost"""
+"""Best effort topic: messages published before the subscriber matches are lost."""
 LATCHED_ONES = ("/tf_static", "/terrain_map")
 
 
@@ -56,7 +56,7 @@ class Rfly:
 
 
 def messages(number):
-    """One message of each topic, told apart by a number."""
+    """One message of each topic, distinguished by a number."""
     from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
     from geometry_msgs.msg import PoseStamped, TransformStamped
     from rfly_suite.msg import TerrainMap, VehicleStateArray
@@ -90,7 +90,7 @@ def messages(number):
 
 
 def told(topic, message):
-    """What tells a message apart, from any library's object of it."""
+    """Return the distinguishing content of a message, from any library's object of it."""
     return {
         "/vehicle_states": lambda: (list(message.id), list(message.position)),
         "/lead/pose": lambda: (message.header.frame_id, message.pose.position.x),
@@ -110,7 +110,7 @@ def _number(level):
 
 
 def publishers(peer, count):
-    """For all topics, matched with so many subscriptions; best effort, latched or reliable."""
+    """Publishers of all topics, matched with `count` subscriptions; best effort or reliable."""
     from rclpy.qos import QoSProfile, ReliabilityPolicy
 
     from rfly_bringup.ros.message_definitions import message_class

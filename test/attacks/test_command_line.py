@@ -1,6 +1,4 @@
-"""Odd words on the command line: bad ends are told, all commands are tried, and they stand some
-lines.
-"""
+"""Odd words on the command line: bad ends are reported, and every command withstands odd lines."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ TRACE = "Traceback (most recent call last):\n  File x\nValueError: no\n"
         (0, False, "a.py:3: RuntimeWarning: overflow\n", "RuntimeWarning"),
     ],
 )
-def test_a_bad_end_is_told(code, stopped, told, wrong):
+def test_a_bad_end_is_reported(code, stopped, told, wrong):
     found = judge(code, stopped, told)
     assert (found == []) if wrong is None else any(wrong in each for each in found), found
 
@@ -50,14 +48,14 @@ def test_every_command_is_tried_and_the_odd_ones_repeat_with_their_seed():
 
 
 def test_no_word_leads_out_of_the_folder():
-    """But to the folders above, where nothing can be written over."""
+    """Only folders above can be reached, where nothing can be written over."""
     words = [*command_line.FILES, *command_line.TEXTS]
     assert not [word for word in words if word.startswith("/") and word.strip("/")]
 
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_commands_stand_it(monkeypatch):
+def test_commands_withstand_odd_lines(monkeypatch):
     monkeypatch.setattr(command_line, "LASTS_S", 1.5)
     result = command_line.command_lines(random.Random(5), 5)
     assert (result.tried, result.failures) == (5, ())

@@ -25,7 +25,7 @@ def test_nodes_die_one_by_one_and_the_rest_goes_on():
 
 
 @pytest.mark.slow
-def test_who_takes_others_along_is_found(monkeypatch):
+def test_a_death_that_takes_another_node_along_is_found(monkeypatch):
     """A second victim, which the command names too late."""
     from attacks.pulse import Pulse
 

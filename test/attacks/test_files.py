@@ -1,6 +1,4 @@
-"""Mutated files and bombs: every reader stands some, and what goes wrong is told with the file that
-did it.
-"""
+"""Mutated files and bombs: every reader withstands some; a failure is reported with its file."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ def test_every_kind_has_a_reader_and_files():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", files.ATTACKS)
-def test_readers_stand_it(name):
+def test_readers_withstand_mutated_files(name):
     part = NEEDS.get(name)
     if part is not None and missing(part):
         pytest.skip(missing(part))
@@ -30,8 +28,8 @@ def test_readers_stand_it(name):
     assert (result.tried, result.failures) == (files.SHORT_TRIES, ())
 
 
-def test_a_reader_that_stalls_dies_or_swells_is_told(monkeypatch, tmp_path):
-    """A process that ends without an answer, and limits that nothing could keep."""
+def test_a_reader_that_stalls_dies_or_swells_is_reported(monkeypatch, tmp_path):
+    """A process that ends without an answer, or exceeds its memory or time, is a failure."""
     monkeypatch.setitem(MAKERS, "npy", lambda rng: {".npy": b""})
     monkeypatch.setattr(files, "MAX_MEMORY_MB", 1.0)
     result = files.read_files("npy", "array", random.Random(1), 2)

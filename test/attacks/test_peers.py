@@ -68,20 +68,24 @@ def test_a_flood_counts_what_it_sent():
         ("kept = bytearray(500_000_000)\n" + GOES_ON, "it swelled to 5"),
     ],
 )
-def test_what_a_server_must_not_do_is_told(text, told):
+def test_a_servers_faults_are_reported(text, told):
     with program("print('ready')\n" + text) as running:
         running.wait_for("ready")
-        found = lambda: [f for f in judged("link", 1, running, None).failures if f.startswith(told)]  # noqa: E731
+
+        def found():
+            failures = judged("link", 1, running, None).failures
+            return [failure for failure in failures if failure.startswith(told)]
+
         assert peers.wait_until(found, told, 10.0)
 
 
-def test_to_let_others_wait_is_a_failure():
+def test_letting_others_wait_is_a_failure():
     with program(GOES_ON) as running:
         assert judged("link", 7, running, 0.5).failures == ()
         assert judged("link", 7, running, 3.2).failures == ("it let others wait for 3.2 s",)
 
 
-def test_who_is_not_answered_is_not_served(monkeypatch):
+def test_a_peer_without_an_answer_is_not_served(monkeypatch):
     monkeypatch.setattr(peers, "PATIENCE_S", 0.1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
         deaf.bind(("127.0.0.1", 0))

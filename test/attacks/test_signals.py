@@ -24,7 +24,7 @@ def program(text):
     )
 
 
-def test_a_good_end_is_nothing_to_tell():
+def test_a_good_end_is_not_reported():
     assert judge(NODE, 0, 1.9, "a line", owned=True) == []
     assert judge(COMMAND, 130, 1.9, "a line", owned=True) == []
 
@@ -54,7 +54,7 @@ def test_a_good_end_is_nothing_to_tell():
         ),
     ],
 )
-def test_a_bad_end_is_told(target, code, seconds, output, owned, told):
+def test_a_bad_end_is_reported(target, code, seconds, output, owned, told):
     assert [
         wrong for wrong in judge(target, code, seconds, output, owned) if wrong.startswith(told)
     ]
@@ -62,7 +62,11 @@ def test_a_bad_end_is_told(target, code, seconds, output, owned, told):
 
 @pytest.mark.parametrize("code", [-2, -15, 1])
 def test_before_its_first_instruction_a_process_is_pythons(code):
-    trace = 'Traceback (most recent call last):\n  File "/env/lib/rfly_suite/terrain_node", line 3\nKeyboardInterrupt\n'
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/env/lib/rfly_suite/terrain_node", line 3\n'
+        "KeyboardInterrupt\n"
+    )
     assert judge(NODE, code, 0.1, trace, owned=False) == []
 
 
@@ -88,13 +92,13 @@ PARENT = (
 )
 
 
-def test_who_does_not_hear_is_found_and_killed(monkeypatch):
+def test_a_process_that_ignores_a_signal_is_found_and_killed(monkeypatch):
     monkeypatch.setattr(signals, "GIVEN_UP_S", 0.5)
     outcome = attack_once(program(DEAF), Storm(0.5, signal.SIGTERM, ()), {}, set())
     assert "had not ended" in outcome.wrong
 
 
-def test_who_leaves_a_child_is_found():
+def test_a_process_that_leaves_a_child_is_found():
     outcome = attack_once(program(PARENT), Storm(2.0, signal.SIGTERM, ()), {}, set())
     assert "left -S -c behind" in outcome.wrong
 

@@ -31,7 +31,7 @@ def test_the_mission_is_longer_than_the_soak():
         assert sum(item["mode"] == "land" for item in items) / 2 * 195.0 > seconds
 
 
-def test_what_misses_the_goal_is_named():
+def test_missed_goals_are_named():
     process = {
         "before_mb": 80.0,
         "growth_mb": 0.4,

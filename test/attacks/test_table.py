@@ -51,15 +51,13 @@ def test_the_largest_of_what_was_measured():
     assert largest([None]) is None
 
 
-def test_the_machine_is_told_with_its_load():
+def test_the_machine_is_named_with_its_load():
     assert " cores, load " in machine_line()
 
 
 @pytest.fixture
 def area(monkeypatch):
-    """An area with two attacks, the second of which fails on odd tries; `drawn` keeps what their
-    generators gave.
-    """
+    """An area of two attacks: the second fails on odd tries. `drawn` keeps the numbers drawn."""
     module = types.ModuleType("attacks.invented")
     module.drawn = []
 
@@ -109,7 +107,7 @@ def test_a_seed_repeats_what_is_drawn_and_each_attack_has_its_own(area):
     assert len({*first, *other}) == 4
 
 
-def test_what_was_found_is_printed_although_an_attack_breaks_off(area, capsys):
+def test_findings_are_printed_although_an_attack_breaks_off(area, capsys):
     def breaks_off(rng, tries):
         raise KeyboardInterrupt
 

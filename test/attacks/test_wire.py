@@ -1,4 +1,4 @@
-"""Mutated packets: a wrong outcome is told with its seed, and the decoders stand a few thousand."""
+"""Mutated packets: a wrong outcome is reported with its seed; decoders withstand thousands."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from attacks import wire
 
 
 @pytest.mark.parametrize("name", wire.ATTACKS)
-def test_the_decoders_stand_it(name):
+def test_the_decoders_withstand_mutated_packets(name):
     result = wire.ATTACKS[name](random.Random(4), wire.SHORT_TRIES)
     assert (result.name, result.tried, result.failures) == (name, wire.SHORT_TRIES, ())
 
 
-def test_a_wrong_outcome_is_told_with_its_seed(monkeypatch):
+def test_a_wrong_outcome_is_reported_with_its_seed(monkeypatch):
     from fuzz import fuzz_link
 
     def run(count, seed):

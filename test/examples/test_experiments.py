@@ -35,7 +35,7 @@ def start(script, *options, cwd):
 
 
 class Windows:
-    """RflySim3D's three windows, on a loopback address that nobody else uses."""
+    """The three windows of RflySim3D, on a loopback address of this test alone."""
 
     def __init__(self, stack):
         for _ in range(100):
@@ -182,7 +182,7 @@ def test_4_commands(windows, terrain, tmp_path):
 
 
 STEP = 0.75
-"""s of fleet time between two datagrams of a vehicle"""
+"""Fleet time between two datagrams of a vehicle, s."""
 TICKS = 12
 
 

@@ -24,18 +24,25 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PHASES = ["drive", "takeoff", "hover", "land", "rest", "done"]
 MANY = 0.8
-"""share of two recordings that has to be in both: a recorder on a busy machine misses some"""
+"""Share of two recordings that has to be in both: a recorder on a busy machine misses some."""
 
 
 def start(script, *options):
-    """The example; fails where anything of this package, of ROS or NumPy was imported."""
+    """Start an example; it fails if it imports anything of this package, of ROS or NumPy."""
     path = str(EXAMPLES / script)
-    code = f"import sys, runpy; sys.path.insert(0, {str(EXAMPLES)!r}); sys.argv = {[script, *map(str, options)]!r}\n"
-    code += "before = set(sys.modules)\n"
-    code += f"try: runpy.run_path({path!r}, run_name='__main__')\n"
-    code += "except SystemExit as end: assert not end.code\n"
-    code += "new = [name for name in set(sys.modules) - before if name.startswith(('rfly_', 'rclpy', 'numpy'))]\n"
-    code += "assert not new, new"
+    code = f"""
+import sys, runpy
+sys.path.insert(0, {str(EXAMPLES)!r})
+sys.argv = {[script, *map(str, options)]!r}
+before = set(sys.modules)
+try:
+    runpy.run_path({path!r}, run_name="__main__")
+except SystemExit as end:
+    assert not end.code
+unwanted = ("rfly_", "rclpy", "numpy")
+new = [name for name in set(sys.modules) - before if name.startswith(unwanted)]
+assert not new, new
+"""
     command = [sys.executable, "-c", code]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -57,15 +64,13 @@ def cpu_s(process):
 
 
 def phases(output):
-    """{phase: (time, x, y, z)} of what an example prints."""
+    """Return {phase: (time, x, y, z)} from the output of an example."""
     found = re.findall(r"([\d.]+) s +(\w+) +at +(\S+) +(\S+) +(\S+) m", output)
     return {phase: tuple(map(float, (time_s, *place))) for time_s, phase, *place in found}
 
 
 class Flight:
-    """Simulation, link and one example together, until the example ends or simulated time reaches
-    `until`.
-    """
+    """Simulation, link and one example, until the example ends or simulated time is `until`."""
 
     def __init__(
         self,
@@ -97,10 +102,12 @@ class Flight:
         link = {**common, "odometry": "truth", "port": str(port), **parameters}
         self.truth = []
         self.stood = None
+
         with (
             NodeProcess("amphibious_sim_node", domain_id, simulation) as simulator,
             NodeProcess(node, domain_id, link) as linked,
         ):
+            # every pose, as bytes
             peer = Peer(domain_id)
             qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
             matched = []
@@ -113,11 +120,14 @@ class Flight:
                 raw=True,
                 event_callbacks=events,
             )
+
             example = None
             try:
                 peer.spin_until(lambda: "stands on" in simulator.output)
                 peer.spin_until(lambda: "listening for" in linked.output)
                 peer.spin_until(lambda: matched)
+
+                # the example runs, and is stopped for a while
                 worked = sum(map(cpu_s, (simulator.process, linked.process)))
                 began = time.monotonic()
                 example = start(script, *options, "--port", port)
@@ -132,13 +142,16 @@ class Flight:
                     if stop_at is not None and self.time > stop_at:
                         self._stop(peer, example)
                         stop_at = None
+
                 self.wall_s = time.monotonic() - began
                 self.worked_s = sum(map(cpu_s, (simulator.process, linked.process))) - worked
+
+                # it ended well, and nothing more happens without a controller
                 if until is not None:
                     example.kill()
                 self.output, errors = example.communicate()
                 assert until is not None or example.returncode == 0, errors
-                self._wait_for_silence(peer)  # nothing more happens without a controller
+                self._wait_for_silence(peer)
             finally:
                 if example is not None:
                     example.kill()
@@ -159,7 +172,7 @@ class Flight:
         }
 
     def assert_same(self, other, until=math.inf):
-        """Bit for bit, wherever both were heard."""
+        """Assert that the states are the same bit for bit, wherever both were received."""
         mine, theirs = (
             {time: data for time, data in flight.by_time().items() if time <= until}
             for flight in (self, other)
@@ -177,9 +190,7 @@ class Flight:
             peer.spin_for(0.4)
 
     def _stop(self, peer, example):
-        """Stops the example for a while; `stood` gets how many messages came after all of before
-        had come.
-        """
+        """Stop the example for a while; `stood` becomes the number of messages that came then."""
         example.send_signal(signal.SIGSTOP)
         try:
             self._wait_for_silence(peer)
@@ -190,9 +201,7 @@ class Flight:
             example.send_signal(signal.SIGCONT)
 
     def check(self):
-        """It drove about three metres, hovered 1 m up, and came down where it rose; and so did the
-        truth.
-        """
+        """Assert that it drove three metres, hovered 1 m up and came down, as did the truth."""
         reached = phases(self.output)
         assert list(reached) == PHASES, self.output
         assert 2.8 < reached["takeoff"][1] - reached["drive"][1] < 3.5
@@ -220,7 +229,7 @@ def sensors(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def by_udp(shared_domain_id, sensors):
-    """Without any pause."""
+    """A flight by UDP without any pause."""
     link = {"transport": "udp", "controller_port": "0"}
     return Flight(shared_domain_id, sensors, "link_node", link, UDP_TCP, "--udp", "--own-port", 0)
 

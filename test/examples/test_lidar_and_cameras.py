@@ -11,7 +11,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "lidar_and_cameras.py"
 
 
 def test_draws_a_picture(tmp_path):
-    """In fog of 15 m: fewer points than the 37,000 of clear air."""
+    """Fog of 15 m leaves fewer points than the 37,000 of clear air."""
     out = tmp_path / "fog.png"
     command = [sys.executable, str(SCRIPT), "--out", str(out), "--visibility", "15"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -62,7 +62,7 @@ def expected(datagram: bytes) -> tuple[str, str]:
 
 
 def resident_bytes() -> int:
-    """Memory of this process; 0 where the system does not tell."""
+    """Return the memory of this process, bytes; 0 where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf(
             "SC_PAGE_SIZE"
@@ -72,8 +72,9 @@ def resident_bytes() -> int:
 
 
 def run(count: int, seed: int = 1) -> Counter[str]:
-    """Send so many datagrams; returns what became of them. AssertionError where one is lost,
-    changed or miscounted.
+    """Send `count` datagrams and return their outcomes.
+
+    Raises AssertionError if a datagram is lost, changed or miscounted.
     """
     outcome: Counter[str] = Counter()
     source = datagrams(count, seed)
@@ -89,18 +90,23 @@ def run(count: int, seed: int = 1) -> Counter[str]:
             for datagram in batch:
                 sock.send(datagram)
             sent += len(batch)
+
+            # all of the batch are received
             deadline = time.monotonic() + 5.0
             while receiver.counters["received"] < sent:
                 assert time.monotonic() < deadline, (
                     f"of {sent} datagrams {receiver.counters} after 5 s, seed {seed}"
                 )
                 time.sleep(0.0005)
+
+            # packets come out as the decoder reads them, in order
             packets = [(packet.name, repr(dict(packet.values))) for packet in receiver.take()]
             wanted = [expected(datagram) for datagram in batch]
             outcome.update(name for name, _ in wanted)
             assert packets == [pair for pair in wanted if pair[0] in DATAGRAMS], [
                 d.hex() for d in batch
             ]
+
             if not memory and sent >= count // 10:
                 memory = resident_bytes()
         counters = receiver.counters

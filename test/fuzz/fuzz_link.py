@@ -52,19 +52,25 @@ def checked(body: bytes) -> bytes:
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
-    """Random bytes, right heads with random bodies, right checks on anything, mutated whole frames,
-    whole frames.
-    """
+    """Yield `count` datagrams of six kinds, from random bytes to whole frames."""
     rng = random.Random(seed)
     for number in range(count):
         whole = rng.choice(WHOLE)
         kind = number % 6
+
+        # random bytes
         if kind == 0:
             yield rng.randbytes(rng.randrange(400))
+
+        # a right head with a random body
         elif kind == 1:
             yield whole[: rng.randrange(4, 24)] + rng.randbytes(rng.randrange(200))
+
+        # a mutated body with a right checksum
         elif kind == 2:
             yield checked(mutated(rng, whole[:-4], rng.choice(WHOLE)))
+
+        # a random payload with a right head and checksum
         elif kind == 3:
             payload = rng.randbytes(rng.choice((0, 4, 8, 64, 72, 288)))
             time_s = rng.choice(
@@ -77,15 +83,19 @@ def datagrams(count: int, seed: int) -> Iterator[bytes]:
                 + time_s
             )
             yield checked(head + payload)
+
+        # a mutated frame
         elif kind == 4:
             yield mutated(rng, whole, rng.choice(WHOLE))
+
         else:
             yield whole
 
 
 def outcome_of(datagram: bytes) -> str:
-    """The type's name or the reason; AssertionError where the frame does not encode to what it was
-    made of.
+    """Return the name of the frame's type, or the reason of its refusal.
+
+    Raises AssertionError if the frame does not encode to the bytes that it came from.
     """
     try:
         frame = decode(datagram)
@@ -99,7 +109,7 @@ def outcome_of(datagram: bytes) -> str:
 
 
 def frames_in(stream: bytes) -> list[bytes]:
-    """By trying at every byte."""
+    """Return the frames of a stream, found by trying at every byte."""
     found = []
     at = 0
     while at < len(stream):
@@ -114,7 +124,7 @@ def frames_in(stream: bytes) -> list[bytes]:
 
 
 def run(count: int, seed: int = 1) -> Counter[str]:
-    """Decode so many; returns what became of them."""
+    """Decode `count` datagrams, alone and as streams, and return their outcomes."""
     outcome: Counter[str] = Counter()
     rng = random.Random(seed + 1)
     pieces = list[bytes]()
@@ -123,10 +133,13 @@ def run(count: int, seed: int = 1) -> Counter[str]:
         pieces.append(datagram)
         if len(pieces) < 20:
             continue
+
         # a whole frame after room for the longest payload, so that none of the garbage's own
         # lengths is still open
         stream = b"".join(pieces) + bytes(1100) + WHOLE[4]
         pieces = []
+
+        # read in pieces of any length
         reader = FrameReader()
         found = []
         at = 0
@@ -134,6 +147,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
             step = rng.randrange(1, 700)
             found += [(f.type, f.sequence) for f in reader.feed(stream[at : at + step])]
             at += step
+
         wanted = [(f.type, f.sequence) for f in map(decode, frames_in(stream))]
         assert found == wanted, stream.hex()
     return outcome

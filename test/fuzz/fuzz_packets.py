@@ -107,8 +107,9 @@ def assert_encodes_back(packet: Packet, datagram: bytes) -> None:
 
 
 def run(count: int, seed: int = 1) -> Counter[str]:
-    """Check so many datagrams; returns what became of them. Before any error comes out its datagram
-    is printed.
+    """Check `count` datagrams and return their outcomes.
+
+    A datagram that raises an error is printed before the error is passed on.
     """
     outcome: Counter[str] = Counter()
     datagram = b""

@@ -213,7 +213,10 @@ def check(files: MapFiles, rng: random.Random) -> str:
 
 
 def run(count: int, seed: int, folder: Path) -> Counter[str]:
-    """Outcomes of `count` cases; raises AssertionError that names the first case that misbehaves."""
+    """Return the outcomes of `count` cases.
+
+    Raises AssertionError that names the first case that misbehaves.
+    """
     outcomes: Counter[str] = Counter()
     files = MapFiles(folder / "f.png", folder / "f.txt")
     make: list[Callable[[random.Random], tuple[bytes, bytes]]] = [
@@ -233,7 +236,7 @@ def run(count: int, seed: int, folder: Path) -> Counter[str]:
         start = time.perf_counter()
         try:
             outcomes[check(files, rng)] += 1
-        except Exception as error:  # whatever it is, it must not come out
+        except Exception as error:  # no other error may come out
             raise AssertionError(
                 f"case {number} of seed {seed}: {type(error).__name__}: {error}"
             ) from error
@@ -254,7 +257,7 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng tells of every broken stream there
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng reports every broken stream there
     folder = tempfile.mkdtemp(prefix="fuzz_terrain_")
 
     try:

@@ -6,7 +6,5 @@ from fuzz.fuzz_feedback import OUTCOMES, run
 
 
 def test_short_run():
-    """Every packet and every reason occurs, or the fuzzer has stopped reaching a part of the
-    receiver.
-    """
+    """Every packet and every reason occurs: the fuzzer reaches all parts of the receiver."""
     assert set(run(20_000, seed=20_260_102)) == OUTCOMES

@@ -12,7 +12,7 @@ from rfly_common.arrays import Ints
 from rfly_common.frames import rotation_matrix
 
 AT_ONCE = 1_000_000
-"""candidates that are looked at in one piece, which bounds the memory"""
+"""Candidates that are examined in one piece, which bounds the memory."""
 
 
 def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:

@@ -46,7 +46,7 @@ class _Cells:
         self.b = v - self.j
 
     def corners(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """z00, z01, z10, z11 in float64."""
+        """Corner heights z00, z01, z10, z11 in float64."""
         flat = self.ground.heights
         columns = self.ground.columns
         first = self.i * columns + self.j
@@ -120,7 +120,7 @@ def altitudes(ground: GroundGrid, x: Floats, y: Floats, out: Floats) -> bool:
 
 
 def insides(ground: GroundGrid, x: Floats, y: Floats, out: Floats) -> bool:
-    """Whether n points lie on the map, edges included -> out (n,) bool."""
+    """Write whether n points lie on the map, edges included -> out (n,) bool."""
     finite = True
     for block in _blocks(x.size):
         cells = _Cells(ground, x[block], y[block])
@@ -169,7 +169,7 @@ def queries(
 def gradient_rates(
     ground: GroundGrid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats
 ) -> bool:
-    """d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s."""
+    """Write d/dt of the smooth gradient at n points that move with (vx, vy) -> out (n, 2), 1/s."""
     finite = True
     for block in _blocks(x.size):
         cells = _Cells(ground, x[block], y[block])

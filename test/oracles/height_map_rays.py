@@ -68,10 +68,10 @@ class _Rays(SimpleNamespace):
 def _start(
     ground: GroundGrid, high: float, origins: Array, directions: Array, limit: Array
 ) -> tuple[_Rays, bool]:
-    """The rays that may hit, from where they come over the map, and whether all were fit to be
-    cast.
-    """
+    """Return the rays that may hit, from where they enter the map, and whether all are valid."""
     g = ground
+
+    # unit directions; extreme ones are scaled first
     d = directions.copy()
     square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2]
     largest = np.abs(d).max(axis=1)
@@ -80,6 +80,7 @@ def _start(
     d[odd] /= largest[odd, None]
     square = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2]
     fit &= np.isfinite(origins).all(axis=1) & (limit >= 0.0)
+
     dx, dy, dz = (d / np.sqrt(square)[:, None]).T
     x, y, z = origins.T
     first = np.zeros(len(d))
@@ -87,6 +88,7 @@ def _start(
     possible = fit.copy()
     axes = []
 
+    # the part of each ray over the map
     for at, along, origin, step, slack, end in (
         (x, dx, g.origin_x, g.step_x, g.slack_u, float(g.rows - 1)),
         (y, dy, g.origin_y, g.step_y, g.slack_v, float(g.columns - 1)),
@@ -105,6 +107,7 @@ def _start(
         possible &= moves | ((u >= 0.0) & (u <= end))
         axes.append((u, np.where(moves, du, 0.0), per, end))
 
+    # and below its highest point
     above = z > high
     possible &= ~(above & (dz >= 0.0))
     down = (high - z) / dz
@@ -112,6 +115,7 @@ def _start(
     first = np.where(above, np.maximum(first, down), first)
     last = np.where(dz > 0.0, np.minimum(last, (high - z) / dz), last)
     possible &= first <= last
+
     later = first > 0.0
     values = {
         "ray": np.arange(len(d)),
@@ -122,6 +126,7 @@ def _start(
         "dz": dz,
     }
 
+    # the place and the cell where the ray begins
     for name, cell, (u, du, per, end) in zip("uv", "ij", axes, strict=True):
         at = np.where(later, np.minimum(np.maximum(u + first * du, 0.0), end), u)
         up = (per > 0.0).astype(np.int64)
@@ -134,7 +139,7 @@ def _start(
 
 
 def _time(rays: _Rays, axis: str, line: Array) -> Array:
-    """When rays cross lines of the grid."""
+    """Return the times at which rays cross lines of the grid."""
     return (line.astype(np.float64) - getattr(rays, axis)) * getattr(rays, f"per_{axis}")
 
 
@@ -146,7 +151,7 @@ def _traverse(
     ranges: Array,
     normals: Array,
 ) -> None:
-    """From block to block, down where a ray may touch and up where it leaves a larger one."""
+    """Step from block to block, down where a ray may touch and up where it leaves a larger one."""
     top = len(pyramid.levels) - 1
     rays.level = np.full(rays.ray.size, min(start_level, top))
     rays.i = rays.i >> (BLOCK_BITS + rays.level)
@@ -167,6 +172,7 @@ def _traverse(
         new_j = rays.j.copy()
         new_level = rays.level.copy()
 
+        # down to the quarter in which the ray is
         half = shift - 1
         later_u = rays.t >= _time(rays, "u", (2 * rays.i + 1) << half)
         later_v = rays.t >= _time(rays, "v", (2 * rays.j + 1) << half)
@@ -174,6 +180,7 @@ def _traverse(
         new_j = np.where(down, 2 * rays.j + np.where(later_v, rays.up_v, 1 - rays.up_v), new_j)
         new_level[down] -= 1
 
+        # or on to the next block
         rays.t = np.where(passed, leave, rays.t)
         new_i += np.where(passed & (t_u <= t_v), 2 * rays.up_u - 1, 0)
         new_j += np.where(passed & ~(t_u <= t_v), 2 * rays.up_v - 1, 0)

@@ -71,7 +71,7 @@ class _Oriented:
         return first, last
 
     def progress(self, slab: Array, cell: Array) -> Array:
-        """How far along a, in cells from the start, each segment first meets a touched cell."""
+        """Return the first touched place of each segment along a, in cells from the start."""
         forward = self.a1 >= self.a0
         enters = np.where(forward, slab - self.a0, self.a0 - (slab + 1.0))
         leaves = np.where(forward, slab + 1.0 - self.a0, self.a0 - slab)
@@ -81,9 +81,7 @@ class _Oriented:
 
 
 def _expand(first: Array, last: Array) -> tuple[Array, Array]:
-    """All whole numbers first … last of n pairs, one after the other: (the pair's index, the
-    number).
-    """
+    """Return all whole numbers first … last of n pairs in a row: (the pair's index, the number)."""
     counts = np.maximum(last - first + 1, 0)
     owner = np.repeat(np.arange(counts.size), counts)
     starts = np.cumsum(counts) - counts
@@ -126,16 +124,19 @@ def fill_touched(
     cells: Array,
     is_end: Array,
 ) -> None:
-    """Touched cells -> cells (k, 2) int32 row, column, in the order in which each segment first
-    meets them; is_end.
+    """Write the touched cells in the order in which each segment first meets them.
+
+    -> cells (k, 2) int32 row, column; is_end (k,).
     """
     for start, stop in _batches(segments, rows, columns):
         segment, line, slab, cell = _touched(_Oriented(segments[start:stop], rows, columns))
         row, column = _matrix_index(line.along_u, slab, cell, rows)
+
+        # cells met together share a number
         progress = line.progress(slab, cell)
         by_progress = np.lexsort((progress, segment))
         steps = np.diff(progress[by_progress], prepend=0.0) > SNAP
-        tie = np.empty(segment.size, np.int64)  # cells met together share a number
+        tie = np.empty(segment.size, np.int64)
         tie[by_progress] = np.cumsum(steps)
         order = np.lexsort((column, row, tie, segment))
         row = row[order]
@@ -163,8 +164,9 @@ def _matrix_index(along_u: Array, slab: Array, cell: Array, rows: int) -> tuple[
 
 
 def first_hits(segments: Array, clearance: Array, distances: Array, hits: Array) -> None:
-    """Where each segment first meets a cell with clearance 0 -> hits (n, 2) u, v, and distances
-    (n,), both in cells.
+    """Write where each segment first meets a cell with clearance 0.
+
+    -> hits (n, 2) u, v, and distances (n,), both in cells.
     """
     rows, columns = clearance.shape
     distances[:] = np.inf
@@ -181,7 +183,7 @@ def first_hits(segments: Array, clearance: Array, distances: Array, hits: Array)
         row, column = _matrix_index(
             line.along_u, slab, np.where(on_grid, middle, 0.0).astype(np.int64), rows
         )
-        # the touched cells of slab + k lie at most k + 1 cells beside the one in the middle of this
+        # the touched cells of slab + k lie at most k + 1 cells from the one in the middle of this
         # slab
         leap = np.where(on_grid, clearance[row, column].astype(np.int64) - 1, 0)
         ended = np.zeros(which.size, bool)

@@ -62,8 +62,10 @@ def test_a_symmetric_vehicle_heaves_as_a_quarter_car():
 
 
 def test_a_symmetric_vehicle_on_six_wheels_heaves_on_a_sixth_of_its_body():
-    """Without damping: the two roots of a sixth of the body, a wheel, a spring and a tyre; nine
-    modes in all.
+    """An undamped heave mode has the two roots of a sixth of the body, a wheel, a spring and a
+    tyre.
+
+    There are nine modes in all.
     """
     p = VehicleParameters.load("scale_six").replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0)
     body = 28.8 / 6.0

@@ -1,4 +1,4 @@
-"""base_footprint: straight below on the ground, level, with only the heading."""
+"""The frame base_footprint: straight below on the ground, level, with only the heading."""
 
 from __future__ import annotations
 

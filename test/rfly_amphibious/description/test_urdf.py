@@ -140,7 +140,7 @@ def test_moving_joints_are_those_of_joint_states():
         "steer_fr": "revolute",
         **{f"strut_{w}": "prismatic" for w in wheels},
         **{f"rotor_{j}": "continuous" for j in range(1, 7)},
-        "camera_joint": "revolute",  # the gimbal, whose place is told by /tf
+        "camera_joint": "revolute",  # the gimbal, tf/tf
     }
 
     quad = Tree(vehicle_urdf(VehicleParameters.load("scale_quad"))).moving()

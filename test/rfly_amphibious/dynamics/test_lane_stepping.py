@@ -141,7 +141,7 @@ def test_one_that_diverges_is_named_and_its_neighbours_are_not(one_by_one):
 
 
 def test_no_corner_touches_where_none_is_looked_up():
-    """Where corners are left out, all of them are above the ground; and they often are."""
+    """Corners that are left out are all above the ground; and they often are left out."""
     import numba
 
     @numba.njit

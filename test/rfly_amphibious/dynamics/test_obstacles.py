@@ -83,7 +83,7 @@ def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> N
 @pytest.mark.parametrize(
     ("speed", "y", "height"), [(2.0, 0.3, 2.0), (30.0, 0.8, 8.0), (4.0, 0.0, 0.05)]
 )
-def test_what_is_not_near_is_left_out_of_the_steps_alone(
+def test_distant_obstacles_are_left_out_of_the_steps_alone(
     method: Any, speed: float, y: float, height: float
 ) -> None:
     """Hit a wall, pass a corner and cross a kerb.
@@ -252,7 +252,7 @@ def test_each_rotor_feels_the_roof_that_is_below_it() -> None:
     assert model.outputs(state).thrust / plain == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_is_out_of_reach_changes_no_bit() -> None:
+def test_obstacles_out_of_reach_change_no_bit() -> None:
     bare = AmphibiousModel(SCALE)
     rng = np.random.default_rng(3)
     places = rng.uniform(20.0, 200.0, (1000, 3))
@@ -299,7 +299,9 @@ _TABLE = joined([box(0.0, 0.0, 99.0, (1.2, 1.2, 2.0)), box(1.2, 0.3, 98.8, (0.7,
     speed=st.tuples(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(-8.0, 0.0)),
     rates=st.tuples(*[st.floats(-4.0, 4.0)] * 3),
 )
-def test_no_contact_adds_energy(angles, place, speed, rates) -> None:  # type: ignore[no-untyped-def]
+def test_no_contact_adds_energy(  # type: ignore[no-untyped-def]
+    angles, place, speed, rates
+) -> None:
     """Throw the vehicle onto the edges of two blocks high above the ground.
 
     Whenever nothing touches, it has less energy than before.

@@ -141,7 +141,7 @@ def test_a_truck_that_comes_at_5_m_s_pushes() -> None:
 
 @pytest.mark.parametrize("late", [0, 2])
 def test_two_equal_vehicles_head_on(late: int) -> None:
-    """Both vehicles calculate their own motion: they part as mirror images, no faster than they
+    """Vehicles that each calculate their own motion part as mirror images, no faster than they
     came.
 
     The same holds with states that are 8 ms late.

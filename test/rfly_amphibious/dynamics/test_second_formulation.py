@@ -29,6 +29,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     quantities = ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")
     columns_of = {quantity: of_wheels(p, quantity) for quantity in quantities}
     s, s_rate, spin, u, y, drive = (x[columns] for columns in columns_of.values())
+
+    # rotors and steering
     speed = x[33 : 33 + p.rotors]
     delta = x[33 + p.rotors]
 
@@ -39,6 +41,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     dx[6:10] = 0.5 * np.array([[-X, -Y, -Zq], [W, -Zq, Y], [Zq, W, -X], [-Y, X, W]]) @ w
     air = R.T @ (v - wind)
     gravity = -G * R.T @ Z
+
+    # weight and drag
     force = p.mass_sprung * gravity
     drag = np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * np.linalg.norm(air)
     force -= drag * air
@@ -56,6 +60,7 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
         world = x[:3] + R @ place
         above = max(world[2] - terrain.altitude(world[0], world[1]), p.rotor_radius / 2)
         gain = 1 / (1 - (p.rotor_radius / 4 / above) ** 2)
+
         static = p.thrust_coefficient * speed[j] ** 2
         loss = p.inflow_coefficient * speed[j] * at_hub[2]
         thrust = gain * np.clip(static - loss, 0, 1.5 * static)
@@ -135,6 +140,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             sx = vx - radius * spin[i]
             mu = max(0.2, 1 - p.friction_load_loss * (load - p.nominal_load) / p.nominal_load)
             dmax = np.array((p.friction_x, p.friction_y)) * mu * load
+
+            # stiffness, and damping at low speed
             kx = p.slip_stiffness * load
             ky = soft[i] * p.cornering_stiffness_per_rad * p.nominal_load
             ky *= np.sin(2 * np.arctan(load / (p.cornering_load_ratio * p.nominal_load)))
@@ -144,6 +151,8 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
                 kv = p.low_speed_damping * load / p.nominal_load * fade
             slip_x = kx * u[i] / p.relaxation_x - kv * sx
             slip_y = ky * y[i] / p.relaxation_y - kv * sy
+
+            # combined slip
             slips = np.array((slip_x, slip_y)) / dmax
             rho = np.hypot(*slips)
             shapes = []
@@ -154,12 +163,15 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             tyre = fx * ex + fy * ey + load * n
             couple = np.cross(to_contact, tyre)
             couple = couple - (couple @ axle) * axle
+
+            # tread and rolling resistance
             dx[columns_of["tyre_x"][i]] = -sx - abs(vx) * u[i] / p.relaxation_x
             dx[columns_of["tyre_y"][i]] = -sy - abs(vx) * y[i] / p.relaxation_y
 
             rolling = (
                 p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
             )
+
         motor = drive[i] + brake[i]
         couple = couple - motor * axle
         dx[columns_of["wheel_speed"][i]] = (motor - radius * fx - rolling) / p.wheel_inertia

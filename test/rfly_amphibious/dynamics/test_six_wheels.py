@@ -173,7 +173,7 @@ def test_a_slow_turn_with_both_ends_steered_is_about_the_middle_axle():
 
 
 def test_wheels_of_one_side_slower_turn_a_chassis_without_steering():
-    """All tyres slide on the spot, and are alike along and across.
+    """The tyres slide on the spot, and are alike along and across.
 
     At the yaw rate r treads of the speed v slide by v - r b/2 along and by r x across, and the
     moments of their friction balance.

@@ -325,7 +325,7 @@ def sharp_gps():
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
-    """At 3 m/s an unknown latency of 0.1 s shows as 0.3 m along the track.
+    """An unknown latency of 0.1 s shows as 0.3 m along the track at 3 m/s.
 
     The IMU makes it less.
     """
@@ -335,7 +335,8 @@ def test_a_late_gps_does_not_make_the_estimate_lag(turn, ignored):
     behind = []
     for tick, truth in turn.samples(suite):
         if ignored and tick.gps is not None:
-            tick = dataclasses.replace(tick, gps=tick.gps._replace(time=tick.gps.time + 0.1))  # noqa: PLW2901
+            late_gps = tick.gps._replace(time=tick.gps.time + 0.1)
+            tick = dataclasses.replace(tick, gps=late_gps)  # noqa: PLW2901
         estimate = estimator.update(tick)
         speed = np.linalg.norm(truth[3:5])
         if estimate is not None and speed > 2.5:
@@ -438,7 +439,7 @@ def test_bent_ground_is_no_surer_for_being_measured_often() -> None:
     ids=lambda name: name,
 )
 def test_any_one_sensor_may_fall_silent(hop, flown, shortly_before, sensor):
-    """For four seconds of the flight the error stays within the covariance, which grows with it."""
+    """The error of a four-second flight stays within the covariance, which grows with it."""
     begin = 12.0
     end = 16.0
     over = 17.0
@@ -612,7 +613,7 @@ def test_wheels_that_skid_tell_no_speed():
 
 @pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
-    """In a drive, a flight in wind and a touch-down nine of ten errors are within their bound.
+    """Nine of ten errors of a drive, a flight in wind and a touch-down are within their bound.
 
     The bound is that of 95 % of normalised errors squared.
     """
@@ -814,7 +815,7 @@ print(json.dumps([part.tolist() for part in parts]))
     assert np.allclose(covariance, estimator.covariance, rtol=1e-6, atol=1e-12)
 
 
-def test_what_cannot_be_is_refused(turn):
+def test_impossible_values_are_refused(turn):
     with pytest.raises(ConfigError, match="there is no imu"):
         new_estimator(turn, sensors=SENSORS.replace(imu=None))
     with pytest.raises(ConfigError, match=r"x.yaml:1: the key alignment is missing"):

@@ -79,7 +79,7 @@ def test_corrections_go_into_map_to_odom_and_leave_no_jump():
 
 
 def test_its_covariance_grows_by_the_corrections_that_it_leaves_out():
-    """The covariance is the estimate's own, and the square of 3 m and 2 m by which GPS moved it."""
+    """The covariance is the estimate's own plus the squares of GPS's corrections of 3 m and 2 m."""
     way = OdometryFrame()
     for k in range(20):
         moved = (0.0, 0.0, 0.0) if k < 10 else (3.0, -2.0, 0.0)

@@ -189,7 +189,7 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
         fitted_document("scale", fit, "test.mcap").encode(), "found.yaml"
     )
     assert written.mass == pytest.approx(truth.mass, rel=0.01)
-    assert written.thrust_coefficient == GIVEN.thrust_coefficient  # of which nothing was found
+    assert written.thrust_coefficient == GIVEN.thrust_coefficient  # it was not found
 
     draw_fit(fit, tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 20_000
@@ -225,7 +225,7 @@ def at_rest(**more: Series) -> VehicleLog:
     return VehicleLog("still.mcap", {**series, **more}, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)))
 
 
-def test_mass_and_thrust_are_not_told_apart_without_loads_or_a_scale():
+def test_mass_and_thrust_cannot_be_separated_without_loads_or_a_scale():
     with pytest.raises(ConfigError, match="weigh the vehicle and say --mass"):
         fit_vehicle(at_rest(), GIVEN)
     fit = fit_vehicle(at_rest(), GIVEN, mass=31.5)
@@ -286,7 +286,7 @@ def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
 
 
 @pytest.mark.needs("mcap_ros2")
-def test_what_is_no_whole_log_is_refused(tmp_path):
+def test_an_incomplete_log_is_refused(tmp_path):
     """A pipe is not waited for.
 
     Files that were cut, or are no logs, have messages of their own.
@@ -325,7 +325,7 @@ def test_slip_follows_over_the_relaxation_length():
 
 
 def test_a_signal_sweeps_its_frequency():
-    """From 1 to 3 Hz in 4 s there are 8 turns, and after 2 s (1 + 2)/2 · 2 = 3."""
+    """A sweep from 1 to 3 Hz in 4 s has 8 turns, and after 2 s (1 + 2)/2 · 2 = 3."""
     signal = Signal("roll_nm", 10.0, 14.0, 1.0, 2.0, (1.0, 3.0))
     assert signal.at(10.0) == pytest.approx(1.0)
     assert signal.at(12.0) == pytest.approx(1.0, abs=1e-9)

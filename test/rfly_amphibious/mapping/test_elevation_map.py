@@ -55,7 +55,7 @@ def test_clouds_are_fused_by_their_variances():
 
 
 def test_a_point_is_as_sure_upright_as_its_ray_is_steep():
-    """From 3 m up and 4 m away: 0.6 of the range's error, and the attitude's over 4 m."""
+    """The error 3 m up and 4 m away is 0.6 of the range's error, and the attitude's over 4 m."""
     grid = ElevationMap(ElevationParameters(**{**PLAIN, "angle_sigma": 0.01}))
     grid.insert((4.05, 0.05, 3.0), [(0.05, 0.05, 0.0)], 0.0)
     assert float(grid.elevation(0.05, 0.05)[1]) == pytest.approx(
@@ -63,7 +63,7 @@ def test_a_point_is_as_sure_upright_as_its_ray_is_steep():
     )
 
 
-def test_what_is_known_gets_less_certain_with_time():
+def test_heights_get_less_certain_with_time():
     grid = ElevationMap(ElevationParameters(**{**PLAIN, "drift": 0.1}))
     grid.insert(ABOVE, from_above(0.0), 5.0)
     grid.insert(ABOVE, [(1.0, 0.05, 0.0)], 7.0)
@@ -97,7 +97,7 @@ def test_the_highest_surface_of_a_cell_is_its_height():
     assert float(grid.elevation(0.05, 0.05)[0]) == pytest.approx(2.95)
 
 
-def test_the_map_moves_and_forgets_what_it_leaves():
+def test_the_map_moves_and_forgets_cells_left_behind():
     """Each cell of 1 m has a height of its own; the way there and back wraps around."""
     grid = ElevationMap(ElevationParameters(resolution=1.0, length=7.0, **PLAIN))
 

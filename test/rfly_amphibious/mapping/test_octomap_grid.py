@@ -123,7 +123,7 @@ def test_log_odds_by_hand():
     assert (len(grid), grid.binary_data(), grid.voxels().shape) == (0, b"", (0, 3))
 
 
-def test_what_can_be_no_ray_is_left_out_and_counted():
+def test_invalid_rays_are_left_out_and_counted():
     grid = OctomapGrid()
     ends = [
         (np.nan, 0, 0),
@@ -167,7 +167,7 @@ def test_where_a_map_is_full_the_farthest_voxels_make_room():
 
 
 def test_memory_stays_along_a_way_without_an_end():
-    """At most half of the 2¹⁸ places of 12 bytes are taken.
+    """No more than half of the 2¹⁸ places of 12 bytes are taken.
 
     Voxels that lie behind are forgotten.
     """
@@ -188,7 +188,7 @@ def test_memory_stays_along_a_way_without_an_end():
     assert np.isnan(grid.log_odds([(0.0, 0.0, 1.0)])).all()
 
 
-def test_one_cloud_does_not_go_far_beyond_what_is_allowed():
+def test_one_cloud_does_not_go_far_beyond_the_limit():
     """Hits come first.
 
     With room for one voxel more the first ray's 9 free ones go in, but no other ray's.
@@ -323,7 +323,7 @@ def test_log_odds_are_those_of_octomap():
 
 
 def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
-    """bt2vrml writes one place for an occupied leaf.
+    """Debian's bt2vrml writes one place for an occupied leaf.
 
     convert_octree writes the whole tree, with as many nodes.
     """
@@ -362,7 +362,7 @@ def test_a_file_is_there_at_once_or_not_at_all(mapped, tmp_path):
 
 
 def test_a_full_map_is_still_found_voxel_by_voxel():
-    """After room was made, the remaining voxels are those of a dictionary.
+    """The voxels that remain after room was made are those of a dictionary.
 
     Each still has its log-odds.
     """
@@ -440,7 +440,7 @@ def test_a_person_who_crossed_leaves_no_voxels():
     )
 
 
-def test_what_is_hit_again_is_not_forgotten_and_what_is_free_stays():
+def test_voxels_hit_again_are_not_forgotten_and_free_ones_stay():
     """Log-odds fall from 3.5 to below 0 in 2 s, 0.175 in each tenth; hits of 0.85 keep up."""
     grid = OctomapGrid(OctomapParameters(forget_after=2.0))
     ends = [(4.1, 0.1, 0.1), (4.1, 2.1, 0.1)]

@@ -172,9 +172,9 @@ class Trip(NamedTuple):
     """Result of a seed."""
 
     missed: float
-    """m from the goal at the end"""
+    """Distance from the goal at the end, m."""
     nearest: float
-    """m from the vehicle's middle to a pillar, at the nearest"""
+    """Least distance from the vehicle's middle to a pillar, m."""
     plans: int
     seconds: float
 
@@ -264,7 +264,7 @@ def test_so_it_does_in_twenty_of_twenty_worlds(kind, seed):
     check(kind, seed)
 
 
-def test_who_knows_nothing_runs_into_them():
+def test_a_vehicle_without_a_map_runs_into_them():
     """Along the straight way there is contact in most worlds, so that the other tests prove
     something.
     """

@@ -42,7 +42,7 @@ def test_an_attitude_that_stays_stays():
     assert turn == pytest.approx(np.tile((0, 0, 0.6, 0.8), (2, 1)))
 
 
-def test_times_of_which_nothing_is_known():
+def test_unknown_times():
     track = PoseTrack(max_gap=0.5)
     with pytest.raises(FrameError, match="no pose is known yet"):
         track.at(np.array([1]))

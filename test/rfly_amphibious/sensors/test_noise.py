@@ -38,7 +38,7 @@ def test_a_sigma_holds_at_every_rate():
 
 @pytest.mark.parametrize("period", [0.02, 0.1])
 def test_the_bias_grows_with_the_root_of_time(period):
-    """Of 1000 walks the variance after T seconds is σ_b² T at any rate, within χ² bounds."""
+    """The variance of 1000 walks after T seconds is σ_b² T at any rate, within χ² bounds."""
     walks = 1000
     seconds = 5.0
     got = errors(NoiseModel(walks, walk_density=6e-3), period, round(seconds / period) + 1)
@@ -49,7 +49,7 @@ def test_the_bias_grows_with_the_root_of_time(period):
 
 
 def test_a_walk_with_a_correlation_time_does_not_leave_its_bounds():
-    """Of 2000 walks the variance grows as a walk's at first, and is σ_b² τ_b / 2 in the end."""
+    """The variance of 2000 walks grows as a walk's at first, and is σ_b² τ_b / 2 in the end."""
     density = 6e-3
     tau = 10.0
     period = 0.1

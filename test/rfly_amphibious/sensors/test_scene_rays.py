@@ -151,7 +151,7 @@ def test_a_hollow_is_seen_into():
     np.testing.assert_allclose(hits.normals[1:], [(-1, 0, 0), (-1, 0, 0), (0, 0, -1)], atol=1e-12)
 
 
-def test_what_moves_is_met_where_it_is_when_the_ray_is_sent():
+def test_a_moving_object_is_hit_where_it_is_when_the_ray_is_sent():
     """A mesh flies east at 20 m/s, and its state is of 1 s.
 
     It is joined to one scene with a wall that stands.

@@ -86,7 +86,7 @@ def test_the_earths_field_may_be_left_to_the_place():
 
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
-def test_defaults_of_what_sees(name):
+def test_defaults_of_cameras_and_lidars(name):
     """The defaults are docs/model's, section 11: HDL-32E, Kinect V2, a gimbal of 0.1 s.
 
     None of these sensors is a SensorSuite's.

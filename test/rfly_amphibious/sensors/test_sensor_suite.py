@@ -154,7 +154,7 @@ def test_imu_range():
     assert got.specific_force[0, 0] == pytest.approx(-18.0 * 9.80665)  # of 312.5
 
 
-def test_the_crashed_obey_nobody():
+def test_crashed_vehicles_ignore_commands():
     """A latched vehicle's rotors slow down in spite of commands: the reaction turns it."""
     m = in_vacuum()
     state = m.flying((0.0, 0.0, 9.0))
@@ -554,7 +554,7 @@ def test_the_same_readings_as_plain_python(tmp_path):
         assert np.array(plain[key]) == pytest.approx(np.array(values), rel=1e-12, abs=1e-12)
 
 
-def test_what_is_no_saved_suite_is_refused():
+def test_an_invalid_saved_suite_is_refused():
     saved = SensorSuite(model("scale"), SCALE).save()
     suite = SensorSuite(model("scale"), SCALE)
     suite.restore(saved)

@@ -76,7 +76,7 @@ def test_the_shipped_vehicle_by_hand():
         ),
     ],
 )
-def test_what_makes_no_vehicle_is_named(pattern, replacement, message):
+def test_impossible_vehicles_are_named(pattern, replacement, message):
     assert TEXT.count(pattern) == 1
     with pytest.raises(ConfigError, match=message):
         VehicleParameters.parse(TEXT.replace(pattern, replacement).encode(), "mine.yaml")

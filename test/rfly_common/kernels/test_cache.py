@@ -46,6 +46,8 @@ class Checkout:
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder / "rfly_example"
+
+        # nothing but this folder and this cache
         self._environment = {
             **os.environ,
             "PYTHONPATH": str(folder),
@@ -53,6 +55,7 @@ class Checkout:
             "NUMBA_CACHE_DIR": "",
             **dict.fromkeys(("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"), str(cache)),
         }
+
         shutil.copytree(
             PACKAGES / "rfly_common",
             folder / "rfly_common",
@@ -203,7 +206,7 @@ def test_source_files_hold_all_that_kernels_refer_to():
 
 
 def test_digest_of_kernels_changes_with_an_inner_kernel_only(tmp_path):
-    """By this the set-up knows whether to compile."""
+    """The digest is what the set-up compares before it compiles."""
     for package in ("rfly_common", "rfly_terrain"):
         shutil.copytree(
             PACKAGES / package,

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def answer(program):
-    """What a Python of its own prints."""
+    """Return what a fresh interpreter prints."""
     program = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{program}"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False

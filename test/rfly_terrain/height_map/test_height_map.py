@@ -97,8 +97,9 @@ def test_worked_examples_of_the_format(x_north, y_east, z_down):
 
 
 def test_layout_of_rows_and_columns():
-    """heights[r, c] lies at origin_x + r·step_x east, origin_y + c·step_y north; nothing is
-    exchanged or mirrored.
+    """The height heights[r, c] lies at origin_x + r·step_x east, origin_y + c·step_y north.
+
+    Nothing is exchanged or mirrored.
     """
     heights = np.arange(12, dtype=np.float32).reshape(3, 4)
     terrain = HeightMap(heights, origin_x=10, origin_y=-20, step_x=3, step_y=5)
@@ -168,7 +169,7 @@ def test_plane_is_exact_up_to_the_border(a, b, u, v, step_x, step_y):
 
 
 def test_saddle_is_exact_everywhere():
-    """z = x·y is bilinear: exact in each cell, and its gradient is (y, x)."""
+    """The surface z = x·y is bilinear: exact in each cell, and its gradient is (y, x)."""
     terrain = sampled(lambda x, y: x * y, 9, 9, origin_x=-4.0, origin_y=-4.0)
     x, y = np.random.default_rng(0).uniform(-4, 4, (2, 500))
     assert terrain.altitude(x, y) == pytest.approx(x * y, abs=1e-12)
@@ -201,7 +202,7 @@ grids = hnp.arrays(
 @settings(max_examples=200, deadline=None)
 @given(heights=grids, x=st.floats(-30, 30), y=st.floats(-30, 30), step_x=steps, step_y=steps)
 def test_altitude_is_the_documented_formula(heights, x, y, step_x, step_y):
-    """On and off the map, as one point and as an array; within the lowest and highest corner."""
+    """The altitude is the formula's on and off the map, for one point and for an array."""
     terrain = HeightMap(heights, origin_x=1.5, origin_y=-2.25, step_x=step_x, step_y=step_y)
     expected = slow_altitude(heights, (1.5, -2.25), (step_x, step_y), x, y)
     tolerance = 1e-11 * (1 + float(np.abs(heights).max()))
@@ -327,8 +328,9 @@ def test_gradient_is_the_derivative_of_altitude():
 
 
 def test_normals_in_both_frames():
-    """z = x_east/2: the normal leans to the west; in NED its second component is negative and its
-    third points up.
+    """The normal of z = x_east/2 leans to the west.
+
+    In NED its second component is negative and its third points up.
     """
     terrain = sampled(lambda x, y: 0.5 * x + 0 * y, 3, 3)
     norm = math.sqrt(1.25)
@@ -449,7 +451,7 @@ def test_broadcasting_and_empty_arrays():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_coordinates_that_are_not_finite(bad):
-    """ValueError that names the argument and the first offending index, whoever answers."""
+    """Every method raises ValueError with the argument's name and the first offending index."""
     terrain = map_e()
     for ask in (
         terrain.altitude,
@@ -531,7 +533,7 @@ def test_immutable():
         terrain.heights.flags.writeable = True
 
 
-def test_heights_that_nobody_can_write_are_shared():
+def test_read_only_heights_are_shared():
     data = np.arange(6, dtype=np.float32).tobytes()
     heights = np.frombuffer(data, np.float32).reshape(2, 3)
     terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
@@ -624,7 +626,7 @@ def test_the_largest_map():
     heights = np.broadcast_to(np.float32(3), (10_000, 10_000))
     assert heights.size == MAX_CELLS
 
-    heights = np.zeros((10_000, 10_000), np.float32)  # pages that nobody touches take no memory
+    heights = np.zeros((10_000, 10_000), np.float32)  # untouched pages take no memory
     heights[-1, -1] = 8
     heights[-1, -2] = 4
     heights[5000, 7000] = 16

@@ -145,7 +145,7 @@ NOT_FINITE = [(math.nan, 0.0), (0.0, math.nan), (math.inf, 0.0), (0.0, -math.inf
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 2**32), rows=st.integers(2, 9), columns=st.integers(2, 9))
 def test_one_point_gives_the_same_as_an_array(seed, rows, columns):
-    """In Python and compiled."""
+    """One point and an array give the same, in Python and compiled."""
     terrain, x, y = example(seed, rows, columns, 12)
     (expected,) = outputs([()], x.size)
     oracle.altitudes(terrain.ground, x, y, expected)
@@ -250,7 +250,7 @@ def test_where_no_cache_can_be_written(tmp_path):
 
 
 def test_warm_up_leaves_nothing_to_compile():
-    """After warm_up() no query compiles another signature, whatever the caller's arrays are."""
+    """No query compiles another signature once warm_up() has run, for any kind of array."""
     from rfly_terrain.warm_up import warm_up
 
     warm_up()

@@ -32,7 +32,7 @@ def test_line_of_sight_over_a_ridge():
     assert terrain.line_of_sight(start, (21, 3, 1)) is False
     assert (
         terrain.line_of_sight((-1, 15, 1), (-1, 40, -5)) is True
-    )  # beside the map nothing is in the way
+    )  # outside the map nothing is in the way
     assert terrain.line_of_sight((5, 5, 0), (5, 5, 0)) is True
     assert terrain.line_of_sight((5, 5, -1), (5, 5, -1)) is False
 
@@ -67,6 +67,6 @@ def test_points_on_the_ground_see_and_are_seen():
         ((0, 0, 0), (1, 1, 1), {"tolerance": -1.0}, "tolerance is -1.0"),
     ],
 )
-def test_what_is_no_line_is_refused_by_name(a, b, options, message):
+def test_an_invalid_line_is_refused_by_name(a, b, options, message):
     with pytest.raises(ValueError, match=message):
         grid_map(np.zeros((3, 3))).line_of_sight(a, b, **options)

@@ -31,7 +31,7 @@ def test_worked_example_of_the_format():
 
 
 def test_enu_is_the_same_points_in_the_same_order():
-    """x and y exchanged, z turned: rows run east, columns north."""
+    """Only x and y are exchanged and z is turned: rows run east, columns north."""
     terrain = map_e()
     enu = terrain.point_cloud()
     ned = terrain.point_cloud_ned()

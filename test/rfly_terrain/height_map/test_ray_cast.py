@@ -41,7 +41,7 @@ def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
 
 
 def above_ground(terrain: HeightMap, points: np.ndarray) -> np.ndarray:
-    """z minus the bilinear height at (…, 3) points by its four weights; inf off the map."""
+    """Return z minus the bilinear height at (…, 3) points by its four weights; inf off the map."""
     u = (points[..., 0] - terrain.origin_x) / terrain.step_x
     v = (points[..., 1] - terrain.origin_y) / terrain.step_y
     # to within rounding: what crosses the very edge is on it
@@ -72,9 +72,9 @@ def sampled_ranges(
     limit: float,
     samples: int = 200,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(range, smallest |height| of a dip): the first root of the height along each ray between 0
-    and limit metres.
+    """Return (range, smallest |height| of a dip) of each ray between 0 and limit metres.
 
+    The range is the first root of the height along the ray.
     Where the samples come close to the ground without reaching it, the lowest point is searched
     between them.
     """
@@ -94,27 +94,33 @@ def sampled_ranges(
                 :, axis, None
             ]
         times.append(np.clip(np.nan_to_num(crossed), 0.0, limit))
+
     t = np.sort(np.concatenate(times, axis=1), axis=1)
     every_ray = np.arange(len(unit))
     heights = height(every_ray[:, None], t)
+
+    # between which samples each ray first meets the ground
     low = np.full(len(unit), np.nan)
     high = np.full(len(unit), np.nan)
     first = np.argmax(heights <= 0.0, axis=1)
     hits = (heights <= 0.0).any(axis=1)
     high[hits] = t[every_ray, first][hits]
     low[hits] = t[every_ray, np.maximum(first - 1, 0)][hits]
+
     # between two samples above the ground the height, a quadratic there, may dip: its lowest point
     # is searched
-    one = heights[:, :-1]
-    other = heights[:, 1:]
-    ray, k = np.nonzero((one > 0.0) & (other > 0.0) & (np.minimum(one, other) < 0.01 * limit))
-    first_z = one[ray, k]
+    before = heights[:, :-1]
+    after = heights[:, 1:]
+    ray, k = np.nonzero((before > 0.0) & (after > 0.0) & (np.minimum(before, after) < 0.01 * limit))
+    first_z = before[ray, k]
     middle_z = height(ray, (t[ray, k] + t[ray, k + 1]) / 2)
-    last_z = other[ray, k]
+    last_z = after[ray, k]
     with np.errstate(invalid="ignore"):
         dips = (4 * middle_z < 3 * first_z + last_z) & (
             4 * middle_z < first_z + 3 * last_z
         )  # falls first, then rises
+
+    # golden section to the lowest point of each dip
     ray = ray[dips]
     k = k[dips]
     start_of_dip = t[ray, k]
@@ -127,6 +133,8 @@ def sampled_ranges(
         lower = height(ray, one) < height(ray, two)
         left = np.where(lower, left, one)
         right = np.where(lower, two, right)
+
+    # a dip that reaches the ground before the first sample below it comes first
     depth = height(ray, (left + right) / 2)
     closest = np.full(len(unit), np.inf)
     np.minimum.at(closest, ray, np.abs(depth))
@@ -135,6 +143,8 @@ def sampled_ranges(
         if not lowest[n] >= high[ray[n]]:
             low[ray[n]] = start_of_dip[n]
             high[ray[n]] = lowest[n]
+
+    # bisection to the range
     hits = np.isfinite(high)
     found = np.flatnonzero(hits)
     every = np.full(len(unit), np.inf)
@@ -155,9 +165,7 @@ def agree(ranges: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
-    """A rough map and rays of all kinds: free, grazing, at vertices, along lines of the grid,
-    vertical.
-    """
+    """Return a rough map and rays: free, grazing, at vertices, along grid lines, vertical."""
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(2, 14, 2)
     step_x, step_y = rng.choice([-1, 1], 2) * rng.uniform(0.3, 3.0, 2)
@@ -189,12 +197,14 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
         origins.append(origin)
         directions.append(direction)
 
+    # free rays from above and towards the map
     start = np.stack(
         [*rng.uniform((x_min, y_min), (x_max, y_max), (8, 2)).T, rng.uniform(-1, 3, 8) * rough],
         axis=1,
     )
     add(start, unit(8))
     add(start + rng.normal(0, 1, (8, 3)) * size, -unit(8) - rng.normal(0, 0.2, (8, 3)))
+
     # tangents, from both sides of touching the ground
     touched = on_ground(8)
     gradient = terrain.gradient(touched[:, 0], touched[:, 1])
@@ -204,6 +214,7 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     lift = rng.choice([-1e-3, -1e-6, 1e-6, 1e-3], 8)
     add(touched - along * rng.uniform(0, 1, (8, 1)) * size / 3 + lift[:, None] * UP, along)
+
     # at vertices and along the lines between them
     aimed = vertices[rng.integers(0, len(vertices), 6)]
     # at the map's own edge rounding decides whether a ray is over it: see the tests of corners and
@@ -212,6 +223,7 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
     away = unit(6)
     away[:, 2] = np.abs(away[:, 2])
     add(aimed + away * size / 3 + rng.choice([-1e-4, 1e-4], (6, 1)) * UP, -away)
+
     lines = vertices[rng.integers(0, len(vertices), 4)] + rough * UP
     inner = (
         (lines[:, :2] > (x_min + 1e-6, y_min + 1e-6))
@@ -282,7 +294,7 @@ def test_where_it_hits_the_ground_is_and_before_that_it_is_not():
 
 
 def test_a_plane_by_its_formula():
-    """z = 0.5 x - 0.25 y + 3, whose samples float32 holds exactly."""
+    """The plane is z = 0.5 x - 0.25 y + 3, whose samples float32 holds exactly."""
     terrain = sampled(
         lambda x, y: 0.5 * x - 0.25 * y + 3, 41, 33, origin_x=-20, origin_y=8, step_y=-0.5
     )
@@ -333,7 +345,7 @@ def test_a_plane_by_its_formula():
     ],
 )
 def test_a_saddle_by_hand(origin, direction, expected):
-    """z = x y / 8: bilinear in every cell, so that the map is the hyperbolic paraboloid itself."""
+    """The saddle is z = x y / 8, bilinear in every cell: a hyperbolic paraboloid."""
     terrain = sampled(lambda x, y: x * y / 8, 17, 17, origin_x=-8, origin_y=-8)
     ranges, normal = terrain.cast(origin, direction, normals=True)
     assert ranges == pytest.approx(expected, abs=1e-6 if expected == 3 * math.sqrt(2) else 1e-12)
@@ -439,7 +451,7 @@ def test_below_the_surface_all_is_ground():
     assert normals == pytest.approx(normal, abs=1e-12)
     assert terrain.cast((-3, 4, 1), (-1, 0, 0)) == math.inf
     assert terrain.cast((4, 4, -100), (0, 0, 1), 0.0) == 0
-    # beside the map there is nothing
+    # outside the map there is nothing
     assert terrain.cast((-1e-6, 4, 100), DOWN) == math.inf
     assert terrain.cast((4, 8.001, 100), (0, 1e-3, -1)) == math.inf
 
@@ -624,13 +636,13 @@ def test_float32_rays_are_read_as_they_are():
         ),
     ],
 )
-def test_what_is_no_ray_is_refused_by_name(origins, directions, max_range, message):
+def test_an_invalid_ray_is_refused_by_name(origins, directions, max_range, message):
     terrain = grid_map(np.zeros((3, 3)))
     with pytest.raises(ValueError, match=message):
         terrain.cast(origins, directions, max_range)
 
 
-def test_what_is_no_number_is_refused():
+def test_not_a_number_is_refused():
     with pytest.raises(TypeError, match="directions: expected real numbers, got complex128"):
         grid_map(np.zeros((3, 3))).cast((0, 0, 1), (0, 0, 1j))
 

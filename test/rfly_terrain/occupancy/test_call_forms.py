@@ -1,6 +1,4 @@
-"""Each of MATLAB's call forms beside the Python form that it stands for, as methods and as
-functions.
-"""
+"""Each of MATLAB's call forms against its Python form, as methods and as functions."""
 
 from __future__ import annotations
 
@@ -148,7 +146,7 @@ def called(how, occupancy, arguments, keywords):
     ("name", "form", "python"), FORMS, ids=[f"{name}{form[0]}" for name, form, _ in FORMS]
 )
 def test_matlabs_form_does_what_pythons_does(name, form, python):
-    """As a method by either name, and as a function of the map."""
+    """MATLAB's form works as a method by either name, and as a function of the map."""
     method, arguments, keywords = python
     expected = called(lambda m: getattr(m, method), made(), arguments, keywords)
     assert called(lambda m: getattr(m, name), made(), *form) == expected
@@ -265,7 +263,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("call", "text"), WRONG)
-def test_what_fits_no_form_is_a_value_error(call, text):
+def test_a_call_that_fits_no_form_is_a_value_error(call, text):
     occupancy = made()
     with pytest.raises(ValueError, match=text):
         call(occupancy)
@@ -273,7 +271,7 @@ def test_what_fits_no_form_is_a_value_error(call, text):
 
 
 def test_the_table_knows_both_spellings_of_every_option():
-    """By keyword and as a pair, and Python's name is the one that a signature has."""
+    """Every option works by keyword and as a pair; Python's name is the one in a signature."""
     for name, form in CALL_FORMS.items():
         for option, matlab in form.options.items():
             value = "x" if option in form.words else 7
@@ -319,7 +317,7 @@ def test_a_maze_as_matlab_makes_it_by_default():
 
 
 @pytest.mark.parametrize("shapes", ["Box", "Circle", ["Box", "Circle"]])
-def test_clutter_is_so_many_obstacles_apart(shapes):
+def test_clutter_has_the_number_of_separate_obstacles(shapes):
     from scipy.ndimage import label
 
     clutter = matlab_mapping.mapClutter(
@@ -334,7 +332,7 @@ def test_clutter_is_so_many_obstacles_apart(shapes):
     )
 
 
-def test_clutter_that_has_no_room_is_told():
+def test_clutter_without_room_is_refused():
     with pytest.raises(ValueError, match="number_of_obstacles: 9999, there is room for"):
         map_clutter(9999, map_size=(10, 10), map_resolution=1)
     with pytest.raises(ValueError, match=r"shapes: .*expected 'Box', 'Circle' or both"):
@@ -348,7 +346,7 @@ def test_clutter_that_has_no_room_is_told():
 
 @pytest.mark.parametrize("resolution", [10, 20, 3])
 def test_points_in_single_and_double_lie_in_the_same_cells(resolution):
-    """On edges too: in single precision 1.2 m is a little more than twelve cells of 0.1 m."""
+    """Points on edges agree too: in float32, 1.2 m is a little more than twelve cells of 0.1 m."""
     occupancy = BinaryOccupancyMap(10, 10, resolution, LocalOriginInWorld=(0.5, 0.25))
     xy = np.arange(1, 9 * resolution)[:, None] / resolution + (0.0, 1.0)
     single = xy.astype(np.float32)

@@ -1,4 +1,4 @@
-"""map_server's files and nav_msgs/OccupancyGrid: there and back, and what is refused."""
+"""Files of map_server and nav_msgs/OccupancyGrid: round trips and refusals."""
 
 from __future__ import annotations
 

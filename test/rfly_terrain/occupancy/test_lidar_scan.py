@@ -27,6 +27,7 @@ def test_ranges_and_angles_are_points_and_back():
 
 def test_invalid_readings_stay_until_they_are_removed():
     scan = LidarScan([0.5, NAN, 2.0, INF, 3.0, 9.0], [-1.0, 0.0, 0.5, 0.6, 0.7, 0.8])
+
     assert scan.count == 6
     assert scan.removeInvalidData().ranges.tolist() == [0.5, 2.0, 3.0, 9.0]
     assert scan.removeInvalidData(RangeLimits=[0.5, 3.0]).ranges.tolist() == [0.5, 2.0, 3.0]
@@ -37,6 +38,11 @@ def test_invalid_readings_stay_until_they_are_removed():
     assert scan.remove_invalid_data(range_limits=(1, 5), angle_limits=(0, 0.6)).ranges.tolist() == [
         2.0
     ]
+
+
+def test_wrong_limits_and_readings_are_refused():
+    scan = LidarScan([0.5, 2.0], [-1.0, 0.5])
+
     with pytest.raises(ValueError, match=r"range_limits: .*the least and the greatest"):
         scan.remove_invalid_data(range_limits=(5, 1))
     with pytest.raises(ValueError, match="2 ranges for 1 angles"):

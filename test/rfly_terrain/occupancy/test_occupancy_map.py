@@ -29,8 +29,9 @@ def matrix_of(seed: int, size: tuple[int, int], share: float = 0.4) -> np.ndarra
 
 
 def obvious_cell(point: tuple[Fraction, Fraction], rows: int) -> tuple[int, int]:
-    """row, column: an edge belongs to the left or lower cell, the left and lower border to the
-    first ones.
+    """Return the row and column of a point.
+
+    An edge belongs to the left or lower cell, the left and lower border to the first ones.
     """
     right, up = (ceil(value) - 1 if value != 0 else 0 for value in point)
     return rows - 1 - up, right
@@ -138,7 +139,7 @@ def test_blocks(seed, size, corner, lengths, default):
 @pytest.mark.parametrize("radius", [0, 1, 2, 3, 7, 10, 11, 25, 1001])
 @pytest.mark.parametrize("seed", range(3))
 def test_inflate(radius, seed):
-    """Both OpenCV ways and SciPy's, beside a look at all pairs of cells."""
+    """OpenCV's two ways and SciPy's agree with a look at all pairs of cells."""
     matrix = matrix_of(seed, (23, 31), 0.01)
     i, j = np.mgrid[:23, :31]
     expected = np.zeros_like(matrix)
@@ -203,7 +204,7 @@ def test_resampled(seed, size, resolution, new):
     with_world=st.booleans(),
 )
 def test_move(seed, size, moves, origin, fill, with_world):
-    """The map is a dictionary of cells in the world, of which the window shows some."""
+    """The map is a window of a dictionary of cells in the world."""
     rows, columns = size
     resolution = 4
     world = BinaryOccupancyMap.from_matrix(
@@ -385,7 +386,7 @@ def test_refused(call):
     assert not m.occupancy_matrix().any()
 
 
-def test_what_is_not_finite_is_named_with_its_place():
+def test_numbers_that_are_not_finite_are_named_with_their_place():
     m = BinaryOccupancyMap(3, 3, 1)
     with pytest.raises(ValueError, match=r"radius: nan, expected"):
         m.inflate(math.nan)

@@ -13,9 +13,11 @@ from rfly_terrain.occupancy.octree import read_octree
 
 
 def test_bytes_by_hand():
-    """The root's eighth child (x, y, z positive) leads down 13 levels along the lowest corner to a
-    node of the 14th whose first child is 4³ occupied voxels and whose last is free: 0.8 m beside
-    the origin, and beyond it.
+    """The bytes hold one occupied and one free leaf.
+
+    The root's eighth child (x, y, z positive) leads down 13 levels along the lowest corner to a
+    node of the 14th. Its first child is 4³ occupied voxels at the origin. Its last child is free
+    and begins 0.8 m from the origin.
     """
     data = bytes((0, 0b11000000)) + bytes((0b11, 0)) * 12 + bytes((0b10, 0b01000000))
     leaves = read_octree(data, 0.2)
@@ -48,7 +50,7 @@ def test_nothing_is_known_of_an_empty_tree():
         (b"", float("nan"), "resolution nan m"),
     ],
 )
-def test_what_is_no_octree_is_refused(data, resolution, expected):
+def test_an_invalid_octree_is_refused(data, resolution, expected):
     with pytest.raises(ConfigError, match=expected):
         read_octree(data, resolution)
 

@@ -1,6 +1,4 @@
-"""Rays over random maps beside exact rational geometry, with the compiled kernels, their Python
-source and the oracle.
-"""
+"""Rays over random maps against exact geometry: compiled kernels, their Python and the oracle."""
 
 from __future__ import annotations
 
@@ -67,8 +65,9 @@ def reference_cells(
 
 EIGHTHS = st.integers(-24, 120).map(lambda n: Fraction(n, 8))
 PLACES = st.tuples(EIGHTHS, EIGHTHS)
-"""on, beside and around a map of 12 x 12 cells: every eighth lies on a grid line, every 64th on a
-corner
+"""Points on and around a map of 12 x 12 cells.
+
+Every eighth lies on a grid line, every 64th on a corner.
 """
 
 
