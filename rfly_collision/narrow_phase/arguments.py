@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rfly_common.arrays import Bools, Floats, Ints
 
 
-class Motion(NamedTuple):
+class SweptMotion(NamedTuple):
     """n bodies at the end of a step over which they moved evenly; see `Bodies`."""
 
     shape_index: Ints
@@ -22,7 +22,7 @@ class Motion(NamedTuple):
     """(n, 3)"""
 
 
-class Placed(NamedTuple):
+class PlacedShapes(NamedTuple):
     """Bodies in the world."""
 
     rotation: Floats

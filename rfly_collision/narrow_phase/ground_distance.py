@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, nearest_of_lines
-from rfly_collision.narrow_phase.ground_kernels import Terrain, cell_index, polynomial
+from rfly_collision.narrow_phase.ground_kernels import TerrainArrays, cell_index, polynomial
 from rfly_common.kernels.jit import inner_kernel
 from rfly_terrain.height_map.ground import GroundGrid
 
@@ -27,7 +27,7 @@ CONVERGED = 1e-13
 
 
 @inner_kernel
-def distance_to_ground(terrain: Terrain, line: Any, limit: float, nearest: Any) -> float:
+def distance_to_ground(terrain: TerrainArrays, line: Any, limit: float, nearest: Any) -> float:
     """From a line (2, 3) above the ground, whose ends may be one point: m, `limit` where it is not
     nearer than that.
 
@@ -157,7 +157,7 @@ def nearest_on_border(
 
 @inner_kernel
 def nearest_in_cell(
-    terrain: Terrain,
+    terrain: TerrainArrays,
     line: Any,
     i: int,
     j: int,

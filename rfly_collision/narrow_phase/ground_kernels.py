@@ -38,7 +38,7 @@ beneath a face
 """
 
 
-class Terrain(NamedTuple):
+class TerrainArrays(NamedTuple):
     """A height map with the pyramid of its highest points (`rfly_terrain.height_map.ray_pyramid`)."""
 
     ground: GroundGrid
@@ -78,7 +78,9 @@ def polynomial(ground: GroundGrid, i: int, j: int) -> tuple[float, float, float,
 
 
 @inner_kernel
-def highest(terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y: float) -> float:
+def highest(
+    terrain: TerrainArrays, low_x: float, high_x: float, low_y: float, high_y: float
+) -> float:
     """No lower than the highest point of the ground in a rectangle, -inf where there is none: off a
     map with a void.
     """
@@ -120,7 +122,7 @@ def highest(terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y:
 
 @inner_kernel
 def deepest(
-    terrain: Terrain, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any
+    terrain: TerrainArrays, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any
 ) -> float:
     """How far the deepest point of a core lies beneath the ground, straight down, < 0 above it;
     -inf: not over it.
@@ -223,7 +225,9 @@ def looks_up(table: ShapeTable, pose: Any, face: int) -> bool:
 
 
 @inner_kernel
-def along_edge(terrain: Terrain, work: Any, p: int, q: int, depth: float, found: Any) -> float:
+def along_edge(
+    terrain: TerrainArrays, work: Any, p: int, q: int, depth: float, found: Any
+) -> float:
     """The largest depth straight down along an edge, or `depth` if that is larger; -> found as in
     `deepest`.
     """
@@ -314,7 +318,7 @@ def keep(found: Any, begin: Vector, along: Vector, t: float, where: int, i: int,
 
 
 @inner_kernel
-def normal_at(terrain: Terrain, table: ShapeTable, pose: Any, found: Any) -> Vector:
+def normal_at(terrain: TerrainArrays, table: ShapeTable, pose: Any, found: Any) -> Vector:
     """The unit normal out of the ground at the point that `deepest` found.
 
     Within a cell it is the surface's. On a ridge, which has many, the one that the body has there

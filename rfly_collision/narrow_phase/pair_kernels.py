@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
+from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.contact_point import contact_point
 from rfly_collision.narrow_phase.distance_kernels import Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
@@ -52,7 +52,7 @@ def separation(
 
 
 @inner_kernel
-def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: Any) -> None:
+def pose_before(motion: SweptMotion, rotation: Any, body: int, before: float, pose: Any) -> None:
     """The pose of a body some seconds before the end of the step -> pose (4, 3)."""
     position = motion.position
     velocity = motion.velocity
@@ -86,7 +86,12 @@ def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: A
 
 @kernel
 def pair_contacts(
-    table: ShapeTable, motion: Motion, placed: Placed, dt: float, pairs: Any, touches: Touches
+    table: ShapeTable,
+    motion: SweptMotion,
+    placed: PlacedShapes,
+    dt: float,
+    pairs: Any,
+    touches: Touches,
 ) -> None:
     """Pairs (m, 2) of bodies -> touches."""
     shape_index = motion.shape_index

@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import Motion, Placed, TerrainScratch, Touches
+from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, TerrainScratch, Touches
 from rfly_collision.narrow_phase.distance_kernels import SAME_POINT, line_of
 from rfly_collision.narrow_phase.ground_distance import distance_to_ground
 from rfly_collision.narrow_phase.ground_kernels import (
-    Terrain,
+    TerrainArrays,
     cell_index,
     deepest,
     highest,
@@ -53,7 +53,12 @@ MOST_PIECES = 4096
 
 @inner_kernel
 def touch(
-    terrain: Terrain, table: ShapeTable, shape: int, limit: float, scratch: TerrainScratch, out: Any
+    terrain: TerrainArrays,
+    table: ShapeTable,
+    shape: int,
+    limit: float,
+    scratch: TerrainScratch,
+    out: Any,
 ) -> tuple[float, float]:
     """(depth, height of the core above the ground) at the scratch's pose; -> out: point, normal.
     Depth < 0: apart.
@@ -111,7 +116,7 @@ def touch(
 
 @inner_kernel
 def middle(
-    terrain: Terrain,
+    terrain: TerrainArrays,
     table: ShapeTable,
     shape: int,
     line: Any,
@@ -154,7 +159,7 @@ def middle(
 
 
 @inner_kernel
-def on_map(terrain: Terrain, x: float, y: float) -> bool:
+def on_map(terrain: TerrainArrays, x: float, y: float) -> bool:
     """Whether a point lies on the map."""
     ground = terrain.ground
     u = (x - ground.origin_x) / ground.step_x
@@ -164,7 +169,13 @@ def on_map(terrain: Terrain, x: float, y: float) -> bool:
 
 @inner_kernel
 def rise(
-    terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y: float, vx: float, vy: float
+    terrain: TerrainArrays,
+    low_x: float,
+    high_x: float,
+    low_y: float,
+    high_y: float,
+    vx: float,
+    vy: float,
 ) -> tuple[float, float]:
     """(largest gradient · velocity, largest length of the gradient) of the cells in a rectangle."""
     ground = terrain.ground
@@ -200,7 +211,7 @@ def rise(
 
 
 @inner_kernel
-def speeds(table: ShapeTable, motion: Motion, body: int) -> tuple[float, float]:
+def speeds(table: ShapeTable, motion: SweptMotion, body: int) -> tuple[float, float]:
     """The most that any point of a body moves, and the part of it that is by turning, m/s."""
     velocity = motion.velocity
     angular_velocity = motion.angular_velocity
@@ -216,10 +227,10 @@ def speeds(table: ShapeTable, motion: Motion, body: int) -> tuple[float, float]:
 
 @inner_kernel
 def first_touch(
-    terrain: Terrain,
+    terrain: TerrainArrays,
     table: ShapeTable,
-    motion: Motion,
-    placed: Placed,
+    motion: SweptMotion,
+    placed: PlacedShapes,
     dt: float,
     n: int,
     scratch: TerrainScratch,
@@ -289,10 +300,10 @@ def first_touch(
 
 @kernel
 def terrain_contacts(
-    terrain: Terrain,
+    terrain: TerrainArrays,
     table: ShapeTable,
-    motion: Motion,
-    placed: Placed,
+    motion: SweptMotion,
+    placed: PlacedShapes,
     dt: float,
     chosen: Any,
     touches: Touches,

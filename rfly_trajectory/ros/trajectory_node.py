@@ -38,7 +38,7 @@ from rfly_trajectory.warm_up import warm_up
 LOGGED_FINDINGS = 5
 
 
-class _Loaded(NamedTuple):
+class _LoadedFleet(NamedTuple):
     """A fleet file that was read, or what is wrong with it."""
 
     name: str
@@ -281,7 +281,7 @@ class TrajectoryNode(Node):
         response.vehicles = 0 if self._fleet is None else len(self._fleet)
         return response
 
-    def _use_loaded(self, loaded: _Loaded) -> str:
+    def _use_loaded(self, loaded: _LoadedFleet) -> str:
         """Drive a loaded fleet from its start; one that failed leaves the present one driving. What
         was done.
         """
@@ -354,20 +354,20 @@ def _findings_text(findings: Sequence[LimitViolation]) -> str:
     return f"vehicle {findings[0].vehicle!r}: {findings[0].text}{more}"
 
 
-def _load(name: str, folders: Sequence[str], terrain: HeightMap | None) -> _Loaded:
+def _load(name: str, folders: Sequence[str], terrain: HeightMap | None) -> _LoadedFleet:
     """The fleet that a peer names, over a terrain; touches nothing of a node, so that another
     thread may run it.
     """
     try:
         fleet = _asked_fleet(name, folders)
     except ConfigError as error:
-        return _Loaded(name, None, [], f"fleet {error}")
+        return _LoadedFleet(name, None, [], f"fleet {error}")
     except MemoryError:
-        return _Loaded(name, None, [], f"fleet {name!r}: not enough memory to load it")
+        return _LoadedFleet(name, None, [], f"fleet {name!r}: not enough memory to load it")
     if terrain is None:
-        return _Loaded(name, fleet, [], "")
+        return _LoadedFleet(name, fleet, [], "")
     fleet = fleet.on_terrain(terrain)
-    return _Loaded(name, fleet, check_tracks(fleet), "")
+    return _LoadedFleet(name, fleet, check_tracks(fleet), "")
 
 
 def _asked_fleet(name: str, folders: Sequence[str]) -> Fleet:
