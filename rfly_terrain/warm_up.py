@@ -1,4 +1,4 @@
-"""Compilation of the height map's kernels, or loading from the disk cache, ahead of the first query."""
+"""Compilation of the height map's kernels, or loading from disk, ahead of the first query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 def warm_up() -> None:
     """Run every kernel once with every type of argument that the library passes.
 
-    This takes about a second where the disk cache holds the kernels, else as long as compiling them.
+    This takes about a second if the disk cache holds the kernels, else as long as compiling them.
     Several threads may call it at once.
     """
     from rfly_terrain.height_map.height_map import HeightMap
@@ -23,5 +23,6 @@ def warm_up() -> None:
     height_map.gradient(x, x)
     height_map.gradient_rate(x, x, x, x)
     height_map.point_cloud()
+
     for width in (np.float32, np.float64):
         height_map.cast(np.ones(3, width), np.ones(3, width))

@@ -31,11 +31,11 @@ mission_app = typer.Typer(
 
 
 SHOWN_ITEMS = 100
-"""rows of `check` that a terminal can still hold"""
+"""Most rows of `check` without --all; a terminal can still hold them."""
 
 
 class UavType(str, Enum):
-    """How a vehicle flies, or drives."""
+    """Kinds of vehicles that fly, or drive, a mission."""
 
     multirotor = "multirotor"
     fixed_wing = "fixed-wing"
@@ -53,21 +53,21 @@ OriginOption = Annotated[
     typer.Option(
         "--geo-origin",
         metavar="LAT LON ALT",
-        help="where the map's origin lies: degrees, m above sea (default: what the map says)",
+        help="place of the map's origin: degrees, m above sea (default: the map's)",
         show_default=False,
     ),
 ]
-UavOption = Annotated[UavType, typer.Option("--uav-type", help="what flies or drives the mission")]
+UavOption = Annotated[UavType, typer.Option("--uav-type", help="kind of vehicle")]
 RadiusOption = Annotated[
     float,
-    typer.Option(min=0.01, callback=options.finite, help="m, of waypoints that have none"),
+    typer.Option(min=0.01, callback=options.finite, help="m, for waypoints without a radius"),
 ]
 LoiterOption = Annotated[
     float,
     typer.Option(
         min=0.1,
         callback=options.finite,
-        help="m, of orbits that have none, and of a fixed wing's hold",
+        help="m, for orbits without a radius and for a fixed wing's hold",
     ),
 ]
 
@@ -85,7 +85,7 @@ def check(
         typer.Option("--all", help=f"show every item, not only the first {SHOWN_ITEMS}"),
     ] = False,
 ) -> None:
-    """Show what a mission file says, item by item, and what of it is not flown.
+    """Show the items of a mission file, and what in it is not flown.
 
     Examples:
 
@@ -107,20 +107,24 @@ def check(
         f"{altitude:g} m"
     )
     _print_items(mission, len(mission.items) if all_items else SHOWN_ITEMS)
+
     if mission.fence:
         print(f"fence of {len(mission.fence.areas)} areas")
     for north, east, down in mission.rally:
         print(f"rally point {north:.2f} north, {east:.2f} east, {0.0 - down:.2f} up")
+
+    # what is not flown as written
     below = below_home(mission.items, 0.0) if terrain is None else ""
     for text in (*mission.lost, *_items_without_end(mission), *filter(None, [below])):
         print(printable(f"note: {text}"))
+
     check_items(mission.items, mission.numbers, ground_vehicle=False)
     check_returns(mission.rally, mission.fence)
     check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
 
 
 def _print_items(mission: "Mission", count: int) -> None:
-    """The first `count` items as a table."""
+    """Print the first `count` items as a table."""
     from rfly_missions.mission.mavlink_items import mavlink_command
 
     rows = [("item", "in file", "mode", "north m", "east m", "up m", "params")]
@@ -142,6 +146,7 @@ def _print_items(mission: "Mission", count: int) -> None:
                 params,
             )
         )
+
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print(
@@ -167,7 +172,7 @@ def convert(
     loiter_radius: LoiterOption = 25.0,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write a mission file in the other format, and tell what it can't say.
+    """Write a mission file in the other format, and list what that format cannot express.
 
     Examples:
 
@@ -180,6 +185,7 @@ def convert(
     options.check_target(target, overwrite)
     mission, _, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
     changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
+
     for text in (*mission.lost, *changed):
         print(printable(f"note: {text}"))
     print(f"{target}: {len(mission.items)} items")
@@ -192,12 +198,14 @@ def fly(
     search_path: options.SearchPath = None,
     geo_origin: OriginOption = options.NO_TRIPLE,
     uav_type: UavOption = UavType.multirotor,
-    min_height: Annotated[float, typer.Option(min=0.0, help="m above the ground on the way")] = 2.0,
+    min_height: Annotated[
+        float, typer.Option(min=0.0, help="lowest height above the ground on the way, m")
+    ] = 2.0,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
     limit: Annotated[
         float,
-        typer.Option(min=1.0, help="s of flight after which a mission that does not end is left"),
+        typer.Option(min=1.0, help="give up after this time of flight, s"),
     ] = 3600.0,
     csv: Annotated[
         options.MaybeText,
@@ -209,40 +217,41 @@ def fly(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Fly a mission file with a simulated vehicle, as mission_node does, only faster; exit code 1
-    where it doesn't end.
+    """Fly a mission file with a simulated vehicle, as mission_node does, but faster.
 
     The vehicle starts on the ground at the mission's home. With a map, home lies where its geodetic
-    origin says.
+    origin says. The exit code is 1 if the mission does not end.
 
     Examples:
 
         rfly mission fly survey.plan
 
         rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488
-        --uav-type fixed-wing
 
-        rfly mission fly survey.plan --plot survey.png
+        rfly mission fly survey.plan --uav-type fixed-wing --plot survey.png
     """
     options.check_new_picture(plot, overwrite)
     options.check_new_file("--csv", csv, overwrite)
     mission, terrain, origin = read(
         file, map, search_path, geo_origin, default_radius, loiter_radius
     )
+
     for text in _items_without_end(mission):
-        raise ConfigError(f"{file}: {text}, and nobody says so here")
+        raise ConfigError(f"{file}: {text}, which `rfly mission fly` does not have")
+
     flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
     for text in mission.lost:
         print(printable(f"note: {text}"), file=sys.stderr)
+
+    # events and outcome
     for seconds, text in flown.events:
         print(f"{seconds:8.1f} s  {text}")
-    lowest = (
-        ""
-        if math.isinf(flown.lowest)
-        else f", lowest {flown.lowest:.1f} m above the ground on the way"
-    )
+    lowest = ""
+    if not math.isinf(flown.lowest):
+        lowest = f", lowest {flown.lowest:.1f} m above the ground on the way"
     ending = "finished" if flown.finished else f"not finished{flown.problem}"
     print(f"{flown.seconds:8.1f} s  {ending}{lowest}")
+
     if csv is not None:
         _write_track(Path(csv), flown.track)
     if plot is not None:
@@ -252,19 +261,27 @@ def fly(
     raise typer.Exit(0 if flown.finished else 1)
 
 
-class _Flight:
-    """What a flight was like."""
+class _SimulatedFlight:
+    """Course and outcome of a simulated flight."""
 
     def __init__(self) -> None:
         self.events: list[tuple[float, str]] = []
+        """Time, s, and text of what happened."""
         self.track: list[tuple[float, float, float, float, float]] = []
+        """Time, s; x, y, z, ENU, m; yaw, ENU, rad."""
         self.lowest = math.inf
+        """Lowest height above the ground on the way, m."""
         self.seconds = 0.0
         self.finished = False
         self.problem = ""
 
+    def note(self, text: str) -> None:
+        """Add an event of now."""
+        self.events.append((self.seconds, text))
+
 
 STEP_S = 0.05
+"""Time step of simulated flights, s."""
 
 
 def _fly(
@@ -275,63 +292,59 @@ def _fly(
     min_height: float,
     loiter_radius: float,
     limit: float,
-) -> _Flight:
+) -> _SimulatedFlight:
+    """Fly a mission until it ends, fails or has taken `limit` seconds."""
     from rfly_common.frames import vector_ned_to_enu, yaw_ned_to_enu
     from rfly_missions.execution.runner import MissionRunner
     from rfly_missions.execution.vehicles import make_follower
     from rfly_missions.followers.ground import Ground
     from rfly_missions.mission.items import MissionMode
 
+    # home and start, NED
     ground = Ground(terrain, min_height)
-    north = 0.0
-    east = 0.0
-    down = 0.0
+    home = (0.0, 0.0, 0.0)
     if terrain is not None:
-        mission, (north, east, down) = over_map(mission, terrain, origin)
-    start = (
-        north,
-        east,
-        min(ground.down(north, east), math.inf if terrain is not None else down),
-    )
+        mission, home = over_map(mission, terrain, origin)
+    north, east, down = home
+    highest_start = math.inf if terrain is not None else down
+    start = (north, east, min(ground.down(north, east), highest_start))
+
+    # vehicle and runner
+    flight = _SimulatedFlight()
     follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)
-    flight = _Flight()
     runner = MissionRunner(
-        uav_type.value,
-        follower=follower,
-        loiter_radius=loiter_radius,
-        log=lambda text: flight.events.append((flight.seconds, text)),
+        uav_type.value, follower=follower, loiter_radius=loiter_radius, log=flight.note
     )
     runner.load(
         mission.items,
-        (north, east, down),
+        home,
         fence=mission.fence,
         numbers=mission.numbers,
         hold_at_waypoints=True,
         rally=mission.rally,
     )
+
     switches = -1
     while flight.seconds < limit and not flight.finished:
         state = runner.step(STEP_S)
         flight.seconds += STEP_S
+        position = vector_ned_to_enu(follower.position)
+        mode = state.params.current.mode
+
+        # the next item
         if runner.manager.state.switches != switches:
             switches = runner.manager.state.switches
-            x, y, z = vector_ned_to_enu(follower.position)
-            mode = state.params.current.mode.name
-            flight.events.append(
-                (
-                    flight.seconds,
-                    f"item {state.item_index}: {mode} from {x:.1f}, {y:.1f}, {z:.1f}",
-                )
-            )
-        if (
-            state.params.current.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT)
-            and not state.driven
-        ):
+            x, y, z = position
+            flight.note(f"item {state.item_index}: {mode.name} from {x:.1f}, {y:.1f}, {z:.1f}")
+
+        # height above the ground, once the vehicle has climbed to its minimum
+        if mode in (MissionMode.WAYPOINT, MissionMode.ORBIT) and not state.driven:
             height = ground.down(*follower.position[:2]) - follower.position[2]
-            if height >= min_height or math.isfinite(flight.lowest):  # once it has climbed there
+            if height >= min_height or math.isfinite(flight.lowest):
                 flight.lowest = min(flight.lowest, height)
-        x, y, z = vector_ned_to_enu(follower.position)
-        flight.track.append((flight.seconds, x, y, z, float(yaw_ned_to_enu(follower.euler[2]))))
+
+        yaw = float(yaw_ned_to_enu(follower.euler[2]))
+        flight.track.append((flight.seconds, *position, yaw))
         flight.finished = state.finished
         if state.problem:
             flight.problem = f": {state.problem}"
@@ -342,7 +355,7 @@ def _fly(
 def over_map(
     mission: "Mission", terrain: "HeightMap", origin: options.Triple
 ) -> "tuple[Mission, tuple[float, float, float]]":
-    """The mission about the map's origin, and its home there, NED m."""
+    """Return the mission about the map's origin, and its home there, NED, m. Raise ConfigError."""
     from rfly_common.geodesy import geodetic_to_ned
 
     north, east, down = geodetic_to_ned(mission.home, origin).tolist()
@@ -350,13 +363,14 @@ def over_map(
         distance_km = math.hypot(north, east) / 1000
         raise ConfigError(
             f"home {mission.home} lies off the map {terrain.name!r}, {distance_km:.1f} km from "
-            "its origin; "
-            "choose another map, say with --geo-origin where this one lies, or fly without one"
+            "its origin; choose another map, give the place of this one with --geo-origin, or fly "
+            "without a map"
         )
     return mission.about(origin), (north, east, down)
 
 
 def _write_track(path: Path, track: list[tuple[float, float, float, float, float]]) -> None:
+    """Write a track as CSV."""
     with path.open("w", encoding="utf-8") as file:
         file.write("time_s,x_east_m,y_north_m,z_up_m,yaw_enu_rad\n")
         file.writelines(",".join(f"{value:.4f}" for value in row) + "\n" for row in track)
@@ -370,20 +384,19 @@ def read(
     default_radius: float,
     loiter_radius: float,
 ) -> "tuple[Mission, HeightMap | None, options.Triple]":
-    """A mission, the map that it is flown over, and where the map's origin lies."""
+    """Return a mission, the map below it, and the place of the map's origin."""
     from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
     from rfly_missions.mission.files import read_mission
     from rfly_missions.mission.mavlink_items import terrain_altitude
 
-    terrain = (
-        None
-        if map_name is None
-        else options.load_map(map_name, search_path, options.ThirdPixel.truncate)
-    )
-    origin = (terrain.geo_origin if terrain is not None else None) or DEFAULT_GEO_ORIGIN
-    asked = options.given(geo_origin, "--geo-origin")
-    if asked is not None:
-        origin = geo_point(asked, "--geo-origin")
+    terrain = None
+    origin = DEFAULT_GEO_ORIGIN
+    if map_name is not None:
+        terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+        origin = terrain.geo_origin or DEFAULT_GEO_ORIGIN
+    chosen_origin = options.given(geo_origin, "--geo-origin")
+    if chosen_origin is not None:
+        origin = geo_point(chosen_origin, "--geo-origin")
 
     ground = None if terrain is None else terrain_altitude(terrain, origin)
     mission = read_mission(
@@ -393,6 +406,7 @@ def read(
 
 
 def _items_without_end(mission: "Mission") -> list[str]:
+    """Return a line for each item that ends only when is_mode_done reports it."""
     from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, TIMED_COMMANDS
 
     return [
@@ -404,6 +418,7 @@ def _items_without_end(mission: "Mission") -> list[str]:
 
 
 def _number(text: str, minimum: float = 0.0) -> Any:
+    """Return an option that takes a finite number."""
     return typer.Option(min=minimum, callback=options.finite, help=text)
 
 
@@ -415,22 +430,26 @@ def preflight(
     geo_origin: OriginOption = options.NO_TRIPLE,
     objects: Annotated[
         options.MaybeText,
-        options.file_option("placed objects to keep away from, a list as `rfly objects` reads"),
+        options.file_option(
+            "objects to keep away from: a list in the form of `rfly objects place --file`"
+        ),
     ] = None,
     uav_type: UavOption = UavType.multirotor,
     clearance: Annotated[
-        float, _number("m over the ground and from objects, on all of the way")
+        float, _number("m from the ground and from objects, on the whole way")
     ] = 10.0,
-    antenna_height: Annotated[float, _number("m of home's radio antenna above the ground")] = 2.0,
-    battery: Annotated[float, _number("Wh of the full battery; 0: not checked")] = 0.0,
-    power: Annotated[float, _number("W that the flight takes on average")] = 0.0,
+    antenna_height: Annotated[
+        float, _number("height of home's radio antenna above the ground, m")
+    ] = 2.0,
+    battery: Annotated[float, _number("energy of the full battery, Wh; 0: not checked")] = 0.0,
+    power: Annotated[float, _number("average power in flight, W")] = 0.0,
     reserve: Annotated[
         float,
         typer.Option(
             min=0.0,
             max=99.0,
             callback=options.finite,
-            help="% of the battery to be left",
+            help="share of the battery that must remain, %",
         ),
     ] = 20.0,
     default_radius: RadiusOption = 2.0,
@@ -438,23 +457,24 @@ def preflight(
     repair: Annotated[
         options.MaybeText,
         options.optional(
-            "write the mission with items raised: .plan or .waypoints", metavar="TARGET"
+            "write the mission with items raised as needed: .plan or .waypoints", metavar="TARGET"
         ),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Check the way of a mission: ground and objects below it, radio, battery, the way home; exit
-    code 1 for problems.
+    """Check a mission's way: ground, objects, radio, battery, the way home.
 
-    The way is what the items say, straight from one to the next; the ground is the map's, bilinear.
-    Every problem names item and place. Without --battery and --power no energy is checked.
+    The way is the straight lines between the items; the ground is the map's, bilinear. Every
+    problem names item and place, and sets the exit code 1. The energy is checked only with
+    --battery and --power.
 
     Examples:
 
         rfly mission preflight survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488
 
-        rfly mission preflight survey.plan --map JacksboroFault --battery 90 --power 250 --repair
-        safe.plan
+        rfly mission preflight survey.plan -m JacksboroFault --battery 90 --power 250
+
+        rfly mission preflight survey.plan -m JacksboroFault --repair safe.plan
     """
     from rfly_missions.execution.preflight import Demands, repaired
     from rfly_missions.execution.preflight import preflight as check_way
@@ -462,28 +482,30 @@ def preflight(
     from rfly_missions.mission.files import write_mission
 
     if map is None:
-        raise ConfigError("--map: missing, the ground is that of a map")
+        raise ConfigError("--map: missing; the check needs the ground of a map")
     if repair is not None:
         options.check_target(Path(repair), overwrite)
     if bool(battery) != bool(power):
         raise ConfigError("--battery and --power: expected both or neither")
+
     mission, terrain, origin = read(
         file, map, search_path, geo_origin, default_radius, loiter_radius
     )
     assert terrain is not None
     above_map, home = over_map(mission, terrain, origin)
     check_items(mission.items, mission.numbers, ground_vehicle=False)
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "numbers": mission.numbers,
         "boxes": _boxes(objects, terrain),
         "demands": Demands(clearance, antenna_height, battery, power, reserve / 100.0),
         "fixed_wing": uav_type is UavType.fixed_wing,
         "loiter_radius": loiter_radius,
     }
+
     if repair is None:
-        report = check_way(above_map.items, home, terrain, **given)
+        report = check_way(above_map.items, home, terrain, **settings)
     else:
-        items, report = repaired(above_map.items, home, terrain, **given)
+        items, report = repaired(above_map.items, home, terrain, **settings)
         raised = sum(a != b for a, b in zip(items, above_map.items, strict=True))
         fixed = replace(above_map, items=items).moved([-value for value in home])
         for text in write_mission(
@@ -491,6 +513,7 @@ def preflight(
         ):
             print(f"note: {text}")
         print(f"{repair}: {raised} items raised")
+
     check_returns(mission.rally, mission.fence)
     check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
     _print_report(report, above_map, origin)
@@ -498,7 +521,7 @@ def preflight(
 
 
 def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
-    """The boxes of placed objects, as they stand on the terrain."""
+    """Return the boxes of placed objects, where they stand on the terrain; None without a list."""
     if name is None:
         return None
     import numpy as np
@@ -522,15 +545,16 @@ def _boxes(name: str | None, terrain: "HeightMap") -> "Boxes | None":
 
 
 def _print_report(report: "Report", mission: "Mission", origin: "GeoPoint") -> None:
+    """Print the problems with their places, then the figures of the way."""
     from rfly_common.geodesy import ned_to_geodetic
 
     for problem in report.problems:
         latitude, longitude, altitude = ned_to_geodetic(problem.place, origin).tolist()
         print(
             f"item {problem.item} ({mission.items[problem.item].mode.name}): {problem.kind}: "
-            f"{problem.text}, "
-            f"at {latitude:.6f}, {longitude:.6f}, {altitude:.1f} m above sea"
+            f"{problem.text}, at {latitude:.6f}, {longitude:.6f}, {altitude:.1f} m above sea"
         )
+
     minutes, seconds = divmod(round(report.seconds), 60)
     energy = f", {report.energy_wh:.1f} Wh" if report.energy_wh else ""
     print(f"way             {report.length:.0f} m, about {minutes} min {seconds:02d} s{energy}")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="the vehicle: one of mission_node's parameter vehicles"),
+    typer.Argument(metavar="NAME", help="the vehicle: one in mission_node's parameter vehicles"),
 ]
-_Namespace = Annotated[str, typer.Option(help="of mission_node")]
+_Namespace = Annotated[str, typer.Option(help="namespace of mission_node")]
 
 
 @mission_app.command()
@@ -32,19 +32,20 @@ def start(
         typer.Argument(metavar="FILE", help="a .plan or .waypoints file on mission_node's machine"),
     ],
     repeat: Annotated[
-        bool, typer.Option("--repeat", help="begin again after the last item, until stopped")
+        bool, typer.Option("--repeat", help="start again after the last item, until stopped")
     ] = False,
-    start_index: Annotated[int, typer.Option(min=0, help="the item to begin with, from 0")] = 0,
+    start_index: Annotated[
+        int, typer.Option(min=0, help="index of the first item to fly, from 0")
+    ] = 0,
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="show how far it is, until it ends")
+        bool, typer.Option("--wait/--no-wait", help="show the progress until the mission ends")
     ] = True,
     namespace: _Namespace = "",
 ) -> None:
-    """Let a vehicle of the running mission_node fly a mission file, and show how far it is; Ctrl-C:
-    hold.
+    """Start a mission file on a vehicle of the running mission_node, and show its progress.
 
-    Exit code 1 where the mission does not come to its end. The file must lie below one of
-    mission_node's file_folders (`rfly up --file-folders`).
+    Ctrl-C makes the vehicle hold. The exit code is 1 if the mission does not reach its end. The
+    file must lie below one of mission_node's file_folders (`rfly up --file-folders`).
 
     Examples:
 
@@ -64,7 +65,7 @@ def start(
 
 @mission_app.command()
 def hold(name: _Name, namespace: _Namespace = "") -> None:
-    """Interrupt a vehicle's mission: it stays where it is.
+    """Interrupt a vehicle's mission: the vehicle stays where it is.
 
     Example:
 
@@ -75,7 +76,7 @@ def hold(name: _Name, namespace: _Namespace = "") -> None:
 
 @mission_app.command()
 def resume(name: _Name, namespace: _Namespace = "") -> None:
-    """Carry on a mission that was interrupted.
+    """Continue an interrupted mission.
 
     Example:
 
@@ -86,7 +87,7 @@ def resume(name: _Name, namespace: _Namespace = "") -> None:
 
 @mission_app.command("return")
 def return_(name: _Name, namespace: _Namespace = "") -> None:
-    """Interrupt a vehicle's mission: it returns to home, which ends the mission there.
+    """Interrupt a vehicle's mission and return to home, where the mission ends.
 
     Example:
 
@@ -99,7 +100,7 @@ def return_(name: _Name, namespace: _Namespace = "") -> None:
 def status(
     name: _Name,
     follow: Annotated[
-        bool, typer.Option("--follow", help="show it until the mission ends")
+        bool, typer.Option("--follow", help="keep showing it until the mission ends")
     ] = False,
     namespace: _Namespace = "",
 ) -> None:
@@ -123,6 +124,7 @@ def status(
 
 
 def _command(namespace: str, name: str, command: str, done: str) -> None:
+    """Send a command to a vehicle's mission and print its effect."""
     from rfly_missions.mission.items import MissionCommand
 
     with _client(namespace, name) as client:
@@ -131,6 +133,7 @@ def _command(namespace: str, name: str, command: str, done: str) -> None:
 
 
 def _client(namespace: str, name: str) -> "MissionClient":
+    """Return a client of a vehicle's mission in the running mission_node."""
     with needs_ros("asking a running mission_node (unlike `rfly mission fly`)"):
         from rfly_bringup.cli.ros.mission_client import MissionClient
     return MissionClient(namespace, name)
@@ -138,7 +141,7 @@ def _client(namespace: str, name: str) -> "MissionClient":
 
 @contextmanager
 def _shown(name: str) -> "Iterator[Show]":
-    """A bar on a terminal; elsewhere a line for each item."""
+    """Show progress as a bar on a terminal, elsewhere as a line for each item."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
@@ -146,6 +149,7 @@ def _shown(name: str) -> "Iterator[Show]":
     if not console.is_terminal:
         yield _line_by_item(name)
         return
+
     columns: list[Any] = [
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -159,13 +163,14 @@ def _shown(name: str) -> "Iterator[Show]":
 
 
 def _line_by_item(name: str) -> Callable[[float, str], None]:
-    last = ""
+    """Return a function that prints a line when the mission has come to another item."""
+    printed_item = ""
 
     def show(_share: float, text: str) -> None:
-        nonlocal last
+        nonlocal printed_item
         item = text.partition(",")[0]
-        if item != last:
-            last = item
+        if item != printed_item:
+            printed_item = item
             print(printable(f"{name}: {item}"), file=sys.stderr, flush=True)
 
     return show

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rfly_terrain.planning.plan_pose import PlanPose
 
 
-class Mode(str, Enum):
-    """How the vehicle gets there."""
+class PlanMode(str, Enum):
+    """Kinds of motion."""
 
     drive = "drive"
     fly = "fly"
@@ -49,12 +49,14 @@ def plan(
         typer.Option(
             "--vehicle-class",
             metavar="NAME",
-            help="what moves; by default the first class",
+            help="class of the vehicle; by default the first",
             show_default=False,
         ),
     ] = "",
     classes: Annotated[options.MaybeText, options.file_option("your own vehicle classes")] = None,
-    mode: Annotated[Mode, typer.Option(help="how it gets there")] = Mode.drive,
+    mode: Annotated[
+        PlanMode, typer.Option(help="drive, fly, or both in one path")
+    ] = PlanMode.drive,
     out: Annotated[
         options.MaybeText,
         options.optional(
@@ -63,14 +65,16 @@ def plan(
     ] = None,
     csv: Annotated[
         options.MaybeText,
-        options.file_option("write the waypoints, as a fleet file's `file:` reads them"),
+        options.file_option("write the waypoints, in the form that `file:` in a fleet file reads"),
     ] = None,
     water_level: Annotated[
-        options.MaybeFloat, options.optional("m up: ground below it is not driven on")
+        options.MaybeFloat, options.optional("m up: the path does not drive on lower ground")
     ] = None,
     margin: Annotated[
         float,
-        typer.Option(min=0.0, max=1e4, help="m kept from objects beyond the vehicle's radius"),
+        typer.Option(
+            min=0.0, max=1e4, help="m between vehicle and objects, in addition to its radius"
+        ),
     ] = 0.5,
     resolution: Annotated[
         options.MaybeFloat,
@@ -79,10 +83,10 @@ def plan(
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
 ) -> None:
-    """Plan a path from A to B, and tell its length, energy, time and climb.
+    """Plan a path from A to B and print its length, energy, time and climb.
 
-    Driven paths keep to ground that the class can drive on and to its turning radius; flown ones to
-    its height above the ground and its rate of climb. Where there is no path, one line says why,
+    Driven paths use ground that the class can drive on and respect its turning radius. Flown paths
+    keep its height above the ground and its rate of climb. If there is no path, one line says why
     and the exit code is 2.
 
     Examples:
@@ -95,13 +99,14 @@ def plan(
 
         rfly plan 100,50 -2500,2300 --vehicle-class land_air --mode mixed
 
-        rfly plan 95,-95 -95,95 --world forest --vehicle-class rover --resolution 0.5 --out plan.png
+        rfly plan 95,-95 -95,95 --world forest --vehicle-class rover --resolution 0.5
     """
     from rfly_terrain.planning.plan import MODES, write_plan
     from rfly_terrain.planning.planner import Planner
     from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
 
+    # check the arguments before the long work
     a = _place("A", start)
     b = _place("B", goal)
     if water_level is not None and not math.isfinite(water_level):
@@ -110,48 +115,62 @@ def plan(
     options.check_new_picture(out, overwrite)
     if csv is not None:
         options.check_target(Path(csv), overwrite)
-    place = world_on_map(world, map_name, search_path, options.DEMO_MAP)
-    terrain = place.terrain
-    solids = place.solids
+
+    # plan
+    populated_map = world_on_map(world, map_name, search_path, options.DEMO_MAP)
+    terrain = populated_map.terrain
+    solids = populated_map.solids
     assert terrain is not None
     planner = Planner(
         terrain, solids, water_level=water_level, resolution=resolution, margin=margin
     )
     with options.status("planning"):
-        found = planner.plan(vehicle, a, b, MODES[mode.value])
-    minutes, seconds = divmod(round(found.duration), 60)
-    print(f"length   {found.length:.1f} m, {len(found.position)} poses")
-    print(f"energy   {_joules(found.energy)}")
+        path = planner.plan(vehicle, a, b, MODES[mode.value])
+
+    # results
+    minutes, seconds = divmod(round(path.duration), 60)
+    print(f"length   {path.length:.1f} m, {len(path.position)} poses")
+    print(f"energy   {_joules(path.energy)}")
     print(f"time     {minutes} min {seconds:02d} s")
-    print(f"climb    {found.climb:.1f} m, over {100 * found.share_climbed:.0f} % of the length")
-    for note in found.notes:
+    print(f"climb    {path.climb:.1f} m, over {100 * path.share_climbed:.0f} % of the length")
+    for note in path.notes:
         print(f"note     {note}")
+
     if csv is not None:
-        write_plan(found, csv)
+        write_plan(path, csv)
         print(csv)
     if out is not None:
         from rfly_bringup.cli.track_plots import draw_plan
 
-        grid = planner.grid(vehicle) if vehicle.drive is not None and mode is not Mode.fly else None
+        grid = (
+            planner.grid(vehicle)
+            if vehicle.drive is not None and mode is not PlanMode.fly
+            else None
+        )
         with options.status(f"drawing {out}"):
             title = f"{vehicle.name}, {mode.value}, over {terrain.name}"
-            draw_plan(place, found, Path(out), title, grid)
+            draw_plan(populated_map, path, Path(out), title, grid)
         print(out)
 
 
 def _place(name: str, text: str) -> "PlanPose":
+    """Return the pose that an argument describes. Raise BadParameter."""
     from rfly_terrain.planning.plan_pose import PlanPose
 
     parts = text.split(",")
-    expected = f"{name} {text!r}: expected X,Y in metres, and if you like a heading in degrees and Z in metres"
+    expected = (
+        f"{name} {text!r}: expected X,Y in metres, optionally a heading in degrees and Z in metres"
+    )
     if not 2 <= len(parts) <= 4:
         raise typer.BadParameter(expected)
+
     try:
         numbers = [float(part) if part.strip() or i < 2 else None for i, part in enumerate(parts)]
     except ValueError:
         raise typer.BadParameter(expected) from None
     if not all(number is None or math.isfinite(number) for number in numbers):
         raise typer.BadParameter(expected)
+
     x, y, heading, z = [*numbers, None, None][:4]
     assert x is not None
     assert y is not None
@@ -159,6 +178,7 @@ def _place(name: str, text: str) -> "PlanPose":
 
 
 def _joules(energy: float) -> str:
+    """Return an energy as text, in the unit that suits its size, and in Wh from 1 kJ up."""
     for factor, unit in ((1e6, "MJ"), (1e3, "kJ")):
         if energy >= factor:
             return f"{energy / factor:.2f} {unit} ({energy / 3600:.1f} Wh)"

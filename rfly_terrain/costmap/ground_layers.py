@@ -1,5 +1,5 @@
-"""The ground as layers on the cells of a traversability grid: elevation, slope, roughness,
-traversability, normals.
+"""Ground layers on the cells of a traversability grid: elevation, slope, roughness, traversability,
+normals.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ Layer = NDArray[np.float32]
 Indices = Ints
 
 LAYERS = ("elevation", "slope", "roughness", "traversability", "normal_x", "normal_y", "normal_z")
+"""Layers that `ground_layers` can make."""
 _OF_THE_PLANE = frozenset(LAYERS) - {"elevation", "traversability"}
+"""Layers of the least-squares plane around a cell."""
 _CELLS_AT_ONCE = 512
-"""on a side of the windows that planes are fitted in"""
+"""Side of the windows in which planes are fitted, cells."""
 _ON_BORDER = 1e-6
-"""cells: a region that reaches so little into a cell does not take it"""
+"""Overlap below which a region does not include a cell, cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +36,15 @@ class GridLayers:
     """Layers of one size: row along y north, column along x east, row 0 in the south."""
 
     layers: dict[str, Layer]
-    """(rows, columns) float32 by name; NaN where nothing is known"""
+    """Layers by name, (rows, columns), float32; NaN where unknown."""
     resolution: float
-    """m: side of a cell"""
+    """Side of a cell, m."""
     origin: tuple[float, float]
-    """x east, y north (m) of the south-west corner of cell 0, 0"""
+    """South-west corner of cell 0, 0, x east, y north, m."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of each layer."""
+        """Numbers of rows and columns of each layer."""
         rows, columns = next(iter(self.layers.values())).shape
         return rows, columns
 
@@ -56,18 +58,19 @@ def ground_layers(
     names: Sequence[str] = LAYERS,
     max_cells: int | None = None,
 ) -> GridLayers | None:
-    """Layers of the cells that a region touches, or None where it touches none.
+    """Return the layers of the cells that a region touches, or None if it touches none.
 
     elevation (m, z up): the bilinear ground at a cell's centre. slope (rad), roughness (m) and
     normal_x, _y, _z: of the least-squares plane through the disc of `limits.half_wheelbase` around
-    it, as `traversability` has it; NaN where the disc leaves the map. traversability: 1 − cost /
-    100 of `costs`: 1 easy … 0.01, 0 forbidden, NaN unknown.
+    it, as in `traversability`; NaN where the disc leaves the map. traversability: 1 − cost / 100 of
+    `costs`: 1 easy … 0.01, 0 forbidden, NaN unknown.
 
-    `costs` are those of `terrain` for the `limits`, and say which cells there are. `region`: x_min,
-    x_max, y_min, y_max (m, ENU); all of the map without one. More than `max_cells` become cells an
-    odd number of times as large: traversability is then the worst of what a cell covers, the rest
-    is what it is at its centre. Raises ConfigError for an unknown name, for no name, and for a
-    region that is not finite.
+    `costs` are those of `terrain` for the `limits`; their cells are those of the layers. `region`:
+    x_min, x_max, y_min, y_max (m, ENU); None: all of the map. If there are more than `max_cells`
+    cells, larger ones replace them, an odd number of cells to a side. Their traversability is the
+    worst of the cells that they cover, the other layers hold the values at their centres.
+
+    Raises ConfigError for an unknown name, for no name, and for a region that is not finite.
     """
     unknown = [name for name in names if name not in LAYERS]
     if unknown or not names:
@@ -75,25 +78,29 @@ def ground_layers(
             f"layers: {', '.join(unknown) or 'none'}, expected some of {', '.join(LAYERS)}"
         )
     limits = limits or traversability.TraversabilityLimits()
+
     window = _window(costs, region)
     if window is None:
         return None
-    times = _times(window, max_cells)
-    rows, columns = (_centres(cells, times) for cells in window)
+    factor = _growth(window, max_cells)
+
+    rows, columns = (_centres(cells, factor) for cells in window)
     side = costs.resolution
     x = costs.origin[0] + (columns + 0.5) * side
     y = costs.origin[1] + (rows + 0.5) * side
+
     layers: dict[str, Layer] = {}
     if "elevation" in names:
         layers["elevation"] = terrain.altitude(x[None, :], y[:, None]).astype(np.float32)
     if "traversability" in names:
-        layers["traversability"] = _traversability(costs, window, (len(rows), len(columns)), times)
+        layers["traversability"] = _traversability(costs, window, (len(rows), len(columns)), factor)
     if _OF_THE_PLANE & set(names):
         layers |= _plane_layers(terrain, side, limits.half_wheelbase, rows, columns)
-    half = 0.5 * side * times
+
+    half = 0.5 * side * factor
     return GridLayers(
         {name: layers[name] for name in names},
-        side * times,
+        side * factor,
         (float(x[0]) - half, float(y[0]) - half),
     )
 
@@ -101,11 +108,12 @@ def ground_layers(
 def _window(
     costs: traversability.TraversabilityGrid, region: tuple[float, float, float, float] | None
 ) -> tuple[slice, slice] | None:
-    """Rows and columns of the cells that a region touches."""
+    """Return rows and columns of the cells that a region touches; None if there are none."""
     if region is None:
         return slice(0, costs.cost.shape[0]), slice(0, costs.cost.shape[1])
     if not np.isfinite(region).all():
         raise ConfigError(f"region: {list(region)}, expected finite x_min, x_max, y_min, y_max (m)")
+
     window = []
     for low, high, corner, count in (
         (*region[2:], costs.origin[1], costs.cost.shape[0]),
@@ -113,55 +121,53 @@ def _window(
     ):
         first = (low - corner) / costs.resolution + _ON_BORDER
         last = (high - corner) / costs.resolution - _ON_BORDER
-        window.append(
-            slice(math.floor(max(first, 0.0)), math.floor(min(max(last, -1.0), count - 1.0)) + 1)
-        )
+        first_cell = math.floor(max(first, 0.0))
+        last_cell = math.floor(min(max(last, -1.0), count - 1.0))
+        window.append(slice(first_cell, last_cell + 1))
     rows, columns = window
-    return (rows, columns) if rows.start < rows.stop and columns.start < columns.stop else None
+    if rows.start >= rows.stop or columns.start >= columns.stop:
+        return None
+    return rows, columns
 
 
-def _times(window: tuple[slice, slice], max_cells: int | None) -> int:
-    """The least odd number by which cells must grow so that at most `max_cells` remain."""
-    times = 1
-    while max_cells is not None and math.prod(
-        len(_centres(cells, times)) for cells in window
-    ) > max(max_cells, 1):
-        times += 2
-    return times
+def _growth(window: tuple[slice, slice], max_cells: int | None) -> int:
+    """Return the smallest odd factor to enlarge cells with so that at most `max_cells` remain."""
+    if max_cells is None:
+        return 1
+    factor = 1
+    while math.prod(len(_centres(cells, factor)) for cells in window) > max(max_cells, 1):
+        factor += 2
+    return factor
 
 
-def _centres(cells: slice, times: int) -> Indices:
-    """The middle ones of each `times` cells; one at least."""
-    return np.arange(min(cells.start + times // 2, cells.stop - 1), cells.stop, times)
+def _centres(cells: slice, factor: int) -> Indices:
+    """Return the middle ones of each `factor` cells; at least one."""
+    return np.arange(min(cells.start + factor // 2, cells.stop - 1), cells.stop, factor)
 
 
 def _traversability(
     costs: traversability.TraversabilityGrid,
     window: tuple[slice, slice],
     shape: tuple[int, int],
-    times: int,
+    factor: int,
 ) -> Layer:
+    """Return 1 − cost / 100 of a window; of each `factor` x `factor` cells the worst one."""
     cost = costs.cost[window]
-    if times > 1:
-        rows, columns = (
-            max(count * times - there, 0) for count, there in zip(shape, cost.shape, strict=True)
-        )
-        whole = np.pad(cost, ((0, rows), (0, columns)), mode="edge")[
-            : shape[0] * times, : shape[1] * times
-        ]
-        cost = traversability.worst_of_blocks(whole, times)
-    return np.where(
-        cost < 0,
-        np.float32(np.nan),
-        np.float32(1.0) - cost.astype(np.float32) / np.float32(traversability.LETHAL),
-    )
+    if factor > 1:
+        # whole blocks: the edge repeated, or cut off
+        size = shape[0] * factor, shape[1] * factor
+        missing = [(0, max(n - m, 0)) for n, m in zip(size, cost.shape, strict=True)]
+        whole = np.pad(cost, missing, mode="edge")[: size[0], : size[1]]
+        cost = traversability.worst_of_blocks(whole, factor)
+    share = cost.astype(np.float32) / np.float32(traversability.LETHAL)
+    return np.where(cost < 0, np.float32(np.nan), np.float32(1.0) - share)
 
 
 def _plane_layers(
     terrain: HeightMap, side: float, half_wheelbase: float, rows: Indices, columns: Indices
 ) -> dict[str, Layer]:
-    """Slope, roughness and normals of the cells whose rows and columns of the map's grid of `side`
-    m these are.
+    """Return slope, roughness and normals of cells of the map's grid with cells of `side` m, by
+    rows and columns.
     """
     grid, factor = traversability.cells_of_map(terrain, side)
     fine = grid.finer(factor)
@@ -169,24 +175,26 @@ def _plane_layers(
     plane = np.full((3, len(rows), len(columns)), np.nan)
     if 2 * reach < min(fine.rows, fine.columns):  # else the disc leaves the map wherever it is
         disc = traversability.disc_of(half_wheelbase / fine.step_x)
-        wanted_rows = rows * factor + factor // 2
-        wanted_columns = columns * factor + factor // 2
-        apart = int(
-            max(np.diff(wanted_rows).max(initial=1), np.diff(wanted_columns).max(initial=1))
-        )
-        at_once = max(1, _CELLS_AT_ONCE // apart)
+        fine_rows = rows * factor + factor // 2
+        fine_columns = columns * factor + factor // 2
+        row_spacing = int(np.diff(fine_rows).max(initial=1))
+        column_spacing = int(np.diff(fine_columns).max(initial=1))
+        at_once = max(1, _CELLS_AT_ONCE // max(row_spacing, column_spacing))
         tiles = [
             (r, c) for r in range(0, len(rows), at_once) for c in range(0, len(columns), at_once)
         ]
 
         def work(first: int, last: int) -> None:
+            """Fit the planes of some tiles."""
             for r, c in tiles[first:last]:
                 part = slice(r, r + at_once), slice(c, c + at_once)
                 plane[(slice(None), *part)] = _planes(
-                    terrain, fine, disc, wanted_rows[part[0]], wanted_columns[part[1]]
+                    terrain, fine, disc, fine_rows[part[0]], fine_columns[part[1]]
                 )
 
         in_chunks(work, len(tiles), 1)
+
+    # the plane's normal
     rise_x, rise_y, roughness = plane
     rise = np.hypot(rise_x, rise_y)
     up = 1.0 / np.hypot(rise, 1.0)
@@ -196,8 +204,8 @@ def _plane_layers(
 
 
 def _planes(terrain: HeightMap, grid: Grid, disc: Bools, rows: Indices, columns: Indices) -> Floats:
-    """(3, rows, columns) rise along x, along y, and roughness at some cells of a grid; NaN where
-    the disc leaves.
+    """Return rise along x, rise along y, and roughness, (3, rows, columns), at some cells of a
+    grid; NaN where the disc leaves the map.
     """
     reach = disc.shape[0] // 2
     first_row = int(rows[0]) - reach
@@ -208,8 +216,10 @@ def _planes(terrain: HeightMap, grid: Grid, disc: Bools, rows: Indices, columns:
         slice(first_row, int(rows[-1]) + reach + 1),
         slice(first_column, int(columns[-1]) + reach + 1),
     )
+
     plane = np.stack(traversability.ground_plane(heights, disc, grid.step_x))
     result: Floats = plane[:, (rows - first_row)[:, None], (columns - first_column)[None, :]]
+
     result[:, traversability.leaves_map(known_rows, reach)[rows - rows[0]]] = np.nan
     result[:, :, traversability.leaves_map(known_columns, reach)[columns - columns[0]]] = np.nan
     return result

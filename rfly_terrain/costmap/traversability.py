@@ -1,10 +1,11 @@
 """Traversability costs from slope, roughness, steps, water and objects, on square cells.
 
-Over the cells within half a wheelbase of a cell's centre (the disc): slope is the tilt of the
-least-squares plane, roughness the RMS of the heights about that plane, step the largest difference
-in height of two cells that share an edge. The plane and its residuals come from five sums over the
-disc, which OpenCV's filters take for all cells at once. They run on tiles from which mean and mean
-slope have been taken: squares of heights of thousands of metres would lose the millimetres.
+The disc of a cell is the cells within half a wheelbase of its centre. Slope is the tilt of the
+least-squares plane through the disc, roughness the RMS of the heights about that plane, step the
+largest difference in height of two cells of the disc that share an edge. The plane and its
+residuals follow from five sums over the disc, which OpenCV's filters compute for all cells at once.
+They run on tiles from which mean and mean slope have been subtracted: squares of heights of
+thousands of metres would lose the millimetres.
 """
 
 from __future__ import annotations
@@ -32,60 +33,69 @@ from rfly_terrain.world.solids import Solids
 if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
-
+# costs: 0 easy … WORST_FREE hard, and two more
 UNKNOWN = -1
 LETHAL = 100
 WORST_FREE = 99
+
 LEAST_MAX_STEP = 0.3
+"""Default limit of steps on gentle limits of slope, m."""
 LEAST_MAX_ROUGHNESS = 0.2
+"""Default limit of roughness on gentle limits of slope, m."""
 _ROUGHNESS_OF_RISE = 0.1
+"""Default limit of roughness over the rise of the steepest slope."""
 _TILE = 512
-"""cells on a side: small enough for the caches and for a mean that takes most of the heights' size
-away
+"""Side of a tile, cells: small enough for the caches, and for a mean that removes most of the size
+of the heights.
 """
 
 
 def cell_heights(
     terrain: HeightMap, grid: Grid, rows: slice, columns: slice
 ) -> tuple[Floats, Bools, Bools]:
-    """(heights of rows x columns, bilinear; which rows lie on the map, which columns do).
+    """Return bilinear heights of rows x columns, and which of the rows and which of the columns lie
+    on the map.
 
-    The slices may reach beyond the grid; off the map a height is that of the map's edge.
+    The slices may reach beyond the grid. Off the map a height is that of the map's edge.
     """
     x, y = grid.centres(np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop))
     r, to_next_r, on_x = _between(x, terrain.origin_x, terrain.step_x, terrain.rows)
     c, to_next_c, on_y = _between(y, terrain.origin_y, terrain.step_y, terrain.columns)
+    # the samples around these cells
     first_r = int(r.min())
     first_c = int(c.min())
-    part = terrain.heights[first_r : int(r.max()) + 2, first_c : int(c.max()) + 2].T.astype(
-        np.float64
-    )
+    end_r = int(r.max()) + 2
+    end_c = int(c.max()) + 2
+    part = terrain.heights[first_r:end_r, first_c:end_c].T.astype(np.float64)
     r = r - first_r
     c = c - first_c
+
+    # along y, then along x
     along_y = part[c]
     if to_next_c.any():
-        along_y = (
-            along_y * (1.0 - to_next_c[:, None])
-            + part[np.minimum(c + 1, len(part) - 1)] * to_next_c[:, None]
-        )
+        next_c = part[np.minimum(c + 1, len(part) - 1)]
+        along_y = along_y * (1.0 - to_next_c[:, None]) + next_c * to_next_c[:, None]
     heights = along_y[:, r]
     if to_next_r.any():
-        beyond = along_y[:, np.minimum(r + 1, part.shape[1] - 1)]
-        heights = heights * (1.0 - to_next_r) + beyond * to_next_r
+        next_r = along_y[:, np.minimum(r + 1, part.shape[1] - 1)]
+        heights = heights * (1.0 - to_next_r) + next_r * to_next_r
+
     return np.ascontiguousarray(heights), on_y, on_x
 
 
-def _between(place: Floats, origin: float, step: float, count: int) -> tuple[Ints, Floats, Bools]:
-    """(sample before each place, fraction of the way to the next one, which places lie on the map)."""
-    u = snap((place - origin) / step)
+def _between(places: Floats, origin: float, step: float, count: int) -> tuple[Ints, Floats, Bools]:
+    """Return the sample before each place, the fraction of the way to the next one, and which are
+    on the map.
+    """
+    u = snap((places - origin) / step)
     on_map = (u >= 0) & (u <= count - 1)
     u = np.clip(u, 0, count - 1)
-    before = np.floor(u).astype(np.int64)
-    return before, u - before, on_map
+    sample = np.floor(u).astype(np.int64)
+    return sample, u - sample, on_map
 
 
 def grown(cells: Bools, radius: float) -> Bools | None:
-    """Cells whose centre is at most `radius` (in cells) away from that of a set one; None where
+    """Return the cells whose centre is at most `radius` (in cells) from that of a set one; None if
     nothing changes.
     """
     square = int(np.floor(radius * radius + 1e-6))  # squares of distances are whole numbers
@@ -95,7 +105,9 @@ def grown(cells: Bools, radius: float) -> Bools | None:
 
 
 def worst_of_blocks(cost: NDArray[np.int8], factor: int) -> NDArray[np.int8]:
-    """The largest cost of factor x factor cells; −1 where one of them is unknown and none is 100."""
+    """Return the largest cost of factor x factor cells; −1 if one of them is unknown and none is
+    100.
+    """
     rows, columns = (n // factor for n in cost.shape)
     blocks = cost.reshape(rows, factor, columns, factor)
     worst = blocks.max(axis=(1, 3))
@@ -105,30 +117,30 @@ def worst_of_blocks(cost: NDArray[np.int8], factor: int) -> NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class TraversabilityLimits:
-    """What a vehicle can do. Raises ConfigError (a ValueError) that names the field and what it
-    takes.
+    """Limits of a vehicle; infinity is no limit.
 
-    A limit of infinity is none.
+    Raises ConfigError (a ValueError) with the field and its range.
     """
 
     max_slope_deg: float = 25.0
-    """degrees, above 0, at most 90"""
+    """Slope, degrees, above 0, at most 90."""
     max_roughness: float | None = None
-    """m; None: 0.2, or a tenth of what the steepest slope rises over the disc's radius, whichever
-    is more
+    """Roughness, m; None: 0.2, or a tenth of the rise of the steepest slope over the disc's radius,
+    whichever is larger.
     """
     max_step: float | None = None
-    """m; None: 0.3, or what the steepest slope rises from one cell to the next, whichever is more
+    """Step, m; None: 0.3, or the rise of the steepest slope from one cell to the next, whichever is
+    larger.
 
-    On cells of some metres nobody can tell a step from a slope: 0.3 m would forbid slopes of 1°
-    where cells are 20 m.
+    On cells of some metres a step cannot be distinguished from a slope: 0.3 m would forbid slopes
+    of 1° on cells of 20 m.
     """
     water_level: float | None = None
-    """m, z up: ground below it is under water; None: no water"""
+    """Altitude, m, z up, below which ground is under water; None: no water."""
     vehicle_radius: float = 1.0
-    """m: no cell whose centre is that near to the centre of a forbidden one can be entered"""
+    """Distance, m, between the centres of a cell that can be entered and a forbidden one."""
     half_wheelbase: float = 0.7
-    """m: radius of the disc, which is one cell at least"""
+    """Radius of the disc, m; the disc is at least one cell wide."""
 
     def __post_init__(self) -> None:
         limits = {
@@ -139,52 +151,58 @@ class TraversabilityLimits:
         for name, value in limits.items():
             if value is not None and not value > 0:
                 raise ConfigError(f"{name}: {value}, expected a number above 0")
+
         if self.max_slope_deg > 90 and not math.isinf(self.max_slope_deg):
             raise ConfigError(f"max_slope_deg: {self.max_slope_deg}, expected degrees up to 90")
+
         for name, value in (
             ("vehicle_radius", self.vehicle_radius),
             ("half_wheelbase", self.half_wheelbase),
         ):
             finite_number(name, value, "m", at_least=0.0)
+
         if self.water_level is not None:
             finite_number("water_level", self.water_level, "m")
 
     def step_limit(self, cell: float) -> float:
-        """m, for cells of that side."""
-        return (
-            self.max_step if self.max_step is not None else max(LEAST_MAX_STEP, cell * self._rise)
-        )
+        """Return the limit of steps, m, on cells of that side, m."""
+        if self.max_step is not None:
+            return self.max_step
+        return max(LEAST_MAX_STEP, cell * self._rise)
 
     def roughness_limit(self, cell: float) -> float:
-        """m, for cells of that side."""
+        """Return the limit of roughness, m, on cells of that side, m."""
         if self.max_roughness is not None:
             return self.max_roughness
-        return max(
-            LEAST_MAX_ROUGHNESS, _ROUGHNESS_OF_RISE * max(cell, self.half_wheelbase) * self._rise
-        )
+        rise = max(cell, self.half_wheelbase) * self._rise
+        return max(LEAST_MAX_ROUGHNESS, _ROUGHNESS_OF_RISE * rise)
 
     @property
     def _rise(self) -> float:
-        """m a metre, on the steepest slope."""
+        """Rise of the steepest slope, m a metre."""
         return math.tan(math.radians(self.max_slope_deg)) if self.max_slope_deg < 90 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class TraversabilityGrid:
-    """Costs in the order of nav_msgs/OccupancyGrid: row along y north, column along x east, row 0
-    in the south.
+    """Costs of the cells of a map, in the order of nav_msgs/OccupancyGrid.
+
+    Rows run along y north, columns along x east, row 0 in the south.
     """
 
     cost: NDArray[np.int8]
-    """(rows, columns), read-only: 0 … 99 the larger the harder, 100 forbidden, −1 unknown"""
+    """Costs, (rows, columns), read-only: 0 … 99 the larger the harder, 100 forbidden, −1 unknown.
+    """
     resolution: float
-    """m: side of a cell"""
+    """Side of a cell, m."""
     origin: tuple[float, float]
-    """x east, y north (m) of the south-west corner of cell 0, 0"""
+    """South-west corner of cell 0, 0, x east, y north, m."""
     share_free: float = field(init=False)
-    """of all cells: those that can be entered, with a cost of 0 … 99"""
+    """Share of the cells that can be entered, with a cost of 0 … 99."""
     share_lethal: float = field(init=False)
+    """Share of the cells that are forbidden."""
     share_unknown: float = field(init=False)
+    """Share of the cells that are unknown."""
 
     def __post_init__(self) -> None:
         self.cost.flags.writeable = False
@@ -195,8 +213,9 @@ class TraversabilityGrid:
         object.__setattr__(self, "share_unknown", unknown / self.cost.size)
 
     def occupancy_map(self, threshold: float = LETHAL, unknown: bool = True) -> BinaryOccupancyMap:
-        """The cells with a cost from the threshold on as occupied ones, in the same place; −1
-        becomes `unknown`.
+        """Return a map whose occupied cells are those with a cost of at least the threshold.
+
+        It lies in the same place. Cells of cost −1 become `unknown`.
         """
         from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
@@ -206,9 +225,7 @@ class TraversabilityGrid:
         )
 
     def save(self, path: str | os.PathLike[str], image_format: str = "png") -> None:
-        """Writes map_server's files, a yaml and beside it the image (png or pgm), with all costs
-        (its mode "raw").
-        """
+        """Write all costs as map_server's files (mode "raw"): a yaml and an image, png or pgm."""
         from rfly_terrain.occupancy.files import save_costs
 
         save_costs(path, self.cost[::-1], self.resolution, self.origin, image_format)
@@ -223,28 +240,31 @@ def traversability(
     clearance: float = 0.0,
     stop: Callable[[], bool] | None = None,
 ) -> TraversabilityGrid:
-    """Costs of driving over a map, for the limits of a vehicle.
+    """Return the costs of driving over a map, for the limits of a vehicle.
 
     cost = round(99 · max(value / limit)) of slope, roughness and step. 100: at or above a limit,
     ground below `water_level`, or any part of the cell under an object. −1: the disc leaves the
-    map. Then whatever is nearer than the vehicle's radius to a cell of 100 becomes 100, unknown
-    cells too; and each cell of which any part lies within `clearance` (m) of an object: who keeps
-    to free cells is never nearer to one than that.
+    map. Then all cells nearer than the vehicle's radius to a cell of 100 become 100, unknown ones
+    too. So does each cell with any part within `clearance` (m) of an object: a vehicle that stays
+    on free cells keeps this distance from every object.
 
     `resolution` (m): side of the square cells, by default the smaller step of the map. Cell 0, 0
-    has its centre on the map's south-westernmost sample; the last centres are the last that lie on
-    the map. Heights between the samples are bilinear. Where cells are larger than the map's, all is
-    worked out on finer ones, an odd number to a side, and a cell takes the worst of those within
-    it: what is narrower than a cell does not get lost (as long as the finer ones are at most
-    MAX_CELLS). Raises ConfigError for a resolution that is not above 0, is larger than the map, or
-    makes more than MAX_CELLS cells.
+    has its centre on the map's south-westernmost sample; the last centres are the last ones on the
+    map. Heights between the samples are bilinear. If cells are larger than the map's, the costs are
+    computed on finer ones, an odd number to a side, and a cell takes the worst of those within it.
+    So nothing that is narrower than a cell gets lost, as long as there are at most MAX_CELLS finer
+    ones.
 
-    `stop`: asked now and then, maybe from several threads; where it says True, InterruptedError is
+    `stop` is called now and then, from several threads; if it returns True, InterruptedError is
     raised.
+
+    Raises ConfigError for a resolution that is not above 0, is larger than the map, or makes more
+    than MAX_CELLS cells.
     """
     limits = limits or TraversabilityLimits()
     grid, factor = cells_of_map(terrain, resolution)
     fine = grid.finer(factor)
+
     cost = np.empty((fine.rows, fine.columns), np.int8)
     reach = disc_reach(limits.half_wheelbase / fine.step_x)
     tiles = [
@@ -254,9 +274,10 @@ def traversability(
     ]
 
     def work(first: int, last: int) -> None:
+        """Fill in some tiles; raise InterruptedError if `stop` returns True."""
         for row, column in tiles[first:last]:
             if stop is not None and stop():
-                raise InterruptedError("the costs of a map were not worked out to the end")
+                raise InterruptedError("the computation of a map's costs was stopped")
             _fill_tile(terrain, limits, fine, reach, row, column, cost)
 
     in_chunks(work, len(tiles), 1)
@@ -267,41 +288,47 @@ def traversability(
         cost[lethal] = LETHAL
     if objects and clearance > 0.0:
         _forbid_under(objects, clearance, fine, cost)
+
     if factor > 1:
         cost = worst_of_blocks(cost, factor)
     return TraversabilityGrid(cost, grid.step_x, (grid.x_corner, grid.y_corner))
 
 
 def _forbid_under(objects: Solids, clearance: float, grid: Grid, cost: NDArray[np.int8]) -> None:
+    """Make the cells with any part within `clearance` (m) of an object LETHAL."""
     row, column, _ = objects.outlines.grown(clearance).cells_under(grid)
     cost[row, column] = LETHAL
 
 
 def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[Grid, int]:
-    """The cells asked for, and how many finer ones to a side each is worked out from."""
+    """Return the cells of a map, and the number of finer ones to a side from which each is
+    computed.
+    """
     native = min(abs(terrain.step_x), abs(terrain.step_y))
     side = native if resolution is None else float(resolution)
     finite_number("resolution", side, "m", above=0.0)
+
     x_min, x_max, y_min, y_max = terrain.bounds
     shorter = min(x_max - x_min, y_max - y_min)
     if side > shorter * (1 + 1e-6):
         raise ConfigError(
             f"resolution: {side:g} m, expected at most {shorter:g} m, the shorter side of the map"
         )
-    columns, rows = (
-        math.floor(snap(extent / side)) + 1 for extent in (x_max - x_min, y_max - y_min)
-    )
+    columns = math.floor(snap((x_max - x_min) / side)) + 1
+    rows = math.floor(snap((y_max - y_min) / side)) + 1
     if rows * columns > MAX_CELLS:
         raise ConfigError(
             f"resolution: {side:g} m makes {rows * columns:,} cells, expected at most {MAX_CELLS:,}"
         )
+
+    # finer cells, as many as the limit allows
     factor = max(1, math.ceil(snap(side / native)))
     factor = _odd(factor, math.isqrt(MAX_CELLS // (rows * columns)))
     return Grid(rows, columns, side, side, x_min - side / 2, y_min - side / 2), factor
 
 
 def _odd(wanted: int, most: int) -> int:
-    """The next odd number from `wanted` on, or the largest one up to `most`."""
+    """Return the smallest odd number from `wanted` upwards, or the largest one up to `most`."""
     odd = wanted + 1 - wanted % 2
     return odd if odd <= most else most - 1 + most % 2
 
@@ -315,8 +342,8 @@ def _fill_tile(
     column: int,
     cost: NDArray[np.int8],
 ) -> None:
-    """The costs of a tile, but for objects and growth, from its heights and those of the discs
-    beyond its edges.
+    """Fill in the costs of a tile, without objects and growth, from its heights and those of the
+    discs beyond its edges.
     """
     rows = slice(row, min(row + _TILE, grid.rows))
     columns = slice(column, min(column + _TILE, grid.columns))
@@ -331,30 +358,32 @@ def _fill_tile(
         inner = slice(reach, -reach), slice(reach, -reach)
         heights = wide[inner]
         worst = _worst_ratio(wide, disc, grid.step_x, limits)[inner]
-        result = np.where(
-            worst >= 1.0, LETHAL, np.rint(WORST_FREE * np.minimum(worst, 1.0))
-        ).astype(np.int8)
+        scaled = np.rint(WORST_FREE * np.minimum(worst, 1.0))
+        result = np.where(worst >= 1.0, LETHAL, scaled).astype(np.int8)
         result[leaves_map(known_rows, reach)] = UNKNOWN
         result[:, leaves_map(known_columns, reach)] = UNKNOWN
+
     if limits.water_level is not None:
         result[heights < limits.water_level] = LETHAL
     cost[rows, columns] = result
 
 
 def leaves_map(known: Bools, reach: int) -> Bools:
-    """Which of the inner places have one within reach that is not known."""
+    """Return which of the inner places have an unknown one within reach."""
     missing = np.convolve(~known, np.ones(2 * reach + 1, int), "valid")
     return missing > 0
 
 
 def disc_reach(radius: float) -> int:
-    """Cells from the middle of a disc of that radius (in cells) to its rim: one at least."""
+    """Return the distance from the middle of a disc of that radius (in cells) to its rim, cells; at
+    least 1.
+    """
     return max(1, math.floor(radius + 1e-9))
 
 
 def disc_of(radius: float) -> Bools:
-    """(2 reach + 1)² cells: those whose centres lie within the radius (in cells, at least 1) of the
-    middle one's.
+    """Return the disc of a radius (in cells, at least 1), (2 reach + 1, 2 reach + 1): True for the
+    cells whose centres lie within it.
     """
     reach = disc_reach(radius)
     offset = np.arange(-reach, reach + 1)
@@ -362,26 +391,29 @@ def disc_of(radius: float) -> Bools:
 
 
 class GroundPlane(NamedTuple):
-    """The least-squares plane through the disc around each cell; the rim of the disc's reach has no
-    meaning.
+    """Least-squares plane through the disc around each cell.
+
+    The values on the rim of the disc's reach have no meaning.
     """
 
     rise_x: Floats
-    """m per m towards east"""
+    """Rise towards east, m per m."""
     rise_y: Floats
-    """m per m towards north"""
+    """Rise towards north, m per m."""
     roughness: Floats
-    """m, RMS of the heights about it"""
+    """RMS of the heights about the plane, m."""
 
 
 def ground_plane(heights: Floats, disc: Bools, side: float) -> GroundPlane:
-    """Of cells (rows, columns) of `side` m, rows along y north, heights in m."""
+    """Return the plane around each of the cells (rows, columns) of `side` m, rows along y north."""
     level, tilt_x, tilt_y = _mean_plane(heights)
     z = heights - level
+
     offset = np.arange(disc.shape[0]) - disc.shape[0] // 2
     weights = disc.astype(np.float64)
     count = float(weights.sum())
     spread = float((weights * offset**2).sum())  # Σ x² = Σ y² over the disc; Σ x = Σ y = Σ x y = 0
+
     rise_x = _sums(z, weights * offset) / spread
     rise_y = _sums(z, weights * offset[:, None]) / spread
     mean = _sums(z, weights) / count
@@ -395,8 +427,9 @@ def ground_plane(heights: Floats, disc: Bools, side: float) -> GroundPlane:
 
 
 def _worst_ratio(heights: Floats, disc: Bools, side: float, limits: TraversabilityLimits) -> Floats:
-    """max(value / limit) of slope, roughness and step of each cell; the rim of the disc's reach has
-    no meaning.
+    """Return max(value / limit) of slope, roughness and step of each cell.
+
+    The values on the rim of the disc's reach have no meaning.
     """
     plane = ground_plane(heights, disc, side)
     slope = np.degrees(
@@ -407,7 +440,9 @@ def _worst_ratio(heights: Floats, disc: Bools, side: float, limits: Traversabili
 
 
 def _mean_plane(heights: Floats) -> tuple[Floats, float, float]:
-    """(heights of a plane through the tile, its rise from column to column, and from row to row)."""
+    """Return the heights of a plane through the tile, its rise from column to column, and from row
+    to row.
+    """
     y, x = (np.arange(n) - (n - 1) / 2 for n in heights.shape)
     mean = float(heights.mean())
     rise_x = float(((heights.mean(axis=0) - mean) @ x) / (x @ x))
@@ -416,18 +451,18 @@ def _mean_plane(heights: Floats) -> tuple[Floats, float, float]:
 
 
 def _sums(values: Floats, weights: Floats) -> Floats:
-    """Σ weights · values around each cell."""
+    """Return Σ weights · values around each cell."""
     return np.asarray(cv2.filter2D(values, cv2.CV_64F, weights, borderType=cv2.BORDER_REPLICATE))
 
 
 def _steps(heights: Floats, disc: Bools) -> Floats:
-    """Largest |difference| of two cells within the disc that share an edge."""
+    """Return the largest |difference| of two cells within the disc that share an edge."""
     largest = np.zeros(heights.shape)
-    for here, ahead in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
-        # to the next cell
+    for here, following in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
+        # to the next cell along the axis
         step = np.zeros(heights.shape)
         pairs = np.zeros(disc.shape, np.uint8)
-        np.abs(heights[ahead] - heights[here], out=step[here])
-        pairs[here] = disc[here] & disc[ahead]
+        np.abs(heights[following] - heights[here], out=step[here])
+        pairs[here] = disc[here] & disc[following]
         np.maximum(largest, cv2.dilate(step, pairs), out=largest)
     return largest

@@ -9,22 +9,24 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 def write_geotiff(height_map: HeightMap, path: StrPath) -> None:
-    """float32 metres, row 0 in the north, in the map's own x east and y north.
+    """Write the heights as float32 metres, row 0 in the north, in the map's own x east and y north.
 
-    With a geodetic origin the file names its place (transverse Mercator around the origin, WGS 84)
-    and the heights are above sea level: those of the map plus the origin's altitude. Without one
-    they are the map's own, in no place. Raises ConfigError where rasterio is not installed.
+    With a geodetic origin the file is georeferenced (transverse Mercator around the origin, WGS 84)
+    and the heights are above sea level: those of the map plus the origin's altitude. Otherwise they
+    are the map's own, without a place. Raises ConfigError if rasterio is not installed.
     """
     rasterio = rasterio_module()
     x_min, _, _, y_max = height_map.bounds
     step_x = abs(height_map.step_x)
     step_y = abs(height_map.step_y)
+
     heights = north_up(height_map)
     crs = None
     if height_map.geo_origin is not None:
         latitude, longitude, altitude = height_map.geo_origin
         crs = local_crs(latitude, longitude)
         heights = (heights.astype("float64") + altitude).astype("float32")
+
     with rasterio.open(
         path,
         "w",

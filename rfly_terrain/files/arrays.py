@@ -23,8 +23,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 _ReadValues = Callable[[str, type[np.number[Any]], int], NDArray[Any]]
 _MAX_FILE_BYTES = 8 * MAX_CELLS + 65_536
+"""Size of a file, at most, bytes."""
 _MAX_ROWS = 1_000_000
-"""coordinates of an axis"""
+"""Coordinates of an axis, at most."""
 
 
 def import_array(
@@ -36,12 +37,12 @@ def import_array(
     geo_origin: tuple[float, float, float] | None = None,
     name: str | None = None,
 ) -> HeightMap:
-    """A height map from a .npy or .npz file of heights in metres, z up.
+    """Return a height map from a .npy or .npz file of heights in metres, z up.
 
-    The array is taken as an elevation raster: columns run west to east, `first_row` is its northern
-    edge (as usual) or its southern one. Its middle becomes x = y = 0. cell_size: (east, north) m
-    from one cell to the next; only an .npz that `write_npz` made does without. key: the array of an
-    .npz; by default the only one with two dimensions.
+    The array is an elevation raster: columns run west to east, `first_row` is its northern edge (as
+    usual) or its southern one. Its middle becomes x = y = 0. cell_size: (east, north) m from one
+    cell to the next; an .npz of `write_npz` needs none. key: the array of an .npz; by default the
+    only one with two dimensions.
 
     Raises TerrainFileNotFound, TerrainFormatError (the file), ConfigError (an argument). Nothing is
     unpickled.
@@ -56,14 +57,12 @@ def import_array(
         if cell_size is None:
             if not {"heights_up", "x_east", "y_north"} <= headers.keys():
                 raise ConfigError(
-                    f"{path}: holds heights alone; say how large a cell is, such as --cell-size 10 10 (m)"
+                    f"{path}: holds heights alone; say how large a cell is, such as "
+                    "--cell-size 10 10 (m)"
                 )
             heights, origin, step = _read_own_npz(path, headers, read)
-            if (
-                geo_origin is None
-                and "geo_origin" in headers
-                and headers["geo_origin"].shape == (3,)
-            ):
+            place = headers.get("geo_origin")
+            if geo_origin is None and place is not None and place.shape == (3,):
                 latitude, longitude, altitude = read("geo_origin", np.float64, 3).tolist()
                 geo_origin = (latitude, longitude, altitude)
         else:
@@ -71,6 +70,7 @@ def import_array(
             heights = np.ascontiguousarray((raster[::-1] if first_row == "north" else raster).T)
             step = cell_size
             origin = -(heights.shape[0] - 1) * step[0] / 2, -(heights.shape[1] - 1) * step[1] / 2
+
     try:
         return HeightMap(
             heights,
@@ -86,20 +86,20 @@ def import_array(
 
 
 def write_npy(height_map: HeightMap, path: StrPath) -> None:
-    """(rows, columns) float32 heights, z up, as a raster: row 0 the northern edge, columns west to
-    east.
+    """Write (rows, columns) float32 heights, z up, as a raster: row 0 the northern edge, columns
+    west to east.
     """
     with Path(path).open("wb") as file:
         np.save(file, north_up(height_map))
 
 
 def write_npz(height_map: HeightMap, path: StrPath) -> None:
-    """Compressed: heights_up[i, j] (float32, m) at x_east[i], y_north[j] (m), and geo_origin where
-    the map has one.
+    """Write a compressed file: heights_up[i, j] (float32, m) at x_east[i], y_north[j] (m), and
+    geo_origin if the map has one.
     """
-    extra: dict[str, Any] = (
-        {} if height_map.geo_origin is None else {"geo_origin": np.array(height_map.geo_origin)}
-    )
+    extra: dict[str, Any] = {}
+    if height_map.geo_origin is not None:
+        extra["geo_origin"] = np.array(height_map.geo_origin)
     with Path(path).open("wb") as file:
         np.savez_compressed(
             file,
@@ -111,7 +111,9 @@ def write_npz(height_map: HeightMap, path: StrPath) -> None:
 
 
 def north_up(height_map: HeightMap) -> NDArray[np.float32]:
-    """The heights as an image or raster has them: row 0 the northern edge, columns west to east."""
+    """Return the heights in the order of images and rasters: row 0 the northern edge, columns west
+    to east.
+    """
     raster = height_map.heights.T
     return np.ascontiguousarray(
         raster[:: -1 if height_map.step_y > 0 else 1, :: 1 if height_map.step_x > 0 else -1]
@@ -120,15 +122,18 @@ def north_up(height_map: HeightMap) -> NDArray[np.float32]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
-    """What arrays a file holds, by name (that of a .npy has none), and how to read one of them.
+    """Yield the headers of a file's arrays by name (that of a .npy is empty), and a function that
+    reads one of them.
 
-    Raises TerrainFileNotFound, and TerrainFormatError for whatever is wrong with the file.
+    Raises TerrainFileNotFound, and TerrainFormatError for any fault of the file.
     """
     ending = path.suffix.lower()
     if ending not in (".npy", ".npz"):
         raise ConfigError(f"{path}: expected a .npy or .npz file")
+
     with terrain_file_errors(path):
         file = open_regular(path, _MAX_FILE_BYTES)
+
     with (
         file,
         reader_errors(
@@ -144,17 +149,21 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
 
 
 def _choose(path: Path, arrays: dict[str, ArrayHeader], key: str | None) -> str:
-    """The name of the array of heights."""
+    """Return the name of the array of heights."""
     if key is not None and key not in arrays:
         raise ConfigError(
-            f"{path}: holds no array {key!r}, only {', '.join(filter(None, arrays)) or 'one without a name'}"
+            f"{path}: holds no array {key!r}, "
+            f"only {', '.join(filter(None, arrays)) or 'one without a name'}"
         )
+
     candidates = [name for name, array in arrays.items() if len(array.shape) == 2 and array.numbers]
     if key is None and len(candidates) != 1:
         shapes = ", ".join(f"{name or 'the array'} {array}" for name, array in arrays.items())
         raise ConfigError(
-            f"{path}: {len(candidates)} arrays with rows and columns ({shapes}); choose one with --key"
+            f"{path}: {len(candidates)} arrays with rows and columns ({shapes}); "
+            "choose one with --key"
         )
+
     chosen = candidates[0] if key is None else key
     if chosen not in candidates:
         raise TerrainFormatError(
@@ -166,12 +175,13 @@ def _choose(path: Path, arrays: dict[str, ArrayHeader], key: str | None) -> str:
 def _read_own_npz(
     path: Path, headers: dict[str, ArrayHeader], read: _ReadValues
 ) -> tuple[NDArray[Any], tuple[float, float], tuple[float, float]]:
-    """Heights, origin (x, y) and steps (x, y), m, of what `write_npz` made."""
+    """Return heights, origin (x, y) and steps (x, y), m, of a file of `write_npz`."""
     x_shape, y_shape, shape = (headers[key].shape for key in ("x_east", "y_north", "heights_up"))
     if len(x_shape) != 1 or len(y_shape) != 1 or shape != (*x_shape, *y_shape) or min(shape) < 2:
         raise TerrainFormatError(
             f"{path}: heights_up {shape} at {x_shape} x_east and {y_shape} y_north"
         )
+
     starts = []
     steps = []
     for axis in ("x_east", "y_north"):
@@ -181,4 +191,5 @@ def _read_own_npz(
             raise TerrainFormatError(f"{path}: {axis} is not evenly spaced")
         starts.append(float(values[0]))
         steps.append((float(values[-1]) - float(values[0])) / (values.size - 1))
+
     return read("heights_up", np.float32, MAX_CELLS), (starts[0], starts[1]), (steps[0], steps[1])

@@ -1,4 +1,4 @@
-"""Maps that a peer of the graph names, by a message or a service."""
+"""Maps that a peer of the graph requests by name, in a message or a service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
-    """The map of a name on the search path of maps, or of a path below the folders of
+    """Return the map of a name on the search path of maps, or of a path below the folders of
     `map_search_path`.
 
-    Raises TerrainFileNotFound, and TerrainFormatError without a word of a file's content.
+    Raises TerrainFileNotFound, and TerrainFormatError without any of the file's content.
     """
     from rfly_terrain.files.png_txt import read_map, to_height_map
 
@@ -24,31 +24,27 @@ def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
         files = find_map(name, search_path) if is_plain(name) else _files_below(name, search_path)
     except ConfigError as error:
         raise TerrainFileNotFound(f"map {error}") from error
+
     try:
         return to_height_map(read_map(files))
     except TerrainFormatError as error:
-        raise TerrainFormatError(
-            f"map {without_content(name, error, files.txt, _command(files))}"
-        ) from error
+        command = f"rfly terrain info {files.png}"
+        message = without_content(name, error, files.txt, command)
+        raise TerrainFormatError(f"map {message}") from error
 
 
 def is_plain(name: str) -> bool:
-    """Whether it is a name alone, with no folder in any system's spelling."""
-    return name == PurePosixPath(name).name == PureWindowsPath(name).name and name not in (
-        "",
-        ".",
-        "..",
-    )
+    """Return whether it is a mere name, without a folder in any system's notation."""
+    if name in ("", ".", ".."):
+        return False
+    return name == PurePosixPath(name).name == PureWindowsPath(name).name
 
 
 def _files_below(name: str, folders: Sequence[StrPath]) -> MapFiles:
+    """Return the files of a map by a path below one of the folders."""
     stem = name[:-4] if name[-4:].lower() in (".png", ".txt") else name
     png, txt = (
         resolve_below(stem, folders, "map_search_path", (ending, ending.upper()))
         for ending in (".png", ".txt")
     )
     return MapFiles(Path(png), Path(txt))
-
-
-def _command(files: MapFiles) -> str:
-    return f"rfly terrain info {files.png}"

@@ -1,8 +1,8 @@
 """Calibration of a map, NAME.txt: three points in centimetres that fix pixel positions and height
 scale.
 
-x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is the
-left-bottom point. Every formula is evaluated in the order of RflySim's own tools, so that a
+Axes: x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is
+the left-bottom point. Every formula is evaluated in the order of RflySim's own tools, so that a
 quotient of 6.999… reads the same pixel here.
 """
 
@@ -21,20 +21,21 @@ from rfly_common.geodesy import GeoPoint, fits_geo_point
 from rfly_common.kernels.parallel import in_chunks
 
 ThirdPixelRule = Literal["truncate", "round"]
-"""How the third point's quotient becomes a pixel: the Python tool truncates, MATLAB rounds (a tie
-away from zero).
+"""Rule by which the third point's quotient becomes a pixel: the Python tool truncates, MATLAB
+rounds (a tie away from zero).
 """
 TxtRule = Literal["python", "matlab"]
-"""What of the txt counts: Python takes line 1 with exactly 9 or 12 values, MATLAB the first nine
-numbers.
+"""Rule for the content of the txt: Python reads line 1 with exactly 9 or 12 values, MATLAB the
+first nine numbers.
 """
 
 MAX_TXT_BYTES = 65_536
-"""of the part that is read; nine numbers need about a hundred"""
+"""Size of the part that is read, at most; nine numbers need about a hundred bytes."""
 MIN_COUNT_DIFFERENCE = 10
-"""more counts than this must lie between two pixels for a z scale to be computed from them"""
+"""Counts between two pixels, below or at which no z scale is computed from them."""
 
 Point = tuple[float, float, float]
+"""Coordinates x, y, z, cm."""
 
 _FIELDS = (
     *("x1 of the right-top point", "y1 of the right-top point", "z1 of the right-top point"),
@@ -44,31 +45,33 @@ _FIELDS = (
 )
 _MATLAB_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?", re.ASCII)
 _BLOCK = 16_384
+"""Pixels that are looked up at once."""
 _CHUNK = 262_144
-"""pixels a thread takes at once"""
+"""Pixels that a thread handles at once."""
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class CalibrationPoints:
-    """The numbers of a txt, in cm, x north, y east, z up."""
+    """Numbers of a txt, in cm, x north, y east, z up."""
 
     right_top_cm: Point
     left_bottom_cm: Point
     third_cm: Point
     gps: Point | None = None
-    """in file order, which is documented nowhere"""
+    """GPS values in file order, which is documented nowhere."""
 
     @property
     def geo_origin(self) -> GeoPoint | None:
-        """The GPS values where they fit latitude, longitude (degrees) and altitude (m), else None."""
+        """GPS values if they fit latitude, longitude (degrees) and altitude (m), else None."""
         return self.gps if self.gps is not None and fits_geo_point(self.gps) else None
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a txt means for the pixels of its png. Names as in RflySim's tools; cm, and cm a pixel
-    or a count.
+    """Meaning of a txt for the pixels of its png.
+
+    Names are those of RflySim's tools; cm, and cm a pixel or a count.
     """
 
     points: CalibrationPoints
@@ -76,16 +79,16 @@ class Calibration:
     columns: int
     pos_offset_x_cm: float
     pos_scale_x_cm: float
-    """may be negative, never 0"""
+    """Step of a column, cm; may be negative, never 0."""
     pos_offset_y_cm: float
     pos_scale_y_cm: float
     z_offset_cm: float
-    """z2: height of the first pixel"""
+    """Height of the first pixel, z2, cm."""
     z_scale_cm: float
-    """cm a count; may be negative or 0"""
+    """Height of a count, cm; may be negative or 0."""
     z_scale_from: Literal["left-bottom", "right-top", "default"]
-    """the corner that calibrates the z scale with the third point; default: 10 counts apart or
-    less, so 1 cm
+    """Corner that calibrates the z scale with the third point; default: no more than 10 counts
+    apart, so 1 cm.
     """
     count_left_bottom: int
     third_row: int
@@ -93,21 +96,21 @@ class Calibration:
 
     @property
     def x_max_m(self) -> float:
-        """abs(x1) in m: of the right-top point, not half the size."""
+        """Absolute x1, m: position of the right-top point, not half the size."""
         return abs(self.points.right_top_cm[0]) / 100
 
     @property
     def y_max_m(self) -> float:
-        """abs(y1) in m: of the right-top point, not half the size."""
+        """Absolute y1, m: position of the right-top point, not half the size."""
         return abs(self.points.right_top_cm[1]) / 100
 
 
 def parse_calibration(data: bytes, file: str, rule: TxtRule = "python") -> CalibrationPoints:
-    """The numbers of a txt's content. Raises TerrainFormatError that names line, value and field."""
+    """Return the numbers of a txt. Raises TerrainFormatError with line, value and field."""
     if data[:3] == b"\xef\xbb\xbf" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise TerrainFormatError(
-            f"{file}, line 1: begins with a byte order mark ({data[:3].hex(' ')}), which RflySim's tools cannot read; "
-            "save it as plain ASCII or as UTF-8 without BOM"
+            f"{file}, line 1: begins with a byte order mark ({data[:3].hex(' ')}), which "
+            "RflySim's tools cannot read; save it as plain ASCII or as UTF-8 without BOM"
         )
     if not data.strip():
         raise TerrainFormatError(
@@ -117,6 +120,7 @@ def parse_calibration(data: bytes, file: str, rule: TxtRule = "python") -> Calib
 
 
 def _parse_first_line(data: bytes, file: str) -> CalibrationPoints:
+    """Return the points of line 1, as the Python tool reads them."""
     line = re.split(rb"[\r\n]", data, maxsplit=1)[0]
     if len(line) >= MAX_TXT_BYTES:
         raise TerrainFormatError(
@@ -130,14 +134,14 @@ def _parse_first_line(data: bytes, file: str) -> CalibrationPoints:
             "expected numbers separated by commas"
         ) from None
     if len(fields) not in (9, 12):
-        hint = (
-            "; a trailing comma counts as one value more"
-            if not fields[-1].strip() and len(fields) > 1
-            else ""
-        )
+        hint = ""
+        if len(fields) > 1 and not fields[-1].strip():
+            hint = "; a trailing comma counts as one value more"
+        count = _count(len(fields), "value")
         raise TerrainFormatError(
-            f"{file}, line 1: {_count(len(fields), 'value')}, expected 9 or 12 separated by commas{hint}"
+            f"{file}, line 1: {count}, expected 9 or 12 separated by commas{hint}"
         )
+
     values = []
     for index, text in enumerate(fields):
         try:
@@ -148,6 +152,7 @@ def _parse_first_line(data: bytes, file: str) -> CalibrationPoints:
 
 
 def _parse_first_nine(data: bytes, file: str) -> CalibrationPoints:
+    """Return the points of the first nine numbers, as the MATLAB tool reads them."""
     texts = re.split(r"\s*,\s*|\s+", data.decode("latin-1").strip(), maxsplit=9, flags=re.ASCII)[:9]
     values = []
     for index, text in enumerate(texts):
@@ -160,11 +165,12 @@ def _parse_first_nine(data: bytes, file: str) -> CalibrationPoints:
 
 
 def _points(values: list[float], texts: list[str], file: str, line: str) -> CalibrationPoints:
+    """Return the points with these values; raise TerrainFormatError if one is not finite."""
     for index, value in enumerate(values):
         if not math.isfinite(value):
             raise TerrainFormatError(
-                f"{file}, {line}value {index + 1} ({_FIELDS[index]}): {_short(texts[index])} is not finite, "
-                "expected a number in cm"
+                f"{file}, {line}value {index + 1} ({_FIELDS[index]}): {_short(texts[index])} "
+                "is not finite, expected a number in cm"
             )
     x1, y1, z1, x2, y2, z2, x3, y3, z3 = values[:9]
     gps = (values[9], values[10], values[11]) if len(values) == 12 else None
@@ -177,25 +183,26 @@ def calibrate(
     file: str,
     third_pixel: ThirdPixelRule = "truncate",
 ) -> Calibration:
-    """The calibration of `pixels` (rows, columns), unsigned integers.
+    """Return the calibration of `pixels` (rows, columns), unsigned integers.
 
-    Raises TerrainFormatError where the points contradict the pixels.
+    Raises TerrainFormatError if the points contradict the pixels.
     """
     rows, columns = pixels.shape
     if rows < 2 or columns < 2:
         raise TerrainFormatError(
-            f"{file}: the png has {_count(rows, 'row')} and {_count(columns, 'column')}, expected at least 2 of each"
+            f"{file}: the png has {_count(rows, 'row')} and {_count(columns, 'column')}, "
+            "expected at least 2 of each"
         )
-    (x1, y1, z1), (x2, y2, z2), (x3, y3, z3) = (
-        points.right_top_cm,
-        points.left_bottom_cm,
-        points.third_cm,
-    )
+    x1, y1, z1 = points.right_top_cm
+    x2, y2, z2 = points.left_bottom_cm
+    x3, y3, z3 = points.third_cm
     scale_x = _scale(file, "x", x1, x2, columns)
     scale_y = _scale(file, "y", y1, y2, rows)
+
     third_column = _third_index(file, "x3", "column", x3, (x3 - x2) / scale_x, columns, third_pixel)
     third_row = _third_index(file, "y3", "row", y3, (y3 - y2) / scale_y, rows, third_pixel)
 
+    # the corner whose count differs more from the third point's
     left_bottom = int(pixels[0, 0])
     right_top = int(pixels[rows - 1, columns - 1])
     third = int(pixels[third_row, third_column])
@@ -208,16 +215,20 @@ def calibrate(
         corner = "right-top"
         corner_z = z1
         difference = right_top - third
+
     if abs(difference) > MIN_COUNT_DIFFERENCE:
         z_scale = (corner_z - z3) / difference
     else:
         corner = "default"
         z_scale = 1.0
+
     extreme = abs(z2) + 65_535 * abs(z_scale)
     if not extreme / 100 <= _FLOAT32_MAX:  # also refuses a scale that overflowed to infinity
         raise TerrainFormatError(
-            f"{file}: heights of up to {extreme / 100:.3g} m, more than float32 can hold; z1, z2, z3 are in cm"
+            f"{file}: heights of up to {extreme / 100:.3g} m, more than float32 can hold; "
+            "z1, z2, z3 are in cm"
         )
+
     return Calibration(
         points=points,
         rows=rows,
@@ -238,8 +249,9 @@ def calibrate(
 def heights_up(
     calibration: Calibration, pixels: NDArray[Any], dtype: type[np.floating[Any]] = np.float32
 ) -> NDArray[Any]:
-    """Heights in metres, z up, of pixels of any shape: (z2 + (k − kL)·sz) / 100, computed in
-    float64, rounded once.
+    """Return heights in metres, z up, of pixels of any shape.
+
+    A height is (z2 + (k − kL)·sz) / 100, computed in float64 and rounded once.
     """
     heights = np.empty(pixels.shape, dtype)
     flat_pixels = np.ascontiguousarray(pixels).reshape(-1)
@@ -262,7 +274,9 @@ def _height_of_pixel(
 
 
 def _look_up(table: NDArray[Any], pixels: NDArray[Any], heights: NDArray[Any]) -> None:
-    """In blocks, because np.take widens its indices to 8 bytes each."""
+    """Fill in heights from the table, in blocks, because np.take widens its indices to 8 bytes
+    each.
+    """
     for start in range(0, pixels.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         # no pixel is ever clipped; "raise" is slower
@@ -270,15 +284,18 @@ def _look_up(table: NDArray[Any], pixels: NDArray[Any], heights: NDArray[Any]) -
 
 
 def _scale(file: str, axis: str, high: float, low: float, pixels: int) -> float:
+    """Return cm a pixel along an axis; raise TerrainFormatError if there is no usable scale."""
     scale = (high - low) / (pixels - 1)
     step_m = abs(scale) / 100
     if high == low or step_m == 0:
         raise TerrainFormatError(
-            f"{file}: no extent along {axis}: {axis}1 = {high:.17g} and {axis}2 = {low:.17g} cm must differ"
+            f"{file}: no extent along {axis}: {axis}1 = {high:.17g} and {axis}2 = {low:.17g} cm "
+            "must differ"
         )
     if not (math.isfinite(scale) and math.isfinite(1 / step_m)):
         raise TerrainFormatError(
-            f"{file}: the extent along {axis} from {low:.17g} to {high:.17g} cm cannot be divided into {pixels} pixels"
+            f"{file}: the extent along {axis} from {low:.17g} to {high:.17g} cm cannot be divided "
+            f"into {pixels} pixels"
         )
     return scale
 
@@ -286,16 +303,18 @@ def _scale(file: str, axis: str, high: float, low: float, pixels: int) -> float:
 def _third_index(
     file: str, name: str, what: str, value: float, quotient: float, size: int, rule: ThirdPixelRule
 ) -> int:
+    """Return the row or column of the third point; raise TerrainFormatError outside the map."""
     index = _cut(quotient, rule) if math.isfinite(quotient) else -1
     if not 0 <= index < size:
         raise TerrainFormatError(
-            f"{file}: the third point lies outside the map: {name} = {value:.17g} cm is {what} {quotient:.6g}, "
-            f"expected 0 … {size - 1}"
+            f"{file}: the third point lies outside the map: {name} = {value:.17g} cm is {what} "
+            f"{quotient:.6g}, expected 0 … {size - 1}"
         )
     return index
 
 
 def _cut(quotient: float, rule: ThirdPixelRule) -> int:
+    """Return the pixel of a quotient by a rule."""
     whole = int(quotient)
     if rule == "round" and abs(quotient - whole) >= 0.5:
         return whole + (1 if quotient > 0 else -1)
@@ -303,6 +322,7 @@ def _cut(quotient: float, rule: ThirdPixelRule) -> int:
 
 
 def _not_a_number(file: str, line: str, index: int, text: str) -> TerrainFormatError:
+    """Return an error: a value is no number."""
     return TerrainFormatError(
         f"{file}, {line}value {index + 1} ({_FIELDS[index]}): {_short(text)} is not a number, "
         "expected one in cm such as -12500 or 1.5e3"
@@ -310,9 +330,11 @@ def _not_a_number(file: str, line: str, index: int, text: str) -> TerrainFormatE
 
 
 def _short(text: str) -> str:
+    """Return a text in quotes, at most 40 characters."""
     shown = repr(text.strip())
     return shown if len(shown) <= 40 else shown[:39] + "…"
 
 
 def _count(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural if needed."""
     return f"{n} {noun}{'' if n == 1 else 's'}"

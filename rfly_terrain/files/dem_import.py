@@ -1,12 +1,12 @@
 """Import of digital elevation models: GeoTIFF and four other formats of heights, read by GDAL
 through rasterio.
 
-A raster in metres that is north-up keeps its own cells, bit by bit. Any other (degrees, feet,
-turned) is resampled onto a local metric grid: a transverse Mercator projection on WGS 84 whose
-origin is the map's, so x is east and y is north.
+A north-up raster in metres keeps its own cells, bit by bit. Any other (degrees, feet, rotated) is
+resampled onto a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the
+map's, so x is east and y is north.
 
-rasterio is optional, the extra `geo`. GDAL has some 150 formats, some of which are texts that name
-other files or addresses; here it is given those of DRIVERS, and the one file.
+rasterio is optional, the extra `geo`. GDAL has some 150 formats; some of them are texts that name
+other files or addresses. Here it may use the formats of DRIVERS and read one file.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from rasterio.io import DatasetReader
 
 Progress = Callable[[float], None]
-"""Called with the share that is done, 0 … 1"""
+"""Function that is called with the share done, 0 … 1."""
 Resampling = Literal["nearest", "bilinear", "cubic", "cubic_spline", "average"]
 _Pair = tuple[float, float]
 
 DRIVERS = ("GTiff", "AAIGrid", "DTED", "SRTMHGT", "USGSDEM")
-"""GDAL's formats that are read: each is one file of heights"""
+"""GDAL formats that are read: each is one file of heights."""
 MAX_BLOCK_BYTES = 256 << 20
-"""of the piece that GDAL unpacks at once; a raster says how large that is"""
+"""Size of the piece that GDAL unpacks at once, at most; a raster declares it."""
 MAX_BANDS = 1000
 _ALONE: dict[str, Any] = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
@@ -53,7 +53,8 @@ _ALONE: dict[str, Any] = {
     "GDAL_HTTP_MAX_RETRY": "0",
     "GDAL_CACHEMAX": 256 << 20,
 }
-"""no files beside the raster (masks, overviews, world files, .aux.xml), no network, a bounded cache
+"""GDAL options: no files next to the raster (masks, overviews, world files, .aux.xml), no network,
+a bounded cache.
 """
 
 _WGS84 = "EPSG:4326"
@@ -67,21 +68,19 @@ _METRES_PER_UNIT = {
 }
 _ROWS_AT_ONCE = 256
 _MOSTLY = 0.8
-"""of the extent must lie within the edges for a resampled raster to be cut to a rectangle without
-empty corners
+"""Share of the extent that must lie within the edges for a resampled raster to be cut to a
+rectangle without empty corners.
 """
-
-
 _DIRECT = 200_000
-"""unknown cells that are solved for at once; more are approached step by step from a first guess"""
+"""Unknown cells that are solved for at once; more are approached iteratively from a first guess."""
 
 
 def fill_gaps(heights: NDArray[np.float32]) -> None:
     """Fill the cells of (rows, columns) that are not finite, in place, as a membrane that hangs
     from their rims.
 
-    Each filled cell becomes the mean of its four neighbours, those beyond the edge of the map left
-    out: the discrete Laplace equation, with the heights around a gap given. At least one cell must
+    Each filled cell becomes the mean of its four neighbours, without those beyond the edge of the
+    map: the discrete Laplace equation, with the heights around a gap given. At least one cell must
     be finite.
     """
     from scipy import sparse
@@ -94,52 +93,52 @@ def fill_gaps(heights: NDArray[np.float32]) -> None:
         return
     number = np.full(heights.shape, -1)
     number[gap] = np.arange(count)
+
+    # the matrix: one row for each filled cell, one entry for each neighbour
     pairs = [(np.s_[1:, :], np.s_[:-1, :]), (np.s_[:, 1:], np.s_[:, :-1])]
     diagonal = np.zeros(count)
     right = np.zeros(count)
     rows = []
     columns = []
-    for one, other in [*pairs, *((b, a) for a, b in pairs)]:
-        here = gap[one]
-        own = number[one][here]
-        beside = number[other][here]
-        known = heights[other][here].astype(float)
+    for cells, neighbours in [*pairs, *((b, a) for a, b in pairs)]:
+        here = gap[cells]
+        own = number[cells][here]
+        neighbour = number[neighbours][here]
+        known = heights[neighbours][here].astype(float)
         diagonal += np.bincount(own, minlength=count)
-        inner = beside >= 0
+        inner = neighbour >= 0
         rows.append(own[inner])
-        columns.append(beside[inner])
+        columns.append(neighbour[inner])
         right += np.bincount(own[~inner], known[~inner], minlength=count)
     row = np.concatenate(rows)
     column = np.concatenate(columns)
-    matrix = sparse.csc_matrix(
-        (np.full(len(row), -1.0), (row, column)), (count, count)
-    ) + sparse.diags(diagonal)
-    matrix = sparse.csc_matrix(matrix)
+    off_diagonal = sparse.csc_matrix((np.full(len(row), -1.0), (row, column)), (count, count))
+    matrix = sparse.csc_matrix(off_diagonal + sparse.diags(diagonal))
     if count <= _DIRECT:
         heights[gap] = linalg.spsolve(matrix, right)
         return
+
+    # about the mean: the tolerance, 1e-5, is then relative to the heights' differences
     nearest = distance_transform_edt(gap, return_distances=False, return_indices=True)
     guess = heights[tuple(nearest)][gap].astype(float)
-    offset = float(
-        guess.mean()
-    )  # the tolerance, 1e-5, is then relative to the heights' differences
+    offset = float(guess.mean())
     rim = matrix @ np.full(count, offset)
     scale = sparse.diags(1.0 / diagonal)
-    found, _ = linalg.cg(
+    solution, _ = linalg.cg(
         matrix, right - rim, guess - offset, maxiter=20 * max(heights.shape), M=scale
     )
-    heights[gap] = found + offset
+    heights[gap] = solution + offset
 
 
 @dataclass(frozen=True)
 class _Target:
-    """The map to be: a sample in the centre of each cell of a grid, row 0 in the north."""
+    """Layout of the map: a sample in the centre of each cell of a grid, row 0 in the north."""
 
     crs: CRS
     grid: Grid
     own_cells: tuple[int, int] | None = None
-    """the raster's row and column that become the first ones, where its cells are kept; else they
-    are resampled
+    """Row and column of the raster that become the first ones if its cells are kept; None: they are
+    resampled.
     """
 
 
@@ -159,20 +158,20 @@ def import_dem(
     progress: Progress | None = None,
     on_filled: Callable[[int], None] | None = None,
 ) -> HeightMap:
-    """A height map, ENU metres, from a band of a raster file.
+    """Return a height map, ENU metres, from a band of a raster file.
 
     resolution: cell size, m; by default the raster's own. center: (latitude, longitude) in degrees
     of the map's origin, x = y = 0; by default the middle of the raster. size: (east, north) m of
-    the part around the center; by default all that the raster covers. crs: what the raster's
-    coordinates are (such as EPSG:4326), where the file does not say it or is wrong. local_grid:
-    resample a metric raster too, so that y is true north at the origin, not the projection's grid
-    north. origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x =
-    y = 0. fill_nodata: fill cells without data as a membrane fixed at their rims would; else they
-    are refused. on_filled: called with the number of filled cells. resampling: for all cells that
-    are not kept as they are.
+    the part around the center; by default all that the raster covers. crs: coordinate system of the
+    raster (such as EPSG:4326), if the file has none or a wrong one. local_grid: resample a metric
+    raster too, so that y is true north at the origin, not the projection's grid north.
+    origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x = y = 0.
+    fill_nodata: fill cells without data like a membrane fixed at their rims; otherwise they are
+    refused. on_filled: called with the number of filled cells. resampling: for all cells that are
+    not kept.
 
-    Raises TerrainFileNotFound, TerrainFormatError (a raster that cannot be used), ConfigError (an
-    argument, or rasterio is not installed).
+    Raises TerrainFileNotFound, TerrainFormatError (an unusable raster), ConfigError (an argument,
+    or rasterio is not installed).
     """
     _check_arguments(resolution, size, center)
     with _open(path) as dataset:
@@ -180,6 +179,8 @@ def import_dem(
         raster = _Raster(dataset, raster_crs, resolution, size)
         if not 1 <= band <= dataset.count:
             raise ConfigError(f"{path}: band {band}, expected 1 … {dataset.count}")
+
+        # the raster's own grid, or a new one
         latitude, longitude = center if center is not None else raster.center()
         metric = raster_crs.is_projected and math.isclose(
             raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9
@@ -191,36 +192,41 @@ def import_dem(
             target = raster.local_grid(latitude, longitude)
             x_0 = 0.0
             y_0 = 0.0
+
         grid = target.grid
         if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > MAX_CELLS:
             raise ConfigError(
-                f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x {-grid.step_y:g} m, expected "
-                f"2 x 2 to {MAX_CELLS:,}; choose another --resolution or --size"
+                f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x "
+                f"{-grid.step_y:g} m, expected 2 x 2 to {MAX_CELLS:,}; choose another "
+                "--resolution or --size"
             )
         heights = raster.read(band, target, resampling, progress)
         heights *= _metres_per_unit(dataset, band, path)
+
     missing = _check_gaps(heights, fill_nodata, path)
     if missing:
         fill_gaps(heights)
         if on_filled is not None:
             on_filled(missing)
+
     return _height_map(
         heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem
     )
 
 
 def local_crs(latitude: float, longitude: float) -> CRS:
-    """The metric, north-up coordinate system around a place: transverse Mercator on WGS 84, scale 1
-    at the origin.
+    """Return the metric, north-up coordinate system around a place: transverse Mercator on WGS 84,
+    scale 1 at the origin.
     """
     rasterio = rasterio_module()
     return rasterio.crs.CRS.from_string(
-        f"+proj=tmerc +lat_0={latitude:.12g} +lon_0={longitude:.12g} +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"
+        f"+proj=tmerc +lat_0={latitude:.12g} +lon_0={longitude:.12g} +k=1 +x_0=0 +y_0=0 "
+        "+datum=WGS84 +units=m +no_defs"
     )
 
 
 def rasterio_module() -> Any:
-    """rasterio with the submodules used here. Raises ConfigError that says what to install."""
+    """Return rasterio with its submodules. Raises ConfigError that says what to install."""
     rasterio = require("rasterio", "reading rasters")
     for name in ("crs", "vrt", "warp", "windows"):
         require(f"rasterio.{name}", "reading rasters")
@@ -229,15 +235,18 @@ def rasterio_module() -> Any:
 
 @contextmanager
 def _open(path: StrPath) -> Iterator[DatasetReader]:
+    """Yield a checked raster; raise TerrainFileNotFound or TerrainFormatError."""
     rasterio = rasterio_module()
     with terrain_file_errors(path):
         open_regular(path).close()
-    file = os.path.abspath(path)  # a path, and no other name that GDAL knows
+    file = os.path.abspath(path)  # a path, not another kind of name that GDAL knows
+
     with (
         rasterio.Env(**_ALONE),
         reader_errors(
             lambda text: TerrainFormatError(
-                f"{path}: cannot be read as a raster ({', '.join(DRIVERS)}); convert it with gdal_translate: {text}"
+                f"{path}: cannot be read as a raster ({', '.join(DRIVERS)}); "
+                f"convert it with gdal_translate: {text}"
             )
         ),
         _open_alone(file) as dataset,
@@ -247,7 +256,9 @@ def _open(path: StrPath) -> Iterator[DatasetReader]:
 
 
 def _open_alone(file: str) -> DatasetReader:
-    """By the first of DRIVERS that takes it; raises what the first, GTiff's, says where none does."""
+    """Open a file with the first of DRIVERS that accepts it; if none does, raise the error of the
+    first one, GTiff's.
+    """
     rasterio = rasterio_module()
     errors = []
     for driver in DRIVERS:
@@ -259,41 +270,43 @@ def _open_alone(file: str) -> DatasetReader:
 
 
 def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
-    """Raises TerrainFormatError for what GDAL opens and nobody can use, before anything of it is
+    """Raise TerrainFormatError for an unusable raster that GDAL opens, before any of it is
     unpacked.
     """
     numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
-    if (
-        dataset.count > MAX_BANDS
-        or not all(map(math.isfinite, numbers))
-        or dataset.transform.determinant == 0
-    ):
+    usable = all(map(math.isfinite, numbers)) and dataset.transform.determinant != 0
+    if dataset.count > MAX_BANDS or not usable:
         raise TerrainFormatError(
-            f"{path}: {dataset.count} bands placed by {tuple(dataset.transform[:6])}: expected 1 to {MAX_BANDS} bands "
-            "and cells with an area"
+            f"{path}: {dataset.count} bands placed by {tuple(dataset.transform[:6])}: expected "
+            f"1 to {MAX_BANDS} bands and cells with an area"
         )
+
     for (rows, columns), kind in zip(dataset.block_shapes, dataset.dtypes, strict=True):
         if kind.startswith(("complex", "cint")):
             raise TerrainFormatError(f"{path}: holds {kind} numbers, expected real ones")
         if rows * columns * np.dtype(kind).itemsize > MAX_BLOCK_BYTES:
             raise TerrainFormatError(
-                f"{path}: packed in pieces of {rows:,} x {columns:,} cells, expected at most {MAX_BLOCK_BYTES:,} bytes "
-                "in one; pack it in tiles with gdal_translate -co TILED=YES"
+                f"{path}: packed in pieces of {rows:,} x {columns:,} cells, expected at most "
+                f"{MAX_BLOCK_BYTES:,} bytes in one; pack it in tiles with gdal_translate "
+                "-co TILED=YES"
             )
 
 
 def _check_arguments(resolution: float | None, size: _Pair | None, center: _Pair | None) -> None:
+    """Raise ConfigError for an argument out of its range."""
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise ConfigError(f"resolution {resolution}: expected a cell size above 0 m")
     if size is not None and not all(math.isfinite(s) and s > 0 for s in size):
         raise ConfigError(f"size {size[0]} x {size[1]}: expected two lengths above 0 m")
     if center is not None and not (abs(center[0]) < 90 and abs(center[1]) <= 180):
         raise ConfigError(
-            f"center {center[0]}, {center[1]}: expected latitude within ±90°, longitude within ±180°"
+            f"center {center[0]}, {center[1]}: expected latitude within ±90°, "
+            "longitude within ±180°"
         )
 
 
 def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
+    """Return the coordinate system of a raster, or the one given by the caller instead."""
     rasterio = rasterio_module()
     if crs is not None:
         if "://" in crs or os.path.exists(crs):  # GDAL would read or fetch it
@@ -304,15 +317,15 @@ def _crs(dataset: DatasetReader, crs: str | None, path: StrPath) -> CRS:
             return rasterio.crs.CRS.from_user_input(crs)
     if dataset.crs is None or not (dataset.crs.is_projected or dataset.crs.is_geographic):
         raise TerrainFormatError(
-            f"{path}: names no coordinate reference system; say which one it is, such as --crs EPSG:4326 (degrees) or "
-            "--crs EPSG:32632 (UTM zone 32 north)"
+            f"{path}: names no coordinate reference system; say which one it is, such as "
+            "--crs EPSG:4326 (degrees) or --crs EPSG:32632 (UTM zone 32 north)"
         )
     return dataset.crs
 
 
 @dataclass(frozen=True)
 class _Raster:
-    """A raster, and what is asked for of it."""
+    """A raster, and the requested part of it."""
 
     dataset: DatasetReader
     crs: CRS
@@ -320,63 +333,72 @@ class _Raster:
     size: _Pair | None
 
     def center(self) -> tuple[float, float]:
-        """Latitude and longitude of its middle."""
+        """Return latitude and longitude of its middle."""
         x, y = self._world(self.dataset.width / 2, self.dataset.height / 2)
         (longitude,), (latitude,) = rasterio_module().warp.transform(self.crs, _WGS84, [x], [y])
         if not (math.isfinite(latitude) and math.isfinite(longitude)):
             raise TerrainFormatError(
-                f"{self.dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in {self.crs.to_string()}"
+                f"{self.dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in "
+                f"{self.crs.to_string()}"
             )
         return latitude, longitude
 
     def _world(self, column: Any, row: Any) -> tuple[Any, Any]:
-        """x, y in the raster's coordinates of pixel coordinates; 0.5, 0.5 is the middle of the
-        first cell.
+        """Return x, y in the raster's coordinates at pixel coordinates; 0.5, 0.5 is the middle of
+        the first cell.
         """
-        t = self.dataset.transform
-        return t.a * column + t.b * row + t.c, t.d * column + t.e * row + t.f
+        transform = self.dataset.transform
+        return (
+            transform.a * column + transform.b * row + transform.c,
+            transform.d * column + transform.e * row + transform.f,
+        )
 
     def own_grid(self, center: _Pair | None) -> tuple[_Target, float, float]:
-        """The grid in the raster's own projection, and the map's origin in it. Without a resolution
-        the cells are kept.
+        """Return the grid in the raster's own projection, and the map's origin in it.
+
+        Without a resolution the cells are kept.
         """
-        t = self.dataset.transform
-        resolution = self.resolution
-        size = self.size
-        step_x = abs(t.a)
-        step_y = abs(t.e)
-        west, east = sorted((t.c, t.c + t.a * self.dataset.width))
-        south, north = sorted((t.f, t.f + t.e * self.dataset.height))
+        transform = self.dataset.transform
+        step_x = abs(transform.a)
+        step_y = abs(transform.e)
+        # extent and middle
+        west, east = sorted((transform.c, transform.c + transform.a * self.dataset.width))
+        south, north = sorted((transform.f, transform.f + transform.e * self.dataset.height))
         x_0 = (west + east) / 2
         y_0 = (south + north) / 2
         if center is not None:
             (x_0,), (y_0,) = rasterio_module().warp.transform(
                 _WGS84, self.crs, [center[1]], [center[0]]
             )
+
         x_range = (west + step_x / 2, east - step_x / 2)
         y_range = (south + step_y / 2, north - step_y / 2)
+        # a new grid, unless the cells have that resolution and run north-up
+        resolution = self.resolution
         if (
             resolution is not None
             and math.isclose(step_x, resolution)
             and math.isclose(step_y, resolution)
         ):
-            resolution = None  # the raster's own cells, which stay as they are
-        if resolution is not None or t.a < 0 or t.e > 0:
+            resolution = None
+        if resolution is not None or transform.a < 0 or transform.e > 0:
             step = (resolution, resolution) if resolution is not None else (step_x, step_y)
             return self._new_grid(self.crs, x_range, y_range, step, (x_0, y_0)), x_0, y_0
+
         columns = range(self.dataset.width)
         rows = range(self.dataset.height)
-        if size is not None:
-            self._check_covered(x_range, y_range, size, (x_0, y_0))
-            columns = _cells_within(x_range[0], step_x, x_0, size[0])
-            rows = _cells_within(-y_range[1], step_y, -y_0, size[1])
+        if self.size is not None:
+            self._check_covered(x_range, y_range, self.size, (x_0, y_0))
+            columns = _cells_within(x_range[0], step_x, x_0, self.size[0])
+            rows = _cells_within(-y_range[1], step_y, -y_0, self.size[1])
+
         x_corner = west + columns[0] * step_x
         y_corner = north - rows[0] * step_y
         grid = Grid(len(rows), len(columns), step_x, -step_y, x_corner, y_corner)
         return _Target(self.crs, grid, (rows[0], columns[0])), x_0, y_0
 
     def local_grid(self, latitude: float, longitude: float) -> _Target:
-        """The grid in a local projection, inside the raster's outermost cell centres."""
+        """Return the grid in a local projection, inside the raster's outermost cell centres."""
         local = local_crs(latitude, longitude)
         resolution = self.resolution
         if resolution is None:
@@ -384,23 +406,26 @@ class _Raster:
                 self.crs, local, self.dataset.width, self.dataset.height, *self.dataset.bounds
             )
             resolution = float(f"{abs(transform.a):.4g}")
+
+        # a rectangle inside the edges, and the one around them
         west, east, south, north = self._edges_in(local)
         x_range = (west[0].max(), east[0].min())
         y_range = (south[1].max(), north[1].min())
-        every = np.concatenate([west, east, south, north], axis=1)
-        whole_x = (every[0].min(), every[0].max())
-        whole_y = (every[1].min(), every[1].max())
+        edges = np.concatenate([west, east, south, north], axis=1)
+        whole_x = (edges[0].min(), edges[0].max())
+        whole_y = (edges[1].min(), edges[1].max())
+
         inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
         if self.size is not None or inner < _MOSTLY:
-            # a part that was asked for, or a raster so turned that an upright rectangle inside it
-            # would be small: cells that reach over its edges hold no data and are reported as such
+            # for a requested part, and a raster so rotated that an upright rectangle inside it
+            # would be small: cells that reach over its edges hold no data and are reported
             x_range = whole_x
             y_range = whole_y
         return self._new_grid(local, x_range, y_range, (resolution, resolution), (0.0, 0.0))
 
     def _edges_in(self, target: CRS) -> tuple[Floats, Floats, Floats, Floats]:
-        """(2, n) x and y in `target` of points along the western, eastern, southern and northern
-        side of the raster, through its outermost cell centres.
+        """Return x and y in `target` of points along the western, eastern, southern and northern
+        side of the raster, through its outermost cell centres, (2, n) each.
         """
         columns = np.linspace(0.5, self.dataset.width - 0.5, 65)
         rows = np.linspace(0.5, self.dataset.height - 0.5, 65)
@@ -413,11 +438,13 @@ class _Raster:
         ):
             x, y = np.broadcast_arrays(*self._world(column, row))
             edges.append(np.array(rasterio_module().warp.transform(self.crs, target, x, y)))
+
         if not np.isfinite(edges).all():
             raise TerrainFormatError(
-                f"{self.dataset.name}: reaches too far round the Earth for one flat map; cut it first, such as with "
-                "gdalwarp"
+                f"{self.dataset.name}: reaches too far round the Earth for one flat map; cut it "
+                "first, such as with gdalwarp"
             )
+
         west, east = sorted(edges[:2], key=lambda edge: float(edge[0].mean()))
         south, north = sorted(edges[2:], key=lambda edge: float(edge[1].mean()))
         return west, east, south, north
@@ -425,28 +452,27 @@ class _Raster:
     def _new_grid(
         self, crs: CRS, x_range: _Pair, y_range: _Pair, step: _Pair, center: _Pair
     ) -> _Target:
-        """Cells of `step` that hold the middle as a cell centre, as many as fit into the ranges or
-        into `size`.
+        """Return cells of `step` with a cell centre in the middle, as many as fit into the ranges
+        or into `size`.
         """
         if self.size is not None:
             self._check_covered(x_range, y_range, self.size, center)
-            x_range, y_range = (
-                (c - length / 2, c + length / 2)
-                for c, length in zip(center, self.size, strict=True)
-            )
-        west, south = (
-            math.floor(snap((center[k] - (x_range, y_range)[k][0]) / step[k])) for k in (0, 1)
-        )
-        east, north = (
-            math.floor(snap(((x_range, y_range)[k][1] - center[k]) / step[k])) for k in (0, 1)
-        )
+            x_range = (center[0] - self.size[0] / 2, center[0] + self.size[0] / 2)
+            y_range = (center[1] - self.size[1] / 2, center[1] + self.size[1] / 2)
+
+        # cells on each side of the middle one
+        west = math.floor(snap((center[0] - x_range[0]) / step[0]))
+        east = math.floor(snap((x_range[1] - center[0]) / step[0]))
+        south = math.floor(snap((center[1] - y_range[0]) / step[1]))
+        north = math.floor(snap((y_range[1] - center[1]) / step[1]))
+
         x_corner = center[0] - (west + 0.5) * step[0]
         y_corner = center[1] + (north + 0.5) * step[1]
-        return _Target(
-            crs, Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner)
-        )
+        grid = Grid(south + north + 1, west + east + 1, step[0], -step[1], x_corner, y_corner)
+        return _Target(crs, grid)
 
     def _check_covered(self, x_range: _Pair, y_range: _Pair, size: _Pair, center: _Pair) -> None:
+        """Raise ConfigError if a part of `size` about the center is not within the ranges."""
         for what, span, length, origin in zip(
             ("east", "north"), (x_range, y_range), size, center, strict=True
         ):
@@ -455,15 +481,16 @@ class _Raster:
             half = length / 2
             if low > half * 1e-9 - half or high < half - half * 1e-9:
                 raise ConfigError(
-                    f"{self.dataset.name}: covers {low:.1f} … {high:.1f} m {what} of the center, but the size asks for "
-                    f"{-half:g} … {half:g} m; choose another --center or --size"
+                    f"{self.dataset.name}: covers {low:.1f} … {high:.1f} m {what} of the center, "
+                    f"but the size asks for {-half:g} … {half:g} m; choose another --center or "
+                    "--size"
                 )
 
     def read(
         self, band: int, target: _Target, resampling: str, progress: Progress | None
     ) -> NDArray[np.float32]:
-        """(columns, rows) float32, first index east, second north: a height map's order; NaN where
-        no data are.
+        """Return heights, (columns, rows) float32, first index east, second north: a height map's
+        order; NaN without data.
         """
         rasterio = rasterio_module()
         grid = target.grid
@@ -486,6 +513,7 @@ class _Raster:
                 nodata=math.nan,
                 dtype="float32",
             )
+
         for start in range(0, grid.rows, _ROWS_AT_ONCE):
             count = min(_ROWS_AT_ONCE, grid.rows - start)
             window = rasterio.windows.Window(first_column, first_row + start, grid.columns, count)
@@ -495,6 +523,7 @@ class _Raster:
                 progress((start + count) / grid.rows)
         if source is not dataset:
             source.close()
+
         scale = dataset.scales[band - 1]
         offset = dataset.offsets[band - 1]
         if (scale, offset) != (1.0, 0.0):
@@ -504,13 +533,14 @@ class _Raster:
 
 
 def _cells_within(first: float, step: float, center: float, size: float) -> range:
-    """Indices of the cell centres at most size/2 from the middle, and at least two."""
+    """Return the indices of the cell centres at most size/2 from the middle, at least two."""
     low = math.ceil(snap((center - size / 2 - first) / step))
     high = math.floor(snap((center + size / 2 - first) / step))
     return range(max(low, 0), max(high, low + 1) + 1)
 
 
 def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
+    """Return the unit of a band's heights, m; raise TerrainFormatError if it is unknown."""
     unit = (dataset.units[band - 1] or "").strip().lower()
     if unit not in _METRES_PER_UNIT:
         raise TerrainFormatError(f"{path}: band {band} is in {unit!r}, expected metres or feet")
@@ -518,16 +548,17 @@ def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
 
 
 def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
-    """How many cells hold no data. Raises TerrainFormatError where all do, or where they are not to
-    be filled.
+    """Return the number of cells without data.
+
+    Raises TerrainFormatError if no cell has any, or if gaps are not to be filled.
     """
     missing = heights.size - int(np.count_nonzero(np.isfinite(heights)))
     if missing == heights.size:
         raise TerrainFormatError(f"{path}: no cell has data where the map would be")
     if missing and not fill:
         raise TerrainFormatError(
-            f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with --fill-nodata, or "
-            "choose a part without gaps with --center and --size"
+            f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with "
+            "--fill-nodata, or choose a part without gaps with --center and --size"
         )
     return missing
 
@@ -540,6 +571,7 @@ def _height_map(
     origin_altitude: float | Literal["ground"],
     name: str,
 ) -> HeightMap:
+    """Return the map of heights, which become relative to the origin's altitude in place."""
     x_west, y_south = grid.centres(grid.rows - 1, 0)
 
     def build(geo_origin: tuple[float, float, float] | None) -> HeightMap:
@@ -553,13 +585,15 @@ def _height_map(
             geo_origin=geo_origin,
         )
 
-    altitude: float = (
-        build(None).altitude(0.0, 0.0) if origin_altitude == "ground" else origin_altitude
-    )
+    if origin_altitude == "ground":
+        altitude = float(build(None).altitude(0.0, 0.0))
+    else:
+        altitude = origin_altitude
     heights -= np.float32(altitude)
     heights.flags.writeable = False  # so that it is shared, not copied
     return build((*place, altitude))
 
 
 def _length(span: _Pair) -> float:
+    """Return the length of a range."""
     return span[1] - span[0]

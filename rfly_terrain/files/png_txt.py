@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RflySimMap:
-    """A map as read: rows along y (east), columns along x (north), the first pixel at the
+    """A map from its files: rows along y (east), columns along x (north), the first pixel at the
     left-bottom point.
     """
 
     files: MapFiles
     calibration: Calibration
     heights_up: NDArray[np.float32]
-    """(rows, columns) m, z up; read-only"""
+    """Heights, (rows, columns), m, z up; read-only."""
 
     @property
     def heights_ned(self) -> NDArray[np.float32]:
-        """(rows, columns) m, z down: RflySim's own numbers, `binmap`. A new array at each call."""
+        """RflySim's own numbers, `binmap`: (rows, columns), m, z down. A new array at each call."""
         return up_to_down(self.heights_up)
 
 
 def read_map(
     files: MapFiles, third_pixel: ThirdPixelRule = "truncate", *, txt_rule: TxtRule = "python"
 ) -> RflySimMap:
-    """A map from its two files. `third_pixel` and `txt_rule` choose between RflySim's Python and
-    MATLAB habits.
+    """Return a map from its two files.
 
+    `third_pixel` and `txt_rule` choose between the rules of RflySim's Python and MATLAB tools.
     Raises TerrainFormatError (file, line or field, value, what would be right) and
     TerrainFileNotFound.
     """
@@ -66,7 +66,7 @@ def read_map(
 
 
 def to_height_map(rfly_map: RflySimMap) -> HeightMap:
-    """The map in ENU metres. Shares the heights: nothing is copied."""
+    """Return the map in ENU metres. The heights are shared, not copied."""
     from rfly_terrain.height_map.height_map import HeightMap
 
     calibration = rfly_map.calibration
@@ -83,20 +83,21 @@ def to_height_map(rfly_map: RflySimMap) -> HeightMap:
 
 
 def read_calibration(txt: StrPath, rule: TxtRule = "python") -> CalibrationPoints:
-    """The numbers of a map's txt."""
+    """Return the numbers of a map's txt."""
     return parse_calibration(_read_start(txt, MAX_TXT_BYTES), str(txt), rule)
 
 
 def read_header(png: StrPath) -> PngHeader:
-    """Size and pixel format of a map's png; the picture is not read."""
+    """Return size and pixel format of a map's png; the picture is not read."""
     return read_png_header(_read_start(png, 64), str(png))
 
 
 def read_pixels(png: StrPath) -> NDArray[Any]:
-    """(rows, columns) uint8 or uint16: the pixels of a grey png, row 0 the first row of the file.
+    """Return the pixels of a grey png, (rows, columns) uint8 or uint16; row 0 is the first row of
+    the file.
 
-    Colour is taken where all channels are equal. Alpha is ignored, as RflySim's Python tool does.
-    Grey of less than 8 bits and palettes come as OpenCV spreads them over 0 … 255.
+    Colour is accepted if all channels are equal. Alpha is ignored, as in RflySim's Python tool.
+    Grey of less than 8 bits and palettes are spread over 0 … 255 by OpenCV.
     """
     file = str(png)
     header, data = picture_chunks(_read_whole(png), file)
@@ -105,23 +106,25 @@ def read_pixels(png: StrPath) -> NDArray[Any]:
     ):
         pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     del data
+
     if pixels is None:
         raise TerrainFormatError(
-            f"{file}: the png cannot be decoded: its compressed data are damaged; copy or scan it again"
+            f"{file}: the png cannot be decoded: its compressed data are damaged; "
+            "copy or scan it again"
         )
-    if pixels.shape[:2] != (header.height, header.width) or pixels.dtype not in (
-        np.uint8,
-        np.uint16,
-    ):
+
+    is_integer = pixels.dtype in (np.uint8, np.uint16)
+    if pixels.shape[:2] != (header.height, header.width) or not is_integer:
         raise TerrainFormatError(
-            f"{file}: decoded to {pixels.shape} {pixels.dtype}, but its header says {header.height} rows x "
-            f"{header.width} columns, {header.colour_name}"
+            f"{file}: decoded to {pixels.shape} {pixels.dtype}, but its header says "
+            f"{header.height} rows x {header.width} columns, {header.colour_name}"
         )
+
     return pixels if pixels.ndim == 2 else _grey(pixels, file)
 
 
 def _grey(pixels: NDArray[Any], file: str) -> NDArray[Any]:
-    """The one value of each pixel of (rows, columns, 3 or 4) BGR(A)."""
+    """Return the one value of each pixel of (rows, columns, 3 or 4) BGR(A)."""
     blue = np.ascontiguousarray(pixels[..., 0])
     for channel in (1, 2):
         differs = blue != pixels[..., channel]
@@ -129,17 +132,19 @@ def _grey(pixels: NDArray[Any], file: str) -> NDArray[Any]:
             row, column = np.unravel_index(int(np.argmax(differs)), differs.shape)
             b, g, r = (int(v) for v in pixels[row, column, :3])
             raise TerrainFormatError(
-                f"{file}: a colour picture: pixel row {row}, column {column} is red {r}, green {g}, blue {b}, "
-                "expected grey (equal channels), because a height is one number"
+                f"{file}: a colour picture: pixel row {row}, column {column} is red {r}, green "
+                f"{g}, blue {b}, expected grey (equal channels), because a height is one number"
             )
     return blue
 
 
 def _read_whole(path: StrPath) -> NDArray[np.uint8]:
+    """Return the bytes of a file."""
     with terrain_file_errors(path), open_regular(path, MAX_PNG_BYTES) as file:
         return np.fromfile(file, np.uint8)  # cv2.imread cannot open every Windows path
 
 
 def _read_start(path: StrPath, size: int) -> bytes:
+    """Return the first bytes of a file."""
     with terrain_file_errors(path), open_regular(path) as file:
         return file.read(size)

@@ -1,4 +1,4 @@
-"""Search path of maps. A folder counts only when it holds both the png and the txt."""
+"""Search path of maps. A folder counts only if it holds both the png and the txt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rfly_common.untrusted_files.mat_size import check_unpacked_size
 from rfly_common.untrusted_files.reader_errors import reader_errors
 
 DEFAULT_PSP_PATH = "C:/PX4PSP" if os.name == "nt" else ""
-"""RflySim's installation folder where the environment variable PSP_PATH names none: under Windows
-only
+"""RflySim's installation folder if the environment variable PSP_PATH names none: under Windows
+only.
 """
 _MAP_FOLDER = Path("CopterSim", "external", "map")
 MATLAB_MAP_FOLDERS = (Path("map"), Path("..", "..") / _MAP_FOLDER)
-"""where RflySim's MATLAB tool looks, seen from the current folder, before the installation"""
+"""Folders that RflySim's MATLAB tool searches first, relative to the current folder."""
 FIRMWARE_VERSION_FILE = Path(
     "Add-Ons",
     "Toolboxes",
@@ -34,94 +34,95 @@ FIRMWARE_VERSION_FILE = Path(
     "+CMAKE_Utils",
     "FirmwareVersion.mat",
 )
-"""below MATLAB's user folder (Documents/MATLAB): where the PX4PSP toolbox keeps the place of its
-installation
+"""File below MATLAB's user folder (Documents/MATLAB) with the path of the PX4PSP toolbox's
+installation.
 """
 INSTALLATION_VARIABLE = "RflyPSP_Px4_Base_Dir"
 MAX_FIRMWARE_BYTES = 1_000_000
 STAND_INS = ("MountainTerrain", "Grasslands")
-"""maps of this package that are called as RflySim's own, which its experiments name"""
+"""Maps of this package with the names of RflySim's own, which its experiments use."""
 _EXTENSIONS = (".png", ".txt")
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class MapFiles:
-    """The two files of a map, absolute paths."""
+    """Absolute paths of the two files of a map."""
 
     png: Path
     txt: Path
 
     @property
     def name(self) -> str:
+        """Name of the map."""
         return self.txt.stem
 
 
 def find_map(
     name: StrPath, search_path: Iterable[StrPath] = (), script_folder: StrPath | None = None
 ) -> MapFiles:
-    """The files of the map `name`, with or without .png or .txt; the name may hold folders or be
-    absolute.
+    """Return the files of the map `name`, with or without .png or .txt; the name may hold folders
+    or be absolute.
 
-    Places, the first that holds both files wins: the path as given (a name with a folder or an
+    The first place that holds both files wins: the path itself (a name with a folder or an
     extension), `search_path`, ./map, the folder of the started script (or `script_folder`), the
     current folder, ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, that of the
-    installation which FirmwareVersion.mat of MATLAB's PX4PSP toolbox names, under Windows
-    C:/PX4PSP/CopterSim/external/map, the maps that come with this package; STAND_INS among them,
-    with a warning. Relative places hang on the current folder.
+    installation in FirmwareVersion.mat of MATLAB's PX4PSP toolbox, under Windows
+    C:/PX4PSP/CopterSim/external/map, the maps of this package; STAND_INS among them, with a
+    warning. Relative places refer to the current folder.
 
-    Raises TerrainFileNotFound that lists the places and what each lacks.
+    Raises TerrainFileNotFound that lists the places and the file that each lacks.
     """
     return find_in_folders(name, [*map(Path, search_path), *search_folders(script_folder)])
 
 
 def find_in_folders(name: StrPath, folders: Sequence[Path]) -> MapFiles:
-    """As `find_map`, in folders that the caller chose. A given path still comes first."""
+    """Return the files of a map like `find_map`, in the caller's folders. A path comes first."""
     text = os.fspath(name)
     has_extension = text[-4:].lower() in _EXTENSIONS
     stem = os.path.expanduser(text[:-4] if has_extension else text)
     if not stem or stem[-1] in "/\\" or "\0" in stem:
         raise TerrainFileNotFound(
-            f"map {text!r}: expected a name such as MountainTerrain, or the path of a map's png or txt"
+            f"map {text!r}: expected a name such as MountainTerrain, or the path of a map's png "
+            "or txt"
         )
-    given = Path(stem)
-    if given.is_absolute():
-        candidates = [given]
+
+    # paths without extension, in order
+    path = Path(stem)
+    if path.is_absolute():
+        candidates = [path]
     else:
-        first = (
-            [given] if has_extension or os.path.dirname(stem) else []
-        )  # ./NAME has a folder, which Path drops
-        candidates = list(
-            dict.fromkeys(
-                Path(os.path.abspath(p)) for p in (*first, *(place / given for place in folders))
-            )
-        )
+        # a name with a folder (./NAME, which Path drops, included) is a path of its own first
+        is_path = has_extension or os.path.dirname(stem)
+        places = [*([path] if is_path else []), *(folder / path for folder in folders)]
+        candidates = list(dict.fromkeys(Path(os.path.abspath(place)) for place in places))
+
     missing: list[str] = []
     for candidate in candidates:
         files, lack = _pair(candidate)
         if files is not None:
             if candidate.name in STAND_INS and candidate.parent == package_maps():
-                _tell_stand_in(candidate.name)
+                _warn_of_stand_in(candidate.name)
             return files
         missing.append(lack)
-    raise TerrainFileNotFound(_not_found(text, given, candidates, missing))
+    raise TerrainFileNotFound(_not_found(text, path, candidates, missing))
 
 
 def search_folders(script_folder: StrPath | None = None) -> list[Path]:
-    """The standard places of `find_map`, in order."""
+    """Return the standard places of `find_map`, in order."""
     scripts = script_folders() if script_folder is None else [Path(script_folder)]
-    below, beside = MATLAB_MAP_FOLDERS
-    return [below, *scripts, Path(), beside, *installation_folders(), package_maps()]
+    below, parent = MATLAB_MAP_FOLDERS
+    return [below, *scripts, Path(), parent, *installation_folders(), package_maps()]
 
 
 def known_maps() -> list[str]:
-    """Names of the maps in the standard places of `find_map`, sorted."""
+    """Return the names of the maps in the standard places of `find_map`, sorted."""
     return sorted({name for folder in search_folders() for name in _maps_in(folder)})
 
 
 def installation_folders() -> list[Path]:
-    """CopterSim's map folders: below $PSP_PATH where it is set, below the installation that
-    MATLAB's PX4PSP toolbox names, and under Windows below C:/PX4PSP.
+    """Return CopterSim's map folders: below $PSP_PATH if it is set, below the installation of
+    MATLAB's PX4PSP toolbox, and under Windows below C:/PX4PSP.
     """
     roots = [os.environ.get("PSP_PATH", "").strip(), _toolbox_installation(), DEFAULT_PSP_PATH]
     return [
@@ -132,8 +133,8 @@ def installation_folders() -> list[Path]:
 
 
 def _toolbox_installation() -> str:
-    """RflySim's folder as MATLAB's PX4PSP toolbox keeps it, "" where there is no such toolbox or
-    nothing in it.
+    """Return RflySim's folder as stored by MATLAB's PX4PSP toolbox; "" without a toolbox or a
+    folder in it.
     """
     path = Path.home() / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
     try:
@@ -141,9 +142,10 @@ def _toolbox_installation() -> str:
             from scipy.io import loadmat
 
             check_unpacked_size(file, 10 * MAX_FIRMWARE_BYTES)
-            value = loadmat(file, variable_names=(INSTALLATION_VARIABLE,), chars_as_strings=True)[
-                INSTALLATION_VARIABLE
-            ]
+            variables = loadmat(
+                file, variable_names=(INSTALLATION_VARIABLE,), chars_as_strings=True
+            )
+            value = variables[INSTALLATION_VARIABLE]
             text = str(value.item()).strip() if value.size == 1 and value.dtype.kind == "U" else ""
     except (OSError, RuntimeError, TerrainFormatError):
         return ""
@@ -151,8 +153,8 @@ def _toolbox_installation() -> str:
 
 
 def script_folders() -> list[Path]:
-    """The folder of the started script: sys.path[0], then where __main__ lies, should the script
-    have changed that.
+    """Return the folders of the started script: sys.path[0], and that of __main__, in case the
+    script has changed the former.
     """
     folders = []
     if sys.path and isinstance(sys.path[0], str):
@@ -164,32 +166,36 @@ def script_folders() -> list[Path]:
 
 
 def package_maps() -> Path:
-    """The folder of the maps that come with this package."""
+    """Return the folder of the maps of this package."""
     return Path(str(importlib.resources.files("rfly_terrain"))) / "data" / "maps"
 
 
 @functools.cache
-def _tell_stand_in(name: str) -> None:
-    """Once in a process."""
+def _warn_of_stand_in(name: str) -> None:
+    """Log a warning, once in a process."""
     _logger.warning(
-        "map %r: our stand-in, not RflySim's own, which was not found: set PSP_PATH to its installation",
+        "map %r: our stand-in, not RflySim's own, which was not found: set PSP_PATH to its "
+        "installation",
         name,
     )
 
 
 def _pair(stem: Path) -> tuple[MapFiles | None, str]:
-    """The two files of a map whose path without extension is `stem`, or None and what is missing."""
+    """Return the two files of a map by its path without extension; or None and which one is
+    missing.
+    """
     png = _existing(stem, ".png")
     txt = _existing(stem, ".txt")
     if png is not None and txt is not None:
         return MapFiles(Path(os.path.abspath(png)), Path(os.path.abspath(txt))), ""
     if png is None and txt is None:
         return None, ""
-    there, missing = ("png", "txt") if txt is None else ("txt", "png")
-    return None, f"the {there} is there, the {missing} beside it is missing"
+    present, missing = ("png", "txt") if txt is None else ("txt", "png")
+    return None, f"the {present} is there, the {missing} next to it is missing"
 
 
 def _existing(stem: Path, extension: str) -> Path | None:
+    """Return the file with that extension, in lower or upper case; None if there is none."""
     for ending in (extension, extension.upper()):
         path = stem.with_name(stem.name + ending)
         if _is_file(path):
@@ -198,26 +204,37 @@ def _existing(stem: Path, extension: str) -> Path | None:
 
 
 def _is_file(path: Path) -> bool:
+    """Return whether a path is a file."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # a name that the file system cannot hold
         return False
 
 
-def _not_found(text: str, given: Path, candidates: list[Path], missing: list[str]) -> str:
+def _not_found(text: str, path: Path, candidates: list[Path], missing: list[str]) -> str:
+    """Return a message with the places and what each of them lacks."""
     looked = "; ".join(
         f"{c.parent}{f' ({lack})' if lack else ''}"
         for c, lack in zip(candidates, missing, strict=True)
     )
-    message = f"map {text!r} not found: no place holds both {given.name}.png and {given.name}.txt. Looked in: {looked}."
+
+    message = (
+        f"map {text!r} not found: no place holds both {path.name}.png and {path.name}.txt. "
+        f"Looked in: {looked}."
+    )
+
     known = sorted({name for c in candidates for name in _maps_in(c.parent)})
-    close = difflib.get_close_matches(given.name, known, n=1)
+    close = difflib.get_close_matches(path.name, known, n=1)
     if close:
         return f"{message} Did you mean {close[0]!r}?"
-    return f"{message} Give the path of the png, add its folder to the search path, or set PSP_PATH to RflySim's folder."
+    return (
+        f"{message} Give the path of the png, add its folder to the search path, or set PSP_PATH "
+        "to RflySim's folder."
+    )
 
 
 def _maps_in(folder: Path) -> Iterator[str]:
+    """Yield the names of the maps in a folder."""
     try:
         names = os.listdir(folder)
     except (OSError, ValueError):

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 _COUNTS = 65_535
+"""Largest value of a pixel."""
 _ROWS_AT_ONCE = 64
 _NUDGES_PIXELS = (0.0, 1e-6, 1e-3, 0.25)
-"""How far the third point is moved into its pixel until both rules, cutting and rounding, read that
-pixel.
+"""Distances by which the third point is moved into its pixel until both rules, truncating and
+rounding, read that pixel.
 """
 
 
@@ -41,30 +42,26 @@ def write_map(
     overwrite: bool = False,
     compression: int = 6,
 ) -> MapFiles:
-    """Writes NAME.png and NAME.txt (`path`, with or without extension) and returns their absolute
+    """Write NAME.png and NAME.txt (`path`, with or without extension) and return their absolute
     paths.
 
     heights_up: (rows, columns) m, z up, at least 2 x 2; heights_up[r, c] lies at x_east = origin_x
-    + r·step_x, y_north = origin_y + c·step_y (m; a negative step is turned round, so that the map's
-    steps are positive). The 65,536 counts of the png span the heights exactly; each height is off
-    by at most half a count. gps: three more values for the txt; this project reads them as
-    latitude, longitude (degrees), altitude (m). compression: of the png, 0 … 9.
+    + r·step_x, y_north = origin_y + c·step_y (m; heights with a negative step are reversed, so that
+    the map's steps are positive). The 65,536 counts of the png span the heights exactly; each
+    height is off by at most half a count. gps: three more values for the txt; this project reads
+    them as latitude, longitude (degrees), altitude (m). compression: of the png, 0 … 9.
 
     Raises TerrainFormatError for heights that no map can hold, FileExistsError unless `overwrite`.
     """
     heights = _checked(heights_up, step_x, step_y, origin_x, origin_y)
     if step_x < 0:
-        heights, origin_x, step_x = (
-            heights[::-1],
-            origin_x + (heights.shape[0] - 1) * step_x,
-            -step_x,
-        )
+        origin_x += (heights.shape[0] - 1) * step_x
+        step_x = -step_x
+        heights = heights[::-1]
     if step_y < 0:
-        heights, origin_y, step_y = (
-            heights[:, ::-1],
-            origin_y + (heights.shape[1] - 1) * step_y,
-            -step_y,
-        )
+        origin_y += (heights.shape[1] - 1) * step_y
+        step_y = -step_y
+        heights = heights[:, ::-1]
     files = _target(path, overwrite)
 
     lowest_cm = float(heights.min()) * 100
@@ -93,7 +90,7 @@ def write_map(
 def write_height_map(
     height_map: HeightMap, path: StrPath, *, overwrite: bool = False, compression: int = 6
 ) -> MapFiles:
-    """`write_map` of a HeightMap, its geodetic origin included."""
+    """Write a HeightMap with its geodetic origin; see `write_map`."""
     return write_map(
         height_map.heights,
         path,
@@ -108,6 +105,7 @@ def write_height_map(
 
 
 def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
+    """Return the heights as float32; raise TerrainFormatError if no map can hold them."""
     heights = np.asarray(heights_up)
     if heights.ndim != 2 or min(heights.shape) < 2 or heights.size > MAX_CELLS:
         raise TerrainFormatError(
@@ -115,22 +113,23 @@ def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
         )
     if not np.all(np.isfinite(numbers)) or numbers[0] == 0 or numbers[1] == 0:
         raise TerrainFormatError(
-            f"steps {numbers[:2]} and origin {numbers[2:]} m: expected finite numbers, steps other than 0"
+            f"steps {numbers[:2]} and origin {numbers[2:]} m: expected finite numbers, steps "
+            "other than 0"
         )
     with np.errstate(over="ignore"):
         heights = heights.astype(np.float32, copy=False)
-    if not np.isfinite(heights.min()) or not np.isfinite(
-        heights.max()
-    ):  # a NaN anywhere makes the minimum NaN
+    # a NaN anywhere makes the minimum NaN
+    if not np.isfinite(heights.min()) or not np.isfinite(heights.max()):
         row, column = np.argwhere(~np.isfinite(heights))[0]
         raise TerrainFormatError(
-            f"heights: row {row}, column {column} is {heights[row, column]}, expected a finite height; "
-            "fill the gaps first"
+            f"heights: row {row}, column {column} is {heights[row, column]}, expected a finite "
+            "height; fill the gaps first"
         )
     return heights
 
 
 def _target(path: StrPath, overwrite: bool) -> MapFiles:
+    """Return the paths of a map's files; raise ConfigError or FileExistsError."""
     text = os.path.abspath(os.path.expanduser(os.fspath(path)))
     stem = Path(text[:-4] if text[-4:].lower() in (".png", ".txt") else text)
     if not stem.parent.is_dir():
@@ -145,7 +144,9 @@ def _target(path: StrPath, overwrite: bool) -> MapFiles:
 
 
 def _pixels(heights: NDArray[np.float32], lowest_cm: float, count_cm: float) -> NDArray[np.uint16]:
-    """Heights -> 0 … 65535, the lowest 0 and the highest 65535; level ground 32768, a count of 0."""
+    """Return heights as 0 … 65535 from the lowest to the highest; level ground is 32768, with a
+    count of 0.
+    """
     pixels = np.full(heights.shape, 32_768, np.uint16)
     if count_cm > 0:
         for start in range(0, heights.shape[0], _ROWS_AT_ONCE):
@@ -164,8 +165,8 @@ def _txt(
     gps: Sequence[float] | None,
     file: Path,
 ) -> str:
-    """Line 1 of the txt; x and y are (offset, scale) in cm. All three points lie on the quantised
-    ground.
+    """Return line 1 of the txt; x and y are (offset, scale) in cm. All three points lie on the
+    quantised ground.
     """
     rows, columns = pixels.shape
     i3, j3 = _third_pixel(pixels)
@@ -185,15 +186,16 @@ def _txt(
         reads = (calibrate(points, pixels, str(file), rule) for rule in get_args(ThirdPixelRule))
         if all((read.third_row, read.third_column) == (i3, j3) for read in reads):
             return line
+
     raise TerrainFormatError(
-        f"{file}: steps of {x[1] / 100:g} x {y[1] / 100:g} m are too small beside "
+        f"{file}: steps of {x[1] / 100:g} x {y[1] / 100:g} m are too small for "
         f"an origin of {x[0] / 100:g}, {y[0] / 100:g} m"
     )
 
 
 def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
-    """The pixel that calibrates the z scale best: farthest from a corner, off the edge if nearly as
-    far.
+    """Return the pixel that calibrates the z scale best: farthest from a corner, off the edge if it
+    is nearly as far.
     """
     best = _farthest(pixels, pixels, 0)
     if min(pixels.shape) > 2:
@@ -206,22 +208,21 @@ def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
 def _farthest(
     pixels: NDArray[np.uint16], among: NDArray[np.uint16], margin: int
 ) -> tuple[int, int, int]:
-    """(counts to the farther corner, row, column) of the lowest or highest pixel of `among`, which
-    starts at margin.
+    """Return (counts to the farther corner, row, column) of the lowest or highest pixel of `among`,
+    which starts at margin.
     """
     corners = int(pixels[0, 0]), int(pixels[-1, -1])
-    found = []
+    extremes = []
     for flat_index in (int(among.argmin()), int(among.argmax())):
         row, column = divmod(flat_index, among.shape[1])
         count = int(among[row, column])
-        found.append(
-            (max(abs(count - corner) for corner in corners), row + margin, column + margin)
-        )
-    return max(found)
+        difference = max(abs(count - corner) for corner in corners)
+        extremes.append((difference, row + margin, column + margin))
+    return max(extremes)
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Writes the whole file or leaves the old one."""
+    """Write the whole file or leave the old one."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_bytes(data)

@@ -1,9 +1,8 @@
 """Flight paths of least altitude within a climb limit, straight over or around high ground.
 
-Along a given path the lowest profile follows from the heights that are required: seen backwards it
-falls no faster than the vehicle climbs, seen forwards no faster than it sinks. Which path is chosen
-by energy: the straight one, and the cheapest one over a coarse grid of blocks, with all its corners
-tried for being left out.
+The lowest profile along a path follows from the required heights: seen backwards it falls no faster
+than the vehicle climbs, seen forwards no faster than it sinks. Two paths compete by energy: the
+straight one, and the cheapest one over a coarse grid of blocks without its needless corners.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.height_map.grid import Grid
-from rfly_terrain.planning.plan import FLY, Plan, off_the_map, steps_between
+from rfly_terrain.planning.plan import FLY, Plan, off_the_map, parts_of, steps_between
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.world.solids import Solids
 
@@ -29,25 +28,28 @@ if TYPE_CHECKING:
     from rfly_terrain.planning.plan_pose import PlanPose
 
 MOST_SAMPLES = 200_000
+"""Points of a path, at most."""
 SAMPLES_PER_CELL = 10
-"""points of a path for each cell of the map"""
+"""Points of a path for each cell of the map."""
 SPACING_NEAR_OBJECTS = 0.5
-"""m between points of a path, where there are objects"""
+"""Distance between points of a path where there are objects, m."""
 RIM = 32
-"""points of a disc's rim that are looked at"""
+"""Points of a disc's rim at which the ground is sampled."""
 _FEW_CELLS = 3
+"""Reach of a disc, in cells, up to which all its samples are compared one by one."""
 BLOCKS = 128
-"""on a side, of the coarse grid"""
+"""Blocks on a side of the coarse grid."""
 _NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2))
+"""Steps from a block to others, which the opposite ones complete."""
 
 
 @dataclass(frozen=True, eq=False)
-class Obstacles:
-    """What stands on the ground, and how far a plan keeps from it beyond the vehicle's radius."""
+class FlyObstacles:
+    """Objects on the ground, and the distance that a plan keeps from them."""
 
     solids: Solids
     margin: float
-    """m"""
+    """Distance beyond the vehicle's radius, m."""
 
 
 def plan_fly(
@@ -57,21 +59,21 @@ def plan_fly(
     goal: PlanPose,
     *,
     hold_altitude: bool = False,
-    obstacles: Obstacles | None = None,
+    obstacles: FlyObstacles | None = None,
 ) -> Plan:
-    """A path in the air from start to goal, at least `min_height` above all ground within the
+    """Return a flight from start to goal, at least `min_height` above all ground within the
     vehicle's radius.
 
-    It passes at least as high above each object that is no farther away than that radius and the
-    margin, or around it; never below one.
+    It passes at least as high above each object within that radius and the margin, or around it;
+    never below one.
 
     Between start and goal altitude changes only within the limits of climb and descent. From a
-    start below the lowest altitude it rises straight up where the vehicle can hover, else in whole
-    turns; a goal's z below the lowest altitude there means that one. With `hold_altitude` it does
-    not sink into valleys from which it has to climb again, which takes less energy. Raises
-    PlanError: outside, same_place, cannot_fly, start_blocked where an object is above the start or
-    too near to it, or too_low where it begins too low to clear the ground, with no room to climb in
-    turns.
+    start below the lowest altitude the vehicle rises straight up if it can hover, else in whole
+    turns. A goal's z below the lowest altitude there means that altitude. With `hold_altitude` the
+    flight does not sink into valleys from which it has to climb again, which takes less energy.
+
+    Raises PlanError: outside, same_place, cannot_fly, start_blocked (an object is above the start
+    or too near) or too_low (it begins too low to clear the ground, with no room to climb in turns).
     """
     fly = vehicle.fly
     if fly is None:
@@ -81,22 +83,24 @@ def plan_fly(
             raise off_the_map(name, pose.x, pose.y, terrain.bounds)
     if math.hypot(goal.x - start.x, goal.y - start.y) < 1e-6:
         raise PlanError("same_place", f"the goal ({goal.x:g}, {goal.y:g}) is where the start is")
-    flight = _Flight(terrain, vehicle, start, goal, hold_altitude, obstacles)
-    flight.check_start()
+
+    # straight, or around high ground
+    search = _FlySearch(terrain, vehicle, start, goal, hold_altitude, obstacles)
+    search.check_start()
     corners = np.array([[start.x, start.y], [goal.x, goal.y]])
-    best = flight.along(corners)
+    best = search.along(corners)
     around = _cheapest_blocks(terrain, vehicle, start, goal, obstacles)
     if len(around) > 2:
-        found = flight.along(_without_needless(flight, around))
-        if best is None or (found is not None and found.energy < best.energy):
-            best = found
+        detour = search.along(_without_needless(search, around))
+        if best is None or (detour is not None and detour.energy < best.energy):
+            best = detour
     if best is None:
-        raise PlanError("too_low", flight.why)
+        raise PlanError("too_low", search.failure)
     return best
 
 
-class _Flight:
-    """The flights of one vehicle from one start to one goal, along any corners between them."""
+class _FlySearch:
+    """Search for flights of one vehicle from a start to a goal, along any corners between them."""
 
     def __init__(
         self,
@@ -105,7 +109,7 @@ class _Flight:
         start: PlanPose,
         goal: PlanPose,
         hold_altitude: bool,
-        obstacles: Obstacles | None,
+        obstacles: FlyObstacles | None,
     ) -> None:
         assert vehicle.fly is not None
         self._hold = hold_altitude
@@ -116,10 +120,12 @@ class _Flight:
         self._goal = goal
         self._ground = HighestGround(terrain, vehicle.radius)
         self._obstacles = obstacles if obstacles is not None and len(obstacles.solids) else None
-        self.why = ""
+
+        self.failure = ""
+        """Message of the last flight that is not possible."""
 
     def check_start(self) -> None:
-        """Raises PlanError where an object keeps the vehicle from rising from where it is."""
+        """Raise PlanError where an object keeps the vehicle from rising from its start."""
         start = self._start
         if self._obstacles is None or start.z is None:
             return
@@ -129,39 +135,45 @@ class _Flight:
         if top > start.z:
             raise PlanError(
                 "start_blocked",
-                f"the start ({start.x:g}, {start.y:g}, {start.z:g}) lies within {self._vehicle.radius:g} m of an "
-                f"object that reaches up to {top:.1f} m, or below it",
+                f"the start ({start.x:g}, {start.y:g}, {start.z:g}) lies within "
+                f"{self._vehicle.radius:g} m of an object that reaches up to {top:.1f} m, "
+                "or below it",
             )
 
     def _required(self, xy: Floats, longest_step: float) -> Floats:
-        """(n,) lowest altitudes at points (n, 2) of a path whose next one is at most so far away."""
+        """Return the lowest altitudes, (n,), at points (n, 2) of a path with steps of at most this
+        length.
+        """
         highest = self._ground.highest(xy)
         if self._obstacles is not None:
             outlines = self._obstacles.solids.outlines
-            point, which = outlines.near(
-                xy, self._vehicle.radius + self._obstacles.margin + longest_step
-            )
+            reach = self._vehicle.radius + self._obstacles.margin + longest_step
+            point, which = outlines.near(xy, reach)
             np.maximum.at(highest, point, outlines.top[which])
         return highest + self._fly.min_height
 
     @property
     def samples_to_compare(self) -> int:
-        """a cell, that are enough to compare flights"""
+        """Samples in each cell that suffice to compare flights."""
         if self._obstacles is None:
             return 1
         cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
         return min(SAMPLES_PER_CELL, math.ceil(cell / SPACING_NEAR_OBJECTS))
 
     def along(self, corners: Floats, samples_per_cell: int = SAMPLES_PER_CELL) -> Plan | None:
-        """The lowest flight over the corners (k, 2); None, with `why`, where it cannot be."""
+        """Return the lowest flight over the corners (k, 2); None, with `failure`, without one."""
         xy, heading = self._track(corners, samples_per_cell)
         steps = np.hypot(*np.diff(xy, axis=0).T)
         s = np.concatenate([[0.0], np.cumsum(steps)])
+
+        # the lowest profile
         up, down = self._fly.steepest
         required = self._required(xy, float(steps.max()))
         if self._goal.z is not None:
             required[-1] = max(required[-1], self._goal.z)
         z = lowest_profile(s, required, up, down)
+
+        # from the start's own altitude
         begin = self._start.z
         if begin is not None:
             begin = max(begin, float(self._terrain.altitude(float(xy[0, 0]), float(xy[0, 1]))))
@@ -172,81 +184,87 @@ class _Flight:
         elif begin is not None and begin < z[0] - 1e-9:
             rise = self._risen((*xy[0].tolist(), float(heading[0])), begin, float(z[0]))
             if not len(rise):
-                self.why = (
-                    f"the start lies {z[0] - begin:.1f} m below the altitude {z[0]:.1f} m from which vehicle class "
-                    f"{self._vehicle.name!r} can clear the ground ahead with its rate of climb, and there is no room "
-                    "to climb in turns"
+                self.failure = (
+                    f"the start lies {z[0] - begin:.1f} m below the altitude {z[0]:.1f} m from "
+                    f"which vehicle class {self._vehicle.name!r} can clear the ground ahead with "
+                    "its rate of climb, and there is no room to climb in turns"
                 )
                 return None
+
         if self._hold:
             z = np.minimum(np.maximum.accumulate(z), np.maximum.accumulate(z[::-1])[::-1])
+
         position = np.column_stack([xy, z])
         keep = _bends(s, xy, z)
-        position = position[keep]
-        heading = heading[keep]
-        position = np.concatenate([rise[:, :3], position])
-        heading = np.concatenate([rise[:, 3], heading])
+        position = np.concatenate([rise[:, :3], position[keep]])
+        heading = np.concatenate([rise[:, 3], heading[keep]])
+
         over_ground, climb = steps_between(position)
         energy = float(self._fly.energy(self._vehicle.mass, over_ground, climb).sum())
         duration = float(self._fly.duration(over_ground, climb).sum())
         return Plan(position, heading, np.full(len(climb), FLY, np.uint8), energy, duration)
 
-    def _risen(self, pose: tuple[float, float, float], begin: float, end: float) -> Floats:
-        """(n, 4) x, y, z, heading from `begin` up to `end` (m) at a pose: straight up, or in whole
-        turns to the side where there is room; empty where there is none.
+    def _risen(self, pose: tuple[float, float, float], low: float, high: float) -> Floats:
+        """Return x, y, z, heading, (n, 4), from altitude `low` up to `high` (m) at a pose.
 
-        Nowhere in the turns is less below it than at the start, or than `min_height`.
+        The climb leads straight up, or in whole turns to a side with room for them; empty if there
+        is none. The height above what is below is nowhere less than at the start, or than
+        `min_height`.
         """
         from rfly_terrain.planning.drive import DrivePath
 
         if self._fly.hover_power is not None:
-            return np.array([[*pose[:2], begin, pose[2]]])
-        round_ = 2.0 * math.pi * self._fly.turning_radius
-        turns = math.ceil(
-            (end - begin) / (0.999 * round_ * self._fly.steepest[0])
-        )  # chords are shorter
+            return np.array([[*pose[:2], low, pose[2]]])
+        circle = 2.0 * math.pi * self._fly.turning_radius
+        chord_climb = 0.999 * circle * self._fly.steepest[0]  # chords are shorter than the arc
+        turns = math.ceil((high - low) / chord_climb)
         spacing = min(SPACING_NEAR_OBJECTS, abs(self._terrain.step_x), abs(self._terrain.step_y))
         for side in (1.0, -1.0):
-            pieces = np.array([[turns * round_, side / self._fly.turning_radius]])
+            pieces = np.array([[turns * circle, side / self._fly.turning_radius]])
             poses = DrivePath(np.array([pose, pose]), pieces, 0.0).poses(spacing)[:-1]
-            z = begin + (end - begin) * np.arange(len(poses)) / len(poses)
+            z = low + (high - low) * np.arange(len(poses)) / len(poses)
             if not self._terrain.inside(poses[:, 0], poses[:, 1]).all():
                 continue
             above = z - self._required(poses[:, :2], spacing)
             if (above >= min(above[0], 0.0) - 1e-6).all():
-                return np.column_stack([poses[:, :2], z, poses[:, 2]])[
-                    :: max(1, len(poses) // (72 * turns))
-                ]
+                step = max(1, len(poses) // (72 * turns))
+                return np.column_stack([poses[:, :2], z, poses[:, 2]])[::step]
         return np.empty((0, 4))
 
     def _track(self, corners: Floats, samples_per_cell: int) -> tuple[Floats, Floats]:
-        """Points (m, 2) and headings every so many parts of a cell; rounded by Dubins where the
-        vehicle has to.
+        """Return points (m, 2) and headings along the corners, `samples_per_cell` for each cell of
+        the map.
+
+        The corners are rounded by Dubins paths if the vehicle cannot turn on the spot.
         """
         cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
         legs = np.diff(corners, axis=0)
         spacing = cell / samples_per_cell
         if self._obstacles is not None:
             spacing = min(spacing, SPACING_NEAR_OBJECTS * SAMPLES_PER_CELL / samples_per_cell)
+
         spacing = max(spacing, 2.0 * float(np.hypot(*legs.T).sum()) / MOST_SAMPLES)
         towards = np.arctan2(legs[:, 1], legs[:, 0])
         if self._fly.turning_radius == 0.0:
             counts = np.maximum(1, np.ceil(np.hypot(*legs.T) / spacing)).astype(int)
-            leg = np.repeat(np.arange(len(legs)), counts)
-            share = (np.arange(len(leg)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[
-                leg
-            ]
+            leg, share = parts_of(counts)
             xy = np.concatenate([corners[leg] + share[:, None] * legs[leg], corners[-1:]])
             return xy, np.concatenate([towards[leg], towards[-1:]])
+
+        # headings at the corners: halfway between those of the legs
         between = np.exp(1j * towards)
         headings = np.concatenate([towards[:1], np.angle(between[:-1] + between[1:]), towards[-1:]])
         if self._start.heading is not None:
             headings[0] = self._start.heading
         if self._goal.heading is not None:
             headings[-1] = self._goal.heading
+
         return self._arcs(corners, headings, spacing)
 
     def _arcs(self, corners: Floats, headings: Floats, spacing: float) -> tuple[Floats, Floats]:
+        """Return points (m, 2) and headings of the Dubins paths between poses, `spacing` (m)
+        apart.
+        """
         from rfly_terrain.planning.drive import DrivePath
         from rfly_terrain.planning.kernels import piece_end
 
@@ -268,20 +286,22 @@ class _Flight:
                     pieces.append((length, turn / radius))
                     pose = piece_end(*pose, length, turn / radius)
         joints.append((*corners[-1].tolist(), float(headings[-1])))
+
         poses = DrivePath(np.array(joints), np.array(pieces), 0.0).poses(spacing)
         return poses[:, :2], poses[:, 2]
 
 
 def lowest_profile(s: Floats, required: Floats, up: float, down: float) -> Floats:
-    """(n,) the lowest altitudes at distances s (rising) that are at least `required` and rise by no
-    more than `up`, fall by no more than `down` metres a metre.
+    """Return the lowest altitudes, (n,), at distances s that are at least `required`.
+
+    s increases. The altitudes rise by at most `up` and fall by at most `down` metres a metre.
     """
     climbing = np.maximum.accumulate((required - up * s)[::-1])[::-1] + up * s
     return np.maximum.accumulate(climbing + down * s) - down * s
 
 
 def _bends(s: Floats, xy: Floats, z: Floats) -> Bools:
-    """Which samples are no points of the straight line from their neighbour to their neighbour."""
+    """Return a mask of the samples that do not lie on a straight line between their neighbours."""
     keep = np.ones(len(s), bool)
     if len(s) > 2:
         line = np.column_stack([xy, z])
@@ -297,10 +317,10 @@ def _cheapest_blocks(
     vehicle: VehicleClass,
     start: PlanPose,
     goal: PlanPose,
-    obstacles: Obstacles | None,
+    obstacles: FlyObstacles | None,
 ) -> Floats:
-    """(k, 2) corners from start to goal: middles of blocks between which flying as low as may be
-    takes least energy.
+    """Return corners (k, 2) from start to goal: centres of the blocks over which a flight as low as
+    possible takes least energy.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
@@ -316,9 +336,11 @@ def _cheapest_blocks(
         long = float(y[1] - y[0])
         blocks = Grid(ny, nx, wide, long, float(x[0]) - wide / 2, float(y[0]) - long / 2)
         np.maximum(high, highest_objects(obstacles, vehicle.radius, blocks).T, out=high)
+
+    # edges, and the energy along them
     number = np.arange(nx * ny).reshape(nx, ny)
     up, down = fly.steepest
-    ends: list[tuple[Any, Any, Any]] = []
+    edges: list[tuple[Any, Any, Any]] = []
     for dx, dy in _NEIGHBOURS:
         here = slice(0, nx - dx), slice(max(-dy, 0), ny - max(dy, 0))
         there = slice(dx, nx), slice(max(dy, 0), ny - max(-dy, 0))
@@ -327,16 +349,18 @@ def _cheapest_blocks(
         distance = math.hypot(dx * (x[1] - x[0]), dy * (y[1] - y[0]))
         climb = high[there] - high[here]
         for a, b, rise in ((here, there, climb), (there, here, -climb)):
-            # what is steeper than the vehicle climbs takes a longer path
+            # a rise steeper than the vehicle climbs takes a longer path
             longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
-            ends.append(
+            edges.append(
                 (
                     number[a].ravel(),
                     number[b].ravel(),
                     fly.energy(vehicle.mass, longer, rise).ravel(),
                 )
             )
-    from_, to, cost = (np.concatenate(part) for part in zip(*ends, strict=True))
+
+    # the cheapest path from the start's block to the goal's
+    from_, to, cost = (np.concatenate(part) for part in zip(*edges, strict=True))
     graph = coo_array(
         (cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)
     ).tocsr()
@@ -348,13 +372,14 @@ def _cheapest_blocks(
     path = [last]
     while path[-1] != first:
         path.append(int(before[path[-1]]))
+
     inner = [(x[cell // ny], y[cell % ny]) for cell in path[-2:0:-1]]
     return np.array([(start.x, start.y), *inner, (goal.x, goal.y)])
 
 
-def highest_objects(obstacles: Obstacles, radius: float, cells: Grid) -> Floats:
-    """(rows, columns) top of the highest object that a vehicle of that radius (m) in a cell is too
-    near to; -inf where there is none.
+def highest_objects(obstacles: FlyObstacles, radius: float, cells: Grid) -> Floats:
+    """Return the top of the highest object too near to a vehicle of that radius (m) in a cell,
+    (rows, columns); -inf where there is none.
     """
     outlines = obstacles.solids.outlines
     row, column, which = outlines.grown(radius + obstacles.margin).cells_under(cells)
@@ -364,8 +389,8 @@ def highest_objects(obstacles: Obstacles, radius: float, cells: Grid) -> Floats:
 
 
 def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, Floats]:
-    """(nx, ny) highest sample of each block and within the radius around it, along x and along y,
-    both rising; and the middles of the blocks, m.
+    """Return the highest sample of each block and within the radius around it, (nx, ny), and the
+    centres of the blocks along x and along y, rising, m.
     """
     from scipy.ndimage import maximum_filter
 
@@ -373,48 +398,55 @@ def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, F
     z = maximum_filter(terrain.heights, wide, mode="nearest")
     z = z[:: 1 if terrain.step_x > 0 else -1, :: 1 if terrain.step_y > 0 else -1]
     x_min, _, y_min, _ = terrain.bounds
+
+    # blocks of that many samples
     size = [math.ceil(n / BLOCKS) for n in z.shape]
     starts = [np.arange(0, n, k) for n, k in zip(z.shape, size, strict=True)]
     high = np.maximum.reduceat(np.maximum.reduceat(z, starts[0], axis=0), starts[1], axis=1)
+
     x = x_min + abs(terrain.step_x) * (starts[0] + (size[0] - 1) / 2)
     y = y_min + abs(terrain.step_y) * (starts[1] + (size[1] - 1) / 2)
     return high.astype(np.float64), x, y
 
 
-def _without_needless(flight: _Flight, corners: Floats) -> Floats:
-    """Those corners that are worth their way: rows of them, ever shorter, are left out where that
-    takes no more energy.
+def _without_needless(search: _FlySearch, corners: Floats) -> Floats:
+    """Return the corners that are worth a detour.
 
-    One sample a cell is enough to compare; near objects a metre more would close gaps that the
-    vehicle fits through.
+    Rows of them, shorter and shorter, are left out where that takes no more energy. One sample a
+    cell suffices for the comparison. Near objects a longer step would close gaps that the vehicle
+    fits through.
     """
-    samples = flight.samples_to_compare
-    best = flight.along(corners, samples)
+    samples = search.samples_to_compare
+    best = search.along(corners, samples)
+
+    # half as many at a time, as long as there are any
     size = len(corners) - 2
     while size >= 1:
-        at = 1
-        while at < len(corners) - 1:
-            fewer = np.delete(corners, slice(at, min(at + size, len(corners) - 1)), axis=0)
-            tried = flight.along(fewer, samples)
-            if tried is not None and (best is None or tried.energy <= best.energy):
-                best = tried
+        first = 1
+        while first < len(corners) - 1:
+            fewer = np.delete(corners, slice(first, min(first + size, len(corners) - 1)), axis=0)
+            flight = search.along(fewer, samples)
+            if flight is not None and (best is None or flight.energy <= best.energy):
+                best = flight
                 corners = fewer
             else:
-                at += size
+                first += size
         size = size // 2
+
     return corners
 
 
 class HighestGround:
-    """The highest ground within `radius` (m) of points of one terrain."""
+    """Highest ground within `radius` (m) of points of one terrain."""
 
     def __init__(self, terrain: HeightMap, radius: float) -> None:
         self._terrain = terrain
         self._radius = float(radius)
         z = terrain.heights
         self._steps = np.array([terrain.step_x, terrain.step_y])
-        # between two points a tenth of a cell apart the ground is above the chord by (1/10)² / 8 of
-        # how far a cell's corners are from a plane, at most
+
+        # between two points a tenth of a cell apart the ground rises above the chord by at most
+        # (1/10)² / 8 of the distance of a cell's corners from a plane
         twist = float(np.abs(z[1:, 1:] - z[:-1, 1:] - z[1:, :-1] + z[:-1, :-1]).max())
         self._spare = twist / 8 / SAMPLES_PER_CELL**2
         self._reach = np.ceil(self._radius / np.abs(self._steps) + 0.5).astype(int)
@@ -424,38 +456,43 @@ class HighestGround:
             self._grown = None if few else self._highest_near(z)
 
     def highest(self, xy: Floats) -> Floats:
-        """(n,) m, z up, at points (n, 2): at least the highest ground, and little more.
+        """Return the height of the highest ground, (n,) m, z up, at points (n, 2), or little more.
 
-        Bilinear ground is highest in a disc at a sample of the map within it, or on its rim, of
-        which RIM points are looked at; the others are so near to one of these that the steepest
-        slope says how much higher they can be.
+        Bilinear ground is highest in a disc at a sample of the map within it, or on its rim. The
+        rim is sampled at RIM points. The steepest slope bounds the rise between them.
         """
         if self._radius == 0.0:
             return np.asarray(self._terrain.altitude(xy[:, 0], xy[:, 1]), float) + self._spare
+
+        # on the rim
         angle = np.arange(RIM) * (2.0 * math.pi / RIM)
         rim = xy[:, None, :] + self._radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         highest = np.asarray(self._terrain.altitude(rim[..., 0], rim[..., 1])).max(axis=1)
-        at = (xy - (self._terrain.origin_x, self._terrain.origin_y)) / self._steps
+
+        # at the samples within
+        cell = (xy - (self._terrain.origin_x, self._terrain.origin_y)) / self._steps
         row, column = (
-            np.clip(np.floor(at[:, k]).astype(int), 0, self._steepest.shape[k] - 1) for k in (0, 1)
+            np.clip(np.floor(cell[:, k]).astype(int), 0, self._steepest.shape[k] - 1)
+            for k in (0, 1)
         )
         highest += self._steepest[row, column] * (self._radius * math.pi / RIM)
-        return np.maximum(highest, self._highest_sample(at)) + self._spare
+        return np.maximum(highest, self._highest_sample(cell)) + self._spare
 
     def _steepest_near(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(rows - 1, columns - 1) slope (m/m) that no cell within reach of a cell exceeds."""
+        """Return the slope (m/m) that no cell within reach of a cell exceeds, (rows - 1, columns -
+        1).
+        """
         along_x = np.abs(np.diff(z, axis=0))
         along_y = np.abs(np.diff(z, axis=1))
         x = np.maximum(along_x[:, 1:], along_x[:, :-1]) / abs(self._terrain.step_x)
         y = np.maximum(along_y[1:], along_y[:-1]) / abs(self._terrain.step_y)
-        wide = 2 * (self._reach + 1) + 1
-        return np.asarray(
-            cv2.dilate(np.hypot(x, y).astype(np.float32), np.ones(wide.tolist(), np.uint8))
-        )
+        size = (2 * (self._reach + 1) + 1).tolist()
+        slope = np.hypot(x, y).astype(np.float32)
+        return np.asarray(cv2.dilate(slope, np.ones(size, np.uint8)))
 
     def _highest_near(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(rows, columns) the highest sample within the radius and half a cell's diagonal of each
-        sample.
+        """Return the highest sample within the radius and half a cell's diagonal of each sample,
+        (rows, columns).
         """
         x, y = (
             np.arange(-n, n + 1) * step
@@ -464,23 +501,25 @@ class HighestGround:
         disc = np.hypot(x[:, None], y) <= self._radius + 0.5 * math.hypot(*self._steps.tolist())
         return np.asarray(cv2.dilate(z, disc.astype(np.uint8)))
 
-    def _highest_sample(self, at: Floats) -> Floats:
-        """(n,) the highest sample of the map within the radius of points (rows, columns), -inf
-        where there is none.
+    def _highest_sample(self, points: Floats) -> Floats:
+        """Return the highest sample of the map within the radius of points (rows, columns), (n,);
+        -inf where there is none.
 
-        Of many cells a larger disc is taken, that about the nearest sample.
+        A disc of many cells is replaced by a larger one about the nearest sample.
         """
         z = self._terrain.heights
-        nearest = np.rint(at).astype(int)
+        nearest = np.rint(points).astype(int)
         if self._grown is not None:
             row, column = (np.clip(nearest[:, k], 0, z.shape[k] - 1) for k in (0, 1))
             return self._grown[row, column].astype(float)
-        highest = np.full(len(at), -np.inf)
+
+        highest = np.full(len(points), -np.inf)
         for d_row in range(-self._reach[0], self._reach[0] + 1):
             for d_column in range(-self._reach[1], self._reach[1] + 1):
                 cell = nearest + np.array([d_row, d_column])
-                within = np.hypot(*((cell - at) * self._steps).T) <= self._radius
+                within = np.hypot(*((cell - points) * self._steps).T) <= self._radius
                 within &= (cell >= 0).all(axis=1) & (cell < z.shape).all(axis=1)
                 row, column = cell[within].T
                 highest[within] = np.maximum(highest[within], z[row, column])
+
         return highest

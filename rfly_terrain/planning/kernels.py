@@ -1,14 +1,14 @@
 """Compiled kernels of planning on a grid.
 
 - `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0
-where none may be.
-- `grid`: (origin_x, origin_y, resolution) of its south-west corner, m.
+  where a vehicle may not be.
+- `grid`: (origin_x, origin_y, resolution): south-west corner and side of a cell, m.
 - A piece of a path: x, y, heading at its start, length (m, negative: backwards), curvature (1/m,
-left positive).
+  left positive).
 
-A pose is looked at with a margin: every path point lies within STEP/2 cells of a sample, and every
-sample needs all cells within MARGIN of it, so that no cell that the path crosses, be it by a
-corner, is missed.
+Paths are checked at samples, with a margin. Every path point lies within STEP / 2 cells of a
+sample, and all cells within MARGIN of a sample must be free. No cell that the path crosses is
+missed, not even one that it crosses at a corner.
 """
 
 from __future__ import annotations
@@ -23,29 +23,37 @@ from rfly_common.kernels import dubins
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 
 STEP = 0.2
-"""cells between two samples of a path"""
+"""Distance between two samples of a path, cells."""
 MARGIN = 0.11
-"""cells around a sample that have to be free; above STEP / 2"""
+"""Distance around a sample within which cells must be free, cells; above STEP / 2."""
 BLOCKED = -1.0
-"""cost of a piece that leaves the free cells"""
+"""Cost of a piece that leaves the free cells."""
+
+_STRAIGHT_STEP = np.float32(0.5)
+_DIAGONAL_STEP = np.float32(0.70710678)
+_KNIGHT_STEP = np.float32(0.55901699)
+"""Length of a step in cells, over the number of weights that it averages: 2, 2 and 4."""
 
 shortest_dubins = kernel(dubins.shortest_dubins)
 
 
 class Steering(NamedTuple):
-    """How a vehicle turns, and what driving backwards costs it."""
+    """Turning radius of a vehicle, and costs of driving backwards."""
 
     radius: float
-    """m, of turns"""
+    """Turning radius, m."""
     backward_cost: float = math.inf
-    """what a metre backwards counts, one ahead being 1; inf: it drives forwards only"""
+    """Cost of a metre backwards, in metres ahead; inf: the vehicle drives forwards only."""
     cusp_cost: float = 0.0
-    """m, that a change between forwards and backwards counts"""
+    """Cost of a change between forwards and backwards, m."""
 
 
 @kernel
 def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
-    """What a metre costs at a point, 0 where a cell within MARGIN is not free or not on the grid."""
+    """Return the cost of a metre at a point.
+
+    It is 0 if a cell within MARGIN is not free or off the grid.
+    """
     rows, columns = weight.shape
     u = (x - grid[0]) / grid[2]
     v = (y - grid[1]) / grid[2]
@@ -56,29 +64,47 @@ def weight_at(weight: Any, grid: Any, x: float, y: float) -> float:
     here = float(weight[row, column])
     if here == 0.0:
         return 0.0
-    side = -1 if u - column < MARGIN else 1 if u - column > 1.0 - MARGIN else 0
-    end = -1 if v - row < MARGIN else 1 if v - row > 1.0 - MARGIN else 0
-    beside = column + side
-    beyond = row + end
-    if beside < 0 or beyond < 0 or beside >= columns or beyond >= rows:
+
+    # the neighbours within MARGIN
+    next_column = column + _nearby_side(u - column)
+    next_row = row + _nearby_side(v - row)
+    if next_column < 0 or next_row < 0 or next_column >= columns or next_row >= rows:
         return 0.0
-    if weight[row, beside] == 0.0 or weight[beyond, column] == 0.0 or weight[beyond, beside] == 0.0:
+    if weight[row, next_column] == 0.0 or weight[next_row, column] == 0.0:
+        return 0.0
+    if weight[next_row, next_column] == 0.0:
         return 0.0
     return here
+
+
+@inlined_kernel
+def _nearby_side(fraction: float) -> int:
+    """Return the step to the neighbour within MARGIN of a place in a cell, 0 … 1; 0: none is."""
+    if fraction < MARGIN:
+        return -1
+    if fraction > 1.0 - MARGIN:
+        return 1
+    return 0
 
 
 @kernel
 def piece_end(
     x: float, y: float, heading: float, length: float, curvature: float
 ) -> tuple[float, float, float]:
-    """The pose at the end of a piece."""
+    """Return the pose at the end of a piece."""
     half = 0.5 * curvature * length
-    chord = length if abs(half) < 1e-12 else length * math.sin(half) / half
+    chord = _chord(length, half)
     return (
         x + chord * math.cos(heading + half),
         y + chord * math.sin(heading + half),
         heading + 2.0 * half,
     )
+
+
+@inlined_kernel
+def _chord(length: float, half_turn: float) -> float:
+    """Return the chord of an arc of that length, which turns by twice `half_turn`, rad."""
+    return length if abs(half_turn) < 1e-12 else length * math.sin(half_turn) / half_turn
 
 
 @kernel
@@ -92,33 +118,36 @@ def piece_cost(
     curvature: float,
     most: float,
 ) -> float:
-    """∫ weight ds along a piece, by trapezia; BLOCKED where it leaves the free cells or costs more
-    than `most`.
+    """Return ∫ weight ds along a piece, by trapezia.
+
+    Returns BLOCKED where the piece leaves the free cells or costs more than `most`.
     """
+    # chords between samples, each turned against the one before
     count = max(1, math.ceil(abs(length) / (STEP * grid[2])))
     ds = length / count
     half = 0.5 * curvature * ds
-    chord = ds if abs(half) < 1e-12 else ds * math.sin(half) / half
-    ahead_x = chord * math.cos(heading + half)
-    ahead_y = chord * math.sin(heading + half)
+    chord = _chord(ds, half)
+    step_x = chord * math.cos(heading + half)
+    step_y = chord * math.sin(heading + half)
     turn_c = math.cos(2.0 * half)
     turn_s = math.sin(2.0 * half)
-    before = weight_at(weight, grid, x, y)
-    if before == 0.0:
+
+    previous = weight_at(weight, grid, x, y)
+    if previous == 0.0:
         return BLOCKED
     cost = 0.0
     step = abs(ds)
     for _ in range(count):
-        x += ahead_x
-        y += ahead_y
-        ahead_x, ahead_y = turn_c * ahead_x - turn_s * ahead_y, turn_s * ahead_x + turn_c * ahead_y
+        x += step_x
+        y += step_y
+        step_x, step_y = turn_c * step_x - turn_s * step_y, turn_s * step_x + turn_c * step_y
         here = weight_at(weight, grid, x, y)
         if here == 0.0:
             return BLOCKED
-        cost += 0.5 * (before + here) * step
+        cost += 0.5 * (previous + here) * step
         if cost > most:
             return BLOCKED
-        before = here
+        previous = here
     return cost
 
 
@@ -133,39 +162,41 @@ def word_cost(
     steering: Steering,
     most: float,
 ) -> float:
-    """Cost of the five pieces of a word (see `reeds_shepp`) from a pose; BLOCKED as in
+    """Return the cost of the five pieces of a word (see `reeds_shepp`) from a pose; BLOCKED as in
     `piece_cost`.
     """
     cost = 0.0
-    before = 0.0
+    previous = 0.0
     for k in range(5):
-        if word[k] != 0.0:
-            factor = 1.0 if word[k] > 0.0 else steering.backward_cost
-            if before * word[k] < 0.0:
-                cost += steering.cusp_cost
-            before = word[k]
-            curvature = word[5 + k] / steering.radius
-            part = piece_cost(
-                weight, grid, x, y, heading, word[k], curvature, (most - cost) / factor
-            )
-            if part == BLOCKED:
-                return BLOCKED
-            cost += factor * part
-            x, y, heading = piece_end(x, y, heading, word[k], curvature)
+        length = word[k]
+        if length == 0.0:
+            continue
+        if previous * length < 0.0:
+            cost += steering.cusp_cost
+        previous = length
+        factor = 1.0 if length > 0.0 else steering.backward_cost
+
+        curvature = word[5 + k] / steering.radius
+        part = piece_cost(weight, grid, x, y, heading, length, curvature, (most - cost) / factor)
+        if part == BLOCKED:
+            return BLOCKED
+        cost += factor * part
+        x, y, heading = piece_end(x, y, heading, length, curvature)
     return cost
 
 
 @kernel
 def word_directions(word: Any) -> tuple[float, float]:
-    """1 or -1, forwards or backwards, of the first and the last piece of a word; 0 where it has
-    none.
+    """Return the directions of the first and the last piece of a word: 1 forwards, -1 backwards, 0
+    where it has no pieces.
     """
     first = 0.0
     last = 0.0
     for k in range(5):
         if word[k] != 0.0:
             last = math.copysign(1.0, word[k])
-            first = last if first == 0.0 else first
+            if first == 0.0:
+                first = last
     return first, last
 
 
@@ -173,11 +204,11 @@ def word_directions(word: Any) -> tuple[float, float]:
 def shortest_to_point(
     x: float, y: float, heading: float, to_x: float, to_y: float, radius: float
 ) -> tuple[float, float, float, float, float, float]:
-    """The shortest path to a point, with any heading there, as a Dubins word.
+    """Return the shortest path to a point, with any heading there, as a Dubins word.
 
-    Outside of both turning circles an arc and its tangent; inside of one it is reached by an arc of
-    the other circle and one of the first (X.-N. Bui et al., Shortest path synthesis for Dubins
-    non-holonomic robot, ICRA 1994).
+    A point outside of both turning circles is reached by an arc and its tangent. A point inside of
+    one is reached by an arc of the other circle and an arc back (X.-N. Bui et al., Shortest path
+    synthesis for Dubins non-holonomic robot, ICRA 1994).
     """
     dx = to_x - x
     dy = to_y - y
@@ -185,82 +216,102 @@ def shortest_to_point(
     s = math.sin(heading)
     ahead = c * dx + s * dy
     left = c * dy - s * dx
+
+    # mirrored so that the point lies to the left
     turn = 1.0 if left >= 0.0 else -1.0
-    left *= turn  # mirrored so that the point lies to the left
+    left *= turn
+
     square = ahead * ahead + (left - radius) * (left - radius)
     if square >= radius * radius * (1.0 - 1e-12):
         straight = math.sqrt(max(square - radius * radius, 0.0))
-        # the tangent from the circle about (0, radius): the heading at which it is left
-        angle = math.atan2(left - radius, ahead) + math.atan2(radius, straight)
-        angle %= 2.0 * math.pi
-        if 2.0 * math.pi - angle < 1e-9:
-            angle = 0.0
-        return radius * angle, straight, 0.0, turn, 0.0, 0.0
-    # Inside of the left circle: first to the right about (0, -radius), then to the left about a
-    # centre 2 radii from there and one from the point. That centre lies to either side of the line
-    # to the point.
-    far = math.sqrt(ahead * ahead + (left + radius) * (left + radius))
-    at = math.acos(
-        min(max((5.0 * radius * radius - far * far) / (4.0 * radius * radius), -1.0), 1.0)
-    )
-    side = math.acos(
-        min(max((3.0 * radius * radius + far * far) / (4.0 * radius * far), -1.0), 1.0)
-    )
-    to_point = 0.5 * math.pi - math.atan2(left + radius, ahead)
-    first = (to_point - side) % (2.0 * math.pi)
-    second = at
-    other = (to_point + side) % (2.0 * math.pi)
-    after = 2.0 * math.pi - at
-    if other + after < first + second:
-        first = other
-        second = after
+        return (
+            radius * _tangent_heading(ahead, left, straight, radius),
+            straight,
+            0.0,
+            turn,
+            0.0,
+            0.0,
+        )
+    first, second = _turns_into_circle(ahead, left, radius)
     return radius * first, radius * second, 0.0, -turn, turn, 0.0
+
+
+@inlined_kernel
+def _tangent_heading(ahead: float, left: float, straight: float, radius: float) -> float:
+    """Return the heading, 0 … 2 π, at which the left circle is left on a tangent to a point that is
+    `straight` (m) away along it.
+    """
+    angle = math.atan2(left - radius, ahead) + math.atan2(radius, straight)
+    angle %= 2.0 * math.pi
+    return 0.0 if 2.0 * math.pi - angle < 1e-9 else angle
+
+
+@inlined_kernel
+def _turns_into_circle(ahead: float, left: float, radius: float) -> tuple[float, float]:
+    """Return the turns, rad, to a point inside of the left circle: first to the right about
+    (0, -radius), then to the left.
+
+    The centre of the second arc lies 2 radii from the first one and a radius from the point, on
+    either side of the line to the point.
+    """
+    distance = math.sqrt(ahead * ahead + (left + radius) * (left + radius))
+    cosine = (5.0 * radius * radius - distance * distance) / (4.0 * radius * radius)
+    at_centre = math.acos(min(max(cosine, -1.0), 1.0))
+    cosine = (3.0 * radius * radius + distance * distance) / (4.0 * radius * distance)
+    aside = math.acos(min(max(cosine, -1.0), 1.0))
+    to_point = 0.5 * math.pi - math.atan2(left + radius, ahead)
+
+    near_first = (to_point - aside) % (2.0 * math.pi)
+    far_first = (to_point + aside) % (2.0 * math.pi)
+    far_second = 2.0 * math.pi - at_centre
+    if far_first + far_second < near_first + at_centre:
+        return far_first, far_second
+    return near_first, at_centre
 
 
 def cost_to_go(
     weight: NDArray[np.float32], goal: tuple[int, int], start: tuple[int, int], spare: float
 ) -> NDArray[np.float32]:
-    """(rows, columns) float32: least cost in cells from each cell's centre to the goal's, inf where
-    no way leads.
+    """Return the least cost from each cell's centre to the goal's, (rows, columns), float32, cells.
 
-    `goal`, `start`: row, column. Steps lead to the 8 neighbours and, as a knight moves, to the 8
-    cells beyond, over free cells only; paths of them are at most 2.8 % longer than straight ones.
-    It ends where all cells are known that cost `spare` cells more than the start; those beyond get
-    what they cost at least.
+    It is inf where no path leads. `goal`, `start`: row, column. Steps lead to the 8 neighbours and,
+    as a knight moves, to the 8 cells beyond, over free cells only; paths of them are at most 2.8 %
+    longer than straight ones. The computation ends when all cells are known that cost `spare` cells
+    more than the start. The cells beyond get a lower bound.
     """
     rows, columns = weight.shape
-    padded = np.pad(
-        weight, 2
-    )  # cells that nobody may enter on every side save the question where the grid ends
-    wide = columns + 4
+    padded = np.pad(weight, 2)  # blocked cells all around: no step needs a check of the bounds
+    width = columns + 4
     best = np.full(padded.size, np.inf, np.float32)
     if weight[goal] > 0.0:
         ring = math.ceil(2.3 * float(weight.max())) + 2
-        places = [(row + 2) * wide + column + 2 for row, column in (goal, start)]
-        around = np.array([1, 1 + wide, wide, wide - 1, -1, -1 - wide, -wide, 1 - wide])
-        reached = spread(padded.reshape(-1), best, ring, places[0], places[1], spare, around)
-        if reached >= 0:
-            np.minimum(best, np.float32(reached), out=best)
-    return np.ascontiguousarray(best.reshape(rows + 4, wide)[2:-2, 2:-2])
+        goal_cell, start_cell = ((row + 2) * width + column + 2 for row, column in (goal, start))
+        neighbours = np.array([1, 1 + width, width, width - 1, -1, -1 - width, -width, 1 - width])
+        bound = spread(padded.reshape(-1), best, ring, goal_cell, start_cell, spare, neighbours)
+        if bound >= 0:
+            np.minimum(best, np.float32(bound), out=best)
+    return np.ascontiguousarray(best.reshape(rows + 4, width)[2:-2, 2:-2])
 
 
 @kernel
-def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, around: Any) -> int:
-    """Fills `best` with the least costs of `cost_to_go` over padded, flat weights; -1 where all
-    cells are known, else the cost that all further ones have at least.
+def spread(
+    weight: Any, best: Any, ring: int, goal: int, start: int, spare: float, neighbours: Any
+) -> int:
+    """Fill `best` with the least costs of `cost_to_go` over padded, flat weights.
+
+    Returns -1 if all cells are known, else a lower bound of the cost of all further cells.
 
     Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12
-    (1969)): within a bucket the order does not matter then. `around`: steps to the eight neighbours
-    in order; a knight's move leads beyond neighbours k and k + 1. Unsigned indices spare a test for
-    negative ones.
+    (1969)): the order within a bucket does not matter. `neighbours`: steps to the eight neighbours,
+    in order; a knight's move leads beyond neighbours k and k + 1. Unsigned indices save the check
+    for negative ones.
     """
     room = 1024
     cells = np.empty(ring * room, np.uint32)
     filled = np.zeros(ring, np.int64)
-    known = np.zeros(w.size, np.bool_)
-    near = np.empty(
-        10, np.float32
-    )  # the ring of neighbours, with the last before the first and the first again
+    known = np.zeros(weight.size, np.bool_)
+    near = np.empty(10, np.float32)  # weights around a cell, the last and the first one twice
+
     best[goal] = 0.0
     cells[0] = goal
     filled[0] = 1
@@ -276,44 +327,43 @@ def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, ar
             cell = np.int64(cells[slot * room + taken])
             taken += 1
             if known[cell]:
-                continue  # a cheaper path had brought it here before
+                continue  # entered more than once: the cheapest path came first
             known[cell] = True
             if fullest + 16 > room:
-                cells = with_more_room(cells, filled, room)
+                cells = _with_more_room(cells, filled, room)
                 room = 2 * room
+
             cost = best[cell]
-            here = w[cell]
+            here = weight[cell]
             for k in range(8):
-                near[k + 1] = w[np.uint64(cell + around[k])]
-            near[0], near[9] = near[8], near[1]
+                near[k + 1] = weight[np.uint64(cell + neighbours[k])]
+            near[0] = near[8]
+            near[9] = near[1]
             for k in range(8):
                 side = near[k + 1]
                 next_side = near[k + 2]
-                diagonal = k & 1
                 if side == 0.0:
                     continue
-                to = np.uint64(cell + around[k])
+
+                # the neighbour; a diagonal passes the corners of two others
+                diagonal = k & 1
                 if not diagonal or (near[k] != 0.0 and next_side != 0.0):
-                    new = cost + (np.float32(0.70710678) if diagonal else np.float32(0.5)) * (
-                        here + side
-                    )
-                    if new < best[to]:
-                        best[to] = new
-                        fullest = max(
-                            fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to)
-                        )
-                        waiting += 1
+                    step = _DIAGONAL_STEP if diagonal else _STRAIGHT_STEP
+                    new = cost + step * (here + side)
+                    to = np.uint64(cell + neighbours[k])
+                    held = _lower(best, cells, filled, room, slot - bucket, to, new)
+                    fullest = max(fullest, held)
+                    waiting += held > 0
+
+                # a knight's move, between this neighbour and the next one
                 if next_side == 0.0:
                     continue
-                to = np.uint64(cell + around[k] + around[(k + 1) & 7])
-                if w[to] != 0.0:
-                    new = cost + np.float32(0.55901699) * (here + side + next_side + w[to])
-                    if new < best[to]:
-                        best[to] = new
-                        fullest = max(
-                            fullest, put(cells, filled, room, (slot + int(new) - bucket) % ring, to)
-                        )
-                        waiting += 1
+                to = np.uint64(cell + neighbours[k] + neighbours[(k + 1) & 7])
+                if weight[to] != 0.0:
+                    new = cost + _KNIGHT_STEP * (here + side + next_side + weight[to])
+                    held = _lower(best, cells, filled, room, slot - bucket, to, new)
+                    fullest = max(fullest, held)
+                    waiting += held > 0
         waiting -= filled[slot]
         filled[slot] = 0
         bucket += 1
@@ -322,18 +372,28 @@ def spread(w: Any, best: Any, ring: int, goal: int, start: int, spare: float, ar
 
 
 @inlined_kernel
-def put(cells: Any, filled: Any, room: int, slot: int, cell: Any) -> int:
-    """A cell into a bucket of `room` places; returns how many it holds then."""
+def _lower(
+    best: Any, cells: Any, filled: Any, room: int, first_slot: int, cell: Any, cost: Any
+) -> int:
+    """Lower the least cost of a cell and put it into its bucket of `room` places.
+
+    Returns the number of cells that the bucket holds now; 0 if the cost is no lower. `first_slot`
+    is the slot of cost 0.
+    """
+    if not cost < best[cell]:
+        return 0
+    best[cell] = cost
+    slot = (first_slot + int(cost)) % filled.size
     cells[slot * room + filled[slot]] = cell
     filled[slot] += 1
     return int(filled[slot])
 
 
 @inner_kernel
-def with_more_room(cells: Any, filled: Any, room: int) -> Any:
-    """The same buckets with twice the places."""
-    more = np.empty(2 * cells.size, np.uint32)
+def _with_more_room(cells: Any, filled: Any, room: int) -> Any:
+    """Return the same buckets with twice the places."""
+    larger = np.empty(2 * cells.size, np.uint32)
     for slot in range(filled.size):
         for place in range(filled[slot]):
-            more[slot * 2 * room + place] = cells[slot * room + place]
-    return more
+            larger[slot * 2 * room + place] = cells[slot * room + place]
+    return larger

@@ -1,10 +1,10 @@
 """Least-energy plans that drive and fly: a coarse graph of both, refined piece by piece.
 
-The graph has two layers over one lattice: on the ground, with edges that lead over cells that can
-be driven on, and in the air, at the minimum height above the highest ground of each block. Between
-the layers lead take-offs and landings, straight up and down, on ground less steep than
-`max_takeoff_slope_deg`. Beside the cheapest path through the graph the plan that only drives and
-the one that only flies are worked out; of those that can be done the cheapest is taken.
+The graph has two layers over one lattice. Edges on the ground lead over cells that can be driven
+on. Edges in the air lead at the minimum height above the highest ground of each block. Take-offs
+and landings connect the layers straight up and down, on ground less steep than
+`max_takeoff_slope_deg`. The cheapest path through the graph competes with the plan that only drives
+and the one that only flies; of those that are possible the cheapest is taken.
 """
 
 from __future__ import annotations
@@ -29,34 +29,37 @@ from rfly_terrain.planning.planner import Planner, name_nearest_free
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 
 LATTICE = 160
-"""points on a side, at most"""
+"""Points on a side of the lattice, at most."""
 ON_GROUND = 1.0
-"""m above the ground up to which a place counts as on it"""
+"""Height above the ground up to which a place counts as on it, m."""
 _STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
+"""Steps to half of the neighbours, (row, column); the opposite ones give the other half."""
 _SAMPLES_PER_CELL = 2
 _Edges = tuple[Any, Any, Any]
-"""from and to nodes, J"""
+"""Numbers of the nodes at both ends, and energy, J, of edges."""
 
 
 def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
-    """The plan of least energy that drives, flies, or does one after the other.
+    """Return the plan of least energy that drives, flies, or does one after the other.
 
-    A place no more than ON_GROUND above the ground is on it. From one place in the air to another
-    it stays in the air. Raises PlanError where none of the ways can be done; its reason is that of
-    driving.
+    A place no more than ON_GROUND above the ground is on it. Between two places in the air the
+    vehicle stays in the air. Raises PlanError if no kind of plan is possible, with the reason of
+    the first.
     """
     if vehicle.drive is None or vehicle.fly is None or vehicle.fly.hover_power is None:
         raise PlanError("cannot_mix", vehicle.cannot("both drive and take off", "land_air"))
     mixed = _MixedPlanner(planner, vehicle, vehicle.drive, vehicle.fly, start, goal)
+
     plans: list[Plan] = []
-    why: list[PlanError] = []
+    errors: list[PlanError] = []
     for make in mixed.ways():
         try:
             plans.append(make())
         except PlanError as error:
-            why.append(error)
+            errors.append(error)
+
     if not plans:
-        raise PlanError(why[0].reason, "; ".join(dict.fromkeys(str(error) for error in why)))
+        raise PlanError(errors[0].reason, "; ".join(dict.fromkeys(str(error) for error in errors)))
     return min(plans, key=lambda plan: plan.energy)
 
 
@@ -78,14 +81,12 @@ class _MixedPlanner:
         self._fly = fly
         self._start = start
         self._goal = goal
-        self._starts_low, self._ends_low = (
-            self._on_ground("start", start),
-            self._on_ground("goal", goal),
-        )
+        self._starts_low = self._on_ground("start", start)
+        self._ends_low = self._on_ground("goal", goal)
         self._landing = planner.landing_grid(vehicle)
 
     def ways(self) -> Iterator[Callable[[], Plan]]:
-        """What can be tried: to drive, to fly, to do both."""
+        """Yield the functions that may make a plan: by driving, flying, and both."""
         if self._starts_low and self._ends_low:
             yield lambda: self._planner.drive(self._vehicle, self._start, self._goal)
         yield lambda: self._flight(self._start, self._goal, self._starts_low, self._ends_low)
@@ -93,12 +94,14 @@ class _MixedPlanner:
             yield self._through_graph
 
     def _on_ground(self, name: str, pose: PlanPose) -> bool:
+        """Return whether a pose is on the ground; raise PlanError where it lies off the map."""
         terrain = self._planner.terrain
         if not terrain.inside(pose.x, pose.y):
             raise off_the_map(name, pose.x, pose.y, terrain.bounds)
         return pose.z is None or pose.z <= float(terrain.altitude(pose.x, pose.y)) + ON_GROUND
 
     def _can_land(self, x: Any, y: Any) -> Any:
+        """Return whether the vehicle can land at places x, y, m."""
         landing = self._landing
         row, column = (
             np.clip(np.floor((np.asarray(v) - o) / landing.resolution).astype(int), 0, n - 1)
@@ -108,41 +111,45 @@ class _MixedPlanner:
         return (cost >= 0) & (cost < LETHAL)
 
     def _flight(self, start: PlanPose, goal: PlanPose, takes_off: bool, lands: bool) -> Plan:
-        """From place to place in the air, with take-off and landing where these are on the ground."""
+        """Return a plan from place to place in the air, with take-off and landing at places on the
+        ground.
+        """
         planner = self._planner
         landing = self._landing
         for pose, needed, what in ((start, takes_off, "take off from"), (goal, lands, "land on")):
             if needed and not self._can_land(pose.x, pose.y):
                 free = (landing.cost >= 0) & (landing.cost < LETHAL)
-                there = name_nearest_free(free, landing.origin, landing.resolution, pose, None)
-                limit = f"above {self._fly.max_takeoff_slope_deg:g}°{there}"
+                nearest = name_nearest_free(free, landing.origin, landing.resolution, pose, None)
+                limit = f"above {self._fly.max_takeoff_slope_deg:g}°{nearest}"
                 raise PlanError(
                     "no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, {limit}"
                 )
+
         ground = [float(planner.terrain.altitude(pose.x, pose.y)) for pose in (start, goal)]
         up = dataclasses.replace(start, z=ground[0]) if takes_off else start
         to = dataclasses.replace(goal, z=None) if lands else goal
         flown = plan_fly(
             planner.terrain, self._vehicle, up, to, hold_altitude=True, obstacles=planner.obstacles
         )
+
         if not lands:
             return flown
-        return join_plans(
-            [flown, self._upright(flown.position[-1], ground[1], float(flown.heading[-1]))]
-        )
+        heading = float(flown.heading[-1])
+        return join_plans([flown, self._upright(flown.position[-1], ground[1], heading)])
 
     def _upright(self, position: Floats, altitude: float, heading: float) -> Plan:
-        """Straight up or down from a place (3,) to an altitude."""
-        way = np.array([position, [*position[:2], altitude]])
-        climb = altitude - float(position[2])
+        """Return a flight straight up or down from a place (3,) to an altitude."""
+        position = np.array([position, [*position[:2], altitude]])
+        climb = float(position[1, 2] - position[0, 2])
         energy = self._fly.energy(self._vehicle.mass, 0.0, climb)
         duration = self._fly.duration(0.0, climb)
-        return Plan(
-            way, np.full(2, heading), np.array([FLY], np.uint8), float(energy), float(duration)
-        )
+        mode = np.array([FLY], np.uint8)
+        return Plan(position, np.full(2, heading), mode, float(energy), float(duration))
 
     def _through_graph(self) -> Plan:
-        """The cheapest path over the graph, its runs on the ground and in the air planned finely."""
+        """Return the cheapest path over the graph, with its runs on the ground and in the air
+        planned finely.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
@@ -152,14 +159,18 @@ class _MixedPlanner:
         graph = coo_array(
             (energy, (from_.astype(np.int32), to.astype(np.int32))), shape=(2 * count, 2 * count)
         ).tocsr()
+
         first = count - 2 + (0 if self._starts_low else count)
         last = count - 1 + (0 if self._ends_low else count)
         cost, before = dijkstra(graph, indices=first, return_predecessors=True)
         if not math.isfinite(cost[last]):
             raise PlanError("unreachable", "no way leads there, be it driven or flown")
+
+        # runs of nodes on one layer
         path = [last]
         while path[-1] != first:
             path.append(int(before[path[-1]]))
+
         runs = [
             (flies, list(nodes))
             for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)
@@ -167,88 +178,84 @@ class _MixedPlanner:
         return self._planned_runs(points, runs)
 
     def _planned_runs(self, points: Floats, runs: list[tuple[bool, list[int]]]) -> Plan:
-        """Runs over nodes (of which n and more fly) as plans; one that begins or ends in the air
-        above a run on the ground is a way straight down or up.
+        """Return plans for runs over nodes, joined; nodes of numbers n and more fly.
+
+        A plan that begins or ends in the air above a run on the ground does so straight down or up.
         """
         count = len(points)
         start = self._start
         goal = self._goal
         plans: list[Plan] = []
         for index, (flies, nodes) in enumerate(runs):
-            ends = [points[node % count] for node in (nodes[0], nodes[-1])]
-            a = start if index == 0 else PlanPose(*ends[0].tolist())
-            b = goal if index == len(runs) - 1 else PlanPose(*ends[1].tolist())
-            if math.hypot(b.x - a.x, b.y - a.y) < 1e-6:
-                # it takes off where it is, or lands where it shall be: below, or with the run
-                # beside it
+            places = [points[node % count] for node in (nodes[0], nodes[-1])]
+            begin = start if index == 0 else PlanPose(*places[0].tolist())
+            end = goal if index == len(runs) - 1 else PlanPose(*places[1].tolist())
+            if math.hypot(end.x - begin.x, end.y - begin.y) < 1e-6:
+                # it takes off or lands in place: below, or with the neighbouring run
                 continue
+
+            # headings where it has come straight down, goes straight up, or has landed
             if index == 1 and not plans:
-                a = dataclasses.replace(a, heading=start.heading)  # it has come straight down
+                begin = dataclasses.replace(begin, heading=start.heading)
             if index == len(runs) - 2 and not self._ends_low and _in_place(points, runs[-1][1]):
-                b = dataclasses.replace(b, heading=goal.heading)  # it goes straight up
-            if plans and not flies and a.heading is None:
-                a = dataclasses.replace(a, heading=float(plans[-1].heading[-1]))  # as it has landed
+                end = dataclasses.replace(end, heading=goal.heading)
+            if plans and not flies and begin.heading is None:
+                begin = dataclasses.replace(begin, heading=float(plans[-1].heading[-1]))
+
             if flies:
                 takes_off = index > 0 or self._starts_low
                 lands = index < len(runs) - 1 or self._ends_low
-                plans.append(self._flight(a, b, takes_off, lands))
+                plans.append(self._flight(begin, end, takes_off, lands))
             else:
-                plans.append(self._planner.drive(self._vehicle, a, b))
+                plans.append(self._planner.drive(self._vehicle, begin, end))
         if not plans:
             raise PlanError(
                 "same_place",
                 f"the goal ({goal.x:g}, {goal.y:g}) lies straight above or below the start",
             )
+
+        # straight down at the start, and straight up at the goal
         if not self._starts_low and _in_place(points, runs[0][1]):
             place = plans[0].position[0]
             heading = float(plans[0].heading[0])
             assert start.z is not None
-            plans.insert(
-                0, self._upright(np.array([*place[:2], start.z]), float(place[2]), heading)
-            )
+            position = np.array([*place[:2], start.z])
+            plans.insert(0, self._upright(position, float(place[2]), heading))
         if not self._ends_low and _in_place(points, runs[-1][1]):
             assert goal.z is not None
-            plans.append(
-                self._upright(plans[-1].position[-1], goal.z, float(plans[-1].heading[-1]))
-            )
+            heading = float(plans[-1].heading[-1])
+            plans.append(self._upright(plans[-1].position[-1], goal.z, heading))
+
         return join_plans(plans)
 
     def _graph(self) -> tuple[Floats, list[_Edges]]:
-        """(n, 2) places: the lattice, start and goal; and edges between nodes, n and more of which
-        fly.
+        """Return places, (n, 2), and edges between nodes.
+
+        Places are the lattice, then start and goal. Nodes of numbers n and more fly.
         """
         planner = self._planner
         radius = self._vehicle.radius
+        resolution = self._landing.resolution
         rows, columns = self._landing.cost.shape
         stride = max(1, math.ceil(max(rows, columns) / LATTICE))
-        side = stride * self._landing.resolution
-        row, column = (np.arange(stride // 2, n, stride) for n in (rows, columns))
-        y, x = (
-            o + (k + 0.5) * self._landing.resolution
-            for o, k in zip(self._landing.origin[::-1], (row, column), strict=True)
-        )
+        side = stride * resolution
+        row = np.arange(stride // 2, rows, stride)
+        column = np.arange(stride // 2, columns, stride)
+        x = self._landing.origin[0] + (column + 0.5) * resolution
+        y = self._landing.origin[1] + (row + 0.5) * resolution
         lattice = np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1).reshape(-1, 2)
-        points = np.concatenate(
-            [lattice, [[self._start.x, self._start.y], [self._goal.x, self._goal.y]]]
-        )
-        number = np.arange(len(lattice)).reshape(len(row), len(column))
-        pairs = []
-        for d_row, d_column in _STEPS:
-            here = (
-                slice(0, len(row) - d_row),
-                slice(max(-d_column, 0), len(column) - max(d_column, 0)),
-            )
-            there = slice(d_row, len(row)), slice(max(d_column, 0), len(column) - max(-d_column, 0))
-            pairs.append(np.stack([number[here].ravel(), number[there].ravel()], axis=1))
-        for end in (
-            len(points) - 2,
-            len(points) - 1,
-        ):  # start and goal with the lattice points about them
-            near = np.flatnonzero(
-                np.abs(lattice - points[end]).max(axis=1) <= 1.5 * stride * self._landing.resolution
-            )
+        ends = [[self._start.x, self._start.y], [self._goal.x, self._goal.y]]
+        points = np.concatenate([lattice, ends])
+
+        # pairs of neighbours; start and goal with the lattice points around them
+        pairs = _neighbours(len(row), len(column))
+        for end in (len(points) - 2, len(points) - 1):
+            distance = np.abs(lattice - points[end]).max(axis=1)
+            near = np.flatnonzero(distance <= 1.5 * stride * resolution)
             pairs.append(np.stack([np.full(len(near), end), near], axis=1))
         a, b = np.concatenate(pairs).T
+
+        # flights over the highest ground and objects around each point
         ground = np.asarray(planner.terrain.altitude(points[:, 0], points[:, 1]))
         high = _highest_about(planner, points, side, radius)
         if planner.obstacles is not None:
@@ -261,6 +268,7 @@ class _MixedPlanner:
                 high,
                 objects[np.clip(at_row, 0, len(row) - 1), np.clip(at_column, 0, len(column) - 1)],
             )
+
         altitude = high + self._fly.min_height
         return points, [
             *self._driven(points, a, b),
@@ -269,40 +277,47 @@ class _MixedPlanner:
         ]
 
     def _driven(self, points: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[_Edges]:
-        """On the ground, both ways: where all cells on the straight line are free, with the energy
-        along it.
+        """Return edges on the ground, both ways, with the energy along them, if all cells on the
+        straight line between their ends are free.
         """
         mass = self._vehicle.mass
         grid, weight = self._planner.driving_grid(self._vehicle)
         leg = points[b] - points[a]
-        samples = max(
-            2, math.ceil(float(np.hypot(*leg.T).max()) / grid.resolution * _SAMPLES_PER_CELL) + 1
-        )
+        longest = float(np.hypot(*leg.T).max())
+        samples = max(2, math.ceil(longest / grid.resolution * _SAMPLES_PER_CELL) + 1)
         share = np.linspace(0.0, 1.0, samples)[:, None]
+
         free = np.ones(len(a), bool)
-        there = np.zeros(len(a))
+        forth = np.zeros(len(a))
         back = np.zeros(len(a))
-        z_before = np.zeros(0)
+        previous_z = np.zeros(0)
         part = np.hypot(*leg.T) / (samples - 1)
         for k in range(samples):
-            at = points[a] + share[k] * leg
-            column, row = np.floor((at - grid.origin) / grid.resolution).astype(int).T
+            point = points[a] + share[k] * leg
+            column, row = np.floor((point - grid.origin) / grid.resolution).astype(int).T
             on_map = (
                 (row >= 0) & (column >= 0) & (row < weight.shape[0]) & (column < weight.shape[1])
             )
             free &= on_map
             free[on_map] &= weight[row[on_map], column[on_map]] > 0
-            z = np.asarray(self._planner.terrain.altitude(at[:, 0], at[:, 1]))
+
+            # energy since the sample before
+            z = np.asarray(self._planner.terrain.altitude(point[:, 0], point[:, 1]))
             if k:
-                there += self._drive.energy(mass, part, z - z_before)
-                back += self._drive.energy(mass, part, z_before - z)
-            z_before = z
+                forth += self._drive.energy(mass, part, z - previous_z)
+                back += self._drive.energy(mass, part, previous_z - z)
+            previous_z = z
+
         least = 1e-6 * part  # downhill costs nothing, but no edge of a graph may
-        return [(a[free], b[free], (there + least)[free]), (b[free], a[free], (back + least)[free])]
+        return [
+            (a[free], b[free], (forth + least)[free]),
+            (b[free], a[free], (back + least)[free]),
+        ]
 
     def _flown(
         self, points: Floats, altitude: Floats, a: NDArray[Any], b: NDArray[Any]
     ) -> list[_Edges]:
+        """Return edges in the air, both ways."""
         distance = np.hypot(*(points[b] - points[a]).T)
         edges = []
         up, down = self._fly.steepest
@@ -314,6 +329,7 @@ class _MixedPlanner:
         return edges
 
     def _taken_off(self, points: Floats, height: Floats) -> list[_Edges]:
+        """Return edges straight up and down where the vehicle can land, to a height, (n,), m."""
         node = np.flatnonzero(self._can_land(points[:, 0], points[:, 1]))
         still = np.zeros(len(node))
         up, down = (
@@ -322,29 +338,39 @@ class _MixedPlanner:
         return [(node, node + len(points), up), (node + len(points), node, down)]
 
 
+def _neighbours(rows: int, columns: int) -> list[NDArray[Any]]:
+    """Return the numbers of neighbours on a lattice, (m, 2) for each of _STEPS."""
+    number = np.arange(rows * columns).reshape(rows, columns)
+    pairs = []
+    for d_row, d_column in _STEPS:
+        first = slice(max(-d_column, 0), columns - max(d_column, 0))
+        second = slice(max(d_column, 0), columns - max(-d_column, 0))
+        here = number[: rows - d_row, first]
+        there = number[d_row:, second]
+        pairs.append(np.stack([here.ravel(), there.ravel()], axis=1))
+    return pairs
+
+
 def _in_place(points: Floats, nodes: list[int]) -> bool:
+    """Return whether a run of nodes begins and ends at the same place."""
     a, b = (points[node % len(points)] for node in (nodes[0], nodes[-1]))
     return bool(np.hypot(*(b - a)) < 1e-6)
 
 
 def _highest_about(planner: Planner, points: Floats, side: float, radius: float) -> Floats:
-    """(n,) the highest sample in a square of that side about points, and within the radius around
-    it.
+    """Return the highest sample in a square of that side around points, and within the radius
+    around it, (n,).
     """
     from scipy.ndimage import maximum_filter
 
     terrain = planner.terrain
-    wide = [
-        2 * math.ceil((0.5 * side + radius) / abs(step)) + 1
-        for step in (terrain.step_x, terrain.step_y)
-    ]
-    high = maximum_filter(terrain.heights, wide, mode="nearest")
-    row, column = (
-        np.clip(
-            np.rint((points[:, k] - origin) / step).astype(int), 0, terrain.heights.shape[k] - 1
-        )
-        for k, (origin, step) in enumerate(
-            ((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y))
-        )
-    )
-    return high[row, column].astype(float)
+    samples = []
+    indices = []
+    for k, (origin, step) in enumerate(
+        ((terrain.origin_x, terrain.step_x), (terrain.origin_y, terrain.step_y))
+    ):
+        samples.append(2 * math.ceil((0.5 * side + radius) / abs(step)) + 1)
+        nearest = np.rint((points[:, k] - origin) / step).astype(int)
+        indices.append(np.clip(nearest, 0, terrain.heights.shape[k] - 1))
+    high = maximum_filter(terrain.heights, samples, mode="nearest")
+    return high[indices[0], indices[1]].astype(float)

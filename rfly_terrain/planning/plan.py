@@ -1,4 +1,4 @@
-"""Plan: poses over the terrain, mode of each segment, length and energy."""
+"""Plans: poses over the terrain, mode of each segment, length and energy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.arrays import Bools, Floats
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import PlanError
 
+# modes of moving: of a request, and DRIVE or FLY of each segment of a plan
 DRIVE = 0
 FLY = 1
 MIXED = 2
-"""how a vehicle moves: of a planner's question, and DRIVE or FLY of each segment of its answer"""
 MODES = {"drive": DRIVE, "fly": FLY, "mixed": MIXED}
 
 
@@ -26,17 +26,17 @@ class Plan:
     """A path of n poses in ENU; immutable."""
 
     position: Floats
-    """(n, 3) m; z of driven poses is the ground's"""
+    """Positions, (n, 3), ENU, m; z of driven poses is the ground's."""
     heading: Floats
-    """(n,) rad, counter-clockwise from east"""
+    """Headings, (n,), rad, counter-clockwise from east."""
     mode: NDArray[np.uint8]
-    """(n - 1,) DRIVE or FLY, one for each segment between two poses"""
+    """Mode of each segment between two poses, DRIVE or FLY, (n - 1,)."""
     energy: float
-    """J"""
+    """Energy, J."""
     duration: float
-    """s, at the speeds of the vehicle class"""
+    """Duration at the speeds of the vehicle class, s."""
     notes: tuple[str, ...] = ()
-    """what is worth knowing"""
+    """Remarks for the user."""
 
     def __post_init__(self) -> None:
         for array in (self.position, self.heading, self.mode):
@@ -44,12 +44,12 @@ class Plan:
 
     @property
     def steps(self) -> tuple[Floats, Floats]:
-        """(n - 1,) of each segment: metres over ground, and metres of climb."""
+        """Distance over ground and climb of each segment, (n - 1,) each, m."""
         return steps_between(self.position)
 
     @property
     def backward(self) -> Bools:
-        """(n - 1,) which segments are driven backwards: the heading looks against them."""
+        """Segments that are driven backwards, (n - 1,): the heading points against them."""
         dx, dy = np.diff(self.position[:, :2], axis=0).T
         middle = self.heading[:-1] + 0.5 * (
             np.mod(np.diff(self.heading) + np.pi, 2 * np.pi) - np.pi
@@ -58,36 +58,45 @@ class Plan:
 
     @property
     def length(self) -> float:
-        """m along the path in space"""
+        """Length along the path in space, m."""
         return float(np.hypot(*self.steps).sum())
 
     @property
     def climb(self) -> float:
-        """m, all that the path rises"""
+        """Sum of all rises of the path, m."""
         return float(np.maximum(self.steps[1], 0.0).sum())
 
     @property
     def share_climbed(self) -> float:
-        """Of the path's length, what rises."""
+        """Share of the path's length that rises."""
         pieces = np.hypot(*self.steps)
         return float(pieces[self.steps[1] > 1e-9].sum() / pieces.sum()) if pieces.sum() > 0 else 0.0
 
 
 def off_the_map(name: str, x: float, y: float, bounds: Sequence[float]) -> PlanError:
-    """That a place (m) lies outside bounds x_min, x_max, y_min, y_max."""
+    """Return an error: a place (m) lies outside the bounds x_min, x_max, y_min, y_max."""
     x_min, x_max, y_min, y_max = bounds
     limits = f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}"
     return PlanError("outside", f"the {name} ({x:g}, {y:g}) lies off the map: {limits}")
 
 
 def steps_between(position: Floats) -> tuple[Floats, Floats]:
-    """(n - 1,) from each place (n, 3) to the next: metres over ground, and metres of climb."""
+    """Return distance over ground and climb between places (n, 3), (n - 1,) each, m."""
     d = np.diff(position, axis=0)
     return np.hypot(d[:, 0], d[:, 1]), d[:, 2]
 
 
+def parts_of(counts: Ints) -> tuple[Ints, Floats]:
+    """Return (piece, share) of each part where piece k is cut into counts[k] equal parts, in order:
+    the number of its piece, and how much of the piece lies before it, 0 … 1.
+    """
+    piece = np.repeat(np.arange(len(counts)), counts)
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    return piece, (np.arange(len(piece)) - first) / counts[piece]
+
+
 def join_plans(plans: Sequence[Plan]) -> Plan:
-    """Plans one after the other; each begins where the one before ends."""
+    """Return the plans as one; each begins where the one before ends."""
     position = np.concatenate([plans[0].position, *(plan.position[1:] for plan in plans[1:])])
     heading = np.concatenate([plans[0].heading, *(plan.heading[1:] for plan in plans[1:])])
     return Plan(
@@ -101,12 +110,15 @@ def join_plans(plans: Sequence[Plan]) -> Plan:
 
 
 def write_plan(plan: Plan, path: str | Path) -> None:
-    """Writes the poses as CSV: x and y first, which a fleet file's `file:` reads as way-points."""
+    """Write the poses as CSV: x and y first, which a fleet file's `file:` reads as way-points."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["x", "y", "z", "heading_rad", "mode"])
+
     words = {(DRIVE, False): "drive", (DRIVE, True): "reverse", (FLY, False): "fly"}
+
     modes = [words[mode] for mode in zip(plan.mode.tolist(), plan.backward.tolist(), strict=True)]
+
     for (x, y, z), heading, mode in zip(
         plan.position, plan.heading, [*modes, modes[-1]], strict=True
     ):

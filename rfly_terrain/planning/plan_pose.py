@@ -11,18 +11,19 @@ from rfly_common.errors import PlanError
 
 @dataclass(frozen=True)
 class PlanPose:
-    """A place on the map, and the heading there; None: any. Raises PlanError for what is not
-    finite.
+    """A position on the map with a heading; None: any heading.
+
+    Raises PlanError if a number is not finite.
     """
 
     x: float
-    """east, m"""
+    """Position east, m."""
     y: float
-    """north, m"""
+    """Position north, m."""
     heading: float | None = None
-    """rad, counter-clockwise from east"""
+    """Heading, rad, counter-clockwise from east."""
     z: float | None = None
-    """up, m: for aircraft; None: as low as may be"""
+    """Height, m, up, for aircraft; None: as low as possible."""
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "heading", "z"):

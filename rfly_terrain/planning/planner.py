@@ -1,4 +1,4 @@
-"""Planner: driven, flown or mixed paths over a terrain for a vehicle class."""
+"""Planner of driven, flown or mixed paths over a terrain for a vehicle class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rfly_terrain.costmap.traversability import (
 )
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import Weights, plan_drive, weights
-from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, Obstacles, plan_fly
+from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, FlyObstacles, plan_fly
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, steps_between
 from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from rfly_terrain.planning.seen_space import SeenSpace
 
 MOST_POSES = 4_000
-"""of a driven path, those in its bends not counted"""
+"""Poses of a driven path, at most, without those in its bends."""
 MOST_TURN = math.radians(10.0)
-"""from one pose to the next: bends stay smooth for whoever joins the poses"""
+"""Turn from one pose to the next, at most, rad: bends stay smooth when the poses are joined."""
 MARGIN = 0.5
-"""m that plans keep from objects beyond the vehicle's radius"""
+"""Distance that plans keep from objects beyond the vehicle's radius, m."""
 SPARE_CELLS = 1.6
-"""from a place to the farthest corner of the cells that have to be free to start there: √2 (1 +
-kernels.MARGIN)
+"""Distance from a start to the farthest corner of the cells that must be free, in cells: √2 (1 +
+kernels.MARGIN).
 """
 _FIRST_REACH = 32
-"""cells: how far the nearest free place is looked for first; then twice as far, and so on"""
+"""Distance, in cells, of the first search for the nearest free place; each further one doubles it.
+"""
 
 
 class Planner:
-    """Plans over one terrain and the objects on it; the costs for each class's limits are worked
-    out once.
+    """Planner over one terrain and the objects on it.
 
-    `water_level` (m, z up): ground below it is not driven on, and nothing lands there; None: no
-    water. `resolution` (m): side of the cells, by default the smaller step of the map. `margin`
-    (m): how far plans keep from objects beyond the vehicle's radius. Several threads may plan at
-    once.
+    The costs for the limits of each class are computed once. `water_level` (m, z up): ground below
+    it is not driven on, and no vehicle lands there; None: no water. `resolution` (m): side of the
+    cells, by default the smaller step of the map. `margin` (m): distance that plans keep from
+    objects beyond the vehicle's radius. Several threads may plan at the same time.
     """
 
     def __init__(
@@ -65,13 +65,17 @@ class Planner:
         resolution: float | None = None,
         margin: float = MARGIN,
     ) -> None:
-        """Raises ConfigError for a margin that is negative or not finite."""
+        """Take the terrain and the objects on it.
+
+        Raises ConfigError for a margin that is negative or not finite.
+        """
         finite_number("margin", margin, "m", at_least=0.0)
         self.terrain = terrain
         self.objects = objects
         self._water_level = water_level
         self._resolution = resolution
         self._margin = float(margin)
+
         self._bare: Planner = self
         self._seen: SeenSpace | None = None
         self._unknown_cost = 0
@@ -81,20 +85,22 @@ class Planner:
     def amid(
         self, seen: SeenSpace, vehicle: VehicleClass, start: PlanPose, unknown_cost: int = 0
     ) -> Planner:
-        """A planner for one start of a class amid what has been seen, beside the objects that it
-        knows of.
+        """Return a planner for one start of a class, among seen obstacles besides the known
+        objects.
 
-        Where the start is nearer to an obstacle than radius and margin, what was hidden having come
-        in sight, the margin is as small as it takes to leave. To drive where nothing has been seen
-        costs at least `unknown_cost`, 0 … 100 (never).
+        If the start is nearer to an obstacle than radius and margin, because a hidden obstacle has
+        come in sight, the margin is reduced so that the vehicle can leave. Driving over unseen
+        ground costs at least `unknown_cost`, 0 … 100 (never).
         """
         outlines = seen.obstacles.outlines
         if start.z is not None:
             outlines = outlines.select(outlines.top > start.z)
+
         side = self._resolution or min(abs(self.terrain.step_x), abs(self.terrain.step_y))
-        # any part of the cells around a driven start; the next sample of a flight
+        # room for any part of the cells around a driven start, or the next sample of a flight
         spare = SPARE_CELLS * side if vehicle.drive is not None else SPACING_NEAR_OBJECTS
         room = outlines.clearance(start.x, start.y) - vehicle.radius - spare - 1e-3
+
         planner = copy.copy(self)
         planner._margin = max(min(self._margin, room), -vehicle.radius)
         planner.objects = (
@@ -110,7 +116,7 @@ class Planner:
     def plan(
         self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose, mode: int = DRIVE
     ) -> Plan:
-        """A path from start to goal. Raises PlanError that says why there is none."""
+        """Return a path from start to goal. Raises PlanError with the reason if there is none."""
         planners: Mapping[int, Callable[[VehicleClass, PlanPose, PlanPose], Plan]] = {
             DRIVE: self.drive,
             FLY: self.fly,
@@ -124,7 +130,7 @@ class Planner:
         return planners[mode](vehicle, start, goal)
 
     def drive(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
-        """On the ground; heights of start and goal do not count. See `drive`."""
+        """Return a driven path; heights of start and goal do not count. See `plan_drive`."""
         driving = _driving(vehicle)
         grid, weight = self.driving_grid(vehicle)
         try:
@@ -142,16 +148,20 @@ class Planner:
                 raise
             pose = start if error.reason == "start_blocked" else goal
             why = self.why_blocked(vehicle, pose.x, pose.y)
-            there = name_nearest_free(weight > 0, grid.origin, grid.resolution, pose, start)
-            raise PlanError(error.reason, f"{error}: {why}{there}") from None
+            nearest = name_nearest_free(weight > 0, grid.origin, grid.resolution, pose, start)
+            raise PlanError(error.reason, f"{error}: {why}{nearest}") from None
+
+        # poses on the ground
         poses = path.poses(max(grid.resolution, path.length / MOST_POSES), MOST_TURN)
         z = self.terrain.altitude(poses[:, 0], poses[:, 1])
         position = np.column_stack([poses[:, :2], z])
-        fine = path.poses(grid.resolution / 4)  # between the poses the ground rises and falls too
+        # energy: the ground rises and falls between the poses too
+        fine = path.poses(grid.resolution / 4)
         ground = self.terrain.altitude(fine[:, 0], fine[:, 1])
         over_ground, climb = steps_between(np.column_stack([fine[:, :2], ground]))
         energy = float(driving.energy(vehicle.mass, over_ground, climb).sum())
         duration = float(np.hypot(over_ground, climb).sum()) / driving.speed
+
         return Plan(
             position,
             poses[:, 2].copy(),
@@ -161,112 +171,120 @@ class Planner:
         )
 
     def fly(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
-        """In the air. See `fly`."""
+        """Return a path in the air. See `plan_fly`."""
         return plan_fly(self.terrain, vehicle, start, goal, obstacles=self.obstacles)
 
     def mixed(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
-        """Driven and flown, with least energy. See `mixed`."""
+        """Return a path of least energy, driven and flown. See `plan_mixed`."""
         from rfly_terrain.planning.mixed import plan_mixed
 
         return plan_mixed(self, vehicle, start, goal)
 
     @property
     def margin(self) -> float:
-        """m that plans keep from objects beyond the vehicle's radius"""
+        """Distance that plans keep from objects beyond the vehicle's radius, m."""
         return self._margin
 
     @property
-    def obstacles(self) -> Obstacles | None:
-        """What flights keep away from; None where nothing stands on the terrain."""
-        return Obstacles(self.objects, self._margin) if self.objects else None
+    def obstacles(self) -> FlyObstacles | None:
+        """Obstacles of flights; None if there are no objects on the terrain."""
+        return FlyObstacles(self.objects, self._margin) if self.objects else None
 
     def grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
-        """The costs of driving for a class."""
+        """Return the costs of driving for a class."""
         return self.driving_grid(vehicle)[0]
 
     def driving_grid(self, vehicle: VehicleClass) -> tuple[TraversabilityGrid, Weights]:
-        """The costs of driving for a class, and what `plan_drive.weights` makes of them."""
+        """Return the costs of driving for a class, and their `drive.weights`."""
         return self._grid(self._limits(_driving(vehicle)))
 
     def landing_grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
-        """The same, with the slope limited to what a class takes off from and lands on."""
+        """Return the costs for a class with the slope limited to the one it takes off from and
+        lands on.
+        """
         limits = self._limits(_driving(vehicle))
-        slope = (
-            vehicle.fly.max_takeoff_slope_deg if vehicle.fly is not None else limits.max_slope_deg
-        )
-        return self._grid(
-            dataclasses.replace(limits, max_slope_deg=min(slope, limits.max_slope_deg))
-        )[0]
+        slope = limits.max_slope_deg
+        if vehicle.fly is not None:
+            slope = min(slope, vehicle.fly.max_takeoff_slope_deg)
+        return self._grid(dataclasses.replace(limits, max_slope_deg=slope))[0]
 
     def why_blocked(self, vehicle: VehicleClass, x: float, y: float) -> str:
-        """Why a class may not drive at a place: the limits that are exceeded there, or within the
+        """Return why a class may not drive at a place: the limits exceeded there, or within the
         vehicle's radius.
         """
         limits = self._limits(_driving(vehicle))
-        away = limits.vehicle_radius + self._margin
-        part = _around(self.terrain, x, y, limits.vehicle_radius + limits.half_wheelbase)
-        free = TraversabilityLimits(math.inf, math.inf, math.inf, None, 0.0, limits.half_wheelbase)
+        reach = limits.vehicle_radius + limits.half_wheelbase
         side = self._resolution or min(abs(self.terrain.step_x), abs(self.terrain.step_y))
-        steep = f"slopes of {limits.max_slope_deg:g}° and more"
+        ground = _around(self.terrain, x, y, reach)
+
+        # each limit alone
+        free = TraversabilityLimits(math.inf, math.inf, math.inf, None, 0.0, limits.half_wheelbase)
         alone = {
-            steep: dataclasses.replace(free, max_slope_deg=limits.max_slope_deg),
+            f"slopes of {limits.max_slope_deg:g}° and more": dataclasses.replace(
+                free, max_slope_deg=limits.max_slope_deg
+            ),
             "ground that is too rough": dataclasses.replace(
                 free, max_roughness=limits.roughness_limit(side)
             ),
             "steps that are too high": dataclasses.replace(free, max_step=limits.step_limit(side)),
             "water": dataclasses.replace(free, water_level=limits.water_level),
         }
-        found = [
+        reasons = [
             text
             for text, limit in alone.items()
-            if (traversability(part, limit).cost == LETHAL).any()
+            if (traversability(ground, limit).cost == LETHAL).any()
         ]
-        if self.objects and len(
-            self.objects.outlines.near(np.array([[x, y]]), away + math.sqrt(2.0) * side)[0]
-        ):
-            found.append("an object")
-        if not found:
+
+        if self.objects:
+            clearance = limits.vehicle_radius + self._margin + math.sqrt(2.0) * side
+            if len(self.objects.outlines.near(np.array([[x, y]]), clearance)[0]):
+                reasons.append("an object")
+        if not reasons:
             return "the edge of the map is too near"
-        return f"{' and '.join(found)} within {limits.vehicle_radius + limits.half_wheelbase:g} m and a cell"
+        return f"{' and '.join(reasons)} within {reach:g} m and a cell"
 
     def _limits(self, driving: Driving) -> TraversabilityLimits:
+        """Return the limits of a class, with the planner's water level."""
         if self._water_level is None:
             return driving.limits
         return dataclasses.replace(driving.limits, water_level=self._water_level)
 
     def _grid(self, limits: TraversabilityLimits) -> tuple[TraversabilityGrid, Weights]:
+        """Return the costs for limits and their weights, computed once."""
         with self._lock:
             if limits not in self._grids:
-                away = limits.vehicle_radius + self._margin
+                clearance = limits.vehicle_radius + self._margin
                 if self._seen is not None:
-                    grid = self._seen.on(self._bare._grid(limits)[0], away, self._unknown_cost)
+                    grid = self._seen.on(self._bare._grid(limits)[0], clearance, self._unknown_cost)
                 else:
                     grid = traversability(
-                        self.terrain, limits, self.objects, self._resolution, clearance=away
+                        self.terrain, limits, self.objects, self._resolution, clearance=clearance
                     )
                 self._grids[limits] = grid, weights(grid)
             return self._grids[limits]
 
 
 def _driving(vehicle: VehicleClass) -> Driving:
+    """Return how a class drives; raise PlanError if it cannot."""
     if vehicle.drive is None:
         raise PlanError("cannot_drive", vehicle.cannot("drive", "ground or land_air"))
     return vehicle.drive
 
 
 def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:
-    """The samples within `reach` (m) of a point, and two cells more."""
+    """Return the samples within `reach` (m) of a point, and two cells more."""
     u = (x - terrain.origin_x) / terrain.step_x
     v = (y - terrain.origin_y) / terrain.step_y
     first = []
     last = []
-    for at, step, count in (
+    for index, step, count in (
         (u, terrain.step_x, terrain.rows),
         (v, terrain.step_y, terrain.columns),
     ):
-        wide = reach / abs(step) + 2
-        first.append(max(0, min(math.floor(at - wide), count - 2)))
-        last.append(min(count, max(math.ceil(at + wide) + 1, first[-1] + 2)))
+        reach_cells = reach / abs(step) + 2
+        first.append(max(0, min(math.floor(index - reach_cells), count - 2)))
+        last.append(min(count, max(math.ceil(index + reach_cells) + 1, first[-1] + 2)))
+
     return HeightMap(
         terrain.heights[first[0] : last[0], first[1] : last[1]],
         origin_x=terrain.origin_x + first[0] * terrain.step_x,
@@ -284,52 +302,61 @@ def nearest_free(
     y: float,
     start: tuple[float, float],
 ) -> tuple[float, float] | None:
-    """The centre (m) of the nearest free cell to (x, y) that cells with common sides connect to
-    `start`.
+    """Return the centre (m) of the nearest free cell to (x, y) that cells with common sides connect
+    to `start`.
 
     `free`: (rows, columns), row along y; `origin`: x, y of its south-west corner, `side` of a cell,
-    m. Where `start` is not free itself any free cell counts. None where there is none.
+    m. If `start` is not free itself, any free cell counts. Returns None if there is none.
     """
     _, parts = cv2.connectedComponents(free.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
-    (row, column), (start_row, start_column) = (
-        (math.floor((at[1] - origin[1]) / side), math.floor((at[0] - origin[0]) / side))
-        for at in ((x, y), start)
-    )
+    row, column = _cell_of(x, y, origin, side)
+    start_row, start_column = _cell_of(*start, origin, side)
     inside = 0 <= start_row < free.shape[0] and 0 <= start_column < free.shape[1]
     part = int(parts[start_row, start_column]) if inside else 0
+
+    # larger and larger windows around the place
     reach = _FIRST_REACH
     while True:
         first = max(0, row - reach), max(0, column - reach)
         window = parts[first[0] : max(0, row + reach + 1), first[1] : max(0, column + reach + 1)]
         rows, columns = np.nonzero(window == part if part else window > 0)
         if len(rows):
-            found_x = origin[0] + (columns + first[1] + 0.5) * side
-            found_y = origin[1] + (rows + first[0] + 0.5) * side
-            distance = np.hypot(found_x - x, found_y - y)
+            free_x = origin[0] + (columns + first[1] + 0.5) * side
+            free_y = origin[1] + (rows + first[0] + 0.5) * side
+            distance = np.hypot(free_x - x, free_y - y)
             nearest = int(distance.argmin())
             if distance[nearest] <= reach * side or window.shape == parts.shape:
-                return float(found_x[nearest]), float(found_y[nearest])
+                return float(free_x[nearest]), float(free_y[nearest])
         if window.shape == parts.shape:
             return None
         reach *= 2
 
 
+def _cell_of(x: float, y: float, origin: tuple[float, float], side: float) -> tuple[int, int]:
+    """Return (row, column) of the cell of a place, m."""
+    return math.floor((y - origin[1]) / side), math.floor((x - origin[0]) / side)
+
+
 def name_nearest_free(
     free: Bools, origin: tuple[float, float], side: float, pose: PlanPose, start: PlanPose | None
 ) -> str:
-    """The end of a message: the nearest free place that `start` leads to, or any at all; "" where
-    there is none.
+    """Return the end of a message: the nearest free place that is connected to `start`, or any at
+    all if that is None; "" if there is none.
     """
-    beginning = (origin[0] - side, origin[1] - side) if start is None else (start.x, start.y)
-    found = nearest_free(free, origin, side, pose.x, pose.y, beginning)
-    if found is None:
+    connected_to = (origin[0] - side, origin[1] - side) if start is None else (start.x, start.y)
+    nearest = nearest_free(free, origin, side, pose.x, pose.y, connected_to)
+    if nearest is None:
         return ""
-    away = math.hypot(found[0] - pose.x, found[1] - pose.y)
-    return f"; the nearest free place is ({found[0]:g}, {found[1]:g}) in map, {away:.1f} m away"
+    away = math.hypot(nearest[0] - pose.x, nearest[1] - pose.y)
+    place = f"({nearest[0]:g}, {nearest[1]:g})"
+    return f"; the nearest free place is {place} in map, {away:.1f} m away"
 
 
 def warm_up() -> None:
-    """Run every kernel once with the planner's argument types. Several threads may call it at once."""
+    """Run every kernel once with the planner's argument types.
+
+    Several threads may call it at once.
+    """
     flat = HeightMap(
         np.zeros((20, 20), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
     )

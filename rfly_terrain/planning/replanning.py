@@ -1,4 +1,4 @@
-"""Plans again and again amid what comes in sight on the way."""
+"""Planning again and again among obstacles that come in sight on the way."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import math
 import numpy as np
 
 from rfly_common.arrays import Bools, Floats
-from rfly_terrain.planning.plan import DRIVE, Plan
+from rfly_terrain.planning.plan import DRIVE, Plan, parts_of
 from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.seen_space import SeenSpace
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 
 SPACING = 0.5
-"""m between places of a plan that are looked at"""
+"""Distance between the places of a plan that are checked, m."""
 
 
 class Replanner:
-    """The way of one vehicle to one goal: a plan holds until something has been seen that is too
-    near to it.
+    """The way of one vehicle to one goal: a plan holds until an obstacle too near to it has been
+    seen.
 
-    Plans keep the planner's margin; half of it is enough for one to hold, lest each new voxel asks
-    for another.
+    Plans keep the planner's margin. Half of it is enough for a plan to hold, so that not every new
+    voxel causes another plan.
     """
 
     def __init__(
@@ -39,52 +39,54 @@ class Replanner:
         self.mode = mode
         self.unknown_cost = unknown_cost
         self.plan: Plan | None = None
-        """that holds"""
+        """Plan that holds."""
 
     def update(self, seen: SeenSpace | None, here: PlanPose) -> Plan | None:
-        """Another plan from here, amid what has been seen; None: the one before holds, or the goal
-        is within the vehicle's radius.
+        """Return another plan from here among the seen obstacles; None if the current one holds or
+        the goal is within the vehicle's radius.
 
-        Raises PlanError where there is no way; the next call tries again.
+        Raises PlanError if there is no way; the next call tries again.
         """
         away = math.hypot(self.goal.x - here.x, self.goal.y - here.y)
-        if self.plan is not None and (
-            seen is None or away <= self.vehicle.radius or not self.blocked(self.plan, seen, here)
-        ):
-            return None
+        if self.plan is not None:
+            arrived = away <= self.vehicle.radius
+            if seen is None or arrived or not self.blocked(self.plan, seen, here):
+                return None
+
         self.plan = None
-        amid = self.planner
+        planner = self.planner
         if seen is not None:
-            amid = amid.amid(seen, self.vehicle, here, self.unknown_cost)
-        self.plan = amid.plan(self.vehicle, here, self.goal, self.mode)
+            planner = planner.amid(seen, self.vehicle, here, self.unknown_cost)
+        self.plan = planner.plan(self.vehicle, here, self.goal, self.mode)
         return self.plan
 
     def blocked(self, plan: Plan, seen: SeenSpace, here: PlanPose) -> bool:
-        """Whether what has been seen is too near to the rest of a plan."""
+        """Return whether a seen obstacle is too near to the rest of a plan."""
         places, flown = _rest(plan, here)
         outlines = seen.obstacles.outlines
         reach = self.vehicle.radius + 0.5 * self.planner.margin
         point, which = outlines.near(places[:, :2], reach)
         height = 0.0 if self.vehicle.fly is None else 0.5 * self.vehicle.fly.min_height
+
         too_near = ~flown[point] | (outlines.top[which] > places[point, 2] - height)
-        # what it is beside already it can only leave
-        start = np.hypot(*(places[point, :2] - (here.x, here.y)).T)
-        return bool((too_near & (start > reach)).any())
+        # the vehicle can only move away from what is next to it already
+        distance = np.hypot(*(places[point, :2] - (here.x, here.y)).T)
+        return bool((too_near & (distance > reach)).any())
 
 
 def _rest(plan: Plan, here: PlanPose) -> tuple[Floats, Bools]:
-    """(n, 3) places of a plan from the nearest one to here on, SPACING apart; (n,) which are flown."""
+    """Return the places, (n, 3), of a plan from the one nearest to here to its end, SPACING apart,
+    and a mask of the flown ones, (n,).
+    """
     steps = np.linalg.norm(np.diff(plan.position, axis=0), axis=1)
     counts = np.maximum(1, np.ceil(steps / SPACING)).astype(int)
-    segment = np.repeat(np.arange(len(steps)), counts)
-    share = (np.arange(len(segment)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[
-        segment
-    ]
-    places = plan.position[segment] + share[:, None] * (
-        plan.position[segment + 1] - plan.position[segment]
-    )
+    segment, share = parts_of(counts)
+    start = plan.position[segment]
+    places = start + share[:, None] * (plan.position[segment + 1] - start)
     places = np.concatenate([places, plan.position[-1:]])
     flown = np.append(plan.mode[segment], plan.mode[-1]) != DRIVE
-    me = (here.x, here.y) if here.z is None else (here.x, here.y, here.z)
-    nearest = int(np.linalg.norm(places[:, : len(me)] - me, axis=1).argmin())
+
+    # the nearest one, in height too if it is known
+    position = (here.x, here.y) if here.z is None else (here.x, here.y, here.z)
+    nearest = int(np.linalg.norm(places[:, : len(position)] - position, axis=1).argmin())
     return places[nearest:], flown[nearest:]

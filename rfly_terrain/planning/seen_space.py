@@ -1,6 +1,4 @@
-"""What an octomap tells a planner: obstacles above the known ground, and where nothing has been
-seen yet.
-"""
+"""Obstacles above the known ground, and places not seen yet, for a planner, from an octomap."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from rfly_terrain.occupancy.octree import HALF, Leaves
 from rfly_terrain.world.solids import ObjectBoxes
 
 GROUND_MARGIN = 0.5
-"""m above the terrain up to which occupied voxels are taken for the ground"""
+"""Height above the terrain up to which occupied voxels count as the ground, m."""
 KNOWN_HEIGHT = 2.0
-"""m above the terrain below which something has to be known of a place that is driven on"""
+"""Height above the terrain below which a place must have been seen to be driven on, m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,31 +24,34 @@ class SeenSpace:
     """Obstacles and known places, ENU."""
 
     obstacles: ObjectBoxes
-    """rows of occupied voxels along x, with all that is between their lowest and their highest ones
-    """
+    """Boxes around rows of occupied voxels along x, from their lowest to their highest ones."""
     known: Floats
-    """(k, 3) x, y of the lowest corners and sides (m) of squares of which something near the ground
-    is known
-    """
+    """Lowest corner x, y and side (m) of squares with known voxels near the ground, (k, 3)."""
 
     def on(
         self, grid: TraversabilityGrid, clearance: float, unknown_cost: int
     ) -> TraversabilityGrid:
-        """The costs with cells forbidden of which any part lies within `clearance` (m) of an
-        obstacle, and those of which nothing is known at least at `unknown_cost`.
+        """Return the costs with obstacles and unknown places.
+
+        Cells with any part within `clearance` (m) of an obstacle are forbidden. Cells without a
+        known square cost at least `unknown_cost`.
         """
         cost = grid.cost.copy()
         rows, columns = cost.shape
         cells = Grid(rows, columns, grid.resolution, grid.resolution, *grid.origin)
         if unknown_cost > 0:
-            dear = ~self._known_cells(cells) & (cost >= 0)
-            cost[dear] = np.maximum(cost[dear], unknown_cost)
+            unknown = ~self._known_cells(cells) & (cost >= 0)
+            cost[unknown] = np.maximum(cost[unknown], unknown_cost)
+
         row, column, _ = self.obstacles.outlines.grown(clearance).cells_under(cells)
         cost[row, column] = LETHAL
+
         return TraversabilityGrid(cost, grid.resolution, grid.origin)
 
     def _known_cells(self, cells: Grid) -> Bools:
-        """(rows, columns) those that hold the middle of a known square, or a part of a larger one."""
+        """Return a mask (rows, columns) of cells with the centre of a known square, or in a larger
+        one.
+        """
         side = self.known[:, 2]
         inset = 0.5 * side / np.ceil(side / cells.step_x)
         columns, rows = (
@@ -65,9 +66,9 @@ class SeenSpace:
                 (self.known[:, 1], cells.y_corner, cells.rows),
             )
         )
-        steps = np.zeros(
-            (cells.rows + 1, cells.columns + 1), np.int64
-        )  # of how many squares cover each cell
+
+        # number of squares that cover each cell, from its changes at their corners
+        steps = np.zeros((cells.rows + 1, cells.columns + 1), np.int64)
         for row in (0, 1):
             for column in (0, 1):
                 np.add.at(steps, (rows[row], columns[column]), 1 if row == column else -1)
@@ -81,58 +82,61 @@ def seen_space(
     ground_margin: float = GROUND_MARGIN,
     unknown_height: float = 0.0,
 ) -> SeenSpace:
-    """What leaves of an octomap in ENU say; voxels that begin less than `ground_margin` (m) above
-    the terrain count as the ground. Where nothing is known of what is above an obstacle, it is
-    taken to be `unknown_height` (m) taller.
+    """Return obstacles and known places of the leaves of an octomap in ENU.
+
+    Voxels that begin less than `ground_margin` (m) above the terrain count as the ground. Where the
+    space above an obstacle is unknown, it is taken to be `unknown_height` (m) taller.
     """
     low = leaves.low
     side = leaves.side
-    above = low[:, 2] - np.asarray(
-        terrain.altitude(low[:, 0] + side / 2, low[:, 1] + side / 2), float
-    )
+    ground = terrain.altitude(low[:, 0] + side / 2, low[:, 1] + side / 2)
+    above = low[:, 2] - np.asarray(ground, float)
+
     stands = leaves.occupied & (above >= ground_margin)
     near_ground = (above < KNOWN_HEIGHT) & (above + side > 0.0)
     known = np.column_stack([low[near_ground, :2], side[near_ground]])
     top = low[stands, 2] + side[stands]
     if unknown_height > 0.0 and len(top):
-        top = top + unknown_height * ~_is_known(
-            leaves, low[stands] + side[stands, None] * (0.5, 0.5, 1.0)
-        )
+        middles = low[stands] + side[stands, None] * (0.5, 0.5, 1.0)
+        top = top + unknown_height * ~_is_known(leaves, middles)
     return SeenSpace(_boxes(low[stands], side[stands], top), known)
 
 
 def _is_known(leaves: Leaves, places: Floats) -> Bools:
-    """(n,) whether a leaf begins at or below each of the places (n, 3) m, and ends above it."""
+    """Return whether a leaf contains each of the places (n, 3), m, its bottom included, (n,)."""
     known = np.zeros(len(places), bool)
     for side in np.unique(leaves.side).tolist():
-        there = _packed(np.floor(leaves.low[leaves.side == side] / side + 0.5).astype(np.int64))
-        cells, which = np.unique(
-            _packed(np.floor(places / side + 1e-6).astype(np.int64)), return_inverse=True
-        )
-        at = np.minimum(
-            np.searchsorted(cells, there), len(cells) - 1
-        )  # there are many leaves and few places
-        met = np.zeros(len(cells), bool)
-        met[at[cells[at] == there]] = True
-        known |= met[which]
+        leaf = _packed(np.floor(leaves.low[leaves.side == side] / side + 0.5).astype(np.int64))
+        packed_places = _packed(np.floor(places / side + 1e-6).astype(np.int64))
+        cells, which = np.unique(packed_places, return_inverse=True)
+        # search the leaves among the places: there are many leaves and few places
+        index = np.minimum(np.searchsorted(cells, leaf), len(cells) - 1)
+        is_leaf = np.zeros(len(cells), bool)
+        is_leaf[index[cells[index] == leaf]] = True
+        known |= is_leaf[which]
     return known
 
 
 def _packed(cells: Ints) -> Ints:
+    """Return x, y, z of cells (n, 3) in one number, (n,)."""
     return ((cells[:, 0] + HALF) << 32) | ((cells[:, 1] + HALF) << 16) | (cells[:, 2] + HALF)
 
 
 def _boxes(low: Floats, side: Floats, top: Floats) -> ObjectBoxes:
-    """A box around each unbroken row of voxel columns along x."""
+    """Return a box around each unbroken row of voxel columns along x."""
     if not len(low):
         return ObjectBoxes(np.empty((0, 3)), np.empty((0, 3)))
+
     order = np.lexsort((low[:, 0], low[:, 1], side))
     low = low[order]
     side = side[order]
     top = top[order]
+
+    # rows begin where a voxel does not follow the one before
     row = np.rint(low[:, :2] / side[:, None]).astype(np.int64)
     follows = (np.diff(side) == 0.0) & (np.diff(row[:, 1]) == 0) & (np.diff(row[:, 0]) <= 1)
     first = np.flatnonzero(np.concatenate([[True], ~follows]))
+
     least = np.minimum.reduceat(low, first)
     most = np.maximum.reduceat(np.column_stack([low[:, :2] + side[:, None], top]), first)
     return ObjectBoxes(0.5 * (least + most), 0.5 * (most - least))

@@ -1,4 +1,4 @@
-"""Vehicle classes of the planner: limits and energy use of each kind of vehicle, from a YAML file."""
+"""Vehicle classes of the planner, from a YAML file: limits and energy use."""
 
 from __future__ import annotations
 
@@ -18,37 +18,40 @@ from rfly_common.physics import GRAVITY
 from rfly_terrain.costmap.traversability import TraversabilityLimits
 
 MAX_FILE_BYTES = 1_000_000
+"""Size of a file, at most."""
 _UNFIT = {"ground": ("fly",), "multirotor": ("drive",), "fixed_wing": ("drive", "fly.hover_power")}
-"""keys that a kind of vehicle has no use for"""
+"""Keys that do not apply to a kind of vehicle."""
 _LIMITS = ("max_slope_deg", "max_roughness", "max_step", "half_wheelbase")
-"""keys of TraversabilityLimits"""
+"""Keys of TraversabilityLimits."""
 
 
 @dataclass(frozen=True)
 class Driving:
-    """How a vehicle drives."""
+    """Limits and energy use of driving."""
 
     speed: float
-    """m/s"""
+    """Speed, m/s."""
     turning_radius: float
-    """m, the smallest"""
+    """Smallest turning radius, m."""
     limits: TraversabilityLimits
+    """Limits of the ground."""
     rolling_resistance: float = 0.04
-    """force / weight"""
+    """Force over weight."""
     efficiency: float = 0.8
-    """work at the wheels / energy taken"""
+    """Work at the wheels over energy used."""
     reverse: bool = False
-    """whether plans may drive backwards"""
+    """True if plans may drive backwards."""
     reverse_cost: float = 2.0
-    """what a metre backwards counts, one ahead being 1"""
+    """Cost of a metre backwards, in metres ahead."""
     cusp_cost: float = 5.0
-    """m, that a change between forwards and backwards counts"""
+    """Cost of a change between forwards and backwards, m."""
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
-        """J for pieces of `distance` (m, in the plane) that rise by `climb` (m).
+        """Return the energy, J, for pieces of `distance` (m, in the plane) that rise by `climb`
+        (m).
 
-        The force along a slope is m g (μ cos θ + sin θ); over distance / cos θ its work is m g (μ
-        distance + climb). Downhill nothing is gained back.
+        The force along a slope is m g (μ cos θ + sin θ). Over distance / cos θ its work is m g (μ
+        distance + climb). Nothing is recovered downhill.
         """
         work = mass * GRAVITY * (self.rolling_resistance * np.asarray(distance) + np.asarray(climb))
         return np.maximum(work, 0.0) / self.efficiency
@@ -56,47 +59,50 @@ class Driving:
 
 @dataclass(frozen=True)
 class Flying:
-    """How a vehicle flies."""
+    """Limits and energy use of flying."""
 
     min_height: float
-    """m above the ground"""
+    """Height above the ground, at least, m."""
     speed: float
-    """m/s over ground"""
+    """Speed over ground, m/s."""
     climb_rate: float
-    """m/s, at most"""
+    """Rate of climb, at most, m/s."""
     sink_rate: float
-    """m/s, at most"""
+    """Rate of descent, at most, m/s."""
     power: float
-    """W, in level flight"""
+    """Power in level flight, W."""
     hover_power: float | None = None
-    """W, straight up or down; None: it cannot"""
+    """Power of vertical flight, W; None: not possible."""
     max_climb_deg: float = 90.0
+    """Angle of climb, at most, degrees."""
     max_descent_deg: float = 90.0
+    """Angle of descent, at most, degrees."""
     turning_radius: float = 0.0
-    """m; 0: turns where it is"""
+    """Turning radius, m; 0: turns on the spot."""
     efficiency: float = 0.5
-    """gained potential energy / energy taken for it"""
+    """Potential energy gained over energy used for it."""
     max_takeoff_slope_deg: float = 10.0
+    """Slope for take-off and landing, at most, degrees."""
 
     @property
     def steepest(self) -> tuple[float, float]:
-        """(up, down): m of height a metre over ground, at most."""
-        up, down = (
-            math.tan(math.radians(min(a, 89.9))) for a in (self.max_climb_deg, self.max_descent_deg)
-        )
+        """Steepest climb and descent, (up, down), metres of height a metre over ground."""
+        up = math.tan(math.radians(min(self.max_climb_deg, 89.9)))
+        down = math.tan(math.radians(min(self.max_descent_deg, 89.9)))
         return min(up, self.climb_rate / self.speed), min(down, self.sink_rate / self.speed)
 
     def duration(self, distance: Any, climb: Any) -> Any:
-        """s for pieces of `distance` (m over ground) that rise by `climb` (m): as fast as all three
-        limits allow.
+        """Return the duration, s, for pieces of `distance` (m over ground) that rise by `climb`
+        (m), as fast as all three limits allow.
         """
         climb = np.asarray(climb)
         vertical = np.where(climb > 0, climb / self.climb_rate, -climb / self.sink_rate)
         return np.maximum(np.asarray(distance) / self.speed, vertical)
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
-        """J: power · time, and what height takes: m g climb / efficiency. Sinking gives nothing
-        back.
+        """Return the energy, J: power · time, and m g climb / efficiency.
+
+        Descent recovers nothing.
         """
         upright = np.asarray(distance) < 1e-9
         power = np.where(upright, self.hover_power or self.power, self.power)
@@ -106,27 +112,33 @@ class Flying:
 
 @dataclass(frozen=True)
 class VehicleClass:
-    """A kind of vehicle."""
+    """A class of vehicles with its limits."""
 
     name: str
+    """Name."""
     kind: str
-    """ground, multirotor, fixed_wing or land_air"""
+    """Kind: ground, multirotor, fixed_wing or land_air."""
     mass: float
-    """kg"""
+    """Mass, kg."""
     radius: float
-    """m, of the circle around it"""
+    """Radius of the circle around it, m."""
     drive: Driving | None = None
+    """Driving; None: it cannot drive."""
     fly: Flying | None = None
+    """Flying; None: it cannot fly."""
 
     def cannot(self, what: str, kinds: str) -> str:
-        """That this class can't do what others can, for errors."""
-        return f"vehicle class {self.name!r} is of the kind {self.kind} and cannot {what}, expected {kinds}"
+        """Return an error message: this class cannot do `what`, the `kinds` can."""
+        return (
+            f"vehicle class {self.name!r} is of the kind {self.kind} and cannot {what}, "
+            f"expected {kinds}"
+        )
 
 
 def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str, VehicleClass]:
-    """The classes of a file by name, in its order; None or "": of the shipped file.
+    """Return the classes of a file by name, in its order; None or "": of the shipped file.
 
-    Raises ConfigError that names file, line, key and what is allowed.
+    Raises ConfigError with file, line, key and what is allowed.
     """
     if path is None or os.fspath(path) == "":
         shipped = importlib.resources.files("rfly_terrain") / "data" / "vehicle_classes.yaml"
@@ -137,7 +149,7 @@ def load_vehicle_classes(path: str | os.PathLike[str] | None = None) -> dict[str
 
 
 def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
-    """The classes of a file's content; `file` is what errors call it."""
+    """Return the classes of a file's content; `file` is its name in errors."""
     document = parse_yaml(decode_text(data, file), file)
     check_schema(document, load_schema("rfly_terrain", "vehicle_classes"))
     classes: dict[str, VehicleClass] = {}
@@ -146,6 +158,7 @@ def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
             raise document.error(
                 ("classes", index, "name"), f"there is a class {entry['name']!r} already"
             )
+
         for key in _UNFIT.get(entry["kind"], ()):
             part, _, inner = key.partition(".")
             if part in entry and (not inner or inner in entry[part]):
@@ -153,12 +166,13 @@ def parse_vehicle_classes(data: bytes, file: str) -> dict[str, VehicleClass]:
                     ("classes", index, *key.split(".")),
                     f"a {entry['kind']} vehicle has no such key",
                 )
+
         classes[entry["name"]] = _class(entry)
     return classes
 
 
 def vehicle_class(classes: Mapping[str, VehicleClass], name: str) -> VehicleClass:
-    """The class of that name; "": the first one. Raises ConfigError that lists the names."""
+    """Return the class of that name; "": the first one. Raises ConfigError that lists the names."""
     if not name:
         return next(iter(classes.values()))
     if name not in classes:
@@ -167,7 +181,9 @@ def vehicle_class(classes: Mapping[str, VehicleClass], name: str) -> VehicleClas
 
 
 def _class(entry: Mapping[str, Any]) -> VehicleClass:
-    drive = fly = None
+    """Return a class from its entry, which the schema allows."""
+    drive = None
+    fly = None
     if "drive" in entry:
         values = dict(entry["drive"])
         limits = {key: values.pop(key) for key in _LIMITS if key in values}

@@ -20,17 +20,17 @@ _EASY_TO_HARD = ("#1a9850", "#a6d96a", "#fee08b", "#fdae61")
 _FORBIDDEN = "#a50026"
 _UNKNOWN = "#404040"
 _GREY = ("#e0e0e0", "#e0e0e0")
-"""one colour for all heights: what is coloured are the costs"""
+"""One colour for all heights: only costs have colours."""
 _OPACITY = 0.55
 _PIXELS = 2000
-"""of the longer side at most: a larger grid is drawn by the worst of its cells"""
+"""Longer side, at most, pixels; a larger grid is drawn by the worst of its cells."""
 
 
 def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid) -> ScalarMappable:
-    """Draws relief and costs into matplotlib axes: green easy, orange hard, red forbidden, dark
+    """Draw relief and costs into matplotlib axes: green easy, orange hard, red forbidden, dark
     unknown.
 
-    Returns what a colour bar of the costs needs.
+    Returns the mappable of a colour bar of the costs.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
@@ -40,29 +40,31 @@ def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid
     draw_relief(axes, terrain, contours=False, colour_bar=False, colours=_GREY)
     colours = LinearSegmentedColormap.from_list("rfly_costs", _EASY_TO_HARD)
     scale = Normalize(0, LETHAL - 1)
+
     cost, (height, width) = _thinned(grid.cost)
     picture: NDArray[Any] = np.asarray(colours(scale(cost.astype(np.float64))))
     picture[cost == LETHAL] = to_rgba(_FORBIDDEN)
     picture[cost < 0] = to_rgba(_UNKNOWN)
+
     x, y = grid.origin
     extent = (x, x + width * grid.resolution, y, y + height * grid.resolution)
     axes.imshow(
         picture, extent=extent, origin="lower", interpolation="nearest", alpha=_OPACITY, zorder=1
     )
-    # the whole cells, of which half a one lies beyond the outermost samples
-    x_to, y_to = (
-        place + size * grid.resolution
-        for place, size in zip(grid.origin, grid.cost.shape[::-1], strict=True)
-    )
+    # whole cells: half a one lies beyond the outermost samples
+    rows, columns = grid.cost.shape
+    x_to = x + columns * grid.resolution
+    y_to = y + rows * grid.resolution
     axes.set(xlim=(x, x_to), ylim=(y, y_to))
+
     return ScalarMappable(scale, colours)
 
 
 def write_traversability(
     terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
 ) -> None:
-    """Writes the picture; the ending of `path` is its format (png, pdf, svg, jpg …). Needs no
-    display.
+    """Write the picture; needs no display. The ending of `path` is its format (png, pdf, svg, jpg
+    …).
     """
     from rfly_terrain.plots.relief import picture
 
@@ -75,6 +77,7 @@ def write_traversability(
         figure.colorbar(
             costs, ax=axes, label="cost", shrink=0.85, pad=0.02, aspect=30, alpha=_OPACITY
         )
+
         legend = [
             Patch(color=_FORBIDDEN, alpha=_OPACITY, label=f"forbidden, {grid.share_lethal:.1%}"),
             Patch(color=_UNKNOWN, alpha=_OPACITY, label=f"unknown, {grid.share_unknown:.1%}"),
@@ -84,13 +87,12 @@ def write_traversability(
 
 
 def _thinned(cost: NDArray[np.int8]) -> tuple[NDArray[np.int8], tuple[int, int]]:
-    """(the worst of blocks of cells, so that at most _PIXELS to a side remain; how many rows and
-    columns it covers).
+    """Return the worst of blocks of cells, at most _PIXELS to a side, and the rows and columns that
+    they cover.
     """
-    times = -(-max(cost.shape) // _PIXELS)
-    rows, columns = (-(-n // times) * times for n in cost.shape)
-    wide = np.pad(cost, ((0, rows - cost.shape[0]), (0, columns - cost.shape[1])), mode="edge")
-    return wide.reshape(rows // times, times, columns // times, times).max(axis=(1, 3)), (
-        rows,
-        columns,
-    )
+    factor = -(-max(cost.shape) // _PIXELS)
+    rows, columns = (-(-n // factor) * factor for n in cost.shape)
+    missing = ((0, rows - cost.shape[0]), (0, columns - cost.shape[1]))
+    whole = np.pad(cost, missing, mode="edge")
+    blocks = whole.reshape(rows // factor, factor, columns // factor, factor)
+    return blocks.max(axis=(1, 3)), (rows, columns)

@@ -1,4 +1,4 @@
-"""Pictures of worlds from above: the relief, and what stands on it in its own colours."""
+"""Pictures of worlds from above: the relief, and the objects on it in their own colours."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARGIN = 10.0
-"""m of ground around what stands there"""
+"""Ground around the objects, m."""
 
 
 def draw_objects(axes: Axes, world: World) -> None:
-    """Draws the outlines of all parts into axes in metres, x east and y north; higher ones over
+    """Draw the outlines of all parts into axes in metres, x east and y north; higher ones over
     lower ones.
     """
     require("matplotlib", "drawing")
     from matplotlib.collections import PolyCollection
 
     outlines = world.solids.outlines
-    of_parts = [color for o in world.objects for color in o.model.colors]
+    of_parts = [color for placed in world.objects for color in placed.model.colors]
     order = np.argsort(outlines.top, kind="stable")
     polygons = [
         outlines.corners[outlines.first[row] : outlines.first[row + 1]] for row in order.tolist()
@@ -39,7 +39,7 @@ def draw_objects(axes: Axes, world: World) -> None:
 
 
 def write_world_picture(world: World, path: StrPath) -> None:
-    """Writes the part of the map on which objects stand, from above; the ending of `path` is the
+    """Write the part of the map with objects on it, from above; the ending of `path` is the
     picture's format.
 
     Raises ConfigError for a world without a terrain.
@@ -47,11 +47,13 @@ def write_world_picture(world: World, path: StrPath) -> None:
     terrain = world.terrain
     if terrain is None:
         raise ConfigError("a picture of a world needs a terrain below it")
+
     region = terrain.bounds
     if world.objects:
-        low, high = (bound(world.solids.vertices[:, :2], axis=0) for bound in (np.min, np.max))
-        wide = np.maximum(_MARGIN, 3.0 * np.abs([terrain.step_x, terrain.step_y]))
-        region = region_about(terrain, (low + high) / 2, (high - low) / 2 + wide)
+        low = world.solids.vertices[:, :2].min(axis=0)
+        high = world.solids.vertices[:, :2].max(axis=0)
+        margin = np.maximum(_MARGIN, 3.0 * np.abs([terrain.step_x, terrain.step_y]))
+        region = region_about(terrain, (low + high) / 2, (high - low) / 2 + margin)
     with picture(path, (9.0, 8.0)) as figure:
         axes = figure.subplots()
         draw_relief(axes, terrain, region=region)

@@ -1,9 +1,9 @@
 """Layers of square cells -> grid_map_msgs/GridMap.
 
 grid_map's convention (its README, "Conventions & Definitions"): index 0, 0 is the cell at the
-largest x and largest y; the first index runs towards −x, the second towards −y; matrices lie column
-by column, so the first index is the inner one of the message's array. A start index other than 0, 0
-says at which place of a circular buffer that cell lies.
+largest x and largest y; the first index runs towards −x, the second towards −y. Matrices are stored
+column by column, so the first index is the inner one of the message's array. A start index other
+than 0, 0 is the place of that cell in a circular buffer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rfly_terrain.costmap.ground_layers import GridLayers
 
 
 def layers_to_msg(grid: GridLayers, frame_id: str, stamp_ns: int) -> GridMap:
-    """A GridMap of all layers; cells without an elevation count as invalid."""
+    """Return a GridMap of all layers; cells without an elevation count as invalid."""
     rows, columns = grid.shape
     corner = (grid.origin[0] + columns * grid.resolution, grid.origin[1] + rows * grid.resolution)
     turned = {name: layer[::-1, ::-1] for name, layer in grid.layers.items()}
@@ -36,28 +36,30 @@ def buffers_to_msg(
     frame_id: str,
     stamp_ns: int,
 ) -> GridMap:
-    """A GridMap of circular buffers (rows towards −y, columns towards −x) by layer.
+    """Return a GridMap of circular buffers (rows towards −y, columns towards −x) by layer.
 
-    `corner`: the largest x and y (m) that they cover; `start`: column and row of the cell there.
+    `corner`: the largest x and y (m) of their area; `start`: column and row of the cell there.
     """
     rows, columns = next(iter(buffers.values())).shape
-    message = GridMap(
-        layers=list(buffers), basic_layers=["elevation"] if "elevation" in buffers else []
-    )
+    basic_layers = ["elevation"] if "elevation" in buffers else []
+    message = GridMap(layers=list(buffers), basic_layers=basic_layers)
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)
+
     info = message.info
     info.resolution = resolution
     info.length_x = columns * resolution
     info.length_y = rows * resolution
     info.pose.position.x = corner[0] - info.length_x / 2
     info.pose.position.y = corner[1] - info.length_y / 2
+
     message.data = [_matrix(buffer) for buffer in buffers.values()]
     message.outer_start_index, message.inner_start_index = start
     return message
 
 
 def _matrix(buffer: NDArray[np.float32]) -> Float32MultiArray:
+    """Return a buffer with grid_map's labels."""
     rows, columns = buffer.shape
     array = Float32MultiArray(data=flat("f", buffer))
     array.layout.dim = [

@@ -26,10 +26,11 @@ from rfly_terrain.ros.grid_layers_msgs import layers_to_msg
 from rfly_terrain.ros.node_parameters import GridMapParameters
 
 Region = tuple[float, float, float, float]
+"""Rectangle x_min, x_max, y_min, y_max, ENU, m."""
 
 
 class CostedTerrain(NamedTuple):
-    """A map with the costs of its cells, and the limits that they are for."""
+    """A map with the costs of its cells, and the limits of these costs."""
 
     terrain: HeightMap
     costs: TraversabilityGrid
@@ -37,7 +38,7 @@ class CostedTerrain(NamedTuple):
 
 
 class TerrainGridMap:
-    """Answers `get_grid_map`, publishes `terrain_grid_map` where the parameter says so, on the
+    """Service `get_grid_map`, and topic `terrain_grid_map` if the parameter asks for it, on the
     cells of the costs.
     """
 
@@ -45,22 +46,25 @@ class TerrainGridMap:
         self._node = node
         self._frames = frames
         self._diagnostics = diagnostics
-        given = declare_parameters(node, GridMapParameters)
-        self._max_cells = given.grid_map_max_cells
+        params = declare_parameters(node, GridMapParameters)
+        self._max_cells = params.grid_map_max_cells
         self._publisher = (
             publisher(node, GridMap, "terrain_grid_map", LATCHED)
-            if given.publish_grid_map
+            if params.publish_grid_map
             else None
         )
+
         self._world: CostedTerrain | None = None
         waiting_service(node, GetGridMap, "get_grid_map", self._get_grid_map)
 
     def take(self, world: CostedTerrain) -> None:
-        """What is answered from now on."""
+        """Use this map for all further answers."""
         self._world = world
 
     async def publish(self, world: CostedTerrain) -> None:
-        """All layers of the map where the parameter says so, unless another one has come meanwhile."""
+        """Publish all layers of the map if the parameter asks for it, unless a newer map has come
+        meanwhile.
+        """
         if self._publisher is None:
             return
         try:
@@ -68,28 +72,31 @@ class TerrainGridMap:
                 self._node, lambda: _layers(world, None, LAYERS, self._max_cells)
             )
         except (ConfigError, WorkError) as error:
-            self._node.get_logger().error(f"terrain_grid_map: {error}; the one before it stays")
+            self._node.get_logger().error(f"terrain_grid_map: {error}; the previous one stays")
             return
         if world is self._world:
-            self._publisher.publish(
-                layers_to_msg(layers, "map", self._node.get_clock().now().nanoseconds)
-            )
+            stamp_ns = self._node.get_clock().now().nanoseconds
+            self._publisher.publish(layers_to_msg(layers, "map", stamp_ns))
 
     async def _get_grid_map(self, request: Any, response: Any) -> Any:
-        """A region that can't be answered gets a map without layers; the log says why."""
+        """Answer a request; a region without an answer gets a map without layers, and the log says
+        why.
+        """
         try:
             world = self._world
             if world is None:
-                raise ConfigError("the map's costs are not worked out yet: ask again in a moment")
+                raise ConfigError("the map's costs are not computed yet: ask again in a moment")
             region = _region(request, self._frames.resolve(request.frame_id or "map"))
             names = tuple(request.layers) or LAYERS
             most = self._max_cells
-            found = await in_thread(self._node, lambda: _layers(world, region, names, most))
+            layers = await in_thread(self._node, lambda: _layers(world, region, names, most))
         except (ConfigError, FrameError, WorkError) as error:
             self._diagnostics.count("refused_grid_maps")
             self._node.get_logger().warning(f"get_grid_map: {error}")
             return response
-        response.map = layers_to_msg(found, "map", self._node.get_clock().now().nanoseconds)
+
+        stamp_ns = self._node.get_clock().now().nanoseconds
+        response.map = layers_to_msg(layers, "map", stamp_ns)
         self._diagnostics.count("grid_maps")
         return response
 
@@ -97,6 +104,7 @@ class TerrainGridMap:
 def _layers(
     world: CostedTerrain, region: Region | None, names: tuple[str, ...], max_cells: int
 ) -> GridLayers:
+    """Return layers; raise ConfigError if the region lies off the map or memory runs out."""
     try:
         layers = ground_layers(*world, region=region, names=names, max_cells=max_cells)
     except MemoryError:
@@ -110,23 +118,24 @@ def _layers(
 
 
 def _region(request: Any, frame: FrameToWorld) -> Region | None:
-    """x_min, x_max, y_min, y_max (ENU) around the asked rectangle, None for all of the map (no
-    lengths).
+    """Return x_min, x_max, y_min, y_max (ENU) around the requested rectangle; None: all of the map
+    (no lengths).
 
     Raises ConfigError for numbers that are no rectangle.
     """
     numbers = np.array([request.position_x, request.position_y, request.length_x, request.length_y])
     if not (np.isfinite(numbers).all() and (numbers[2:] >= 0).all()):
         raise ConfigError(
-            f"position {numbers[:2].tolist()}, lengths {numbers[2:].tolist()} are no rectangle in metres"
+            f"position {numbers[:2].tolist()}, lengths {numbers[2:].tolist()} are no rectangle "
+            "in metres"
         )
     if not numbers[2:].any():
         return None
+
+    # the corners, in a frame that may be rotated
     signs = np.array([(a, b, 0.0) for a in (-0.5, 0.5) for b in (-0.5, 0.5)])
     corners = np.array([*numbers[:2], 0.0]) + signs * np.array([*numbers[2:], 0.0])
     corners = frame.points_to_enu(corners)
-    (x_min, y_min), (x_max, y_max) = (
-        corners[:, :2].min(axis=0).tolist(),
-        corners[:, :2].max(axis=0).tolist(),
-    )
+    x_min, y_min = corners[:, :2].min(axis=0).tolist()
+    x_max, y_max = corners[:, :2].max(axis=0).tolist()
     return x_min, x_max, y_min, y_max

@@ -1,8 +1,8 @@
 """`terrain_marker` and `traversability_marker`: the ground and its costs as RViz draws them. Part
 of terrain_node.
 
-Each is made when somebody first listens and whenever the map or the costs have changed since:
-without a subscriber they cost nothing.
+Each is made when it gets its first subscriber, and whenever the map or the costs have changed
+since: without a subscriber they cost nothing.
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ from rfly_terrain.meshes.ground_triangles import (
 )
 
 LOOK_EVERY_S = 0.5
-"""between two checks for subscribers"""
-
-
+"""Period of the checks for subscribers, s."""
 _AFTER_COLOURS = 69
-"""bytes of a serialised Marker after its colours, where texture, text and mesh are empty"""
+"""Size of a serialised Marker after its colours, with empty texture, text and mesh, bytes."""
 
 
 def triangles_to_serialized_marker(
     triangles: ColouredTriangles, frame_id: str, ns: str, stamp_ns: int
 ) -> bytes:
-    """A TRIANGLE_LIST as a publisher takes it in place of a message.
+    """Return a TRIANGLE_LIST as serialised bytes, which a publisher accepts in place of a message.
 
-    rclpy converts a message's points and colours one Python object at a time, seconds for a map;
-    here NumPy writes them as CDR has them (OMG DDS-XTypes 1.3, section 7.4.1): a count, then the
+    rclpy converts a message's points and colours one Python object at a time, which takes seconds
+    for a map. Here NumPy writes them in CDR (OMG DDS-XTypes 1.3, section 7.4.1): a count, then the
     numbers, doubles aligned to 8 bytes.
     """
     marker = Marker(
@@ -55,22 +53,23 @@ def triangles_to_serialized_marker(
     marker.header.frame_id = frame_id
     marker.header.stamp = ns_to_stamp(stamp_ns)
     marker.pose.orientation.w = marker.scale.x = marker.scale.y = marker.scale.z = 1.0
-    empty = serialize_message(marker)
+
+    without_points = serialize_message(marker)
     # without both counts, which are 0
-    before = empty[: -_AFTER_COLOURS - 8]
-    after = empty[-_AFTER_COLOURS:]
+    head = without_points[: -_AFTER_COLOURS - 8]
+    tail = without_points[-_AFTER_COLOURS:]
+
     points = np.ascontiguousarray(triangles.points, np.float64).reshape(-1, 3)
     colours = np.ascontiguousarray(triangles.colours, np.float32).reshape(-1, 4)
     encapsulation = 4
-    padding = -(len(before) - encapsulation + 4) % 8
+    padding = bytes(-(len(head) - encapsulation + 4) % 8)
     count = struct.pack("=I", len(points))
-    return b"".join(
-        (before, count, bytes(padding), points.tobytes(), count, colours.tobytes(), after)
-    )
+    parts = (head, count, padding, points.tobytes(), count, colours.tobytes(), tail)
+    return b"".join(parts)
 
 
 class TerrainMarkers:
-    """Both topics, of at most `max_triangles` each, in frame `map`."""
+    """The two topics, with at most `max_triangles` each, in frame `map`."""
 
     def __init__(self, node: Node, max_triangles: int) -> None:
         self._node = node
@@ -83,18 +82,19 @@ class TerrainMarkers:
         )
 
     def take_terrain(self, terrain: HeightMap) -> None:
-        """A map to be shown in place of the one before."""
+        """Show this map in place of the previous one."""
         self._unsent[self._terrain] = lambda: terrain_triangles(terrain, self._max_triangles)
 
     def take_costs(self, terrain: HeightMap, costs: TraversabilityGrid) -> None:
-        """Costs of a map to be shown in place of those before."""
+        """Show these costs of a map in place of the previous ones."""
         self._unsent[self._traversability] = lambda: traversability_triangles(
             terrain, costs, self._max_triangles
         )
 
     def _publish_unsent(self) -> None:
-        for to in [to for to in self._unsent if to.get_subscription_count()]:
-            triangles = self._unsent.pop(to)()
+        """Publish new markers on topics with subscribers."""
+        for topic in [topic for topic in self._unsent if topic.get_subscription_count()]:
+            triangles = self._unsent.pop(topic)()
             stamp = self._node.get_clock().now().nanoseconds
-            ns = to.topic_name.rsplit("/", 1)[-1].removesuffix("_marker")
-            to.publish(triangles_to_serialized_marker(triangles, "map", ns, stamp))
+            ns = topic.topic_name.rsplit("/", 1)[-1].removesuffix("_marker")
+            topic.publish(triangles_to_serialized_marker(triangles, "map", ns, stamp))

@@ -9,22 +9,24 @@ from rfly_common.ros.node_parameters import FrameParameters, parameter
 
 DEFAULT_MAP = "JacksboroFault"
 NO_WATER = -1e9
+"""Water level that stands for no water, m."""
 
 
 @dataclass(frozen=True)
 class TerrainParameters:
-    """The map that terrain_node serves."""
+    """Parameters of the map that terrain_node serves."""
 
     map: str = parameter(
         DEFAULT_MAP,
         "map to load at the start: a name on the search path, or the path of its png or txt",
     )
     map_search_path: list[str] = parameter(
-        [], "folders that are searched for maps before all others"
+        [], "folders in which maps are searched before all others"
     )
     frame_id: str = parameter(
         "map",
-        "frame of outTerrainPoint, and of service calls that name none; map_ned gives RflySim's own numbers",
+        "frame of outTerrainPoint, and of service calls without one; map_ned gives RflySim's own "
+        "numbers",
     )
     cloud_max_points: int = parameter(
         4_000_000, "a larger map is published with a stride", low=4, high=100_000_000
@@ -33,7 +35,10 @@ class TerrainParameters:
         25_000_000, "a larger map is announced by name and sha256 only", low=0, high=400_000_000
     )
     marker_max_triangles: int = parameter(
-        200_000, "terrain_marker and traversability_marker thin a larger map", low=2, high=5_000_000
+        200_000,
+        "terrain_marker and traversability_marker thin a larger map",
+        low=2,
+        high=5_000_000,
     )
     geo_origin: list[float] = parameter(
         [], "latitude (deg), longitude (deg), altitude (m) of the map's origin"
@@ -43,7 +48,7 @@ class TerrainParameters:
 
 @dataclass(frozen=True)
 class OccupancyParameters:
-    """Cells of `terrain_occupancy`, and what the vehicle can do."""
+    """Cells of `terrain_occupancy`, and limits of the vehicle."""
 
     occupancy_resolution: float = parameter(
         0.0,
@@ -89,7 +94,7 @@ class OccupancyParameters:
 
 @dataclass(frozen=True)
 class GridMapParameters:
-    """Of `get_grid_map` and `terrain_grid_map`."""
+    """Parameters of `get_grid_map` and `terrain_grid_map`."""
 
     publish_grid_map: bool = parameter(False, "publish all of the map as terrain_grid_map, latched")
     grid_map_max_cells: int = parameter(
@@ -102,7 +107,7 @@ class GridMapParameters:
 
 @dataclass(frozen=True)
 class LatestTerrainParameters:
-    """Of every node that hears `terrain_map`."""
+    """Parameters of every node that subscribes to `terrain_map`."""
 
     map_search_path: list[str] = parameter(
         [], "folders searched first for a map that terrain_map announces without its heights"
@@ -111,7 +116,7 @@ class LatestTerrainParameters:
 
 @dataclass(frozen=True)
 class PlannerParameters:
-    """What planner_node plans with, and for whom."""
+    """Parameters of planning."""
 
     vehicle_classes: str = parameter("", "file of vehicle classes; empty: the shipped one")
     water_level: float = parameter(NO_WATER, "ground below it is under water, m in map (z up)")
@@ -119,35 +124,38 @@ class PlannerParameters:
         0.0, "side of the cells, m; 0: the smaller step of the map", low=0.0, high=1e6
     )
     object_margin: float = parameter(
-        0.5, "what plans keep from placed objects beyond the vehicle's radius, m", low=0.0, high=1e4
+        0.5,
+        "distance that plans keep from placed objects beyond the vehicle's radius, m",
+        low=0.0,
+        high=1e4,
     )
     vehicles: list[str] = parameter(
-        [], "names of vehicles whose place vehicle_states tells, see NAME.id"
+        [], "names of vehicles whose positions vehicle_states reports, see NAME.id"
     )
-    goal_vehicle: str = parameter("", "vehicle that goes to RViz's goal_pose; empty: none")
+    goal_vehicle: str = parameter("", "vehicle that moves to RViz's goal_pose; empty: none")
     goal_class: str = parameter("", "its vehicle class; empty: NAME.vehicle_class")
-    goal_mode: Literal["drive", "fly", "mixed"] = parameter("drive", "how it goes there")
+    goal_mode: Literal["drive", "fly", "mixed"] = parameter("drive", "mode of moving there")
     space: Literal["terrain", "octomap"] = parameter(
         "terrain",
-        "what plans keep clear of: the ground and placed objects, or what is occupied in octomap too; then the way to "
-        "goal_pose is planned anew where something comes in sight",
+        "obstacles of plans: the ground and placed objects, or occupied space in octomap too; "
+        "then the path to goal_pose is planned anew when obstacles come in sight",
     )
     ground_margin: float = parameter(
         0.5,
-        "occupied voxels that begin less than that above the terrain are its ground",
+        "occupied voxels that begin less than this above the terrain are its ground",
         unit="m",
         low=0.0,
         high=1e3,
     )
     unknown_cost: int = parameter(
         0,
-        "to drive where octomap knows nothing costs at least this, as terrain_occupancy; 100: never",
+        "least cost of driving over ground unknown to octomap, as in terrain_occupancy; 100: never",
         low=0,
         high=100,
     )
     unknown_height: float = parameter(
         10.0,
-        "what is occupied with nothing known above it may be taller by so much",
+        "height by which an obstacle with unknown space above it may be taller",
         unit="m",
         low=0.0,
         high=1e3,
@@ -156,7 +164,7 @@ class PlannerParameters:
 
 @dataclass(frozen=True)
 class PlannedVehicleParameters:
-    """Of each vehicle in `vehicles`, after its name and a dot."""
+    """Parameters of each vehicle in `vehicles`, after its name and a dot."""
 
     PREFIX: ClassVar = "NAME."
 

@@ -16,8 +16,8 @@ from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 def occupancy_map_to_msg(
     occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0
 ) -> OccupancyGrid:
-    """100 where occupied, 0 where free, from the bottom row up; the origin is the bottom-left
-    corner.
+    """Return a grid with 100 where occupied, 0 where free, from the bottom row up; the origin is
+    the bottom-left corner.
     """
     info, data = occupancy.to_occupancy_grid()
     cells = data.reshape(info["height"], info["width"])
@@ -31,8 +31,8 @@ def costs_to_msg(
     frame_id: str,
     stamp_ns: int,
 ) -> OccupancyGrid:
-    """Costs 0 … 100, −1 unknown, from the south-west corner: width along x east, height along y
-    north.
+    """Return a grid of costs 0 … 100, −1 unknown, from the south-west corner: width along x east,
+    height along y north.
     """
     message = OccupancyGrid()
     message.header.frame_id = frame_id
@@ -48,20 +48,23 @@ def costs_to_msg(
 def msg_to_occupancy_map(
     message: OccupancyGrid, threshold: float = 50, unknown: bool = False
 ) -> BinaryOccupancyMap:
-    """Occupied from `threshold` on, −1 becomes `unknown`.
+    """Return the map of a grid: occupied from `threshold` upwards, −1 becomes `unknown`.
 
-    Raises ValueError for a grid that is turned, empty, or has not width · height values.
+    Raises ValueError for a grid that is tilted, empty, or has not width · height values.
     """
     q = message.info.origin.orientation
     if not abs(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w - 1.0) <= 1e-3:
         raise ValueError(
-            f"origin: the orientation x {q.x:g}, y {q.y:g}, z {q.z:g}, w {q.w:g} is no unit quaternion"
+            f"origin: the orientation x {q.x:g}, y {q.y:g}, z {q.z:g}, w {q.w:g} is no unit "
+            "quaternion"
         )
+
     roll, pitch, yaw = quat_to_euler([q.x, q.y, q.z, q.w]).tolist()
     if max(abs(roll), abs(pitch)) > LARGEST_YAW:
         raise ValueError(
             f"origin: the grid is tilted (roll {roll:g}, pitch {pitch:g} rad), expected a level one"
         )
+
     position = message.info.origin.position
     info = {
         "width": message.info.width,

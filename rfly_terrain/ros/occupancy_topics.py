@@ -1,8 +1,7 @@
 """`terrain_occupancy`: traversability as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
 
-Worked out in a thread of its own when the map, the objects on it, or what the vehicle can do has
-changed; what changes meanwhile, or within a quarter of a second, makes one more grid and not one
-each.
+The grid is computed in a thread of its own when the map, the objects on it, or the limits of the
+vehicle have changed. All changes meanwhile, or within a quarter of a second, lead to one more grid.
 """
 
 from __future__ import annotations
@@ -41,18 +40,21 @@ from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.world.solids import Solids
 
 SETTLE_S = 0.25
-"""from a change to the new grid: a list of objects, or of parameters, makes one"""
+"""Delay from a change to the new grid, s: a list of objects, or of parameters, leads to one grid.
+"""
 SETTLE_SHARE = 3
-"""at least so many times as long as the last grid took"""
+"""Delay over the duration of the last computation, at least."""
 LARGEST_MESSAGE = 25_000_000
-"""cells: a map with more gets larger ones where `occupancy_resolution` leaves the choice"""
+"""Cells of a message, at most; larger maps get larger cells unless `occupancy_resolution` is set.
+"""
 
 _PARAMETERS = frozenset(each.name for each in parameters_of(OccupancyParameters))
 
 
 class TerrainOccupancy:
-    """Publishes the grid for the map that `take` is given, and hands it on; declares the parameters
-    of the costs.
+    """Publisher of the grid of the newest map, with the parameters of the costs.
+
+    `on_grid` is called with each new grid.
     """
 
     def __init__(
@@ -63,14 +65,16 @@ class TerrainOccupancy:
         self._on_grid = on_grid
         declare_parameters(node, OccupancyParameters)
         self._limits = _limits(self._values())  # ConfigError where one makes no sense
+
         self._terrain: HeightMap | None = None
         self._objects = PlacedObjectArray()
         self._objects_error = ""
-        self._used: tuple[Any, ...] = ()
+        self._inputs: tuple[Any, ...] = ()
         self._error = ""
         self._grid: TraversabilityGrid | None = None
         self._took_s = 0.0
         self._working = self._again = False
+
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._settling: Timer | None = None
         self._publisher = publisher(node, OccupancyGrid, "terrain_occupancy", LATCHED)
@@ -78,24 +82,28 @@ class TerrainOccupancy:
             node, "occupancy", "", self._update_diagnostics, check_peers=False
         )
         self._grid_map = TerrainGridMap(node, frames, self._diagnostics)
+
         subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         node.add_on_set_parameters_callback(self._check_parameters)
         node.add_post_set_parameters_callback(self._on_parameters_set)
 
     def take(self, terrain: HeightMap) -> None:
-        """A new map; its grid comes as soon as the executor has nothing more urgent to do."""
+        """Use a new map; its grid comes when the executor has nothing more urgent to do."""
         self._terrain = terrain
         self._diagnostics.hardware_id = terrain.name
         self._note_change()
 
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:
+        """Compute a new grid for the objects."""
         self._objects = message
         self._note_change()
 
     def _values(self) -> dict[str, float]:
+        """Return the present values of the parameters."""
         return {name: self._node.get_parameter(name).value for name in _PARAMETERS}
 
     def _check_parameters(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        """Refuse values that are out of range."""
         changed = {p.name: p.value for p in parameters if p.name in _PARAMETERS}
         try:
             if changed:
@@ -105,11 +113,13 @@ class TerrainOccupancy:
         return SetParametersResult(successful=True)
 
     def _on_parameters_set(self, parameters: Sequence[Parameter]) -> None:
+        """Compute a new grid for the new limits."""
         if any(p.name in _PARAMETERS for p in parameters):
             self._limits = _limits(self._values())
             self._note_change()
 
     def _note_change(self) -> None:
+        """Start the delay to a new grid, or remember the change during a computation."""
         if self._working:
             self._again = True
         elif self._settling is None and self._terrain is not None:
@@ -119,6 +129,7 @@ class TerrainOccupancy:
             )
 
     def _begin(self) -> None:
+        """Start a computation, unless nothing has changed."""
         if self._settling is not None:
             self._node.destroy_timer(self._settling)
             self._settling = None
@@ -126,32 +137,34 @@ class TerrainOccupancy:
         executor = self._node.executor
         if terrain is None or executor is None:
             return
+
         solids = self._solids()
-        resolution = float(
-            self._node.get_parameter("occupancy_resolution").value
-        ) or default_resolution(terrain)
-        wanted = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(solids))
-        if wanted == self._used:
+        parameter = self._node.get_parameter("occupancy_resolution")
+        resolution = float(parameter.value) or default_resolution(terrain)
+        inputs = (terrain.sha256, terrain.ground[1:], self._limits, resolution, *_contents(solids))
+        if inputs == self._inputs:
             if self._error:
                 self._error = ""
                 self._update_diagnostics()
             return
         self._working = True
-        executor.create_task(self._work, terrain, self._limits, solids, wanted)
+        executor.create_task(self._work, terrain, self._limits, solids, inputs)
 
     async def _work(
         self,
         terrain: HeightMap,
         limits: TraversabilityLimits,
         solids: Solids | None,
-        wanted: tuple[Any, ...],
+        inputs: tuple[Any, ...],
     ) -> None:
+        """Compute and publish a grid, then the grid map."""
         start = time.monotonic()
 
         def work() -> TraversabilityGrid:
+            """Compute the grid in a thread; all errors become ConfigError."""
             try:
                 return traversability(
-                    terrain, limits, solids, wanted[3], stop=lambda: not self._node.context.ok()
+                    terrain, limits, solids, inputs[3], stop=lambda: not self._node.context.ok()
                 )
             except InterruptedError:
                 raise ConfigError("the node ends") from None
@@ -164,32 +177,36 @@ class TerrainOccupancy:
             grid = await in_thread(self._node, work)
         except (ConfigError, WorkError) as reason:
             error = str(reason)
+
         world = None if grid is None else CostedTerrain(terrain, grid, limits)
         if world is not None:
             self._grid_map.take(world)
         self._working = False
         self._took_s = time.monotonic() - start
         self._error = error
+
         if grid is None:
-            self._node.get_logger().error(f"terrain_occupancy: {error}; the grid before it stays")
+            self._node.get_logger().error(f"terrain_occupancy: {error}; the previous grid stays")
         else:
             self._grid = grid
-            self._used = wanted
+            self._inputs = inputs
             stamp = self._node.get_clock().now().nanoseconds
             self._publisher.publish(
                 costs_to_msg(grid.cost, grid.resolution, grid.origin, "map", stamp)
             )
             self._on_grid(terrain, grid)
             self._diagnostics.count("published")
+
         self._update_diagnostics()
         if self._again:
             self._again = False
             self._note_change()
+
         if world is not None:
             await self._grid_map.publish(world)
 
     def _solids(self) -> Solids | None:
-        """The objects in `map`, or None and an error to say."""
+        """Return the objects in `map`; None without any, or with an error for the diagnostics."""
         self._objects_error = ""
         if not self._objects.id:
             return None
@@ -202,7 +219,7 @@ class TerrainOccupancy:
             return None
 
     def _update_diagnostics(self) -> None:
-        """Also once a second: a frame that nothing connected to the map may be connected now."""
+        """Update, once a second too: a frame may have become connected to the map."""
         if self._objects_error:
             self._note_change()
         grid = self._grid
@@ -217,6 +234,7 @@ class TerrainOccupancy:
                 "forbidden_share": f"{grid.share_lethal:.4f}",
                 "unknown_share": f"{grid.share_unknown:.4f}",
             }
+
         self._diagnostics.set_first(
             [
                 (self._error, ERROR, self._error),
@@ -229,28 +247,33 @@ class TerrainOccupancy:
 
 
 def default_resolution(terrain: HeightMap) -> float:
-    """m: the smaller step of the map, or as many of it as make a message of LARGEST_MESSAGE cells
-    at most.
+    """Return the side of a cell, m: the smaller step of the map, or an odd multiple of it with at
+    most LARGEST_MESSAGE cells.
     """
     side = min(abs(terrain.step_x), abs(terrain.step_y))
     x_min, x_max, y_min, y_max = terrain.bounds
     cells = ((x_max - x_min) / side + 1) * ((y_max - y_min) / side + 1)
-    times = math.ceil(math.sqrt(cells / LARGEST_MESSAGE))
-    return side * (times + 1 - times % 2)
+    factor = math.ceil(math.sqrt(cells / LARGEST_MESSAGE))
+    return side * (factor + 1 - factor % 2)
 
 
 def _contents(solids: Solids | None) -> tuple[bytes, ...]:
+    """Return what identifies the objects."""
     return () if solids is None else (solids.vertices.tobytes(), solids.first.tobytes())
 
 
 def _limits(values: Mapping[str, float]) -> TraversabilityLimits:
-    """Raises ConfigError that names a parameter that makes no sense."""
+    """Return the limits with these values. Raises ConfigError for a value out of range."""
     for name, value in values.items():
         if not math.isfinite(value):
             raise ConfigError(f"{name}: {value} is not a finite number")
-    given = {
-        name: values[name]
-        for name in ("max_slope_deg", "water_level", "vehicle_radius", "half_wheelbase")
-    }
-    roughness, step = (values[name] or None for name in ("max_roughness", "max_step"))
-    return TraversabilityLimits(max_roughness=roughness, max_step=step, **given)
+    roughness = values["max_roughness"] or None
+    step = values["max_step"] or None
+    return TraversabilityLimits(
+        max_slope_deg=values["max_slope_deg"],
+        max_roughness=roughness,
+        max_step=step,
+        water_level=values["water_level"],
+        vehicle_radius=values["vehicle_radius"],
+        half_wheelbase=values["half_wheelbase"],
+    )

@@ -1,4 +1,4 @@
-"""rfly_suite/PlacedObjectArray -> the convex parts of what stands in the scene."""
+"""rfly_suite/PlacedObjectArray -> the convex parts of the objects in the scene."""
 
 from __future__ import annotations
 
@@ -15,28 +15,32 @@ from rfly_terrain.world.moving import MovingPath, MovingSolids
 from rfly_terrain.world.solids import ObjectBoxes, Solids, joined
 
 MAX_DISTANCE = 1e7
-"""m; beyond this a corner is a mistake"""
+"""Largest coordinate, m; a corner beyond it is a mistake."""
 
 
 def parts_of_solids(message: Any) -> tuple[list[list[Floats]], Ints]:
-    """(corners (v, 3) of each part of each solid, (n,) which solid each object is, or -1).
+    """Return the corners (v, 3) of each part of each solid, and the number of each object's solid,
+    (n,), or -1.
 
-    Raises PlacementError for arrays that contradict each other and for what no solid can be.
+    Raises PlacementError for arrays that contradict each other, and for impossible solids.
     """
     n = len(message.id)
     solid = np.asarray(message.solid, np.int64)
     counts = np.asarray(message.solid_parts, np.int64)
     sizes = np.asarray(message.part_vertices, np.int64)
     vertices = np.asarray(message.vertices, float)
-    if not len(solid):  # from who knows boxes only
+    if not len(solid):  # a publisher that knows boxes only
         solid = np.full(n, -1, np.int64)
+
+    # sizes and indices
     if len(solid) != n:
         raise PlacementError(
             f"placed_objects: solid: {len(solid)} numbers for {n} objects, expected {n} or none"
         )
     if ((solid < -1) | (solid >= len(counts))).any():
         raise PlacementError(
-            f"placed_objects: solid: expected -1 … {len(counts) - 1}: there are {len(counts)} solids"
+            f"placed_objects: solid: expected -1 … {len(counts) - 1}: "
+            f"there are {len(counts)} solids"
         )
     if (counts < 1).any() or counts.sum() != len(sizes):
         raise PlacementError(
@@ -44,21 +48,25 @@ def parts_of_solids(message: Any) -> tuple[list[list[Floats]], Ints]:
         )
     if ((sizes < 4) | (sizes > MAX_CORNERS)).any():
         raise PlacementError(f"placed_objects: part_vertices: expected 4 … {MAX_CORNERS}")
+
+    # corners
     if 3 * sizes.sum() != len(vertices):
         raise PlacementError(
             f"placed_objects: vertices: {len(vertices)} numbers, expected {3 * sizes.sum()}"
         )
     if not (np.abs(vertices) <= MAX_DISTANCE).all():  # false for NaN too
         raise PlacementError(f"placed_objects: vertices: expected metres within {MAX_DISTANCE:.0f}")
-    parts = (
-        iter(np.split(vertices.reshape(-1, 3), np.cumsum(sizes)[:-1])) if len(sizes) else iter(())
-    )
-    return [[next(parts) for _ in range(count)] for count in counts.tolist()], solid
+
+    # solids by their parts
+    parts = np.split(vertices.reshape(-1, 3), np.cumsum(sizes)[:-1]) if len(sizes) else []
+    part = iter(parts)
+    return [[next(part) for _ in range(count)] for count in counts.tolist()], solid
 
 
 def surfaces_of_solids(message: Any) -> list[Floats | None]:
-    """(t, 3, 3) triangles that rays meet of each solid; None: its parts' faces. Raises
-    PlacementError as above.
+    """Return the triangles (t, 3, 3) of each solid that rays meet; None: its parts' faces.
+
+    Raises PlacementError like `parts_of_solids`.
     """
     counts = np.asarray(message.solid_triangles, np.int64)
     corners = np.asarray(message.triangles, float)
@@ -69,15 +77,17 @@ def surfaces_of_solids(message: Any) -> list[Floats | None]:
             f"placed_objects: solid_triangles: expected {len(message.solid_parts)} counts or none"
         )
     if 9 * counts.sum() != len(corners) or not (np.abs(corners) <= MAX_DISTANCE).all():
-        wanted = f"expected {9 * counts.sum()} numbers within {MAX_DISTANCE:.0f} m"
-        raise PlacementError(f"placed_objects: triangles: {len(corners)} numbers, {wanted}")
+        expected = f"expected {9 * counts.sum()} numbers within {MAX_DISTANCE:.0f} m"
+        raise PlacementError(f"placed_objects: triangles: {len(corners)} numbers, {expected}")
+
     surfaces = np.split(corners.reshape(-1, 3, 3), np.cumsum(counts)[:-1])
     return [surface if count else None for surface, count in zip(surfaces, counts, strict=False)]
 
 
 def paths_of_objects(message: Any, frame: FrameToWorld) -> tuple[MovingPath | None, ...]:
-    """Along which each object moves, in ENU, None for one that stands still; () where all do.
-    Raises as above.
+    """Return the path of each object, ENU; None for one that does not move; () if none does.
+
+    Raises PlacementError like `parts_of_solids`.
     """
     counts = np.asarray(message.path_corners, np.int64)
     if not counts.any():
@@ -85,6 +95,7 @@ def paths_of_objects(message: Any, frame: FrameToWorld) -> tuple[MovingPath | No
     columns = [
         np.asarray(getattr(message, f"path_{name}"), float) for name in ("speed", "start", "loops")
     ]
+
     corners = np.asarray(message.path, float)
     if (counts < 0).any() or 3 * counts.sum() != len(corners):
         raise PlacementError(
@@ -97,52 +108,45 @@ def paths_of_objects(message: Any, frame: FrameToWorld) -> tuple[MovingPath | No
     solid = np.asarray(message.solid, np.int64)
     if len(solid) != len(counts) or (solid[counts > 0] < 0).any():
         raise PlacementError(
-            "placed_objects: path_corners: what moves is one of the solids, not a box"
+            "placed_objects: path_corners: a moving object must be one of the solids, not a box"
         )
-    lines = np.split(
-        np.asarray(frame.points_to_enu(corners.reshape(-1, 3))), np.cumsum(counts)[:-1]
-    )
+
+    points = np.asarray(frame.points_to_enu(corners.reshape(-1, 3)))
+    lines = np.split(points, np.cumsum(counts)[:-1])
+    rows = zip(lines, *(column.tolist() for column in columns), strict=True)
     try:
         return tuple(
             MovingPath(line, speed, bool(loops), start) if len(line) else None
-            for line, speed, start, loops in zip(
-                lines, *(column.tolist() for column in columns), strict=True
-            )
+            for line, speed, start, loops in rows
         )
     except ValueError as error:
         raise PlacementError(f"placed_objects: {error}") from None
 
 
 def placed_objects_to_moving(message: Any, frame: FrameToWorld) -> MovingSolids | None:
-    """What moves; None: nothing does. Raises PlacementError as above."""
+    """Return the moving objects; None without any. Raises PlacementError like `parts_of_solids`."""
     parts, solid = parts_of_solids(message)
     paths = paths_of_objects(message, frame)
-    there = [(path, tuple(parts[solid[row]])) for row, path in enumerate(paths) if path is not None]
-    return (
-        MovingSolids(tuple(path for path, _ in there), tuple(each for _, each in there))
-        if there
-        else None
-    )
+    moving = [
+        (path, tuple(parts[solid[row]])) for row, path in enumerate(paths) if path is not None
+    ]
+    if not moving:
+        return None
+    return MovingSolids(tuple(path for path, _ in moving), tuple(own for _, own in moving))
 
 
 def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
-    """All that stands still in the scene, in ENU; `frame` is that of the message. Raises ValueError
-    as above.
+    """Return all objects of the scene that do not move, ENU.
+
+    `frame` is that of the message. Raises PlacementError like `parts_of_solids`.
     """
     parts, solid = parts_of_solids(message)
-    position, box = (
-        np.reshape(values, (-1, 3)) for values in (message.position, message.box_origin)
-    )
-    turned = np.reshape(message.orientation, (-1, 4))
-    position = frame.points_to_enu(position)
-    box = frame.points_to_enu(box)
-    turned = frame.quats_to_enu(turned)
+    position = frame.points_to_enu(np.reshape(message.position, (-1, 3)))
+    box = frame.points_to_enu(np.reshape(message.box_origin, (-1, 3)))
+    orientation = frame.quats_to_enu(np.reshape(message.orientation, (-1, 4)))
     boxed = solid < 0
-    if (
-        len(turned) != len(boxed)
-        or len(box) != len(boxed)
-        or (len(position) != len(boxed) and not boxed.all())
-    ):
+    sizes_agree = len(orientation) == len(box) == len(boxed)
+    if not sizes_agree or (len(position) != len(boxed) and not boxed.all()):
         raise PlacementError(
             f"placed_objects: position, orientation or boxes are not those of {len(boxed)} objects"
         )
@@ -151,12 +155,14 @@ def placed_objects_to_solids(message: Any, frame: FrameToWorld) -> Solids:
         raise PlacementError(
             f"placed_objects: box_half_extent: {len(half)} boxes for {len(boxed)} objects"
         )
-    still = np.array(
-        [path is None for path in paths_of_objects(message, frame)] or [True] * len(boxed), np.bool_
-    )
-    boxed, parted = boxed & still, ~boxed & still
-    boxes = ObjectBoxes(box[boxed], half[boxed], turned[boxed])
-    rotation = rotation_matrix(turned.reshape(-1, 4))
+
+    # boxes, and the parts of solids
+    is_still = [path is None for path in paths_of_objects(message, frame)]
+    still = np.array(is_still or [True] * len(boxed), np.bool_)
+    parted = ~boxed & still
+    boxed &= still
+    boxes = ObjectBoxes(box[boxed], half[boxed], orientation[boxed])
+    rotation = rotation_matrix(orientation.reshape(-1, 4))
     placed = [
         part @ rotation[row].T + position[row]
         for row in np.flatnonzero(parted).tolist()

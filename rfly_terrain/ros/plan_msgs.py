@@ -1,4 +1,4 @@
-"""Plans <-> nav_msgs/Path in any frame; geometry_msgs/PoseStamped -> poses of the planner in ENU."""
+"""Plans <-> nav_msgs/Path in any frame; geometry_msgs/Pose -> poses of the planner in ENU."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from rfly_terrain.planning.plan_pose import PlanPose
 
 
 def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
-    """A geometry_msgs/Pose of the frame in ENU; orientation 0 0 0 0: any heading. Raises PlanError
-    that names it.
+    """Return a geometry_msgs/Pose of the frame in ENU; orientation 0 0 0 0: any heading.
+
+    Raises PlanError with the name of the pose.
     """
     position = np.array([pose.position.x, pose.position.y, pose.position.z])
     quat = np.array(
@@ -36,29 +37,30 @@ def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
     if not free and abs(norm - 1.0) > 1e-2:
         raise PlanError(
             "bad_orientation",
-            f"the {name}'s orientation xyzw {quat.tolist()} has the length {norm:g}, expected 1, or 0 for any heading",
+            f"the {name}'s orientation xyzw {quat.tolist()} has the length {norm:g}, expected 1, "
+            "or 0 for any heading",
         )
+
     x, y, z = frame.points_to_enu(position).tolist()
-    return PlanPose(
-        x, y, None if free else float(quat_to_euler(frame.quats_to_enu(quat / norm))[2]), z
-    )
+    heading = None if free else float(quat_to_euler(frame.quats_to_enu(quat / norm))[2])
+    return PlanPose(x, y, heading, z)
 
 
 def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) -> Path:
-    """The plan's poses in the frame; level, and turned to the heading, against the motion where it
-    drives backwards.
+    """Return the plan's poses in the frame: level, and turned to the heading, against the motion on
+    segments driven backwards.
     """
     half = 0.5 * plan.heading
     if plan.backward.any() and not plan.heading.any():
-        half = half + math.pi  # -q is the same attitude, and not what it is where nobody sets it
+        half = half + math.pi  # -q is the same attitude, but not the default of a message
     zero = np.zeros_like(half)
     quat = np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
     return poses_to_path(*frame.poses_from_enu(plan.position, quat), frame_id, stamp_ns)
 
 
 def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats | None]:
-    """(n, 3) m ENU and headings (n,) rad of a path in the frame; None: they were not set, as 0 or 1
-    everywhere says.
+    """Return points (n, 3), ENU, m, and headings (n,), rad, of a path in the frame; None: headings
+    are not set, but zero or the identity everywhere.
     """
     places = [pose.pose.position for pose in message.poses]
     points = frame.points_to_enu(np.array([(p.x, p.y, p.z) for p in places], float).reshape(-1, 3))
@@ -72,7 +74,7 @@ def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats |
 
 
 def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> Path:
-    """Positions (k, 3) and orientations (k, 4) xyzw as a Path."""
+    """Return a Path of positions (k, 3) and orientations (k, 4), xyzw."""
     path = Path(poses=pose_messages(position, orientation, frame_id, stamp_ns))
     path.header.frame_id = frame_id
     path.header.stamp = ns_to_stamp(stamp_ns)
@@ -82,26 +84,30 @@ def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns
 def pose_messages(
     position: Floats, orientation: Floats, frame_id: str, stamp_ns: int
 ) -> list[PoseStamped]:
-    """A PoseStamped for each of k poses."""
+    """Return a PoseStamped for each of k poses."""
     stamp = ns_to_stamp(stamp_ns)
     poses = []
     for (x, y, z), (qx, qy, qz, qw) in zip(position.tolist(), orientation.tolist(), strict=True):
         pose = PoseStamped()
+        pose = PoseStamped()
         pose.header.frame_id = frame_id
         pose.header.stamp = stamp
-        p = pose.pose.position
-        q = pose.pose.orientation
-        p.x = x
-        p.y = y
-        p.z = z
-        q.x = qx
-        q.y = qy
-        q.z = qz
-        q.w = qw
+
+        point = pose.pose.position
+        point.x = x
+        point.y = y
+        point.z = z
+
+        quat = pose.pose.orientation
+        quat.x = qx
+        quat.y = qy
+        quat.z = qz
+        quat.w = qw
+
         poses.append(pose)
     return poses
 
 
 def heading_of(quat_xyzw: Any) -> float:
-    """rad, counter-clockwise from east, of an attitude FLU -> ENU."""
+    """Return the heading of an attitude FLU -> ENU, rad, counter-clockwise from east."""
     return math.remainder(float(quat_to_euler(np.asarray(quat_xyzw, float))[2]), 2 * math.pi)

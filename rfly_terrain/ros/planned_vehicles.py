@@ -1,4 +1,4 @@
-"""The vehicles that paths are planned for: classes, and where they are. Part of planner_node."""
+"""Classes and positions of the vehicles for which paths are planned. Part of planner_node."""
 
 from __future__ import annotations
 
@@ -23,22 +23,25 @@ from rfly_terrain.ros.node_parameters import PlannedVehicleParameters, PlannerPa
 from rfly_terrain.ros.plan_msgs import heading_of, pose_to_plan_pose
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+"""Valid name of a vehicle."""
 
 
 class PlannedVehicles:
-    """By name. Raises ConfigError for parameters that can't be."""
+    """Planned vehicles by name. Raises ConfigError for impossible parameters."""
 
-    def __init__(self, node: Node, given: PlannerParameters, frames: Frames) -> None:
+    def __init__(self, node: Node, params: PlannerParameters, frames: Frames) -> None:
         self._node = node
         self._frames = frames
-        self.classes = load_vehicle_classes(given.vehicle_classes)
+        self.classes = load_vehicle_classes(params.vehicle_classes)
         self._ids: dict[str, int] = {}
         self._class_of: dict[str, str] = {}
         self._places: dict[int, PlanPose] = {}
-        for name in given.vehicles:
+
+        for name in params.vehicles:
             if not NAME.fullmatch(name):
                 raise ConfigError(
-                    f"parameter vehicles: {name!r} is no name of a vehicle: letters, digits, _ and /"
+                    f"parameter vehicles: {name!r} is no name of a vehicle: "
+                    "letters, digits, _ and /"
                 )
             vehicle = declare_parameters(node, PlannedVehicleParameters, prefix=f"{name}.")
             self._ids[name] = vehicle.id
@@ -48,63 +51,72 @@ class PlannedVehicles:
                 raise ConfigError(
                     f"parameter {name}.id: {vehicle.id}, expected its id in vehicle_states"
                 )
-        self.class_of(given.goal_vehicle, given.goal_class)  # refused at the start
+        self.class_of(params.goal_vehicle, params.goal_class)  # fails at the start, not later
 
     def start(self, diagnostics: Diagnostics) -> None:
-        """Subscribe."""
+        """Subscribe to vehicle_states."""
         self._diagnostics = diagnostics
         if self._ids:
             subscription(
                 self._node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN
             )
 
-    def class_of(self, name: str, asked: str = "") -> VehicleClass:
-        """The class asked for, "": the vehicle's. Raises ConfigError for one that is not there."""
-        return vehicle_class(self.classes, asked or self._class_of.get(name, ""))
+    def class_of(self, name: str, requested: str = "") -> VehicleClass:
+        """Return the requested class, "": the vehicle's. Raises ConfigError for an unknown one."""
+        return vehicle_class(self.classes, requested or self._class_of.get(name, ""))
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
-        wanted = np.isin(np.asarray(message.id), list(self._ids.values()))
-        if not wanted.any():
+        """Store the poses of the planned vehicles."""
+        is_planned = np.isin(np.asarray(message.id), list(self._ids.values()))
+        if not is_planned.any():
             return
         try:
             states = msg_to_states(message)
             frame = self._frames.resolve(states.frame_id, states.stamp_ns)
-            moved = (
-                () if frame.is_world else (frame.transform.translation, frame.transform.quat_xyzw)
-            )
-            states, _ = states_to_enu(states.select(wanted), frame.axes, *moved)
+            transform = frame.transform
+            moved = () if frame.is_world else (transform.translation, transform.quat_xyzw)
+            states, _ = states_to_enu(states.select(is_planned), frame.axes, *moved)
         except RflyError as error:
             self._diagnostics.count("refused_states")
             self._node.get_logger().warning(f"vehicle_states: {error}", throttle_duration_sec=5.0)
             return
+
         for vehicle, (x, y, z), quat in zip(
             states.id.tolist(), states.position.tolist(), states.orientation, strict=True
         ):
             self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
 
     def present_pose(self, name: str) -> PlanPose:
-        """By vehicle_states, where its id is known, else by the transform of its base_link. Raises
-        PlanError.
+        """Return the pose of a vehicle: from vehicle_states if its id is known, else from the
+        transform of its base_link.
+
+        Raises PlanError.
         """
         if not name:
             raise PlanError(
                 "no_start",
                 "start: its frame_id is empty, which means the present pose of `name`: give one",
             )
+
+        # from vehicle_states
         if name in self._ids:
             if self._ids[name] not in self._places:
                 raise PlanError(
                     "no_start",
-                    f"vehicle {name!r}: vehicle_states has not told of id {self._ids[name]} yet",
+                    f"vehicle {name!r}: vehicle_states has not reported id {self._ids[name]} yet",
                 )
             return self._places[self._ids[name]]
+
+        # from the transform
         try:
             frame = self._frames.resolve(f"{name}/base_link")
         except FrameError as error:
             raise PlanError(
                 "no_start",
-                f"vehicle {name!r}: nothing tells where it is: {error}; the parameter vehicles may name it",
+                f"vehicle {name!r}: its position is unknown: {error}; the parameter vehicles may "
+                "name it",
             ) from None
+
         pose = PoseStamped().pose
         pose.orientation.w = 1.0
         return pose_to_plan_pose(pose, frame, "start")

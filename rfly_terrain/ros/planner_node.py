@@ -1,8 +1,8 @@
 """planner_node: paths over the terrain as a service, and for RViz's goal. A thin shell around
 Planner.
 
-A plan is worked out in a thread of its own, one after the other; its kernels release the
-interpreter, so that the node answers and hears meanwhile.
+Plans are computed one after the other in a thread of their own. Their kernels release the
+interpreter, so that the node keeps answering and receiving meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.occupancy.octree import read_octree
+from rfly_terrain.occupancy.octree import Leaves, read_octree
 from rfly_terrain.planning.plan import MODES, Plan
 from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.planner import Planner, warm_up
@@ -46,14 +46,15 @@ from rfly_terrain.ros.planned_vehicles import NAME, PlannedVehicles
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, NOT_YET, LatestTerrain
 
 MAP_PATIENCE_S = 5.0
-"""so long a request waits for the first map: nodes that are started together have it a little later
+"""Time that a request waits for the first map, s: a terrain_node started together has it a little
+later.
 """
 MOST_NAMES = 1_000
-"""vehicles for which a topic `<name>/follow_path` is made"""
+"""Vehicles that get a topic `<name>/follow_path`, at most."""
 
 
 class _Job(NamedTuple):
-    """What is to be planned, all in ENU."""
+    """A request for a plan, ENU."""
 
     vehicle: VehicleClass
     start: PlanPose
@@ -62,7 +63,7 @@ class _Job(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """To the goal_pose that is being followed."""
+    """The way to the goal_pose that is being followed."""
 
     replanner: Replanner
     frame_id: str
@@ -70,12 +71,12 @@ class _Way(NamedTuple):
 
 
 class _OctomapSpace:
-    """The newest `octomap`; it is read when somebody plans, once, in that one's thread."""
+    """The newest `octomap`; it is read once, in the thread of the first plan that needs it."""
 
     def __init__(
-        self, node: Node, given: PlannerParameters, frames: Frames, on_octomap: Callable[[], Any]
+        self, node: Node, params: PlannerParameters, frames: Frames, on_octomap: Callable[[], Any]
     ) -> None:
-        self._given = given
+        self._params = params
         self._frames = frames
         self._on_octomap = on_octomap
         self._newest: Octomap | None = None
@@ -83,56 +84,61 @@ class _OctomapSpace:
         subscription(node, Octomap, "octomap", self._take, LATCHED)
 
     async def _take(self, message: Octomap) -> None:
+        """Store the message, and start planning."""
         self._newest = message
         await self._on_octomap()
 
     def seen(self, terrain: HeightMap) -> SeenSpace:
-        """What the newest map says. Raises PlanError where there is none, or none that can be read."""
+        """Return the space of the newest octomap. Raises PlanError if there is none, or an
+        unreadable one.
+        """
         message = self._newest
         if message is None:
             raise PlanError(
                 "no_octomap", "no octomap has come yet, and the parameter space is octomap"
             )
         if self._read is None or self._read[0] is not message or self._read[1] is not terrain:
-            try:
-                frame = self._frames.resolve(
-                    message.header.frame_id or "map", stamp_to_ns(message.header.stamp)
-                )
-                if frame.axes != "enu" or not frame.is_world:
-                    raise PlanError(
-                        "bad_octomap",
-                        f"its frame {message.header.frame_id!r} is not the ENU world frame",
-                    )
-                if not message.binary or message.id != "OcTree":
-                    kind = "binary" if message.binary else "full"
-                    raise PlanError(
-                        "bad_octomap", f"a {kind} {message.id!r}, expected a binary 'OcTree'"
-                    )
-                leaves = read_octree(np.asarray(message.data, np.int8), message.resolution)
-            except RflyError as error:
-                raise PlanError("bad_octomap", f"octomap: {error}") from None
-            given = self._given
-            self._read = (
-                message,
+            space = seen_space(
+                self._leaves(message),
                 terrain,
-                seen_space(
-                    leaves,
-                    terrain,
-                    ground_margin=given.ground_margin,
-                    unknown_height=given.unknown_height,
-                ),
+                ground_margin=self._params.ground_margin,
+                unknown_height=self._params.unknown_height,
             )
+            self._read = (message, terrain, space)
         return self._read[2]
+
+    def _leaves(self, message: Octomap) -> Leaves:
+        """Return the leaves of an octomap. Raises PlanError if they cannot be used."""
+        try:
+            frame = self._frames.resolve(
+                message.header.frame_id or "map", stamp_to_ns(message.header.stamp)
+            )
+            if frame.axes != "enu" or not frame.is_world:
+                raise PlanError(
+                    "bad_octomap",
+                    f"its frame {message.header.frame_id!r} is not the ENU world frame",
+                )
+            if not message.binary or message.id != "OcTree":
+                kind = "binary" if message.binary else "full"
+                raise PlanError(
+                    "bad_octomap", f"a {kind} {message.id!r}, expected a binary 'OcTree'"
+                )
+
+            return read_octree(np.asarray(message.data, np.int8), message.resolution)
+        except RflyError as error:
+            raise PlanError("bad_octomap", f"octomap: {error}") from None
 
 
 class PlannerNode(Node):
-    """Serves `plan_path`, takes `goal_pose`, publishes `<name>/follow_path` and `planned_path`."""
+    """Node of planning: `plan_path`, `goal_pose`, `<name>/follow_path` and `planned_path`."""
 
     def __init__(self) -> None:
         super().__init__("planner_node")
-        given = declare_parameters(self, PlannerParameters)
-        self._given, self._frames = given, Frames(self)
-        self._vehicles = PlannedVehicles(self, given, self._frames)
+        params = declare_parameters(self, PlannerParameters)
+        self._params = params
+        self._frames = Frames(self)
+        self._vehicles = PlannedVehicles(self, params, self._frames)
+
         self._objects = PlacedObjectArray()
         self._planner: Planner | None = None
         self._last = ""
@@ -142,49 +148,52 @@ class PlannerNode(Node):
         self._busy = self._mapped = False
         self._lock = threading.Lock()
         self._followers: dict[str, Any] = {}
+
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._diagnostics = Diagnostics(self, "planning", "", self._update_diagnostics)
         self._shown = publisher(self, Path, "planned_path", LATCHED)
         self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
-        octomap = given.space == "octomap"
-        self._space = (
-            _OctomapSpace(self, given, self._frames, self._on_octomap) if octomap else None
-        )
+        self._space: _OctomapSpace | None = None
+        if params.space == "octomap":
+            self._space = _OctomapSpace(self, params, self._frames, self._on_octomap)
         self._vehicles.start(self._diagnostics)
-        if given.goal_vehicle:
-            self._follower(given.goal_vehicle)
+        if params.goal_vehicle:
+            self._follower(params.goal_vehicle)
             subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
         waiting_service(self, PlanPath, "plan_path", self._plan_path)
+
         self._update_diagnostics()
         self.get_logger().info(
             f"vehicle classes: {', '.join(self._vehicles.classes)}; waiting for terrain_map"
         )
-        warm_up()  # last: the node is seen by others meanwhile
+        warm_up()  # last: other nodes see this one meanwhile
 
-    # --- what comes in
+    # --- inputs
 
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        """Plan on the new map from now on; see `LatestTerrain`."""
         self._planner = None
         self._diagnostics.hardware_id = terrain.name
         self._update_diagnostics()
 
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:
+        """Plan among the new objects."""
         self._objects = message
         self._planner = None
 
     async def _on_goal_pose(self, message: PoseStamped) -> None:
+        """Plan to the goal."""
         self._goal = message
         await self._work_off()
 
     async def _on_octomap(self) -> None:
+        """Check the plan against the new map."""
         self._mapped = self._way is not None
         await self._work_off()
 
     async def _work_off(self) -> None:
-        """The newest goal and the newest map count; what comes while another is worked on waits for
-        its end.
-        """
+        """Plan for the newest goal and the newest map; later ones wait for the end."""
         if self._busy:
             return
         self._busy = True
@@ -200,6 +209,7 @@ class PlannerNode(Node):
     # --- planning
 
     async def _plan_path(self, request: Any, response: Any) -> Any:
+        """Answer a request for a plan."""
         try:
             if request.name and not NAME.fullmatch(request.name):
                 raise PlanError(
@@ -212,12 +222,12 @@ class PlannerNode(Node):
             job = self._job(request, frame)
             plan = await self._planned(self._replanner(job), job.start)
             assert plan is not None
-            response.path = self._publish(
-                plan, request.name, request.goal.header.frame_id or "map", frame
-            )
+            frame_id = request.goal.header.frame_id or "map"
+            response.path = self._publish(plan, request.name, frame_id, frame)
         except RflyError as error:
             response.message = self._refuse(error)
             return response
+
         response.success = True
         response.message = "; ".join(plan.notes)
         response.segment_mode = flat("B", plan.mode)
@@ -226,6 +236,7 @@ class PlannerNode(Node):
         return response
 
     def _job(self, request: Any, goal_frame: FrameToWorld) -> _Job:
+        """Return the job of a request."""
         vehicle = self._vehicles.class_of(request.name, request.vehicle_class)
         if request.start.header.frame_id:
             frame = self._frames.resolve(
@@ -234,87 +245,90 @@ class PlannerNode(Node):
             start = pose_to_plan_pose(request.start.pose, frame, "start")
         else:
             start = self._vehicles.present_pose(request.name)
-        return _Job(
-            vehicle, start, pose_to_plan_pose(request.goal.pose, goal_frame, "goal"), request.mode
-        )
+        goal = pose_to_plan_pose(request.goal.pose, goal_frame, "goal")
+        return _Job(vehicle, start, goal, request.mode)
 
     def _replanner(self, job: _Job) -> Replanner:
+        """Return the way of a job, without a plan yet."""
         return Replanner(
-            self._ready_planner(), job.vehicle, job.goal, job.mode, self._given.unknown_cost
+            self._ready_planner(), job.vehicle, job.goal, job.mode, self._params.unknown_cost
         )
 
     async def _planned(self, way: Replanner, here: PlanPose) -> Plan | None:
-        """The first plan, or another one where the octomap asks for it. Raises PlanError."""
+        """Return the first plan, or another one if the octomap requires it. Raises PlanError."""
         return await in_thread(self, lambda: self._work(way, here))
 
     def _work(self, way: Replanner, here: PlanPose) -> Plan | None:
-        """In a thread; one after the other, so that each has the machine for itself."""
+        """Plan in a thread; one after the other, so that each plan has the machine for itself."""
         with self._lock:
             start = time.monotonic()
             try:
-                return way.update(
-                    None if self._space is None else self._space.seen(way.planner.terrain), here
-                )
+                seen = None if self._space is None else self._space.seen(way.planner.terrain)
+                return way.update(seen, here)
             except MemoryError:
                 raise PlanError("memory", "not enough memory to plan on this map") from None
             finally:
                 self._last_s = time.monotonic() - start
 
     def _ready_planner(self) -> Planner:
-        """The planner of the present map and objects; its costs are worked out when the first plan
-        asks for them.
+        """Return the planner of the present map and objects; its costs are computed with the first
+        plan.
         """
-        if self._planner is None:
-            terrain = self._ground.terrain
-            if terrain is None:
-                raise PlanError("no_terrain", self._ground.error or NOT_YET)
-            solids = None
-            if self._objects.id:
-                try:
-                    frame = self._frames.resolve(self._objects.header.frame_id)
-                    solids = placed_objects_to_solids(self._objects, frame)
-                except (FrameError, ValueError) as error:
-                    raise PlanError("bad_objects", f"placed_objects: {error}") from None
-            self._planner = Planner(
-                terrain,
-                solids,
-                water_level=None
-                if self._given.water_level <= NO_WATER
-                else self._given.water_level,
-                resolution=self._given.resolution or None,
-                margin=self._given.object_margin,
-            )
+        if self._planner is not None:
+            return self._planner
+        terrain = self._ground.terrain
+        if terrain is None:
+            raise PlanError("no_terrain", self._ground.error or NOT_YET)
+        solids = None
+        if self._objects.id:
+            try:
+                frame = self._frames.resolve(self._objects.header.frame_id)
+                solids = placed_objects_to_solids(self._objects, frame)
+            except (FrameError, ValueError) as error:
+                raise PlanError("bad_objects", f"placed_objects: {error}") from None
+
+        water_level = self._params.water_level
+        self._planner = Planner(
+            terrain,
+            solids,
+            water_level=None if water_level <= NO_WATER else water_level,
+            resolution=self._params.resolution or None,
+            margin=self._params.object_margin,
+        )
         return self._planner
 
     async def _go(self, message: PoseStamped) -> None:
-        """Plan for the goal's vehicle, and tell it, unless a newer goal has come meanwhile."""
-        name = self._given.goal_vehicle
+        """Plan for the goal's vehicle, and publish the plan, unless a newer goal has come
+        meanwhile.
+        """
+        name = self._params.goal_vehicle
         frame_id = message.header.frame_id or "map"
         try:
             await self._ground.known(MAP_PATIENCE_S)
             frame = self._frames.resolve(frame_id)
             goal = pose_to_plan_pose(message.pose, frame, "goal")
-            vehicle = self._vehicles.class_of(name, self._given.goal_class)
-            job = _Job(
-                vehicle, self._vehicles.present_pose(name), goal, MODES[self._given.goal_mode]
-            )
+            vehicle = self._vehicles.class_of(name, self._params.goal_class)
+            here = self._vehicles.present_pose(name)
+            job = _Job(vehicle, here, goal, MODES[self._params.goal_mode])
             replanner = self._replanner(job)
             plan = await self._planned(replanner, job.start)
         except RflyError as error:
             self._refuse(error)
             return
+
         if self._goal is None and plan is not None:
             self._way = None if self._space is None else _Way(replanner, frame_id, frame)
             self._publish(plan, name, frame_id, frame)
 
     async def _replan(self) -> None:
-        """Tell the goal's vehicle another way where the map asks for it, and to stop where there is
-        none.
+        """Publish another plan for the goal's vehicle if the map requires it, and an empty one, to
+        stop, if there is none.
         """
         way = self._way
-        name = self._given.goal_vehicle
+        name = self._params.goal_vehicle
         if way is None:
             return
+
         had_plan = way.replanner.plan is not None
         try:
             way.replanner.planner = self._ready_planner()
@@ -327,9 +341,10 @@ class PlannerNode(Node):
         if plan is not None and self._goal is None:
             self._publish(plan, name, way.frame_id, way.frame)
 
-    # --- what goes out
+    # --- outputs
 
     def _publish(self, plan: Plan, name: str, frame_id: str, frame: FrameToWorld) -> Path:
+        """Publish a plan as a path, for the vehicle and for RViz; return the path."""
         path = plan_to_path(plan, frame, frame_id, self.get_clock().now().nanoseconds)
         if name:
             self._follower(name).publish(path)
@@ -341,6 +356,7 @@ class PlannerNode(Node):
         return path
 
     def _follower(self, name: str) -> Any:
+        """Return the publisher of a vehicle's path."""
         if name not in self._followers:
             if not NAME.fullmatch(name):
                 raise ConfigError(
@@ -355,6 +371,7 @@ class PlannerNode(Node):
         return self._followers[name]
 
     def _refuse(self, error: RflyError) -> str:
+        """Log and count an error; return its text."""
         text = " ".join(str(error).split())
         self._diagnostics.count(f"refused_{getattr(error, 'reason', 'request')}")
         self._last = text
@@ -363,6 +380,7 @@ class PlannerNode(Node):
         return text
 
     def _update_diagnostics(self) -> None:
+        """Update the diagnostics."""
         ground = self._ground
         self._diagnostics.set_first(
             [
@@ -373,7 +391,7 @@ class PlannerNode(Node):
             ],
             last_plan=self._last,
             last_plan_s=f"{self._last_s:.3f}",
-            goal_vehicle=self._given.goal_vehicle,
+            goal_vehicle=self._params.goal_vehicle,
         )
 
 

@@ -18,15 +18,15 @@ from rfly_terrain.files.asked_maps import is_plain, load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 
 FARTHEST = 1e8
-"""m from the origin"""
+"""Largest distance from the origin, m."""
 SMALLEST_STEP = 1e-3
-"""m"""
+"""Smallest step, m."""
 
 
 def height_map_to_msg(
     height_map: HeightMap, geo_origin: GeoPoint, stamp_ns: int, max_cells: int
 ) -> TerrainMap:
-    """A map with more than `max_cells` cells travels as name and sha256 only."""
+    """Return a message; for a map of more than `max_cells` cells it has name and sha256 only."""
     message = TerrainMap(
         name=height_map.name,
         sha256=height_map.sha256,
@@ -38,16 +38,18 @@ def height_map_to_msg(
         columns=height_map.columns,
         geo_origin=list(geo_origin),
     )
+
     message.header.frame_id = "map"
     message.header.stamp = ns_to_stamp(stamp_ns)
+
     if height_map.heights.size <= max_cells:
         message.height = flat("f", height_map.heights)
     return message
 
 
 def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) -> HeightMap:
-    """The map of a message; one without heights is loaded by its name and must have the message's
-    sha256.
+    """Return the map of a message; one without heights is loaded by its name and must have the
+    message's sha256.
 
     Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name
     not found here.
@@ -62,15 +64,18 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
         local = load_asked_map(message.name, search_path)
         if local.sha256 != message.sha256:
             raise TerrainFormatError(
-                f"map {message.name!r}: {' and '.join(map(str, local.files))} hold other heights than the publisher's "
-                f"(sha256 {local.sha256[:12]}… instead of {message.sha256[:12]}…); copy the publisher's files here"
+                f"map {message.name!r}: {' and '.join(map(str, local.files))} hold other heights "
+                f"than the publisher's (sha256 {local.sha256[:12]}… instead of "
+                f"{message.sha256[:12]}…); copy the publisher's files here"
             )
         return local
+
     if len(message.height) != rows * columns:
         raise TerrainFormatError(
-            f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x {columns} columns, "
-            f"expected {rows * columns}"
+            f"terrain_map {message.name!r}: {len(message.height)} heights for {rows} rows x "
+            f"{columns} columns, expected {rows * columns}"
         )
+
     _check_extent(message)
     geo = message.geo_origin
     try:
@@ -90,26 +95,25 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
 
 
 def _check_extent(message: TerrainMap) -> None:
-    """Numbers that are finite and still no place of this world end in overflows wherever cells are
-    counted.
+    """Raise TerrainFormatError for finite numbers that are no place of this world: they lead to
+    overflows in counts of cells.
     """
     for axis, origin, step, count in (
         ("x", message.origin_x, message.step_x, message.rows),
         ("y", message.origin_y, message.step_y, message.columns),
     ):
         end = origin + step * count
-        if not (
-            abs(origin) <= FARTHEST and abs(end) <= FARTHEST and abs(step) >= SMALLEST_STEP
-        ):  # also for NaN
+        is_near = abs(origin) <= FARTHEST and abs(end) <= FARTHEST
+        if not (is_near and abs(step) >= SMALLEST_STEP):  # also for NaN
             raise TerrainFormatError(
-                f"terrain_map {message.name!r}: origin_{axis} {origin:g}, step_{axis} {step:g}: expected places up to "
-                f"{FARTHEST:g} m and steps from {SMALLEST_STEP:g} m"
+                f"terrain_map {message.name!r}: origin_{axis} {origin:g}, step_{axis} {step:g}: "
+                f"expected places up to {FARTHEST:g} m and steps from {SMALLEST_STEP:g} m"
             )
 
 
 def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> PointCloud2:
-    """(rows, columns, 3) float32 -> organised, dense PointCloud2: height = rows, width = columns,
-    fields x, y, z.
+    """Return an organised, dense PointCloud2 of (rows, columns, 3) float32: height = rows, width =
+    columns, fields x, y, z.
     """
     rows, columns, _ = points.shape
     message = PointCloud2(
@@ -125,14 +129,15 @@ def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> 
         is_dense=True,
         data=flat("B", points.view(np.uint8)),
     )
+
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)
     return message
 
 
 def msg_to_cloud(message: PointCloud2) -> np.ndarray[Any, Any]:
-    """(height, width, 3) x, y, z as float32 of any PointCloud2. Raises SensorMessageError where it
-    has none.
+    """Return x, y, z of a PointCloud2 as (height, width, 3) float32. Raises SensorMessageError if
+    it has none.
     """
     table = read_fields(message, "xyz")
     points = np.stack([table[name] for name in "xyz"], axis=-1).astype(np.float32)

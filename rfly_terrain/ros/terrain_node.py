@@ -49,76 +49,84 @@ if TYPE_CHECKING:
 MAX_POINTS_PER_CALL = 10_000_000
 
 
-class _Loaded(NamedTuple):
-    """A map that was read, or what is wrong with it."""
+class _LoadedMap(NamedTuple):
+    """A loaded map, or the reason why there is none."""
 
     terrain: HeightMap | None
     messages: tuple[TerrainMap, PointCloud2] | None = None
-    """without stamps"""
+    """Messages without stamps."""
     error: str = ""
 
 
 class TerrainNode(Node):
-    """Publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`, answers altitude queries,
-    loads maps.
+    """Node of the terrain: publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`,
+    answers altitude queries, loads maps.
     """
 
     def __init__(self) -> None:
         super().__init__("terrain_node")
-        given = declare_parameters(self, TerrainParameters)
-        self._given = given
-        self._frame_id = given.frame_id
+        params = declare_parameters(self, TerrainParameters)
+        self._params = params
+        self._frame_id = params.frame_id
         self._geo_origin = (
-            geo_point(given.geo_origin, "parameter geo_origin") if given.geo_origin else None
+            geo_point(params.geo_origin, "parameter geo_origin") if params.geo_origin else None
         )
+
         self._frames = Frames(self)
+        worlds = [*self._frames.enu_frames, *self._frames.ned_frames]
         if self._frames.axes(self._frame_id) is None:
-            worlds = ", ".join(self._frames.enu_frames + self._frames.ned_frames)
             self.get_logger().error(
-                f"parameter frame_id: {self._frame_id!r} is no world frame ({worlds}); using {worlds.split(', ')[0]!r}"
+                f"parameter frame_id: {self._frame_id!r} is no world frame ({', '.join(worlds)}); "
+                f"using {worlds[0]!r}"
             )
-            self._frame_id = worlds.split(", ")[0]
+            self._frame_id = worlds[0]
 
         self._terrain: HeightMap | None = None
         self._occupancy: TerrainOccupancy | None = None
         self._load_error = ""
         self._loading = threading.Lock()
+
         self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
         self._map = publisher(self, TerrainMap, "terrain_map", LATCHED)
-        self._markers = TerrainMarkers(self, given.marker_max_triangles)
-        self._diagnostics = Diagnostics(self, "terrain", given.map, self._update_diagnostics)
+        self._markers = TerrainMarkers(self, params.marker_max_triangles)
+        self._diagnostics = Diagnostics(self, "terrain", params.map, self._update_diagnostics)
+
+        # the map first, all else after it
         warm_up()
-        self._use_loaded(self._load(given.map))
+        self._use_loaded(self._load(params.map))
         self._occupancy = self._make_occupancy()
-        if given.publish_tf:
+        if params.publish_tf:
             self._publish_static_transform()
+
         self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
         self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
         waiting_service(self, LoadTerrain, "load_terrain", self._load_terrain)
 
-    def _load(self, name: str, asked: bool = False) -> _Loaded:
-        """The map or what is wrong with it; changes nothing of the node, so that another thread may
-        run it.
+    def _load(self, name: str, requested: bool = False) -> _LoadedMap:
+        """Return the map or its error; nothing of the node changes, so that another thread may call
+        it.
 
-        `asked`: a peer names it, who may not learn what is in any file.
+        `requested`: a peer has named it, who must not learn the content of any file.
         """
         try:
-            load = load_asked_map if asked else HeightMap.load
-            terrain = load(name, tuple(self._given.map_search_path))
-            # messages of up to 100 MB are made here, in the loading thread, not in the executor's
-            stride = _stride(terrain, self._given.cloud_max_points)
+            load = load_asked_map if requested else HeightMap.load
+            terrain = load(name, tuple(self._params.map_search_path))
+
+            # messages of up to 100 MB are made in the loading thread, not in the executor's
+            stride = _stride(terrain, self._params.cloud_max_points)
             ned = self._frames.axes(self._frame_id) == "ned"
             points = terrain.point_cloud_ned(stride) if ned else terrain.point_cloud(stride)
             origin, _ = self._choose_geo_origin(terrain)
-            whole = height_map_to_msg(terrain, origin, 0, self._given.terrain_map_max_cells)
-            return _Loaded(terrain, (whole, cloud_to_msg(points, self._frame_id, 0)))
+            map_message = height_map_to_msg(terrain, origin, 0, self._params.terrain_map_max_cells)
+            cloud_message = cloud_to_msg(points, self._frame_id, 0)
+            return _LoadedMap(terrain, (map_message, cloud_message))
         except (RflyError, OSError) as error:
-            return _Loaded(None, error=" ".join(str(error).split()))
+            return _LoadedMap(None, error=" ".join(str(error).split()))
         except MemoryError:
-            return _Loaded(None, error=f"map {name!r}: not enough memory to load it")
+            return _LoadedMap(None, error=f"map {name!r}: not enough memory to load it")
 
-    def _use_loaded(self, loaded: _Loaded) -> None:
-        """Serve and publish a loaded map; one that failed leaves the present map in service."""
+    def _use_loaded(self, loaded: _LoadedMap) -> None:
+        """Serve and publish a loaded map; after a failed load the present map stays."""
         terrain = loaded.terrain
         self._load_error = loaded.error
         if terrain is None or loaded.messages is None:
@@ -126,23 +134,27 @@ class TerrainNode(Node):
             self._diagnostics.count("failed_loads")
             self._update_diagnostics()
             return
+
         self._terrain = terrain
-        origin, where = self._choose_geo_origin(terrain)
-        most = self._given.cloud_max_points
-        stride = _stride(terrain, most)
+        origin, source = self._choose_geo_origin(terrain)
         self.get_logger().info(
             f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells "
             f"from {' and '.join(map(str, terrain.files))}; "
-            f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, altitude {origin[2]:.2f} m ({where})"
+            f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, "
+            f"altitude {origin[2]:.2f} m ({source})"
         )
+        most = self._params.cloud_max_points
+        stride = _stride(terrain, most)
         if stride > 1:
             self.get_logger().info(
                 f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {most})"
             )
+
         stamp = self.get_clock().now().to_msg()
-        for out, message in zip((self._map, self._cloud), loaded.messages, strict=True):
+        for topic, message in zip((self._map, self._cloud), loaded.messages, strict=True):
             message.header.stamp = stamp
-            out.publish(message)
+            topic.publish(message)
+
         self._markers.take_terrain(terrain)
         self._diagnostics.hardware_id = terrain.name
         self._update_diagnostics()
@@ -150,7 +162,7 @@ class TerrainNode(Node):
             self._occupancy.take(terrain)
 
     def _make_occupancy(self) -> TerrainOccupancy:
-        """What only `terrain_occupancy` needs, imports too: the first cloud has not waited for it."""
+        """Create `terrain_occupancy` with its imports, for which the first cloud has not waited."""
         from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
         occupancy = TerrainOccupancy(self, self._frames, self._markers.take_costs)
@@ -159,16 +171,19 @@ class TerrainNode(Node):
         return occupancy
 
     def _choose_geo_origin(self, terrain: HeightMap) -> tuple[GeoPoint, str]:
+        """Return the origin and its source."""
         if self._geo_origin is not None:
             return self._geo_origin, "parameter geo_origin"
         if terrain.geo_origin is not None:
-            return (
-                terrain.geo_origin,
-                "GPS values of the txt, read as latitude, longitude, altitude: their order is not documented",
+            source = (
+                "GPS values of the txt, read as latitude, longitude, altitude: "
+                "their order is not documented"
             )
+            return terrain.geo_origin, source
         return DEFAULT_GEO_ORIGIN, "default; the parameter geo_origin sets it"
 
     def _update_diagnostics(self) -> None:
+        """Update the diagnostics."""
         terrain = self._terrain
         error = self._load_error
         values: dict[str, Any] = {}
@@ -179,18 +194,20 @@ class TerrainNode(Node):
                 "extent_x_m": f"{x_min:.2f} … {x_max:.2f}",
                 "extent_y_m": f"{y_min:.2f} … {y_max:.2f}",
             }
+
         text = f"no map is loaded: {error}; call load_terrain"
         no_map = Notice(text, Reason.NO_MAP_LOADED, error)
         self._diagnostics.set_first(
             [
                 (terrain is None, ERROR, no_map),
-                (error, ERROR, f"the last load failed, the map before it is in service: {error}"),
+                (error, ERROR, f"the last load failed, the previous map is in service: {error}"),
                 (True, OK, "serving"),
             ],
             **values,
         )
 
     def _publish_static_transform(self) -> None:
+        """Publish the transform from the ENU to the NED frame."""
         frames = self._frames
         now = self.get_clock().now().nanoseconds
         transform = transform_to_msg(
@@ -201,6 +218,7 @@ class TerrainNode(Node):
         )
 
     def _get_altitude(self, request: Any, response: Any) -> Any:
+        """Answer a query of one point."""
         answer, response.message = self._query(request.frame_id, request.x, request.y, True)
         self._diagnostics.count("queries")
         if answer is not None:
@@ -212,6 +230,7 @@ class TerrainNode(Node):
         return response
 
     def _get_altitudes(self, request: Any, response: Any) -> Any:
+        """Answer a query of many points."""
         self._diagnostics.count("queries")
         if len(request.x) != len(request.y):
             response.message = (
@@ -223,6 +242,7 @@ class TerrainNode(Node):
                 f"{len(request.x)} points in one call, at most {MAX_POINTS_PER_CALL} are taken"
             )
             return response
+
         answer, response.message = self._query(
             request.frame_id, np.asarray(request.x), np.asarray(request.y), request.want_normals
         )
@@ -237,23 +257,18 @@ class TerrainNode(Node):
     def _query(
         self, frame_id: str, x: Any, y: Any, normals: bool
     ) -> tuple[tuple[Any, Any, Any] | None, str]:
-        """(altitude, inside, normal) in the asked frame, or None and the reason."""
+        """Return (altitude, inside, normal) in the requested frame, or None and the reason."""
         if self._terrain is None:
             return None, f"no map is loaded: {self._load_error}; call load_terrain"
         try:
-            return _altitude_in_frame(
-                self._terrain,
-                self._frames.resolve(frame_id or self._frame_id),
-                frame_id,
-                x,
-                y,
-                normals,
-            ), ""
+            frame = self._frames.resolve(frame_id or self._frame_id)
+            return _altitude_in_frame(self._terrain, frame, frame_id, x, y, normals), ""
         except (FrameError, ValueError) as error:
             self._diagnostics.count("refused_queries")
             return None, str(error)
 
     async def _load_terrain(self, request: Any, response: Any) -> Any:
+        """Load a map that a peer requests."""
         if not request.map:
             response.message = (
                 "map is empty: give a name on the search path, or the path of a png or txt"
@@ -262,14 +277,16 @@ class TerrainNode(Node):
         if not self._loading.acquire(blocking=False):
             response.message = "another map is being loaded: ask again when it is done"
             return response
+
         start = time.monotonic()
         try:  # a large map takes seconds to read; queries are answered from the old one meanwhile
-            loaded = await in_thread(self, lambda: self._load(request.map, asked=True))
+            loaded = await in_thread(self, lambda: self._load(request.map, requested=True))
         except WorkError as error:
             response.message = f"map {request.map!r}: {error}"
             return response
         finally:
             self._loading.release()
+
         self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
         self._use_loaded(loaded)
         terrain = loaded.terrain
@@ -285,32 +302,36 @@ class TerrainNode(Node):
 def _altitude_in_frame(
     terrain: HeightMap, frame: FrameToWorld, name: str, x: Any, y: Any, normals: bool
 ) -> tuple[Any, Any, Any]:
-    """Ground height, inside mask and normals at x, y of a frame whose z axis is vertical, in that
-    frame.
+    """Return ground height, inside mask and normals at x, y of a frame whose z axis is vertical, in
+    that frame.
 
-    Raises FrameError for a tilted frame: there x and y do not say where the vertical goes through
-    the ground.
+    Raises FrameError for a tilted frame, in which x and y do not define a vertical line.
     """
     x = np.asarray(x, dtype=float)
     y = np.asarray(y, dtype=float)
     finite_array("x", x, error=ValueError)
     finite_array("y", y, error=ValueError)
     sign = frame.check_vertical(name)
+
+    # in the world
     enu = frame.points_to_enu(np.stack([x, y, np.zeros_like(x)], axis=-1))
-    ned = frame.axes == "ned"
     altitude_up, inside, normal_enu = terrain.query(enu[..., 0], enu[..., 1], want_normals=normals)
-    height = up_to_down(np.asarray(altitude_up)) if ned else np.asarray(altitude_up)
-    normal = (ned_to_enu(normal_enu) if ned else normal_enu) if normals else np.empty(0)
+    height = np.asarray(altitude_up)
+    normal = normal_enu if normals else np.empty(0)
+    if frame.axes == "ned":
+        height = up_to_down(height)
+        normal = ned_to_enu(normal) if normals else normal
+
+    # in the frame
     if not frame.is_world:
         height = (height - frame.transform.translation[2]) * sign
-        normal = (
-            quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal) if normals else normal
-        )
+        if normals:
+            normal = quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal)
     return height, inside, normal
 
 
 def _stride(terrain: HeightMap, max_points: int) -> int:
-    """The smallest stride whose cloud has at most that many points."""
+    """Return the smallest stride whose cloud has at most that many points."""
     stride = max(1, math.isqrt(terrain.rows * terrain.columns // max_points))
     while math.ceil(terrain.rows / stride) * math.ceil(terrain.columns / stride) > max_points:
         stride += 1

@@ -22,19 +22,19 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 
 MOST_WAITING = 100
-"""that wait for the first map at once; one more is not waited with"""
+"""Calls that wait for the first map at the same time, at most; a further one does not wait."""
 NOT_YET = "no terrain_map has come yet: is terrain_node running?"
 NO_MAP_YET = Notice(NOT_YET, Reason.NO_TERRAIN_MAP)
 """NOT_YET for the diagnostics."""
 
 
 class LatestTerrain:
-    """Keeps the newest usable map of the latched topic `terrain_map`; declares the parameter
+    """The newest usable map of the latched topic `terrain_map`, with the parameter
     `map_search_path`.
 
     `changed(terrain, geo_origin)` is called for each new map (geo_origin: latitude and longitude in
-    degrees, altitude in m). After one that can't be used the ground before it stays, and `error`
-    tells why until a usable map comes.
+    degrees, altitude in m). After an unusable map the previous one stays, and `error` says why
+    until a usable map comes.
     """
 
     def __init__(
@@ -50,43 +50,45 @@ class LatestTerrain:
         self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
 
     def start(self, diagnostics: Diagnostics | None = None) -> None:
-        """Subscribe, when the node is ready for what comes; `diagnostics` count the maps that can't
-        be used.
-        """
+        """Subscribe, when the node is ready for maps; `diagnostics` counts the unusable ones."""
         self._diagnostics = diagnostics
         subscription(self._node, TerrainMap, "terrain_map", self._on_terrain_map, LATCHED)
 
     async def known(self, patience_s: float) -> None:
-        """Wait for the first map, or until one is refused, but no longer than that (s). For `async`
-        services.
+        """Wait for the first map, or until one is refused, but no longer than that (s).
+
+        For `async` services.
         """
         if self.terrain is not None or self.error or len(self._waiting) >= MOST_WAITING:
             return
-        come: Future = Future(executor=self._node.executor)
-        self._waiting.append(come)
+        first_map: Future = Future(executor=self._node.executor)
+        self._waiting.append(first_map)
+
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         timer = self._node.create_timer(
-            patience_s, lambda: come.done() or come.set_result(None), clock=clock
+            patience_s, lambda: first_map.done() or first_map.set_result(None), clock=clock
         )
         try:
-            await come
+            await first_map
         finally:
-            self._waiting.remove(come)
+            self._waiting.remove(first_map)
             self._node.destroy_timer(timer)
 
     def _wake(self) -> None:
-        for come in self._waiting:
-            if not come.done():
-                come.set_result(None)
+        """Let the waiting calls go on."""
+        for first_map in self._waiting:
+            if not first_map.done():
+                first_map.set_result(None)
 
     @property
     def problem(self) -> str:
-        """What is wrong with the present ground, "" if nothing is."""
+        """Error of the newest map, "" if it is usable."""
         if self.error and self.terrain is not None:
-            return f"the ground before it is kept: {self.error}"
+            return f"the previous ground stays: {self.error}"
         return self.error
 
     def _on_terrain_map(self, message: TerrainMap) -> None:
+        """Take a new map; the same one again changes nothing."""
         latitude, longitude, altitude = (float(value) for value in message.geo_origin)
         grid = (
             message.origin_x,
@@ -99,6 +101,7 @@ class LatestTerrain:
         seen = (message.sha256, message.name, *grid, latitude, longitude, altitude)
         if message.sha256 and seen == self._seen and not self.error:
             return
+
         try:
             terrain = msg_to_height_map(message, self.search_path)
             geo_origin = geo_point(
@@ -112,6 +115,7 @@ class LatestTerrain:
                 self._diagnostics.publish()
             self._wake()
             return
+
         self.terrain = terrain
         self.error = ""
         self._seen = seen

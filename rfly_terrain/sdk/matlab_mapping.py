@@ -1,9 +1,9 @@
 """MATLAB's occupancy maps and lidar scans by their names, as functions: `getOccupancy(map, xy,
 "local")`.
 
-For scripts that were written for Navigation Toolbox: `from rfly_terrain.sdk.matlab_mapping import
-*`. Each function is the method of that name of its first argument; `occupancy.call_forms` says what
-it takes. Rows and columns count from 0.
+Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`. Each
+function is the method of that name of its first argument, with the arguments of
+`occupancy.call_forms`. Rows and columns count from 0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
 
-__all__ = (
+__all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     *METHODS,
     "binaryOccupancyMap",
     "lidarScan",
@@ -56,8 +56,8 @@ __all__ = (
 
 
 def transformScan(*scan_and_pose: Any) -> Any:
-    """`transformScan(scan, pose)`: a scan; `transformScan(ranges, angles, pose)`: its ranges and
-    angles.
+    """Return a moved scan: `transformScan(scan, pose)`; or its ranges and angles:
+    `transformScan(ranges, angles, pose)`.
     """
     if len(scan_and_pose) == 3:
         moved = LidarScan(*scan_and_pose[:2]).transformed(scan_and_pose[2])
@@ -67,13 +67,15 @@ def transformScan(*scan_and_pose: Any) -> Any:
 
 
 def load(path: StrPath) -> SimpleNamespace:
-    """The matrices of a .mat file as attributes: `load("exampleMaps.mat").complexMap`, see
+    """Return the matrices of a .mat file as attributes: `load("exampleMaps.mat").complexMap`, see
     `load_mat_maps`.
     """
     return SimpleNamespace(**load_mat_maps(path))
 
 
 def _as_function(name: str) -> Any:
+    """Return a function that calls the method of that name of its first argument."""
+
     def function(map: Any, *args: Any, **options: Any) -> Any:
         return getattr(map, name)(*args, **options)
 
@@ -87,4 +89,4 @@ globals().update({name: _as_function(name) for name in METHODS})
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """What a checker sees of METHODS."""
+        """Return a function of METHODS, for type checkers."""

@@ -1,8 +1,8 @@
 """LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions, with their search,
 rounding and file.
 
-x north, y east, z down, metres. The third point of the txt is rounded to a pixel; all is computed
-in double precision.
+Axes: x north, y east, z down, metres. The third point of the txt is rounded to a pixel. All values
+are double precision.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NUMBERS = ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")
 
 
 class _MapHeightData(NamedTuple):
-    """The five variables of MapHeightData.mat: binmap in metres, the others in cm and cm a pixel."""
+    """Variables of MapHeightData.mat: binmap in metres, the others in cm and cm a pixel."""
 
     binmap: Floats
     PosOffsetX: float
@@ -45,30 +45,32 @@ class _MapHeightData(NamedTuple):
 
 
 class _Cache:
+    """Map of `getTerrainAltData`, kept between calls."""
+
     data: _MapHeightData | None = None
 
 
 def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
-    r"""Reads a map and saves its binmap and calibration to MapHeightData.mat in the current folder.
+    r"""Read a map, and save its binmap and calibration to MapHeightData.mat in the current folder.
 
     Variables: binmap (rows, columns; m, z down), PosOffsetX, PosScaleX, PosOffsetY, PosScaleY (cm,
     cm a pixel).
 
-    Looks in map\, ..\..\CopterSim\external\map and the installation's CopterSim\external\map as
-    MATLAB's tool does, then in the other places of `find_map`. A map that `getTerrainAltData` has
-    read before stays until `clear_terrain`.
+    The search covers map\, ..\..\CopterSim\external\map and the installation's
+    CopterSim\external\map as in MATLAB's tool, then the other places of `find_map`. A map that
+    `getTerrainAltData` has read before stays until `clear_terrain`.
 
     Raises TerrainFileNotFound, TerrainFormatError.
     """
     from scipy.io import savemat
 
-    files = find_in_folders(
-        pngMapName, [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_folders()]
-    )
+    folders = [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_folders()]
+    files = find_in_folders(pngMapName, folders)
     points = read_calibration(files.txt, "matlab")
     pixels = read_pixels(files.png)
     calibration = calibrate(points, pixels, str(files.txt), "round")
     binmap: Floats = up_to_down(heights_up(calibration, pixels, np.float64))
+
     data = _MapHeightData(
         binmap,
         calibration.pos_offset_x_cm,
@@ -84,14 +86,14 @@ def getTerrainAltData(xin: float, yin: float) -> float: ...
 @overload
 def getTerrainAltData(xin: ArrayLike, yin: ArrayLike) -> Floats: ...
 def getTerrainAltData(xin: Any, yin: Any) -> Any:
-    """z of the ground (m, down) at xin north, yin east: a float for two numbers, else an array of
-    their common shape.
+    """Return z of the ground (m, down) at xin north, yin east: a float for two numbers, else an
+    array of their common shape.
 
     Outside the map each axis is clamped to the edge. MapHeightData.mat of the current folder is
-    read at the first call and kept: after another `LoadPngData` call `clear_terrain()`, as MATLAB
+    read at the first call and kept. After another `LoadPngData` call `clear_terrain()`, as MATLAB
     users call `clear getTerrainAltData`.
 
-    Raises TerrainNotLoaded where there is no such file, TerrainFormatError where it holds no map,
+    Raises TerrainNotLoaded if there is no such file, TerrainFormatError if it holds no map,
     ValueError for NaN or infinity.
     """
     if _Cache.data is None:
@@ -100,28 +102,29 @@ def getTerrainAltData(xin: Any, yin: Any) -> Any:
     x, y = np.broadcast_arrays(np.asarray(xin, float), np.asarray(yin, float))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError(f"getTerrainAltData: x {xin}, y {yin}: expected finite metres")
+
     last_row = binmap.shape[0] - 1
     last_column = binmap.shape[1] - 1
     u = np.clip((100.0 * x - offset_x) / scale_x, 0.0, last_column)
     v = np.clip((100.0 * y - offset_y) / scale_y, 0.0, last_row)
     column = np.minimum(u.astype(np.intp), last_column - 1)
     row = np.minimum(v.astype(np.intp), last_row - 1)
+
     a = u - column
     b = v - row
-    z = (binmap[row, column] * (1 - a) + binmap[row, column + 1] * a) * (1 - b) + (
-        binmap[row + 1, column] * (1 - a) + binmap[row + 1, column + 1] * a
-    ) * b
+    first = binmap[row, column] * (1 - a) + binmap[row, column + 1] * a
+    second = binmap[row + 1, column] * (1 - a) + binmap[row + 1, column + 1] * a
+    z = first * (1 - b) + second * b
     return float(z) if z.ndim == 0 else z
 
 
 def clear_terrain() -> None:
-    """Forgets the map that `getTerrainAltData` keeps, so that the next call reads MapHeightData.mat
-    again.
-    """
+    """Forget the map of `getTerrainAltData`: the next call reads MapHeightData.mat again."""
     _Cache.data = None
 
 
 def _read_mat(path: Path) -> _MapHeightData:
+    """Return the variables of MapHeightData.mat; sizes are checked before the data is read."""
     from scipy.io import loadmat, whosmat
 
     if not path.is_file():
@@ -130,7 +133,8 @@ def _read_mat(path: Path) -> _MapHeightData:
         )
     with reader_errors(
         lambda text: TerrainFormatError(
-            f"{path.absolute()}: cannot be read as LoadPngData writes it ({text}); call LoadPngData(name) again"
+            f"{path.absolute()}: cannot be read as LoadPngData writes it ({text}); "
+            "call LoadPngData(name) again"
         )
     ):
         with open_regular(path, 8 * MAX_CELLS) as file:
@@ -145,17 +149,16 @@ def _read_mat(path: Path) -> _MapHeightData:
             variables = loadmat(file, variable_names=("binmap", *_NUMBERS))
         binmap = np.array(variables["binmap"], np.float64, order="C")
         numbers = [np.array(variables[name], np.float64).item() for name in _NUMBERS]
-    if (
-        binmap.ndim != 2
-        or min(binmap.shape) < 2
-        or not np.isfinite(binmap).all()
-        or not np.isfinite(numbers).all()
-    ):
+
+    finite = np.isfinite(binmap).all() and np.isfinite(numbers).all()
+    if binmap.ndim != 2 or min(binmap.shape) < 2 or not finite:
         raise TerrainFormatError(
             f"{path.absolute()}: binmap {binmap.shape} is no finite map of at least 2 x 2"
         )
     if numbers[1] == 0 or numbers[3] == 0:
         raise TerrainFormatError(
-            f"{path.absolute()}: PosScaleX {numbers[1]}, PosScaleY {numbers[3]}, expected other than 0"
+            f"{path.absolute()}: PosScaleX {numbers[1]}, PosScaleY {numbers[3]}, "
+            "expected other than 0"
         )
+
     return _MapHeightData(binmap, *numbers)

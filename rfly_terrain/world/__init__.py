@@ -1,1 +1,1 @@
-"""What stands on a terrain: solids, world files, populated worlds."""
+"""Objects on a terrain: solids, world files, populated worlds."""

@@ -1,5 +1,5 @@
-"""Models of objects: convex parts with a colour and a class, also those of .glb and .obj meshes
-(needs trimesh).
+"""Models of objects: convex parts with a colour and a class, from .glb and .obj meshes too (needs
+trimesh).
 """
 
 from __future__ import annotations
@@ -39,82 +39,98 @@ CLASSES = (
     "barrier",
     "bridge",
 )
-"""what an object is; its class id is its place in this list"""
+"""Classes of objects; the class id is the place in this list."""
 Color = tuple[int, int, int]
+"""Red, green, blue, 0 … 255."""
 GREY: Color = (150, 150, 150)
 SIDES = 16
-"""of the prism that stands for a cylinder: the cylinder lies within it, and reaches 2 % of its
-radius less far
+"""Sides of the prism that stands for a cylinder. The cylinder lies within it; its radius is up to 2
+% smaller.
 """
 MAX_CORNERS = 256
-"""of a convex part, as of a hull that collides"""
+"""Corners of a convex part, at most, as of a hull that collides."""
 FLAT = 1e-6
-"""of the largest extent: parts thinner than that have no volume"""
+"""Thickness over the largest extent, up to which a part has no volume."""
+
+MAX_FILE_BYTES = 20_000_000
+MAX_TRIANGLES = 200_000
+MAX_PIECES = 200
+MAX_NODES = 1_000
+"""Nodes of a .glb, at most."""
+_VECTORS = {"translation": 3, "rotation": 4, "scale": 3, "matrix": 16}
+"""Numbers of the vectors of a node: glTF 2.0, section 5.25."""
+_FORWARD_LEFT_UP = {".glb": (2, 0, 1), ".obj": (0, 1, 2)}
+"""Axes of a file that point forward, left, up: glTF 2.0, section 3.4: z forward, x left, y up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What objects look like: x forward, y left, z up from the ground that they stand on, m."""
+    """Shape of an object: x forward, y left, z up from the ground below it, m."""
 
     name: str
+    """Name."""
     parts: tuple[Floats, ...]
-    """(v, 3) corners of each convex part"""
+    """Corners of each convex part, (v, 3) each."""
     class_id: int = 0
+    """Class, a place in CLASSES."""
     color: Color = GREY
-    """red, green, blue, 0 … 255"""
+    """Colour: red, green, blue, 0 … 255."""
     vehicle_type: int = 0
-    """RflySim3D's ClassID; 0: none of its models, a box of that size in `rfly view`"""
+    """Vehicle type, RflySim3D's ClassID; 0: none of its models, a box of that size in `rfly view`.
+    """
     surface: Floats | None = None
-    """(t, 3, 3) corners of the triangles that rays meet; None: the faces of the parts"""
+    """Corners of the triangles that rays meet, (t, 3, 3); None: the faces of the parts."""
     part_colors: tuple[Color, ...] = ()
-    """of each part; empty: all have `color`"""
+    """Colours of the parts; empty: all have `color`."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for colours of parts that are not as many as the parts, or beside a
+        """Raise ValueError for colours that do not fit the parts: another number of them, or a
         surface.
         """
-        if self.part_colors and (
-            len(self.part_colors) != len(self.parts) or self.surface is not None
-        ):
-            beside = "" if self.surface is None else ", and a surface"
+        fits = len(self.part_colors) == len(self.parts) and self.surface is None
+        if self.part_colors and not fits:
+            surface = "" if self.surface is None else ", and a surface"
             raise ValueError(
-                f"{self.name}: {len(self.part_colors)} part_colors for {len(self.parts)} parts{beside}"
+                f"{self.name}: {len(self.part_colors)} part_colors for {len(self.parts)} "
+                f"parts{surface}"
             )
 
     @property
     def colors(self) -> tuple[Color, ...]:
-        """Of each part."""
+        """Colours of the parts."""
         return self.part_colors or (self.color,) * len(self.parts)
 
     @property
     def seen_colors(self) -> tuple[Color, ...]:
-        """Of each of `seen`."""
+        """Colours of `seen`."""
         return self.part_colors or (self.color,) * len(self.seen)
 
     @property
     def seen(self) -> tuple[Floats, ...]:
-        """What rays meet: the surface, or each part."""
+        """Surfaces that rays meet: the surface, or each part."""
         return self.parts if self.surface is None else (self.surface,)
 
     @functools.cached_property
     def bounds(self) -> tuple[Floats, Floats]:
-        """(3,) lowest and (3,) highest x, y and z."""
+        """Lowest and highest x, y and z, (3,) each."""
         corners = np.concatenate(self.parts)
         return corners.min(axis=0), corners.max(axis=0)
 
     @functools.cached_property
     def is_box(self) -> bool:
-        """Whether it is one box along its own axes."""
+        """True if it is one box along its own axes."""
         low, high = self.bounds
         corners = np.unique(self.parts[0], axis=0)
-        one = self.surface is None and len(self.parts) == 1
-        return one and len(corners) == 8 and bool(((corners == low) | (corners == high)).all())
+        is_single = self.surface is None and len(self.parts) == 1
+        return (
+            is_single and len(corners) == 8 and bool(((corners == low) | (corners == high)).all())
+        )
 
 
 @functools.lru_cache(maxsize=4096)
 def scaled(model: Model, factor: float) -> Model:
-    """The same, larger by a factor; the same object for the same factor, so that its shapes are
-    made once.
+    """Return the model, larger by a factor; the same object for the same factor, so that its shapes
+    are made once.
     """
     if factor == 1.0:
         return model
@@ -125,7 +141,7 @@ def scaled(model: Model, factor: float) -> Model:
 
 
 def box_part(length: float, width: float, height: float) -> Floats:
-    """(8, 3) corners of a box that stands on z = 0, m."""
+    """Return the corners of a box that stands on z = 0, (8, 3), m."""
     half = np.array([length / 2, width / 2])
     corners = [
         (x * half[0], y * half[1], z * height) for x in (-1, 1) for y in (-1, 1) for z in (0, 1)
@@ -134,23 +150,26 @@ def box_part(length: float, width: float, height: float) -> Floats:
 
 
 def cylinder_part(radius: float, height: float, top_radius: float | None = None) -> Floats:
-    """(32, 3) corners of the prism around a cylinder that stands on z = 0, m; around a cone where
-    the radius on top differs, (17, 3) where it is 0.
+    """Return the corners of the prism around a cylinder that stands on z = 0, (32, 3), m.
+
+    With another radius on top it is a prism around a cone; (17, 3) if that radius is 0.
     """
     angle = (np.arange(SIDES) + 0.5) * (2.0 * math.pi / SIDES)
     ring = np.column_stack([np.cos(angle), np.sin(angle)]) / math.cos(math.pi / SIDES)
     top = radius if top_radius is None else top_radius
     upper = np.zeros((1, 2)) if top == 0.0 else top * ring
+    lower = radius * ring
     corners = [
-        np.column_stack([xy, np.full(len(xy), z)])
-        for xy, z in ((radius * ring, 0.0), (upper, height))
+        np.column_stack([lower, np.full(len(lower), 0.0)]),
+        np.column_stack([upper, np.full(len(upper), height)]),
     ]
     return _frozen(np.concatenate(corners))
 
 
 def hull_part(points: ArrayLike) -> Floats:
-    """(v, 3) those of the points that are corners of their convex hull. Raises ShapeError where
-    they enclose nothing, or have too many corners.
+    """Return the points that are corners of their convex hull, (v, 3).
+
+    Raises ShapeError if they enclose no volume, or have too many corners.
     """
     from scipy.spatial import ConvexHull, QhullError
 
@@ -174,7 +193,7 @@ def hull_part(points: ArrayLike) -> Floats:
 
 
 def has_volume(points: Floats) -> bool:
-    """Whether points (n, 3) lie in no plane."""
+    """Return whether points (n, 3) do not lie in one plane."""
     if len(points) < 4:
         return False
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
@@ -182,7 +201,7 @@ def has_volume(points: Floats) -> bool:
 
 
 def part_triangles(part: Floats) -> Floats:
-    """(t, 3, 3) the triangles of a convex part's surface, counter-clockwise from outside."""
+    """Return the triangles of a convex part, (t, 3, 3), counter-clockwise from outside."""
     from scipy.spatial import ConvexHull
 
     hull = ConvexHull(part)
@@ -194,8 +213,8 @@ def part_triangles(part: Floats) -> Floats:
 
 
 def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
-    """The part, or a surface, turned about z (rad, counter-clockwise from above), then moved by (x,
-    y, z), m.
+    """Return the part, or a surface, turned about z (rad, counter-clockwise from above), then moved
+    by (x, y, z), m.
     """
     c = math.cos(yaw)
     s = math.sin(yaw)
@@ -204,35 +223,25 @@ def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
 
 
 def _frozen(array: Floats) -> Floats:
+    """Return the array, read-only."""
     array.flags.writeable = False
     return array
 
 
-MAX_FILE_BYTES = 20_000_000
-MAX_TRIANGLES = 200_000
-MAX_PIECES = 200
-MAX_NODES = 1_000
-"""of a .glb"""
-_FORWARD_LEFT_UP = {".glb": (2, 0, 1), ".obj": (0, 1, 2)}
-"""which of a file's axes point forward, left and up: glTF 2.0, section 3.4, has z forward, x left
-and y up
-"""
-
-
 def part_faces(part: Floats) -> Floats:
-    """(t, 3, 3) corners of the triangles around a convex part."""
+    """Return the corners of the triangles around a convex part, (t, 3, 3)."""
     from scipy.spatial import ConvexHull
 
     return np.asarray(part[ConvexHull(part).simplices], float)
 
 
 def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
-    """(v, 3) corners of each convex part, and (t, 3, 3) of all triangles, m, in the model's axes;
-    of a file below the folder.
+    """Return the corners of each convex part, (v, 3), and those of all triangles, (t, 3, 3), m, of
+    a file below the folder, in the model's axes.
 
-    A part is the hull of what hangs together: a house with wings is made of several pieces. Pieces
-    without a volume are left out. An .obj is taken as it is, with z up. Raises ConfigError that
-    names the file and what is wrong.
+    A part is the hull of connected triangles: a house with wings consists of several pieces. Pieces
+    without a volume are left out. An .obj is read with z up. Raises ConfigError with the file and
+    its fault.
     """
     ending = os.path.splitext(name)[1].lower()
     if ending not in _FORWARD_LEFT_UP:
@@ -244,16 +253,19 @@ def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
         raise ConfigError(
             f"mesh {name!r}: expected a file in the folder of the world's file, or below it"
         )
+
     try:
         data = read_regular(path, MAX_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"mesh {name!r}: {error.strerror}") from None
     vertices, triangles = _read(name, data, ending)
+
     pieces = [piece for piece in _pieces(vertices, triangles) if has_volume(piece)]
     if not 1 <= len(pieces) <= MAX_PIECES:
         raise ConfigError(
             f"mesh {name!r}: {len(pieces)} pieces with a volume, expected 1 … {MAX_PIECES}"
         )
+
     try:
         return [hull_part(piece) for piece in pieces], vertices[triangles]
     except ShapeError as error:
@@ -261,23 +273,24 @@ def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
 
 
 def _read(name: str, data: bytes, ending: str) -> tuple[Floats, Any]:
-    """(v, 3) vertices in the model's axes, and (t, 3) triangles."""
+    """Return vertices in the model's axes, (v, 3), and triangles, (t, 3)."""
     trimesh = require("trimesh", "a mesh in a world")
     with reader_errors(
         lambda text: ConfigError(f"mesh {name!r}: cannot be read as {ending}: {text}")
     ):
         if ending == ".glb":
             _check_sizes(data)
-        # a stream and no resolver: what the file refers to elsewhere is not read
+        # a stream and no resolver: files that this one refers to are not read
         mesh = trimesh.load(
             io.BytesIO(data), file_type=ending[1:], force="mesh", process=False, skip_materials=True
         )
         vertices = np.array(mesh.vertices, float)
         triangles = np.array(mesh.faces, np.int64).reshape(-1, 3)
+
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(triangles):
         raise ConfigError(f"mesh {name!r}: has no triangles")
     if not (triangles < len(vertices)).all() or triangles.min() < 0:
-        raise ConfigError(f"mesh {name!r}: a triangle of vertices that are not there")
+        raise ConfigError(f"mesh {name!r}: a triangle has a vertex that does not exist")
     if len(triangles) > MAX_TRIANGLES:
         raise ConfigError(
             f"mesh {name!r}: {len(triangles):,} triangles, expected at most {MAX_TRIANGLES:,}"
@@ -287,25 +300,24 @@ def _read(name: str, data: bytes, ending: str) -> tuple[Floats, Any]:
     return vertices[:, _FORWARD_LEFT_UP[ending]], triangles
 
 
-_VECTORS = {"translation": 3, "rotation": 4, "scale": 3, "matrix": 16}
-"""of a node: glTF 2.0, section 5.25"""
-
-
 def _check_sizes(data: bytes) -> None:
-    """Refuse a .glb that becomes far more than it is: numbers without data (zeros), nodes by the
-    thousand, meshes that many nodes or primitives share, and vectors of thousands, of which trimesh
-    makes matrices.
+    """Raise ValueError for a .glb that would grow far beyond its size.
+
+    Such files have numbers without data (zeros), thousands of nodes, meshes that many nodes or
+    primitives share, or vectors of thousands of numbers, which trimesh turns into matrices.
     """
-    (length,) = struct.unpack_from(
-        "<I", data, 12
-    )  # of the first chunk, JSON: glTF 2.0, section 4.4.3
+    # the first chunk, JSON: glTF 2.0, section 4.4.3
+    (length,) = struct.unpack_from("<I", data, 12)
     tree = json.loads(data[20 : 20 + length])
+
     counts = [max(0, accessor["count"]) for accessor in tree.get("accessors", [])]
     nodes = tree.get("nodes", [])
     children = sum(len(node.get("children", [])) for node in nodes)
-    for node, (key, length) in product(nodes, _VECTORS.items()):
-        if len(node.get(key, ())) not in (0, length):
-            raise ValueError(f"a node's {key} of {len(node[key])} numbers, expected {length}")
+    for node, (key, size) in product(nodes, _VECTORS.items()):
+        if len(node.get(key, ())) not in (0, size):
+            raise ValueError(f"a node's {key} of {len(node[key])} numbers, expected {size}")
+
+    # numbers of shared meshes, once for each use
     uses = Counter(node.get("mesh") for node in nodes)
     numbers = sum(counts)
     shared = sum(
@@ -315,26 +327,27 @@ def _check_sizes(data: bytes) -> None:
         for each in (part.get("indices"), part.get("attributes", {}).get("POSITION"))
         if each is not None
     )
-    if (
-        max(numbers, shared / 2) > 3 * MAX_TRIANGLES
-        or len(nodes) > MAX_NODES
-        or children > MAX_NODES
-    ):
+    too_many_nodes = len(nodes) > MAX_NODES or children > MAX_NODES
+    if max(numbers, shared / 2) > 3 * MAX_TRIANGLES or too_many_nodes:
         raise ValueError(f"more than {3 * MAX_TRIANGLES:,} numbers or {MAX_NODES:,} nodes")
 
 
 def _pieces(vertices: Floats, triangles: Any) -> list[Floats]:
-    """(v, 3) the places of what hangs together: triangles that share a corner's place."""
+    """Return the places of connected triangles, (v, 3) each; triangles connect at the place of a
+    corner.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     places, which = np.unique(vertices, axis=0, return_inverse=True)
+
     corner = which.reshape(-1)[triangles]
     ends = np.concatenate([corner[:, :2], corner[:, 1:]])
     graph = coo_array(
         (np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(len(places),) * 2
     )
     _, label = connected_components(graph, directed=False)
+
     used = np.unique(corner)
     order = used[np.argsort(label[used], kind="stable")]
     return np.split(places[order], np.flatnonzero(np.diff(label[order])) + 1)

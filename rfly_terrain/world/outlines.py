@@ -1,6 +1,4 @@
-"""Convex outlines of solids seen from above: which cells they cover, and which points are near
-them.
-"""
+"""Convex outlines of solids seen from above: the cells that they cover, and points near them."""
 
 from __future__ import annotations
 
@@ -16,29 +14,30 @@ from rfly_terrain.height_map.grid import Grid
 
 _NUMBERS_AT_ONCE = 8_000_000
 _TOLERANCE = 1e-6
-"""cells: by which outlines without an area (walls, or single points) are wider, and others smaller
+"""Width added to outlines without an area (walls, or single points), and taken from others, cells.
 """
 _DISC_CORNERS = 16
+"""Corners of the polygon around a disc."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outlines:
-    """n convex polygons, some of which may be lines or points; ENU, m."""
+    """Convex polygons, lines or points; ENU, m."""
 
     corners: Floats
-    """(c, 2) of all, one after the other, each around its polygon"""
+    """Corners of all polygons, (c, 2), each one's around it, polygon after polygon."""
     first: Ints
-    """(n + 1,) where each polygon's corners begin"""
+    """Place of each polygon's first corner, (n + 1,)."""
     bottom: Floats
-    """(n,) lowest z of what is seen so"""
+    """Lowest z of each solid, (n,)."""
     top: Floats
-    """(n,) highest z"""
+    """Highest z of each solid, (n,)."""
 
     def __len__(self) -> int:
         return len(self.top)
 
     def select(self, which: Bools | Ints) -> Outlines:
-        """Some of them."""
+        """Return some of them."""
         chosen = np.arange(len(self))[which]
         counts = np.diff(self.first)[chosen]
         first = np.concatenate([[0], np.cumsum(counts)])
@@ -47,140 +46,143 @@ class Outlines:
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        """(n, 2) lowest and (n, 2) highest x and y of each."""
+        """Lowest and highest x and y of each one, (n, 2) each."""
         if not len(self):
             return np.empty((0, 2)), np.empty((0, 2))
         starts = self.first[:-1]
         return np.minimum.reduceat(self.corners, starts), np.maximum.reduceat(self.corners, starts)
 
     def grown(self, distance: float) -> Outlines:
-        """At least all points within `distance` (m), and up to 2 % of it more: a disc counts as a
-        polygon around it.
+        """Return outlines with all points within `distance` (m), and up to 2 % more: a disc becomes
+        a polygon around it.
         """
         if distance == 0.0 or not len(self):
             return self
         angle = (np.arange(_DISC_CORNERS) + 0.5) * (2 * math.pi / _DISC_CORNERS)
-        disc = (
-            distance
-            / math.cos(math.pi / _DISC_CORNERS)
-            * np.column_stack([np.cos(angle), np.sin(angle)])
-        )
-        wide = (self.corners[:, None, :] + disc).reshape(-1, 2)
-        return outlines_around(wide, self.first * _DISC_CORNERS, self.bottom, self.top)
+        radius = distance / math.cos(math.pi / _DISC_CORNERS)
+        disc = radius * np.column_stack([np.cos(angle), np.sin(angle)])
+        corners = (self.corners[:, None, :] + disc).reshape(-1, 2)
+        return outlines_around(corners, self.first * _DISC_CORNERS, self.bottom, self.top)
 
     def cells_under(self, cells: Grid) -> tuple[Ints, Ints, Ints]:
-        """(row, column, which outline): of the cells of which some part lies within an outline;
-        each pair once.
+        """Return row, column and outline of the cells with any part within an outline; each pair
+        once.
 
-        Two convex figures overlap if along the normal of each of their sides their shadows do.
+        Two convex figures overlap if their shadows along the normal of each of their sides do.
         """
         n = len(self)
         if not n:
             return (np.empty(0, np.int64),) * 3
+
         centres = Outlines(  # in cells, from the centre of cell 0, 0
             np.stack(cells.coordinates(*self.corners.T), axis=1) - 0.5,
             self.first,
             self.bottom,
             self.top,
         )
+
         low, high = centres.bounds
         normals, least, most = centres._shadows()
         half = 0.5 * np.abs(normals).sum(axis=2)
         size = np.array((cells.columns, cells.rows))
         first = np.clip(np.ceil(low - 0.5 - _TOLERANCE), 0, size).astype(np.int64)
         last = np.clip(np.floor(high + 0.5 + _TOLERANCE), -1, size - 1).astype(np.int64)
-        found: list[tuple[Ints, Ints, Ints]] = []
+
+        pairs: list[tuple[Ints, Ints, Ints]] = []
         counts = np.maximum(last - first + 1, 0)
         for which, place in _in_portions(counts.prod(axis=1), _NUMBERS_AT_ONCE // normals.shape[1]):
             width = counts[which, 0]
             column = first[which, 0] + place % width
             row = first[which, 1] + place // width
-            along = np.einsum(
-                "mkj,mj->mk", normals[which], np.stack((column, row), axis=-1).astype(float)
-            )
+            place_in_grid = np.stack((column, row), axis=-1).astype(float)
+            along = np.einsum("mkj,mj->mk", normals[which], place_in_grid)
             hit = ((along > (least - half)[which]) & (along < (most + half)[which])).all(axis=1)
-            found.append((row[hit], column[hit], which[hit]))
-        if not found:
+            pairs.append((row[hit], column[hit], which[hit]))
+
+        if not pairs:
             return (np.empty(0, np.int64),) * 3
-        row, column, which = (np.concatenate(part) for part in zip(*found, strict=True))
+        row, column, which = (np.concatenate(part) for part in zip(*pairs, strict=True))
         return row, column, which
 
     def _shadows(self) -> tuple[Floats, Floats, Floats]:
-        """(n, k, 2) normals of all sides, and of a cell's; (n, k) least and most that corners reach
-        along each.
+        """Return the normals of all sides, and of a cell's, (n, k, 2), and the least and the most
+        that corners reach along each, (n, k).
         """
+        # corners, the last one repeated: it adds no side
         counts = np.diff(self.first)
         most_corners = int(counts.max())
-        place = np.minimum(
-            np.arange(most_corners), counts[:, None] - 1
-        )  # the last corner again: no further side
+        place = np.minimum(np.arange(most_corners), counts[:, None] - 1)
         polygon = self.corners[self.first[:-1, None] + place]
+
+        # sides without a length have no normal: one of the cell's stands for it
         side = np.roll(polygon, -1, axis=1) - polygon
         length = np.linalg.norm(side, axis=2)
-        normals = (
-            np.stack((side[..., 1], -side[..., 0]), axis=-1)
-            / np.maximum(length, _TOLERANCE)[..., None]
-        )
-        normals[length < _TOLERANCE] = (
-            1.0,
-            0.0,
-        )  # what has no length has no normal: one of the cell's once more
+        across = np.stack((side[..., 1], -side[..., 0]), axis=-1)
+        normals = across / np.maximum(length, _TOLERANCE)[..., None]
+        normals[length < _TOLERANCE] = (1.0, 0.0)
         axes = np.broadcast_to(np.eye(2), (len(self), 2, 2))
         normals = np.concatenate((normals, axes), axis=1)
+
         along = np.einsum("nkj,ncj->nkc", normals, polygon)
         has_area = _areas(polygon) > _TOLERANCE
         spare = np.where(has_area, _TOLERANCE, -_TOLERANCE)[:, None]
         return normals, along.min(axis=2) + spare, along.max(axis=2) - spare
 
     def near(self, points: Floats, distance: float) -> tuple[Ints, Ints]:
-        """(point, which outline): pairs of points (m, 2) and outlines that lie within `distance`
-        (m) of each other.
+        """Return point and outline of the pairs of points (m, 2) and outlines within `distance` (m)
+        of each other.
         """
         from scipy.spatial import cKDTree
 
         none = np.empty(0, np.int64), np.empty(0, np.int64)
         if not len(self) or not len(points):
             return none
+
+        # outlines near any of the points
         low, high = self.bounds
-        around = np.flatnonzero(
-            ((low - distance <= points.max(axis=0)) & (high + distance >= points.min(axis=0))).all(
-                axis=1
-            )
-        )
+        is_near = (low - distance <= points.max(axis=0)) & (high + distance >= points.min(axis=0))
+        around = np.flatnonzero(is_near.all(axis=1))
         if not len(around):
             return none
+
+        # points in the circle around each
         centre = 0.5 * (low + high)[around]
         reach = 0.5 * np.linalg.norm(high - low, axis=1)[around] + distance
         lists = cKDTree(points).query_ball_point(centre, reach * (1 + 1e-9))
-        which = np.repeat(around, [len(each) for each in lists])
+        which = np.repeat(around, [len(inside) for inside in lists])
         point = np.fromiter(itertools.chain.from_iterable(lists), np.int64, len(which))
+
         close = self._distance(points[point], which) <= distance
         return point[close], which[close]
 
     def clearance(self, x: float, y: float) -> float:
-        """m from a place to the nearest outline, 0 within one; inf where there is none."""
+        """Return the distance from a place to the nearest outline, m; 0 within one, inf without
+        any.
+        """
         distances = self._distance(np.tile((x, y), (len(self), 1)), np.arange(len(self)))
         return float(distances.min(initial=math.inf))
 
     def _distance(self, points: Floats, which: Ints) -> Floats:
-        """(m,) from each point to an outline, 0 within it."""
+        """Return the distance from each point to an outline, (m,), m; 0 within it."""
         distance = np.empty(len(points))
         corners = np.diff(self.first)[which]
+
         for begin, end in _portions(corners, _NUMBERS_AT_ONCE // 8):
             count = corners[begin:end]
             starts = np.concatenate([[0], np.cumsum(count)[:-1]])
             place = np.arange(count.sum()) - np.repeat(starts, count)
             base = np.repeat(self.first[which[begin:end]], count)
-            each = np.repeat(count, count)
+            corner_count = np.repeat(count, count)
+
             a = self.corners[base + place]
-            b = self.corners[base + (place + 1) % each]
+            b = self.corners[base + (place + 1) % corner_count]
             away = np.repeat(points[begin:end], count, axis=0) - a
             side = b - a
             square = np.einsum("ij,ij->i", side, side)
-            share = np.clip(
-                np.einsum("ij,ij->i", away, side) / np.where(square > 0, square, 1.0), 0.0, 1.0
-            )
+            along = np.einsum("ij,ij->i", away, side)
+            share = np.clip(along / np.where(square > 0, square, 1.0), 0.0, 1.0)
             to_side = np.linalg.norm(away - share[:, None] * side, axis=1)
+
             outside = side[:, 0] * away[:, 1] - side[:, 1] * away[:, 0] <= 0.0
             inside = ~np.logical_or.reduceat(outside, starts)
             distance[begin:end] = np.where(inside, 0.0, np.minimum.reduceat(to_side, starts))
@@ -188,38 +190,38 @@ class Outlines:
 
 
 def outlines_around(points: Floats, first: Ints, bottom: Floats, top: Floats) -> Outlines:
-    """The convex outlines, counter-clockwise, of groups of points: (p, 2), and (n + 1,) where each
-    group begins.
+    """Return the convex outlines, counter-clockwise, of groups of points (p, 2); `first`, (n + 1,),
+    holds the place of each group's first point.
     """
-    import cv2  # 17 MB, for those who have objects
+    import cv2  # 17 MB, only for users with objects
 
     corners = []
     counts = []
     for begin, end in itertools.pairwise(first.tolist()):
         group = points[begin:end]
-        # OpenCV reckons in float32: about one of the points that is fine enough, and the points
-        # stay as they are
-        hull = cv2.convexHull(
-            (group - group[0]).astype(np.float32), returnPoints=False, clockwise=False
-        )
+        # OpenCV computes in float32: about one of the points that is precise enough, and the points
+        # keep their values
+        local = (group - group[0]).astype(np.float32)
+        hull = cv2.convexHull(local, returnPoints=False, clockwise=False)
         corners.append(group[hull[:, 0]])
         counts.append(len(hull))
+
     starts = np.concatenate([[0], np.cumsum(np.array(counts, np.int64))]).astype(np.int64)
     return Outlines(np.concatenate(corners) if corners else np.empty((0, 2)), starts, bottom, top)
 
 
 def _areas(polygon: Floats) -> Floats:
-    """(n,) twice the area of polygons (n, c, 2), by the shoelace about their first corners."""
-    about = polygon - polygon[:, :1]
-    following = np.roll(about, -1, axis=1)
+    """Return twice the area of polygons (n, c, 2), (n,), by the shoelace formula."""
+    local = polygon - polygon[:, :1]
+    following = np.roll(local, -1, axis=1)
     return np.abs(
-        (about[..., 0] * following[..., 1] - about[..., 1] * following[..., 0]).sum(axis=1)
+        (local[..., 0] * following[..., 1] - local[..., 1] * following[..., 0]).sum(axis=1)
     )
 
 
 def _in_portions(counts: Ints, most: int) -> Iterator[tuple[Ints, Ints]]:
-    """(which, place): each number n repeated counts[n] times with 0 … counts[n] − 1, so many at
-    once.
+    """Yield which and place: each number n, repeated counts[n] times, with 0 … counts[n] − 1, at
+    most `most` at once.
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
@@ -230,11 +232,11 @@ def _in_portions(counts: Ints, most: int) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _portions(counts: Ints, most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows whose counts add up to about `most`."""
+    """Yield ranges of rows whose counts add up to about `most`."""
     ends = np.cumsum(counts)
     begin = 0
     while begin < len(counts):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+        previous = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, previous + most, side="right")))
         yield begin, end
         begin = end

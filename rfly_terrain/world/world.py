@@ -1,6 +1,4 @@
-"""World: a terrain and what stands on it. Immutable: a change makes another one, of the next
-version.
-"""
+"""World: a terrain and its objects. Immutable: a change makes one of the next version."""
 
 from __future__ import annotations
 
@@ -27,76 +25,82 @@ class WorldObject:
     """A model at a place, upright. ENU, m."""
 
     model: Model
+    """Model."""
     x: float
+    """Position east, m."""
     y: float
+    """Position north, m."""
     yaw: float = 0.0
-    """rad, counter-clockwise from east"""
+    """Yaw, rad, counter-clockwise from east."""
     z: float | None = None
-    """where the model's z = 0 is; None: on the ground at x, y"""
+    """Height of the model's z = 0, m; None: on the ground at x, y."""
     scale: float = 1.0
+    """Factor on the model's size."""
 
     @property
     def scaled_model(self) -> Model:
-        """The model in its size here."""
+        """Model in its size here."""
         return scaled(self.model, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A snapshot: readers keep it as long as they like, a change is another one.
+    """A snapshot of a terrain and its objects; a change makes another one.
 
     Without a terrain the ground is level at z = 0.
     """
 
     name: str = ""
     objects: tuple[WorldObject, ...] = ()
+    """Objects that stand still."""
     map: str = ""
-    """the map that the objects were placed for, by its name or path; "": any"""
+    """Name or path of the map for which the objects were placed; "": any."""
     folder: str = ""
-    """of the file that it was read from, where its map may lie too; "": none"""
+    """Folder of the file that it was read from, where its map may be too; "": none."""
     terrain: HeightMap | None = None
+    """Ground; None: level at z = 0."""
     version: int = 0
+    """Number of changes so far."""
     moving: tuple[MovingObject, ...] = ()
-    """what moves among the objects, which stand still"""
+    """Objects that move."""
 
     def on(self, terrain: HeightMap | None) -> World:
-        """The same objects on another ground."""
+        """Return the same objects on another ground."""
         return dataclasses.replace(self, terrain=terrain, version=self.version + 1)
 
     def with_objects(self, objects: Iterable[WorldObject]) -> World:
-        """Other objects on the same ground."""
+        """Return other objects on the same ground."""
         return dataclasses.replace(self, objects=tuple(objects), version=self.version + 1)
 
     @functools.cached_property
     def positions(self) -> Floats:
-        """(n, 3) where each object's model has z = 0."""
-        at = np.array(
-            [(o.x, o.y, 0.0 if o.z is None else o.z) for o in self.objects], float
-        ).reshape(-1, 3)
-        if self.terrain is not None and len(at):
+        """Position of each object's model, z = 0, (n, 3)."""
+        places = [(o.x, o.y, 0.0 if o.z is None else o.z) for o in self.objects]
+        positions = np.array(places, float).reshape(-1, 3)
+        if self.terrain is not None and len(positions):
             on_ground = np.array([o.z is None for o in self.objects])
-            altitude = np.asarray(self.terrain.altitude(at[:, 0], at[:, 1]), float)
-            at[:, 2] = np.where(on_ground, altitude, at[:, 2])
-        at.flags.writeable = False
-        return at
+            altitude = np.asarray(self.terrain.altitude(positions[:, 0], positions[:, 1]), float)
+            positions[:, 2] = np.where(on_ground, altitude, positions[:, 2])
+        positions.flags.writeable = False
+        return positions
 
     @functools.cached_property
     def solids(self) -> Solids:
-        """The convex parts of all objects that stand still, where they are."""
+        """Convex parts of all objects that stand still, at their places."""
         parts = [
-            placed_part(part, at, o.yaw)
-            for o, at in zip(self.objects, self.positions, strict=True)
-            for part in o.scaled_model.parts
+            placed_part(part, position, placed.yaw)
+            for placed, position in zip(self.objects, self.positions, strict=True)
+            for part in placed.scaled_model.parts
         ]
         first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         return Solids(np.concatenate([np.empty((0, 3)), *parts]), first)
 
     @functools.cached_property
     def moving_solids(self) -> MovingSolids | None:
-        """The convex parts of what moves, on paths over the ground; None: nothing does."""
+        """Convex parts of moving objects, on paths over the ground; None without any."""
         if not self.moving:
             return None
         return MovingSolids(
-            tuple(each.path.on(self.terrain) for each in self.moving),
-            tuple(each.scaled_model.parts for each in self.moving),
+            tuple(body.path.on(self.terrain) for body in self.moving),
+            tuple(body.scaled_model.parts for body in self.moving),
         )

@@ -41,22 +41,22 @@ from rfly_terrain.world.world import World, WorldObject
 MAX_FILE_BYTES = 4_000_000
 MAX_OBJECTS = 20_000
 MAX_CORNERS = 2_000_000
-"""of all convex parts, and of the surfaces of meshes in each size; of models with meshes, whether
-used or not, too
+"""Corners of all convex parts, and of the surfaces of meshes in each size, at most; of unused
+models with meshes too.
 """
 _SHAPES = ("box", "cylinder", "hull", "mesh")
 
 
 def shipped_worlds() -> list[str]:
-    """Names of the worlds that come with the package."""
+    """Return the names of the worlds of this package."""
     return shipped_names("rfly_terrain", "worlds")
 
 
 def load_world(name_or_path: StrPath) -> World:
-    """The world of a file, or the shipped one of that name; its terrain is not loaded: `World.on`
-    takes one.
+    """Return the world of a file, or the shipped one of that name; its terrain is not loaded, see
+    `World.on`.
 
-    Raises ConfigError that names file, line, key and what is allowed.
+    Raises ConfigError with file, line, key and what is allowed.
     """
     data, file, name = read_config(
         "world", "rfly_terrain", "worlds", name_or_path, MAX_FILE_BYTES, noun="world"
@@ -66,42 +66,43 @@ def load_world(name_or_path: StrPath) -> World:
 
 
 def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> World:
-    """The world of a file's content; `file` is what errors call it, `folder` where its meshes are."""
+    """Return the world of a file's content; errors call it `file`, its meshes are in `folder`."""
     document = parse_mapping(data, file, "version and objects")
-    given = document.value.get("models")
-    models = given.values() if isinstance(given, dict) else ()
+    entries = document.value.get("models")
+    models = entries.values() if isinstance(entries, dict) else ()
     count = sum(
         len(model["parts"])
         for model in models
         if isinstance(model, dict) and isinstance(model.get("parts"), list)
     )
-    if (
-        count > MAX_OBJECTS
-    ):  # to check each takes the schema a third of a millisecond, and aliases multiply them
+    # the schema takes a third of a millisecond for each, and aliases multiply them
+    if count > MAX_OBJECTS:
         raise document.error(("models",), f"{count:,} parts, allowed: at most {MAX_OBJECTS:,}")
     check_schema(document, load_schema("rfly_terrain", "worlds"))
-    reader = _Reader(document, folder)
+    reader = _WorldReader(document, folder)
     return World(
         name, reader.objects(), document.value.get("map", ""), folder, moving=reader.moving()
     )
 
 
-class _Reader:
-    """Makes objects of a document that fits the schema."""
+class _WorldReader:
+    """Reader of a document that fits the schema."""
 
     def __init__(self, document: Document, folder: str) -> None:
         self._document = document
         self._folder = folder
         self._meshes: dict[str, tuple[list[Floats], Floats]] = {}
-        self._corners = self._made = 0
+        self._corners = 0
+        self._model_corners = 0
         self._sizes: set[tuple[int, float]] = set()
-        """models and scales, whose surfaces are kept"""
+        """Models and scales, whose surfaces are kept."""
         self._models = {
             name: self._model(name, entry, entry["parts"], ("models", name))
             for name, entry in document.value.get("models", {}).items()
         }
 
     def objects(self) -> tuple[WorldObject, ...]:
+        """Return the objects that stand still."""
         entries = self._document.value["objects"]
         return tuple(
             _object(entry, self._model_of(entry, ("objects", row)))
@@ -109,7 +110,8 @@ class _Reader:
         )
 
     def moving(self) -> tuple[MovingObject, ...]:
-        found = []
+        """Return the objects that move."""
+        bodies = []
         for row, entry in enumerate(self._document.value.get("moving", [])):
             model = self._model_of(entry, ("moving", row))
             corners = np.array([(*corner, 0.0) for corner in entry["path"]], float)
@@ -119,11 +121,11 @@ class _Reader:
                 path = MovingPath(corners, float(entry["speed"]), loop, start)
             except ValueError as error:
                 raise self._document.error(("moving", row, "path"), str(error)) from None
-            found.append(MovingObject(model, path, float(entry.get("scale", 1.0))))
-        return tuple(found)
+            bodies.append(MovingObject(model, path, float(entry.get("scale", 1.0))))
+        return tuple(bodies)
 
     def _model_of(self, entry: Mapping[str, Any], path: tuple[Key, ...]) -> Model:
-        """The model of an object, whose corners count."""
+        """Return the model of an object, and count its corners."""
         if "model" not in entry:
             model = self._model(f"{str(path[0]).removesuffix('s')} {path[1]}", entry, [entry], path)
         elif entry["model"] in self._models:
@@ -138,6 +140,7 @@ class _Reader:
             raise self._document.error(
                 (*path, "model"), f"{entry['model'][:60]!r}: there are {known}"
             )
+
         self._corners += sum(map(len, model.parts))
         size = id(model), float(entry.get("scale", 1.0))
         if model.surface is not None and size not in self._sizes:
@@ -154,39 +157,37 @@ class _Reader:
         parts: Sequence[Mapping[str, Any]],
         path: tuple[Key, ...],
     ) -> Model:
+        """Return a model of parts."""
         corners: list[Floats] = []
         faces: list[Floats] = []
         has_mesh = any("mesh" in part for part in parts)
         for index, part in enumerate(parts):
             inner = path if part is entry else (*path, "parts", index)
-            placed = part is not entry  # x, y, z of an object are where the whole of it stands
+            placed = part is not entry  # x, y, z of an object are its own position
             offset = [float(part.get(axis, 0.0)) if placed else 0.0 for axis in "xyz"]
             yaw = math.radians(part.get("yaw_deg", 0.0)) if placed else 0.0
+
             shapes = self._shapes(part, inner)
             if has_mesh and placed and "color" in part:
                 raise self._document.error(
                     (*inner, "color"), "a model with a mesh has one color: give it to the model"
                 )
-            corners += [placed_part(each, offset, yaw) for each in shapes]
-            self._made += sum(map(len, shapes))
+            corners += [placed_part(shape, offset, yaw) for shape in shapes]
+            self._model_corners += sum(map(len, shapes))
             if has_mesh:
-                seen = (
-                    [self._meshes[part["mesh"]][1]]
-                    if "mesh" in part
-                    else list(map(part_faces, shapes))
-                )
-                self._made += 3 * sum(map(len, seen))
-                if self._made > MAX_CORNERS:
+                if "mesh" in part:
+                    surfaces = [self._meshes[part["mesh"]][1]]
+                else:
+                    surfaces = list(map(part_faces, shapes))
+                self._model_corners += 3 * sum(map(len, surfaces))
+                if self._model_corners > MAX_CORNERS:
                     raise self._document.error(
                         inner, f"the models have more than {MAX_CORNERS:,} corners"
                     )
-                faces += [placed_part(each, offset, yaw) for each in seen]
+                faces += [placed_part(surface, offset, yaw) for surface in surfaces]
+
         color = _color(entry, GREY)
-        colors = (
-            tuple(_color(part, color) for part in parts)
-            if any("color" in part for part in parts)
-            else ()
-        )
+        colors = tuple(_color(part, color) for part in parts)
         return Model(
             name,
             tuple(corners),
@@ -198,6 +199,7 @@ class _Reader:
         )
 
     def _shapes(self, part: Mapping[str, Any], path: tuple[Key, ...]) -> list[Floats]:
+        """Return the convex shapes of a part, or the parts of a mesh."""
         kind = next(key for key in _SHAPES if key in part)
         value = part[kind]
         if kind == "box":
@@ -215,11 +217,13 @@ class _Reader:
 
 
 def _color(entry: Mapping[str, Any], otherwise: Color) -> Color:
+    """Return the colour of an entry, or another one if it has none."""
     red, green, blue = entry.get("color", otherwise)
     return red, green, blue
 
 
 def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
+    """Return the object of an entry."""
     return WorldObject(
         model,
         float(entry["x"]),
@@ -231,84 +235,119 @@ def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
 
 
 def write_world(world: World, path: StrPath) -> None:
-    """Writes the world, each model once. Meshes and cylinders are written as the hulls that they
-    collide as.
+    """Write the world, each model once. Meshes and cylinders are written as the hulls with which
+    they collide.
 
-    Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError where
-    the file would be too large to be read again.
+    Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError if the
+    file would be too large to be read again.
     """
     data = world_to_yaml(world).encode()
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(
-            f"{path}: {len(data):,} bytes, a world file has at most {MAX_FILE_BYTES:,}: take fewer objects"
+            f"{path}: {len(data):,} bytes, a world file has at most {MAX_FILE_BYTES:,}: "
+            "take fewer objects"
         )
     Path(path).write_bytes(data)
 
 
 def world_to_yaml(world: World) -> str:
-    """The content of a world file."""
+    """Return the content of a world file."""
     models: dict[str, Model] = {}
     names: dict[int, str] = {}
     bodies: list[WorldObject | MovingObject] = [*world.objects, *world.moving]
-    for each in bodies:
-        if id(each.model) not in names:
-            name = re.sub("[^A-Za-z0-9_-]", "_", each.model.name)[:50] or "model"
+    for body in bodies:
+        if id(body.model) not in names:
+            name = re.sub("[^A-Za-z0-9_-]", "_", body.model.name)[:50] or "model"
             name = name if name not in models else f"{name}_{len(models)}"
-            names[id(each.model)] = name
-            models[name] = each.model
-    lines = [
-        "version: 1",
-        *([f"map: {json.dumps(world.map, ensure_ascii=False)}"] if world.map else []),
-    ]
-    lines += ["models:"] if models else []
+            names[id(body.model)] = name
+            models[name] = body.model
+
+    lines = ["version: 1"]
+    if world.map:
+        lines.append(f"map: {json.dumps(world.map, ensure_ascii=False)}")
+    if models:
+        lines.append("models:")
     for name, model in models.items():
-        lines.append(f"  {name}:")
-        lines.append(f"    class: {CLASSES[model.class_id]}")
-        lines.append(f"    color: [{', '.join(map(str, model.color))}]")
-        lines += [f"    type: {model.vehicle_type}"] if model.vehicle_type else []
-        lines.append("    parts:")
-        for part, color in zip(model.parts, model.colors, strict=True):
-            own = "" if color == model.color else f", color: [{', '.join(map(str, color))}]"
-            lines.append(f"      - {{{_part_text(part)}{own}}}")
+        lines += _model_lines(name, model)
+
     lines.append("objects:" if world.objects else "objects: []")
     for placed in world.objects:
-        keys = [
-            f"model: {names[id(placed.model)]}",
-            f"x: {_text(placed.x)}",
-            f"y: {_text(placed.y)}",
-        ]
-        keys += [] if placed.z is None else [f"z: {_text(placed.z)}"]
-        keys += [f"yaw_deg: {_text(math.degrees(placed.yaw) % 360.0)}"] if placed.yaw else []
-        keys += [f"scale: {placed.scale:.6g}"] if placed.scale != 1.0 else []
-        lines.append(f"  - {{{', '.join(keys)}}}")
-    lines += ["moving:"] if world.moving else []
-    for one in world.moving:
-        corners = ", ".join(f"[{_text(x)}, {_text(y)}]" for x, y, _ in one.path.corners.tolist())
-        keys = [f"model: {names[id(one.model)]}", f"speed: {_text(one.path.speed)}"]
-        keys += [f"start: {_text(one.path.start)}"] if one.path.start else []
-        keys += ["loop: true"] if one.path.loop else []
-        keys += [f"scale: {one.scale:.6g}"] if one.scale != 1.0 else []
-        lines.append(f"  - {{{', '.join(keys)}, path: [{corners}]}}")
+        lines.append(f"  - {{{', '.join(_object_keys(placed, names[id(placed.model)]))}}}")
+
+    if world.moving:
+        lines.append("moving:")
+    for moving in world.moving:
+        lines.append(f"  - {{{', '.join(_moving_keys(moving, names[id(moving.model)]))}}}")
     return "\n".join(lines) + "\n"
 
 
+def _model_lines(name: str, model: Model) -> list[str]:
+    """Return the lines of a model."""
+    lines = [
+        f"  {name}:",
+        f"    class: {CLASSES[model.class_id]}",
+        f"    color: {_color_text(model.color)}",
+    ]
+    if model.vehicle_type:
+        lines.append(f"    type: {model.vehicle_type}")
+    lines.append("    parts:")
+    for part, color in zip(model.parts, model.colors, strict=True):
+        own = "" if color == model.color else f", color: {_color_text(color)}"
+        lines.append(f"      - {{{_part_text(part)}{own}}}")
+    return lines
+
+
+def _object_keys(placed: WorldObject, model_name: str) -> list[str]:
+    """Return the keys of an object that stands still, with their values."""
+    keys = [f"model: {model_name}", f"x: {_text(placed.x)}", f"y: {_text(placed.y)}"]
+    if placed.z is not None:
+        keys.append(f"z: {_text(placed.z)}")
+    if placed.yaw:
+        keys.append(f"yaw_deg: {_text(math.degrees(placed.yaw) % 360.0)}")
+    if placed.scale != 1.0:
+        keys.append(f"scale: {placed.scale:.6g}")
+    return keys
+
+
+def _moving_keys(moving: MovingObject, model_name: str) -> list[str]:
+    """Return the keys of a moving object, with their values."""
+    path = moving.path
+    keys = [f"model: {model_name}", f"speed: {_text(path.speed)}"]
+    if path.start:
+        keys.append(f"start: {_text(path.start)}")
+    if path.loop:
+        keys.append("loop: true")
+    if moving.scale != 1.0:
+        keys.append(f"scale: {moving.scale:.6g}")
+    corners = ", ".join(f"[{_text(x)}, {_text(y)}]" for x, y, _ in path.corners.tolist())
+    keys.append(f"path: [{corners}]")
+    return keys
+
+
+def _color_text(color: Color) -> str:
+    """Return a colour in YAML."""
+    return f"[{', '.join(map(str, color))}]"
+
+
 def _part_text(part: Floats) -> str:
+    """Return the keys of a part's shape, with their values: a box, or a hull."""
     low = part.min(axis=0)
     high = part.max(axis=0)
-    if (
-        len(part) == 8
-        and ((part == low) | (part == high)).all()
-        and len({tuple(row) for row in part.tolist()}) == 8
-    ):
-        size = high - low
+    on_bounds = ((part == low) | (part == high)).all()
+    if len(part) == 8 and on_bounds and len({tuple(row) for row in part.tolist()}) == 8:
         middle = 0.5 * (low + high)
-        keys = [f"box: [{', '.join(_text(v, 4) for v in size.tolist())}]"]
+        sizes = (_text(value, 4) for value in (high - low).tolist())
+        keys = [f"box: [{', '.join(sizes)}]"]
         offset = (*middle[:2].tolist(), float(low[2]))
-        keys += [f"{axis}: {_text(v, 4)}" for axis, v in zip("xyz", offset, strict=True) if v]
+        for axis, value in zip("xyz", offset, strict=True):
+            if value:
+                keys.append(f"{axis}: {_text(value, 4)}")
         return ", ".join(keys)
-    return f"hull: [{', '.join('[' + ', '.join(_text(v, 4) for v in row) + ']' for row in part.tolist())}]"
+    corners = [f"[{', '.join(_text(value, 4) for value in row)}]" for row in part.tolist()]
+    return f"hull: [{', '.join(corners)}]"
 
 
 def _text(value: float, digits: int = 2) -> str:
+    """Return a number without needless digits."""
     text = f"{value:.{digits}f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text

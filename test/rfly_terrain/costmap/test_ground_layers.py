@@ -1,4 +1,4 @@
-"""Layers of the ground beside planes fitted one after the other, and beside what a map's costs say."""
+"""Layers of the ground, compared with planes fitted one after the other and with a map's costs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def some_map(step=(0.5, 0.5), shape=(19, 27)):
 
 
 def plane_at(terrain, x, y, side, radius):
-    """(slope, roughness, normal) of the plane through all cells of `side` around x, y, by lstsq;
-    None off the map.
+    """Return (slope, roughness, normal) of the plane through all cells of `side` around x, y, by
+    lstsq; None off the map.
     """
     reach = range(-math.floor(radius / side), math.floor(radius / side) + 1)
     places = [
@@ -31,10 +31,12 @@ def plane_at(terrain, x, y, side, radius):
     ]
     if not all(terrain.inside(*place) for place in places):
         return None
+
     rows = np.array([(1.0, a - x, b - y) for a, b in places])
     z = np.array([terrain.altitude(*place) for place in places])
     (_, east, north), *_ = np.linalg.lstsq(rows, z, rcond=None)
     roughness = math.sqrt(np.mean((z - rows @ np.linalg.lstsq(rows, z, rcond=None)[0]) ** 2))
+
     normal = np.array((-east, -north, 1.0)) / math.sqrt(east**2 + north**2 + 1)
     return math.atan(math.hypot(east, north)), roughness, normal
 
@@ -48,6 +50,7 @@ def test_layers_are_those_of_planes_fitted_one_by_one(step, resolution):
     grid = ground_layers(terrain, costs, LIMITS)
     assert grid.shape == costs.cost.shape
     assert (grid.resolution, grid.origin) == (costs.resolution, pytest.approx(costs.origin))
+
     known = 0
     for (row, column), cost in np.ndenumerate(costs.cost):
         at = {name: float(layer[row, column]) for name, layer in grid.layers.items()}
@@ -57,6 +60,7 @@ def test_layers_are_those_of_planes_fitted_one_by_one(step, resolution):
         assert at["traversability"] == pytest.approx(
             1 - cost / 100 if cost >= 0 else math.nan, nan_ok=True
         )
+
         expected = plane_at(terrain, x, y, 0.5, 1.1)
         if expected is None:
             assert all(
@@ -68,6 +72,7 @@ def test_layers_are_those_of_planes_fitted_one_by_one(step, resolution):
         assert (at["slope"], at["roughness"]) == pytest.approx((slope, roughness), abs=2e-6)
         assert [at[f"normal_{axis}"] for axis in "xyz"] == pytest.approx(normal.tolist(), abs=2e-6)
         known += 1
+
     assert known > 0.3 * costs.cost.size
     assert np.unique(costs.cost).size > 4, "the map has ground of many kinds"
 
@@ -92,6 +97,7 @@ def test_a_region_gets_the_cells_that_it_touches():
     grid = ground_layers(
         terrain, costs, LIMITS, region=(0.8, 2.2, 41.25, 42.0), names=("slope", "elevation")
     )
+
     assert list(grid.layers) == ["slope", "elevation"]
     assert grid.shape == (2, 3)
     assert grid.origin == pytest.approx((0.75, 41.25))
@@ -99,6 +105,8 @@ def test_a_region_gets_the_cells_that_it_touches():
     columns = slice(8, 11)
     for name, layer in grid.layers.items():
         np.testing.assert_allclose(layer, whole.layers[name][rows, columns], atol=1e-6)
+
+    # all of the map, a point, and off the map
     assert (
         ground_layers(terrain, costs, LIMITS, region=(-1e9, 1e9, -1e9, 1e9)).shape
         == costs.cost.shape
@@ -117,6 +125,8 @@ def test_too_many_cells_become_larger_ones():
     grid = ground_layers(terrain, costs, LIMITS, max_cells=60)
     assert (grid.resolution, grid.shape) == (1.5, (9, 6))
     assert grid.origin == pytest.approx((costs.origin[0], costs.origin[1]))
+
+    # traversability of the worst cell, all else at the centre
     for (row, column), value in np.ndenumerate(grid.layers["traversability"]):
         block = costs.cost[3 * row : 3 * row + 3, 3 * column : 3 * column + 3]
         worst = block.max() if (block.min() >= 0 or block.max() == 100) else None
@@ -128,6 +138,7 @@ def test_too_many_cells_become_larger_ones():
         np.testing.assert_allclose(
             grid.layers[name], whole.layers[name][1::3, 1::3][:9, :6], atol=1e-6
         )
+
     one = ground_layers(terrain, costs, LIMITS, max_cells=1)
     assert one.shape == (1, 1)
 

@@ -1,8 +1,8 @@
-"""Traversability beside a slow implementation that looks at one cell after the other, and beside
-planes, steps, peaks.
+"""Traversability, compared with a slow implementation that handles one cell after the other, and
+with planes, steps, peaks.
 
-The slow one fits each plane by `lstsq` over the cells that it finds in the disc by their distances,
-looks at each pair of neighbours in it, and grows what is forbidden by measuring every distance.
+The slow one fits each plane by `lstsq` over the cells of the disc, found by their distances. It
+checks each pair of neighbours in the disc, and grows forbidden cells by measuring every distance.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ ONLY_SLOPE = {"max_roughness": math.inf, "max_step": math.inf, "vehicle_radius":
 
 
 def slow_costs(heights, side, limits, under=()):
-    """(rows along north, columns along east) of heights in that order; `under`: (row, column) below
-    objects.
+    """Return costs, (rows along north, columns along east), of heights in that order; `under`:
+    cells below objects.
     """
     rows, columns = heights.shape
     radius = max(limits.half_wheelbase, side) + 1e-9
+
+    # from each disc alone
     cost = np.full(heights.shape, -1)
     for i in range(rows):
         for j in range(columns):
@@ -37,6 +39,8 @@ def slow_costs(heights, side, limits, under=()):
                 cost[i, j] = cost_of_disc(disc, heights, side, limits)
             if limits.water_level is not None and heights[i, j] < limits.water_level:
                 cost[i, j] = 100
+
+    # grown by the radius
     for i, j in under:
         cost[i, j] = 100
     lethal = np.argwhere(cost == 100)
@@ -47,6 +51,7 @@ def slow_costs(heights, side, limits, under=()):
                 for cell in lethal
             ):
                 cost[i, j] = 100
+
     return cost
 
 
@@ -91,7 +96,7 @@ def some_map(seed, shape=(17, 23), step=(0.5, 0.5), level=0.0):
     ],
 )
 def test_equals_the_slow_implementation(half_wheelbase, steps):
-    """All directions of the samples, discs of one cell to more than the map's half."""
+    """The samples run in all directions; discs span from one cell to more than half of the map."""
     terrain = some_map(round(half_wheelbase * 10), step=steps)
     limits = TraversabilityLimits(
         25.0, 0.12, 0.3, vehicle_radius=0.8, half_wheelbase=half_wheelbase
@@ -183,10 +188,12 @@ def test_one_peak_off_the_diagonal_lies_where_the_map_says():
     terrain = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=-1.0)
     grid = traversability(terrain, TraversabilityLimits(vehicle_radius=0.0, half_wheelbase=0.0))
     assert (grid.cost.shape, grid.resolution, grid.origin) == ((33, 21), 1.0, (-0.5, -32.5))
+
     rows, columns = np.nonzero(grid.cost == 100)
     x = grid.origin[0] + (columns + 0.5) * grid.resolution
     y = grid.origin[1] + (rows + 0.5) * grid.resolution
     assert set(zip(x, y, strict=True)) == {(7, -12), (6, -12), (8, -12), (7, -11), (7, -13)}
+
     occupied = grid.occupancy_map(unknown=False)
     assert occupied.get_occupancy([[7, -12], [8, -12], [12, -7], [7, -20]]).tolist() == [
         True,
@@ -244,7 +251,7 @@ def test_growth_by_the_radius_reaches_unknown_cells_too():
 
 
 def shares_area(corners, side, row, column):
-    """Whether a convex outline and a cell share area, by 41 x 41 points within the cell."""
+    """Return whether a convex outline and a cell share area, by 41 x 41 points within the cell."""
     inner = (np.arange(41) + 0.5) / 41 - 0.5
     x, y = np.meshgrid((column + inner) * side, (row + inner) * side)
     a = corners
@@ -267,6 +274,8 @@ def test_turned_boxes_forbid_the_cells_that_they_cover():
     turned = np.stack((0 * yaws, 0 * yaws, np.sin(yaws / 2), np.cos(yaws / 2)), axis=1)
     limits = TraversabilityLimits(vehicle_radius=0.0, half_wheelbase=0.5)
     grid = traversability(terrain, limits, ObjectBoxes(centres, halves, turned))
+
+    # cells that share area with an outline
     expected = np.zeros(grid.cost.shape, bool)
     for (x, y, _), (a, b, _), yaw in zip(centres, halves, yaws, strict=True):
         along = np.array((math.cos(yaw), math.sin(yaw)))
@@ -277,6 +286,7 @@ def test_turned_boxes_forbid_the_cells_that_they_cover():
         for row in range(shape[1]):
             for column in range(shape[0]):
                 expected[row, column] |= shares_area(np.array(corners), side, row, column)
+
     wrong = np.argwhere((grid.cost == 100) != expected)
     assert len(wrong) <= 1, wrong  # a sliver between the sampled points
     assert expected.sum() > 60
@@ -337,6 +347,8 @@ def test_coarser_cells_keep_what_is_narrower_than_they_are():
     limits = TraversabilityLimits(vehicle_radius=0.0, half_wheelbase=0.0)
     grid = traversability(terrain, limits, resolution=3.0)
     assert (grid.resolution, grid.cost.shape, grid.origin) == (3.0, (10, 11), (-1.5, -1.5))
+
+    # the worst of each 3 x 3 cells
     fine = traversability(terrain, limits).cost
     for row in range(10):
         for column in range(11):
@@ -349,11 +361,12 @@ def test_coarser_cells_keep_what_is_narrower_than_they_are():
             ]
             expected = 100 if 100 in block else -1 if -1 in block else max(block)
             assert grid.cost[row, column] == expected
+
     assert grid.cost[6, 4] == 100
 
 
 def test_default_limits_of_step_and_roughness_follow_the_slope_on_large_cells():
-    """On cells of 20 m a slope of 20° is a step of 7.3 m; alone it is no reason to forbid it."""
+    """A slope of 20° on cells of 20 m is a step of 7.3 m; that alone does not forbid it."""
     assert TraversabilityLimits().step_limit(0.1) == 0.3
     assert TraversabilityLimits().step_limit(20.0) == pytest.approx(20 * math.tan(math.radians(25)))
     assert TraversabilityLimits(max_step=0.3).step_limit(20.0) == 0.3
@@ -421,7 +434,7 @@ def test_the_result_cannot_be_changed():
 
 
 def test_map_servers_files_bring_all_costs_back(tmp_path):
-    """In the mode raw; map_server's own reader does with these numbers what `image_to_cells` does."""
+    """The mode is raw; map_server's own reader treats these numbers like `image_to_cells`."""
     from rfly_terrain.occupancy.files import load_map
 
     terrain = some_map(8)

@@ -101,11 +101,15 @@ def test_other_samples_lie_on_the_maps_surface(tmp_path, step_x, step_y):
     _, shown = read(files.world)
     half_a_count = shown.size[2] / 65535 / 2
     x_min, x_max, y_min, y_max = terrain.bounds
+
+    # anywhere on the surface
     rng = np.random.default_rng(2)
     for i, j in rng.integers(0, 129, (200, 2)).tolist():
         x = x_min + (x_max - x_min) * i / 128
         y = y_max - (y_max - y_min) * j / 128
         assert shown.height(x, y) == pytest.approx(terrain.altitude(x, y), abs=half_a_count + 1e-4)
+
+    # at the samples of the map
     worst = max(
         abs(
             shown.height(terrain.origin_x + r * step_x, terrain.origin_y + c * step_y)
@@ -115,7 +119,7 @@ def test_other_samples_lie_on_the_maps_surface(tmp_path, step_x, step_y):
         for c in range(61)
     )
     assert files.error == pytest.approx(worst, abs=1e-4)
-    assert worst > 0.05  # a kink of the map between two samples is cut off, and that is told
+    assert worst > 0.05  # a kink of the map between two samples is cut off, and that is reported
 
 
 def test_a_peak_in_the_north_west_is_at_the_upper_left(tmp_path):
@@ -140,16 +144,19 @@ def test_collisions_lie_under_what_is_seen(tmp_path):
     """
     terrain = hills(129, 129, origin_x=-70.0, origin_y=33.0, step_x=1.5, step_y=2.5)
     root, shown = read(write_gazebo_world(terrain, tmp_path / "w").world)
+
     collision = root.find(".//collision")
     assert collision.find("geometry/heightmap/pos") is None  # gz-sim's physics does not read it
     pose = numbers(collision.find("pose"))
     size = numbers(collision.find("geometry/heightmap/size"))
     assert pose == [*shown.middle, 0.0, 0.0, 0.0]
+
     for axis, (start, step) in enumerate(((-70.0, 1.5), (33.0, 2.5))):
         for i in (0, 1, 64, 128):
             assert pose[axis] + (i - 64) * size[axis] / 129 == pytest.approx(
                 start + i * step, abs=1e-8
             )
+
     assert size[2] == shown.size[2]
     assert (
         collision.find("geometry/heightmap/uri").text
@@ -168,6 +175,7 @@ def test_the_geodetic_origin(tmp_path):
     grid = {"origin_x": 0, "origin_y": 0, "step_x": 1, "step_y": 1}
     here = HeightMap(np.eye(4), geo_origin=(46.55, -7.98, 568.25), name="here", **grid)
     root, _ = read(write_gazebo_world(here, tmp_path / "here").world)
+
     place = root.find("world/spherical_coordinates")
     assert {child.tag: child.text for child in place} == {
         "surface_model": "EARTH_WGS84",
@@ -177,6 +185,8 @@ def test_the_geodetic_origin(tmp_path):
         "elevation": "568.25",
         "heading_deg": "0",
     }
+
+    # without an origin
     nowhere = HeightMap(np.eye(4), name="nowhere", **grid)
     root, _ = read(write_gazebo_world(nowhere, tmp_path / "nowhere").world)
     assert root.find("world/spherical_coordinates") is None
@@ -188,6 +198,7 @@ def test_the_model_is_that_of_the_world_and_its_files_are_there(tmp_path):
     world, _ = read(folder / "world.sdf")
     model, _ = read(folder / "model.sdf")
     assert contents(model.find("model")) == contents(world.find("world/model"))
+
     config = defusedxml.ElementTree.parse(folder / "model.config").getroot()
     assert (
         config.find("name").text,
@@ -198,6 +209,7 @@ def test_the_model_is_that_of_the_world_and_its_files_are_there(tmp_path):
         "model.sdf",
         "1.9",
     )
+
     for key in ("uri", "texture/diffuse", "texture/normal"):
         assert (folder / model.find(f".//heightmap/{key}").text).stat().st_size > 0
     normal = cv2.imread(str(folder / model.find(".//texture/normal").text), cv2.IMREAD_UNCHANGED)

@@ -51,6 +51,8 @@ def corners_in_gazebo(folder, link, shape):
     """
     x, y, z, roll, pitch, yaw = numbers(link, "pose")
     assert (roll, pitch) == (0.0, 0.0)
+
+    # corners in the axes of the link
     geometry = shape.find("geometry")
     if geometry.find("mesh") is not None:
         _, triangles = stl(folder / geometry.find("mesh/uri").text)
@@ -67,6 +69,8 @@ def corners_in_gazebo(folder, link, shape):
             half = np.array([radius, radius, length / 2])
         signs = np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
         local = signs * half + numbers(shape, "pose")[:3]
+
+    # in the world
     c = math.cos(yaw)
     s = math.sin(yaw)
     return local @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + (x, y, z)
@@ -92,6 +96,8 @@ def test_by_hand(tmp_path):
         )
     )
     write_gazebo_world(SLOPE, tmp_path / "w", world=world)
+
+    # a box, turned and larger
     placed = objects(tmp_path / "w")
     first, second = placed.findall("link")
     assert numbers(first, "pose") == pytest.approx([20, 30, 10, 0, 0, math.pi / 2])
@@ -100,6 +106,8 @@ def test_by_hand(tmp_path):
         assert corners.min(axis=0) == pytest.approx([18, 28, 9])
         assert corners.max(axis=0) == pytest.approx([22, 36, 15])
     assert numbers(first, "visual/material/diffuse") == pytest.approx([1, 0, 0.2, 1])
+
+    # colours of parts
     two = Model(
         "two",
         (box.parts[0], box_part(1.0, 1.0, 9.0)),
@@ -112,6 +120,8 @@ def test_by_hand(tmp_path):
         for visual in objects(tmp_path / "two").findall("link/visual")
     ]
     assert [float(text.split()[0]) for text in diffuse] == pytest.approx([1.0, 0.2])
+
+    # a mesh
     corners = corners_in_gazebo(tmp_path / "w", second, second.find("collision"))
     assert {tuple(row) for row in np.round(corners, 6).tolist()} == {
         (60, 10, 7),
@@ -127,10 +137,14 @@ def test_round_things_are_round_and_others_are_meshes_once(tmp_path):
     )
     write_gazebo_world(SLOPE, tmp_path / "w", world=world)
     links = objects(tmp_path / "w").findall("link")
+
+    # a cylinder
     trunk = links[1].findall("collision")[0]
     assert numbers(trunk, "geometry/cylinder/radius") == pytest.approx([0.6])
     assert numbers(trunk, "geometry/cylinder/length") == pytest.approx([8.0])
     assert numbers(trunk, "pose") == pytest.approx([0, 0, 4, 0, 0, 0], abs=1e-6)
+
+    # a mesh, used three times
     (mesh,) = (tmp_path / "w" / "meshes").iterdir()
     normals, triangles = stl(mesh)
     across = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
@@ -146,6 +160,8 @@ def test_the_shipped_worlds_lie_where_their_solids_do(tmp_path, name):
     links = objects(tmp_path / "w").findall("link")
     assert len(links) == len(world.objects)
     assert len({link.get("name") for link in links}) == len(links)
+
+    # the corners of each shape
     kinds = set()
     row = 0
     for each, link in zip(world.objects, links, strict=True):
@@ -169,6 +185,7 @@ def test_the_shipped_worlds_lie_where_their_solids_do(tmp_path, name):
                 assert theirs[:, axis].max() == pytest.approx(ours[:, axis].max(), abs=spread)
             kinds.add(shape.find("geometry")[0].tag)
             row += 1
+
     assert row == len(world.solids)
     assert kinds == {"forest": {"cylinder", "mesh"}, "pillars": {"cylinder"}}.get(
         name, {"box", "cylinder", "mesh"}

@@ -48,11 +48,13 @@ def write_tif(path, raster, transform, crs=UTM32, nodata=None, **tags):
         nodata=nodata,
     ) as dataset:
         dataset.write(raster, 1)
+
         if "unit" in tags:
             dataset.set_band_unit(1, tags["unit"])
         if "scale" in tags:
             dataset.scales = (tags["scale"],)
             dataset.offsets = (tags["offset"],)
+
     return path
 
 
@@ -93,7 +95,7 @@ def test_the_origin_is_found_on_the_globe(tmp_path):
 
 
 def test_part_of_a_metric_raster(tmp_path):
-    """--size cuts whole cells around the center, which may lie between them; nothing is resampled."""
+    """--size cuts whole cells around the center, also between cells; nothing is resampled."""
     raster = rows_and_columns(20, 30)
     path = write_tif(tmp_path / "a.tif", raster, affine.from_origin(400_000, 5_000_200, 10, 10))
     terrain = import_dem(path, size=(100, 60))
@@ -167,9 +169,11 @@ def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
         raster[row, column] = 100
     transform = affine.from_origin(8.0, 47.0, 1 / 3600, 1 / 3600)
     path = write_tif(tmp_path / "deg.tif", raster, transform, crs="EPSG:4326")
+
     terrain = import_dem(path, resolution=5)
     latitude, longitude, _ = terrain.geo_origin
     assert (latitude, longitude) == (pytest.approx(47 - 100 / 3600), pytest.approx(8 + 150 / 3600))
+
     for row, column in peaks:
         azimuth, _, distance = pyproj.Geod(ellps="WGS84").inv(
             longitude, latitude, 8 + (column + 0.5) / 3600, 47 - (row + 0.5) / 3600
@@ -194,16 +198,21 @@ def test_center_and_altitude(tmp_path):
         "EPSG:4326",
     )
     place = (47 - 80.5 * 0.001, 8 + 120.5 * 0.001)  # the cell of row 80, column 120: 920 m
+
+    # on the ground
     ground = import_dem(
         path, center=place, size=(2000, 3000), resolution=10, origin_altitude="ground"
     )
     assert ground.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)
     assert ground.geo_origin == (*place, pytest.approx(920, abs=0.5))
     assert ground.bounds == (-1000, 1000, -1500, 1500)
+
+    # at a given elevation
     given = import_dem(path, center=place, size=(2000, 3000), resolution=10, origin_altitude=500.0)
     np.testing.assert_allclose(
         given.heights, ground.heights + (ground.geo_origin[2] - 500), atol=1e-3
     )
+
     with pytest.raises(ConfigError, match="choose another --center or --size"):
         import_dem(path, center=(46.0, 8.1), size=(2000, 3000))
 
@@ -248,14 +257,20 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
     path = write_tif(
         tmp_path / "n.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10), nodata=-9999
     )
+
+    # refused
     with pytest.raises(
         TerrainFormatError, match="1 of 108 cells hold no data; interpolate them with --fill-nodata"
     ):
         import_dem(path)
+
+    # filled
     counted = []
     filled = import_dem(path, fill_nodata=True, on_filled=counted.append)
     assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=1e-5)  # a plane is harmonic
     assert counted == [1]
+
+    # without any data
     empty = write_tif(
         tmp_path / "e.tif",
         np.full((3, 3), -9999.0),
@@ -280,6 +295,8 @@ def test_its_own_resolution_keeps_all_cells(tmp_path):
 
 def test_faults_are_named(tmp_path):
     where = affine.from_origin(500_000, 5_200_000, 10, 10)
+
+    # files
     with pytest.raises(TerrainFileNotFound, match="no such file"):
         import_dem("/vsicurl/http://127.0.0.1:9/dem.tif")
     (tmp_path / "x.tif").write_bytes(b"no raster")
@@ -291,6 +308,8 @@ def test_faults_are_named(tmp_path):
     ):
         import_dem(unplaced)
     assert import_dem(unplaced, crs=UTM32).rows == 3
+
+    # arguments
     good = write_tif(tmp_path / "g.tif", rows_and_columns(3, 3), where)
     for bad, text in (
         ({"band": 2}, "band 2, expected 1 … 1"),
@@ -386,6 +405,7 @@ def test_array_faults_are_named(tmp_path):
     (tmp_path / "junk.npz").write_bytes(b"PK\3\4 junk")
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "heights.csv").write_text("1,2")
+
     cell = {"cell_size": (1.0, 1.0)}
     for name, options, error, text in (
         ("two.npz", cell, ConfigError, "2 arrays with rows and columns .*choose one with --key"),
@@ -407,11 +427,12 @@ def test_array_faults_are_named(tmp_path):
     ):
         with pytest.raises(error, match=text):
             import_array(tmp_path / name, **options)
+
     assert import_array(tmp_path / "two.npz", key="b", **cell).rows == 4
 
 
 def test_an_imported_model_becomes_a_map(tmp_path):
-    """The whole way: raster, png and txt, and the same ground read from them within half a count."""
+    """Raster, png and txt, and the same ground read from them within half a count."""
     terrain = import_dem(
         write_tif(
             tmp_path / "a.tif",
@@ -428,7 +449,7 @@ def test_an_imported_model_becomes_a_map(tmp_path):
 
 
 def test_the_demo_map_is_the_ground_of_its_source():
-    """At least 250 x 250 cells in under 1 MB, and everywhere near the source's own samples, found
+    """The map has at least 250 x 250 cells in under 1 MB, all near the source's own samples, found
     by geodesics.
     """
     files = find_map("JacksboroFault")
@@ -465,8 +486,10 @@ def test_the_demo_map_is_the_ground_of_its_source():
 def vrt(source):
     """GDAL's text format: a raster whose cells are those of another file, or of an address."""
     return (
-        '<VRTDataset rasterXSize="4" rasterYSize="3"><SRS>EPSG:32632</SRS><GeoTransform>500000,10,0,5200000,0,-10'
-        '</GeoTransform><VRTRasterBand dataType="Float32" band="1"><SimpleSource><SourceFilename relativeToVRT="0">'
+        '<VRTDataset rasterXSize="4" rasterYSize="3"><SRS>EPSG:32632</SRS>'
+        "<GeoTransform>500000,10,0,5200000,0,-10</GeoTransform>"
+        '<VRTRasterBand dataType="Float32" band="1"><SimpleSource>'
+        '<SourceFilename relativeToVRT="0">'
         f"{source}</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>"
     )
 
@@ -474,8 +497,9 @@ def vrt(source):
 def raw_vrt(source):
     """The same, of the bare bytes of any file."""
     return (
-        '<VRTDataset rasterXSize="4" rasterYSize="3"><SRS>EPSG:32632</SRS><GeoTransform>500000,10,0,5200000,0,-10'
-        '</GeoTransform><VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand">'
+        '<VRTDataset rasterXSize="4" rasterYSize="3"><SRS>EPSG:32632</SRS>'
+        "<GeoTransform>500000,10,0,5200000,0,-10</GeoTransform>"
+        '<VRTRasterBand dataType="Byte" band="1" subClass="VRTRawRasterBand">'
         f'<SourceFilename relativeToVRT="0">{source}</SourceFilename></VRTRasterBand></VRTDataset>'
     )
 
@@ -526,15 +550,14 @@ def test_no_raster_leads_to_another_file_or_address(tmp_path):
 
 
 def test_files_beside_a_raster_are_not_read(tmp_path):
-    """A mask, a world file and GDAL's .aux.xml, each of which would change or add to what the
-    raster says.
-    """
+    """A mask, a world file and GDAL's .aux.xml would each change the raster or add to it."""
     file = write_tif(
         tmp_path / "a.tif", rows_and_columns(3, 4), affine.from_origin(5e5, 5.2e6, 10, 10)
     )
     before = import_dem(file)
     (tmp_path / "a.tif.aux.xml").write_text(
-        '<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue><Scale>7</Scale></PAMRasterBand></PAMDataset>',
+        '<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue><Scale>7</Scale>'
+        "</PAMRasterBand></PAMDataset>",
         encoding="ascii",
     )
     (tmp_path / "a.tfw").write_text("3\n0\n0\n-3\n7\n7\n", encoding="ascii")
@@ -545,14 +568,24 @@ def test_files_beside_a_raster_are_not_read(tmp_path):
 
 
 def test_rasters_that_nobody_could_use_are_refused_by_their_header(tmp_path):
-    """Cells without an area, and one strip of 30,000 x 30,000 cells that GDAL would unpack at once."""
+    """Cells without an area, and a strip of 30,000 x 30,000 cells that is unpacked at once."""
     file = write_tif(tmp_path / "flat.tif", rows_and_columns(3, 4), affine.Affine(1, 1, 0, 1, 1, 0))
     with pytest.raises(TerrainFormatError, match="cells with an area"):
         import_dem(file)
     with rasterio.open(
-        tmp_path / "strip.tif", "w", driver="GTiff", width=30_000, height=30_000, count=1, dtype="float32", crs=UTM32,
-        transform=affine.from_origin(5e5, 5.2e6, 10, 10), blockysize=30_000, compress="deflate", sparse_ok=True,
-    ):  # fmt: skip
+        tmp_path / "strip.tif",
+        "w",
+        driver="GTiff",
+        width=30_000,
+        height=30_000,
+        count=1,
+        dtype="float32",
+        crs=UTM32,
+        transform=affine.from_origin(5e5, 5.2e6, 10, 10),
+        blockysize=30_000,
+        compress="deflate",
+        sparse_ok=True,
+    ):
         pass
     with pytest.raises(TerrainFormatError, match="packed in pieces of 30,000 x 30,000 cells"):
         import_dem(tmp_path / "strip.tif", size=(100, 100))

@@ -29,7 +29,7 @@ def test_a_harmonic_surface_comes_back(monkeypatch, direct):
 
 
 def test_each_filled_cell_is_the_mean_of_its_neighbours_within_the_map():
-    """In a corner too, where there are two of them; worked out cell by cell."""
+    """The gaps lie inside, at an edge and in a corner; they are checked cell by cell."""
     rng = np.random.default_rng(3)
     heights = rng.uniform(-50, 50, (9, 7)).astype(np.float32)
     gap = np.zeros_like(heights, bool)

@@ -462,7 +462,8 @@ BOMB = png(60_000, 60_000, 16, 0, b"\0" * 50_000)
         (GOOD[:33] + chunk(b"WXYZ", b"") + GOOD[33:], "unknown critical chunk WXYZ"),
         (
             BOMB,
-            "60000 columns x 60000 rows, expected .* at most 100,000,000 pixels; it was not decoded",
+            "60000 columns x 60000 rows, expected .* at most 100,000,000 pixels; "
+            "it was not decoded",
         ),
         (png(9000, 9000, 16, 0, b"\0" * 100), "cannot hold the 9000 columns x 9000 rows"),
         (png(0, 2, 8, 0, b"\0"), "0 columns x 2 rows"),
@@ -544,13 +545,17 @@ def clean_places(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path / "script"), *sys.path[1:]])
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+
+    # MATLAB's toolbox
     version_file = tmp_path / "home" / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
     version_file.parent.mkdir(parents=True)
     savemat(
         version_file, {"RflyPSP_Px4_Base_Dir": str(tmp_path / "toolbox"), "FirmwareVersion": "1.12"}
     )
+
     monkeypatch.setattr("rfly_terrain.files.search.DEFAULT_PSP_PATH", str(tmp_path / "default"))
     monkeypatch.setattr("rfly_terrain.files.search.package_maps", lambda: tmp_path / "package")
+
     return [
         tmp_path / "extra",
         cwd / "map",
@@ -587,7 +592,7 @@ def test_not_found_lists_places_and_the_next_step(clean_places):
     text = str(caught.value)
     for place in clean_places:
         assert str(place) in text
-    assert f"{clean_places[1]} (the png is there, the txt beside it is missing)" in text
+    assert f"{clean_places[1]} (the png is there, the txt next to it is missing)" in text
     assert "PSP_PATH" in text
     assert "\n" not in text
     assert isinstance(caught.value, FileNotFoundError)
@@ -633,7 +638,7 @@ def test_a_near_miss_is_suggested(clean_places):
     "name", ["E", "E.png", "E.txt", "E.PNG", "./E", "../b/E.png", "{cwd}/E", "{cwd}/E.txt"]
 )
 def test_names_and_paths_with_or_without_extension(clean_places, name):
-    """A name, a relative or an absolute path, with or without extension: the same files, absolute."""
+    """Names, relative and absolute paths, with and without extension, lead to the same files."""
     write_files(clean_places[3], E_COUNTS, E_TXT)
     files = find_map(name.format(cwd=clean_places[3]))
     assert (files.png, files.txt, files.name) == (

@@ -1,5 +1,5 @@
-"""Our maps in place of RflySim's MountainTerrain and Grasslands: the experiments' ground, told
-once, last in order.
+"""Our maps in place of RflySim's MountainTerrain and Grasslands: the ground of its experiments,
+with one warning, last in the order.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ SCRIPT = Path(__file__).parents[3] / "examples" / "make_formula_maps.py"
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch, tmp_path):
-    """A folder without maps, no installation, a process that has told nothing yet."""
+    """Provide a folder without maps, no installation, and a process without a warning so far."""
     monkeypatch.chdir(tmp_path)
     for variable in ("PSP_PATH", "HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path))
-    search._tell_stand_in.cache_clear()
+    search._warn_of_stand_in.cache_clear()
     clear_terrain()
     yield
-    search._tell_stand_in.cache_clear()
+    search._warn_of_stand_in.cache_clear()
     clear_terrain()
 
 
 @pytest.fixture
-def told(monkeypatch):
+def warnings(monkeypatch):
     """Texts of the warnings. Not by caplog: `launch`, where it is installed, takes the root
     logger's place.
     """
@@ -57,15 +57,15 @@ def test_the_experiments_stand_on_their_ground():
     assert grass.z_max - grass.z_min < 12.0
 
 
-def test_load_png_data_without_an_argument(told):
+def test_load_png_data_without_an_argument(warnings):
     LoadPngData()
     LoadPngData()
     assert getTerrainAltData(-16.479, 1.45) == pytest.approx(-177.181, abs=0.01)
-    (text,) = told
+    (text,) = warnings
     assert text.startswith("map 'MountainTerrain': our stand-in")
 
 
-def test_rflysims_own_comes_first_and_nothing_is_told(tmp_path, monkeypatch, told):
+def test_rflysims_own_comes_first_without_a_warning(tmp_path, monkeypatch, warnings):
     folder = tmp_path / "psp" / "CopterSim" / "external" / "map"
     folder.mkdir(parents=True)
     for ending in ("png", "txt"):
@@ -75,9 +75,9 @@ def test_rflysims_own_comes_first_and_nothing_is_told(tmp_path, monkeypatch, tol
     monkeypatch.setenv("PSP_PATH", str(tmp_path / "psp"))
     assert find_map("Grasslands").png.parent == folder
     assert find_map("RollingHills").png.parent == package_maps()
-    assert not told
+    assert not warnings
     find_map("MountainTerrain")
-    assert len(told) == 1
+    assert len(warnings) == 1
 
 
 def test_a_script_sees_the_warning(tmp_path):

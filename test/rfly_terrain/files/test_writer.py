@@ -17,7 +17,9 @@ PLACE = {"origin_x": -20.0, "origin_y": -30.0, "step_x": 2.0, "step_y": 3.0}
 
 
 def slow_write_and_read(tmp_path, heights, **place):
-    """Both readings of a written map, in file order (rows by rising east, columns by rising north)."""
+    """Return both readings of a written map, in file order (rows by rising east, columns by rising
+    north).
+    """
     files = write_map(heights, tmp_path / "W", overwrite=True, **{**PLACE, **place})
     return (
         read_map(files, "truncate"),
@@ -27,18 +29,21 @@ def slow_write_and_read(tmp_path, heights, **place):
 
 
 def assert_same_ground(readings, heights, place):
-    """Heights within half a count (and float32's own step), corners and steps where they were."""
+    """Check heights within half a count (and float32's own step), corners and steps."""
     heights = np.asarray(heights, np.float32).astype(float)
     if place["step_x"] < 0:
         heights = heights[::-1]
     if place["step_y"] < 0:
         heights = heights[:, ::-1]
+
     step = (heights.max() - heights.min()) / 65535
     tolerance = 0.5 * step * (1 + 1e-6) + np.spacing(np.float32(np.abs(heights).max()))
+
     east = sorted((place["origin_x"], place["origin_x"] + (heights.shape[0] - 1) * place["step_x"]))
     north = sorted(
         (place["origin_y"], place["origin_y"] + (heights.shape[1] - 1) * place["step_y"])
     )
+
     for reading in readings:
         assert np.abs(reading.heights_up.astype(float) - heights).max() <= tolerance
         c = reading.calibration

@@ -55,6 +55,7 @@ def test_four_samples_are_two_triangles():
     """
     south_west = (100, 200, 1)
     north_east = (110, 220, 5)
+
     for east, north, parts in ((3, 2, "sw se nw, se ne nw"), (4, 3, "sw se ne, sw ne nw")):
         points, colours = terrain_triangles(
             ground([[1, north], [east, 5]], 10, 20, (100, 200)), MANY
@@ -68,6 +69,7 @@ def test_four_samples_are_two_triangles():
         assert points.tolist() == [
             [list(named[corner]) for corner in part.split()] for part in parts.split(", ")
         ]
+
     assert (colours.shape, colours.dtype) == ((2, 3, 4), np.float32)
     assert (colours[..., 3] == 1.0).all()
 
@@ -90,6 +92,8 @@ def test_the_map_is_covered_without_gaps_at_any_limit(limit):
     rng = np.random.default_rng(1)
     points, _ = terrain_triangles(ground(rng.uniform(0, 50, (23, 31)), 10, -5, (-40, 70)), limit)
     assert 1 <= len(points) <= limit
+
+    # edges
     edges = Counter(
         frozenset((tuple(t[i]), tuple(t[i - 1]))) for t in points.tolist() for i in range(3)
     )
@@ -97,6 +101,8 @@ def test_the_map_is_covered_without_gaps_at_any_limit(limit):
         (xa, ya, _), (xb, yb, _) = edge
         on_rim = (xa == xb and xa in (-40, 180)) or (ya == yb and ya in (-80, 70))
         assert count == (1 if on_rim else 2), edge
+
+    # areas
     flat = points[..., :2]
     u = flat[:, 1] - flat[:, 0]
     v = flat[:, 2] - flat[:, 0]
@@ -124,7 +130,7 @@ def test_corners_of_a_thinned_map_lie_on_the_ground():
 
 
 def test_no_triangle_hides_the_ground():
-    """At the middle of each of three sides and at the centre, by the map's own altitude."""
+    """The middles of the three sides and the centre are compared with the map's own altitude."""
     terrain = ground(np.random.default_rng(3).uniform(0, 50, (12, 9)))
     points, _ = terrain_triangles(terrain, MANY)
     for weights in ((0.5, 0.5, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (1 / 3, 1 / 3, 1 / 3)):
@@ -140,7 +146,7 @@ def test_tints_rise_in_lightness_in_even_steps():
 
 
 def test_low_is_dark_and_blue_high_is_light():
-    """On a plane the light is the same everywhere: lightness rises with the height, and only with
+    """The light is the same everywhere on a plane: lightness rises with the height, and only with
     it.
     """
     heights = np.repeat(np.linspace(-20, 60, 81)[:, None], 5, axis=1)
@@ -214,6 +220,7 @@ def test_a_forbidden_cell_outlasts_thinning():
     )
     cost[4, 0] = 99
     costed = corner_colours(traversability_triangles(ground(np.zeros((5, 5))), costs(cost), 8))
+
     assert set(costed) == {(x, y) for x in (0, 20, 40) for y in (0, 20, 40)}
     forbidden = [
         place for place, colour in costed.items() if colour[:3] == (0.1647, 0.0392, 0.1804)

@@ -1,4 +1,4 @@
-"""Driven ways: lengths known by hand, and every way sampled densely, cell by cell and bend by bend."""
+"""Driven paths: lengths known by hand, and dense samples of every path and bend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from oracles import planning as oracle
+from oracles.planning import least_costs
 
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
@@ -30,35 +30,40 @@ class Grid:
         return self.cost[row, column]
 
     def pose(self, row, column, heading=None):
-        """In the middle of a cell."""
+        """Return the pose in the middle of a cell."""
         x, y = (np.array([column, row]) + 0.5) * self.resolution + self.origin
         return PlanPose(float(x), float(y), heading)
 
 
 def check(path, grid, start, goal, radius, reverses=False):
-    """On free cells only, no bend tighter than the radius, and from pose to pose: all by dense
-    samples.
-    """
+    """Check by dense samples: free cells only, no bend too tight, and the right ends."""
     fine = path.poses(0.01 * grid.resolution)
+
+    # free cells
     cells = grid.cells(fine[:, :2])
     assert cells.min() >= 0
     assert cells.max() < 100
+
+    # bends
     step = np.hypot(*np.diff(fine[:, :2], axis=0).T)
     long = step > 1e-4 * grid.resolution
     turn = np.abs(np.remainder(np.diff(fine[:, 2]) + math.pi, 2 * math.pi) - math.pi)
     assert np.all(turn[long] <= step[long] / radius * (1 + 1e-3) + 1e-9)
+
+    # headings along the way, so that no part is driven backwards
     along = np.arctan2(*np.diff(fine[:, :2], axis=0)[:, ::-1].T)
     off = np.abs(np.remainder(along - fine[:-1, 2] + math.pi, 2 * math.pi) - math.pi)
     if reverses:
         off = np.minimum(off, math.pi - off)
-    assert np.all(
-        off[long] <= step[long] / radius + 1e-6
-    )  # headings point along the way: nothing is driven backwards
+    assert np.all(off[long] <= step[long] / radius + 1e-6)
+
+    # ends
     assert fine[0, :2] == pytest.approx([start.x, start.y], abs=1e-9)
     assert fine[-1, :2] == pytest.approx([goal.x, goal.y], abs=1e-6)
     for pose, heading in ((start, fine[0, 2]), (goal, fine[-1, 2])):
         if pose.heading is not None:
             assert math.cos(heading - pose.heading) == pytest.approx(1.0)
+
     assert step.sum() == pytest.approx(path.length, rel=1e-3)
     assert check_drive(path, grid)
 
@@ -104,9 +109,7 @@ def test_the_way_to_a_point_is_the_best_over_all_headings(left, ahead):
 
 
 def test_around_a_wall():
-    """From below to above the middle of a wall that ends 5 cells from the map's edge: by hand
-    around its corner.
-    """
+    """The path leads around the end of a wall, 5 cells from the map's edge: computed by hand."""
     cost = np.zeros((60, 60))
     cost[30:32, :55] = 100
     grid = Grid(cost)
@@ -150,7 +153,7 @@ def test_backwards_into_a_bay_that_is_too_narrow_to_turn_in(free_start):
 
 
 def test_on_a_plain_it_is_the_cheapest_of_reeds_and_shepps():
-    """Straight back is shorter than any turn, and dear backwards metres make it Dubins' way again."""
+    """Straight back is shorter than any turn; at a high price it is Dubins' path again."""
     grid = Grid(np.zeros((60, 60)))
     start = grid.pose(30, 30, 0.0)
     goal = grid.pose(30, 25, 0.0)
@@ -158,10 +161,10 @@ def test_on_a_plain_it_is_the_cheapest_of_reeds_and_shepps():
     check(path, grid, start, goal, 3.0, reverses=True)
     assert path.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
     assert path.cost == pytest.approx(10.0)
-    nobody = plan_drive(
+    straight_back = plan_drive(
         grid, start, PlanPose(goal.x, goal.y), 3.0, backward_cost=2.0, cusp_cost=5.0
     )
-    assert nobody.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
+    assert straight_back.pieces == pytest.approx(np.array([[-5.0, 0.0]]), abs=1e-9)
     ahead = plan_drive(grid, start, goal, 3.0, backward_cost=20.0, cusp_cost=50.0)
     assert ahead.cost == pytest.approx(plan_drive(grid, start, goal, 3.0).cost, rel=1e-3)
 
@@ -202,7 +205,7 @@ def test_ways_through_random_ground(seed, radius):
     path = plan_drive(grid, start, goal, radius)
     check(path, grid, start, goal, radius)
     # not far from the best: Dijkstra of SciPy, which knows no turning radius
-    best = oracle.cost_to_go(weights(grid), (212, 212))[7, 7] * grid.resolution
+    best = least_costs(weights(grid), (212, 212))[7, 7] * grid.resolution
     assert path.cost < 1.15 * best + 2 * math.pi * radius
 
 
@@ -223,10 +226,14 @@ def test_cost_to_go_beside_scipy():
     a lower bound.
     """
     weight = weights(hills(11, 150))
+
+    # all of the map
     ours = plan_kernels.cost_to_go(weight, (3, 4), (140, 140), 1e9)
-    peer = oracle.cost_to_go(weight, (3, 4))
+    peer = least_costs(weight, (3, 4))
     assert np.isfinite(peer).mean() > 0.5
     np.testing.assert_allclose(ours, peer, rtol=1e-5)
+
+    # up to the start only
     known = np.argwhere(np.isfinite(peer))
     start = tuple(known[np.argsort(peer[tuple(known.T)])[len(known) // 2]].tolist())
     early = plan_kernels.cost_to_go(weight, (3, 4), start, 5.0)
@@ -234,6 +241,8 @@ def test_cost_to_go_beside_scipy():
     np.testing.assert_allclose(early[near], peer[near], rtol=1e-5)
     assert np.all(early <= peer * (1 + 1e-5))
     assert early.max() < peer[start] + 7  # beyond the start it does not go on for long
+
+    # level ground
     level = plan_kernels.cost_to_go(np.ones((50, 80), np.float32), (0, 0), (49, 79), 1e9)
     row, column = np.mgrid[:50, :80]
     straight = np.hypot(row, column)

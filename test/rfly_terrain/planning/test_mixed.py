@@ -58,8 +58,8 @@ def runs(plan):
 
 
 def test_over_a_channel_by_hand():
-    """180 m, of which 44 to 56 are flown: the water, the cells about its shores and the vehicle's
-    radius.
+    """The plan has 180 m, 44 to 56 of them flown: the water, the cells at its shores and the
+    vehicle's radius.
     """
     planner = Planner(channel(), water_level=-1.0)
     with pytest.raises(PlanError, match="no way leads"):
@@ -138,7 +138,7 @@ def test_take_off_and_landing_only_where_the_ground_is_gentle():
         near = [lake.slope(x + dx, y + dy) for dx in (-1.0, 0.0, 1.0) for dy in (-1.0, 0.0, 1.0)]
         assert math.degrees(float(np.median(near))) < 10.0
         assert not 82 < x < 118
-    # on the shore itself nobody takes off
+    # no take-off on the shore itself
     alone = dataclasses.replace(MULE, drive=dataclasses.replace(MULE.drive, turning_radius=1e4))
     with pytest.raises(PlanError, match="too steep or rough to take off from") as refused:
         planner.plan(alone, PlanPose(100.0, 120.0, 1.5), B, MIXED)

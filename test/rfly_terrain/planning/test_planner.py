@@ -180,16 +180,18 @@ def test_flights_keep_clear_of_the_ground_and_climb_no_faster_than_they_may(vehi
 def test_a_flight_over_level_ground_by_hand():
     """200 m at 10 m: rising from the ground 10 m straight up at 4 m/s, then 20 s level."""
     terrain = ground(lambda x, y: 5.0 + 0 * x * y)
+
+    # from the ground
     plan = Planner(terrain).plan(
         DRONE, PlanPose(20.0, 20.0, z=0.0), PlanPose(140.0, 180.0, z=0.0), FLY
     )
-    assert plan.position[:, 2].tolist() == pytest.approx(
-        [5.0, 15.0, 15.0]
-    )  # from the ground, not from below it
+    assert plan.position[:, 2].tolist() == pytest.approx([5.0, 15.0, 15.0])
     assert plan.length == pytest.approx(210.0)
     lift = 2 * 9.80665 * 10 / 0.5
     assert plan.energy == pytest.approx(150 * 2.5 + lift + 100 * 20)
     assert plan.duration == pytest.approx(22.5)
+
+    # from above it
     higher = Planner(terrain).plan(
         DRONE, PlanPose(20.0, 20.0, z=40.0), PlanPose(140.0, 180.0, z=60.0), FLY
     )
@@ -248,6 +250,8 @@ def test_a_fixed_wing_that_starts_too_low_climbs_in_turns():
     low = PlanPose(60.0, 110.0, 0.0, 10.0)
     goal = PlanPose(230.0, 110.0)
     plan = Planner(cliff).plan(GLIDER, low, goal, FLY)
+
+    # three turns to the left
     assert plan.position[0] == pytest.approx([60.0, 110.0, 10.0])
     turning = np.abs(np.hypot(*(plan.position[:, :2] - (60.0, 140.0)).T) - 30.0) < 0.01
     assert turning[:100].all()
@@ -255,8 +259,11 @@ def test_a_fixed_wing_that_starts_too_low_climbs_in_turns():
     assert (climb[over_ground > 1e-6] / over_ground[over_ground > 1e-6]).max() < 0.2 + 1e-6
     turned = np.unwrap(plan.heading[: np.flatnonzero(turning)[-1] + 1])
     assert round((turned[-1] - turned[0]) / (2 * math.pi)) == 3
+
     dense = np.concatenate([np.linspace(a, b, 50) for a, b in itertools.pairwise(plan.position)])
     assert (dense[:, 2] - cliff.altitude(dense[:, 0], dense[:, 1])).min() >= 10.0 - 1e-3
+
+    # a hill on the left
     hill = ground(
         lambda x, y: np.clip((x - 150.0) * 5.0, 0.0, 100.0) + 40.0 * ((x < 100) & (y > 150))
     )

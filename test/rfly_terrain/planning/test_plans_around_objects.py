@@ -74,17 +74,22 @@ def test_a_tower_on_the_straight_way(mode):
 
 
 def test_a_wide_wall_is_flown_over_with_the_height_kept():
-    """From rim to rim of the map: over its top at 12 m, no lower than `min_height` above it."""
+    """A wall from rim to rim of the map is crossed above its top at 12 m, no lower than
+    `min_height`.
+    """
     wall = ObjectBoxes([(0.0, 0.0, 6.0)], [(1.0, 150.0, 6.0)])
     terrain = HeightMap(
         np.zeros((151, 151)), origin_x=-150.0, origin_y=-150.0, step_x=2.0, step_y=2.0
     )
+
     plan = Planner(terrain, wall).plan(MULE, PlanPose(-100.0, 0.0), PlanPose(100.0, 0.0), FLY)
     way = dense(plan)
     above = np.abs(way[:, 0]) <= 1.0 + RADIUS
     assert above.sum() > 30
     assert way[above, 2].min() >= 12.0 + MIN_HEIGHT - 1e-6
     assert way[:, 2].max() <= 12.0 + MIN_HEIGHT + 1e-6
+
+    # not by driving, but by both
     with pytest.raises(PlanError, match="no way leads"):
         Planner(terrain, wall).plan(MULE, PlanPose(-100.0, 0.0), PlanPose(100.0, 0.0), DRIVE)
     mixed = Planner(terrain, wall).plan(MULE, PlanPose(-100.0, 0.0), PlanPose(100.0, 0.0), MIXED)
@@ -93,8 +98,8 @@ def test_a_wide_wall_is_flown_over_with_the_height_kept():
 
 
 def cylinders(seed, count=60):
-    """Solids of upright cylinders as prisms of 16 sides around them, with their middles (n, 2),
-    radii, and tops.
+    """Return solids of upright cylinders as prisms of 16 sides around them, with their middles (n,
+    2), radii, and tops.
     """
     rng = np.random.default_rng(seed)
     middle = rng.uniform(-90, 90, (count, 2))
@@ -103,6 +108,8 @@ def cylinders(seed, count=60):
     middle = middle[keep]
     radius = radius[keep]
     top = rng.uniform(3.0, 90.0, len(middle))
+
+    # prisms
     angle = (np.arange(16) + 0.5) * math.pi / 8
     ring = (
         radius[:, None, None]
@@ -176,7 +183,7 @@ def test_a_margin_that_cannot_be():
 
 @pytest.mark.parametrize("distance", [150.0, 250.0])
 def test_from_the_air_to_the_air_it_stays_there(distance):
-    """From 60 m above the ground to 60 m above it a mixed plan came back as driving at height 0."""
+    """A mixed plan between places 60 m above the ground once came back as driving at height 0."""
     terrain = hills()
     ends = [
         (x, 10.0, float(terrain.altitude(x, 10.0)) + 60.0) for x in (-distance / 2, distance / 2)
@@ -195,6 +202,8 @@ def test_ways_straight_down_and_up_belong_to_the_plan():
     dear = dataclasses.replace(MULE, fly=dataclasses.replace(FLYING, power=50_000.0))
     air = PlanPose(20.0, 0.0, z=60.0)
     ground = PlanPose(580.0, 0.0)
+
+    # lands at once
     down = Planner(flat).plan(dear, air, ground, MIXED)
     assert down.position[0] == pytest.approx([20.0, 0.0, 60.0])
     assert down.position[1] == pytest.approx([20.0, 0.0, 0.0])
@@ -202,6 +211,8 @@ def test_ways_straight_down_and_up_belong_to_the_plan():
     weight = 20 * 9.80665
     driven = weight * 0.05 * 560 / 0.8
     assert down.energy == pytest.approx(2400 * 60 / 2 + driven, rel=0.01)
+
+    # rises at the goal
     up = Planner(flat).plan(dear, PlanPose(20.0, 0.0), PlanPose(580.0, 0.0, z=60.0), MIXED)
     assert up.position[-1] == pytest.approx([580.0, 0.0, 60.0])
     assert up.mode[-2:].tolist() == [DRIVE, FLY]

@@ -66,9 +66,12 @@ def test_ends_and_symmetries_of_any_way(x, y, heading):
     end = drive(word, 1.5)
     assert end[:2] == pytest.approx((x, y), abs=1e-6)
     assert math.cos(end[2] - heading) == pytest.approx(1.0)
+
     length = length_to(x, y, heading, 1.5)
     assert length <= sum(shortest_dubins(0.0, 0.0, 0.0, x, y, heading, 1.5)[:3]) + 1e-9
     assert length >= math.hypot(x, y) - 1e-9
+
+    # symmetries
     c = math.cos(heading)
     s = math.sin(heading)
     same = [

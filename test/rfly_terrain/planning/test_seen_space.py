@@ -1,4 +1,4 @@
-"""What an octomap tells the planner, by boxes worked out by hand, and plans that hold or do not."""
+"""Obstacles and known places of an octomap, by boxes computed by hand; plans that hold or not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GOAL = PlanPose(20.0, 0.1)
 
 
 def leaves(occupied, free=()):
-    """Of rows x, y, z (m, lowest corner), side."""
+    """Return the leaves of rows x, y, z (m, lowest corner), side."""
     rows = np.array([*occupied, *free], float).reshape(-1, 4)
     return Leaves(rows[:, :3], rows[:, 3], np.arange(len(rows)) < len(occupied))
 
@@ -74,12 +74,15 @@ def test_rows_of_voxels_are_boxes_and_the_ground_is_none():
 
 
 def test_what_is_not_known_is_dear_cell_by_cell():
-    """Squares of five sizes, half of them off the grid, beside asking each point of each of them."""
+    """Squares of five sizes, half of them off the grid, are compared with a check of each of their
+    points.
+    """
     rng = np.random.default_rng(3)
     side = 0.3 * 2.0 ** rng.integers(0, 5, 60)
     squares = np.column_stack([rng.uniform(-12.0, 12.0, (60, 2)), side])
     seen = SeenSpace(ObjectBoxes(np.empty((0, 3)), np.empty((0, 3))), squares)
     grid = TraversabilityGrid(np.zeros((20, 30), np.int8), 0.5, (-7.0, -4.0))
+
     expected = np.full((20, 30), 80, np.int8)
     for x, y, s in squares:
         parts = int(np.ceil(s / 0.5))
@@ -88,12 +91,13 @@ def test_what_is_not_known_is_dear_cell_by_cell():
             cell = int(np.floor((x + (i + 0.5) * s / parts + 7.0) / 0.5))
             if 0 <= row < 20 and 0 <= cell < 30:
                 expected[row, cell] = 0
+
     assert 50 < np.count_nonzero(expected) < 550
     np.testing.assert_array_equal(seen.on(grid, 0.5, 80).cost, expected)
 
 
 def test_voxels_larger_than_the_world_take_no_room():
-    """As a foreign map may have them: 16 levels above a kilometre."""
+    """A foreign map may have 16 levels above a kilometre."""
     whole = [(-3.2768e7, -3.2768e7, -3.2768e7, 6.5536e7)]
     grid = TraversabilityGrid(np.zeros((20, 30), np.int8), 0.5, (-7.0, -4.0))
     assert not seen_space(leaves([], whole), GROUND).on(grid, 0.5, 80).cost.any()
@@ -118,6 +122,7 @@ def test_what_nothing_is_known_above_may_be_taller():
         GROUND,
         unknown_height=7.0,
     )
+
     tops = (seen.obstacles.centre + seen.obstacles.half_extent)[:, 2]
     assert tops.tolist() == [12.0, 12.0, 19.0]
 
@@ -130,12 +135,13 @@ def test_costs_around_what_has_been_seen():
     assert not grid.cost[20:-20, 20:-20].any()
     seen = seen_space(leaves(column(0.0, 0.0), [(-4.0, -4.0, 10.0, 8.0)]), GROUND)
     cost = seen.on(grid, 1.0, 60).cost
+
+    # distance of the cell's nearest part
     rows, columns = np.indices(cost.shape)
     x = grid.origin[0] + (columns + 0.5) * 0.5
     y = grid.origin[1] + (rows + 0.5) * 0.5
-    away = np.hypot(
-        *(np.maximum(np.abs(at - 0.25) - 0.5, 0.0) for at in (x, y))
-    )  # of the cell's nearest part
+    away = np.hypot(*(np.maximum(np.abs(middle - 0.25) - 0.5, 0.0) for middle in (x, y)))
+
     assert (cost[away < 1.0 - 1e-6] == 100).all()
     assert (cost[(away > 1.03) & (np.maximum(np.abs(x), np.abs(y)) < 4.0)] == 0).all()
     far = (np.maximum(np.abs(x), np.abs(y)) > 4.5) & (grid.cost >= 0)
@@ -144,10 +150,12 @@ def test_costs_around_what_has_been_seen():
 
 
 def test_unknown_ground_is_shunned_or_forbidden():
-    """A known strip leads 10 m beside the straight way through what is not known."""
+    """A known strip leads past the straight way through the unknown, 10 m away."""
     known = [(x, y, 10.0, 1.0) for x in np.arange(-24.0, 24.0) for y in (-1.0, 0.0)]
     detour = [(x, y, 10.0, 1.0) for x in np.arange(-24.0, 24.0) for y in np.arange(-1.0, 12.0)]
     gap = [voxel for voxel in detour if not (-8.0 <= voxel[0] < 8.0 and voxel[1] < 9.0)]
+
+    # through the unknown, or around it
     assert (
         planner()
         .amid(seen_space(leaves([], gap), GROUND), MULE, START)
@@ -158,6 +166,8 @@ def test_unknown_ground_is_shunned_or_forbidden():
     for cost in (99, 100):
         amid = planner().amid(seen_space(leaves([], gap), GROUND), MULE, START, cost)
         assert amid.drive(MULE, START, GOAL).position[:, 1].max() > 8.5
+
+    # no other way
     without = [voxel for voxel in known if not -8.0 <= voxel[0] < 8.0]
     with pytest.raises(PlanError, match="no way leads"):
         planner().amid(seen_space(leaves([], without), GROUND), MULE, START, 100).drive(
@@ -170,6 +180,8 @@ def test_a_plan_holds_until_something_is_too_near(mode):
     way = Replanner(planner(), MULE, GOAL, mode)
     first = way.update(seen_space(leaves([]), GROUND), START)
     assert first.length == pytest.approx(40.0, rel=0.01)
+
+    # an obstacle aside, and one across
     aside = seen_space(leaves(wall(3.0, 6.0)), GROUND)
     assert way.update(aside, START) is None
     across = seen_space(
@@ -179,6 +191,8 @@ def test_a_plan_holds_until_something_is_too_near(mode):
     assert second.position[0, :2].tolist() == [-10.0, 0.1]
     near = np.abs(second.position[:, 0] - 0.25) < 0.75
     assert np.abs(second.position[near, 1]).min() > 3.0 + RADIUS + MARGIN - 0.05
+
+    # the new plan holds
     assert (
         way.update(
             across,
@@ -186,6 +200,7 @@ def test_a_plan_holds_until_something_is_too_near(mode):
         )
         is None
     )
+
     assert way.update(seen_space(leaves([]), GROUND), START) is None, (
         "what is gone asks for no other way"
     )

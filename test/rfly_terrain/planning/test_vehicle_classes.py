@@ -20,7 +20,8 @@ from rfly_terrain.planning.vehicle_classes import (
 CART = """
 version: 1
 classes:
-  - {name: cart, kind: ground, mass: 100, radius: 1, drive: {speed: 2, turning_radius: 3, max_slope_deg: 15}}
+  - {name: cart, kind: ground, mass: 100, radius: 1,
+     drive: {speed: 2, turning_radius: 3, max_slope_deg: 15}}
   - name: kite
     kind: fixed_wing
     mass: 2
@@ -59,12 +60,12 @@ def test_a_file_of_ones_own(tmp_path):
         (
             "turning_radius: 3",
             "turning_radius: 0",
-            r"own:4: classes\[0\].drive.turning_radius: 0, allowed: 1e-06",
+            r"own:5: classes\[0\].drive.turning_radius: 0, allowed: 1e-06",
         ),
         ("turning_radius: 3", "turning_radius: .nan", "is not a finite number"),
         ("turning_radius: 3, ", "", r"the key turning_radius is missing"),
         ("speed: 2,", "speed: 2, sped: 2,", r"did you mean speed"),
-        ("name: kite", "name: cart", r"own:5: classes\[1\].name: there is a class 'cart' already"),
+        ("name: kite", "name: cart", r"own:6: classes\[1\].name: there is a class 'cart' already"),
         ("kind: fixed_wing", "kind: multirotor", "hover_power is missing"),
         ("kind: fixed_wing", "kind: plane", "allowed: ground, multirotor, fixed_wing, land_air"),
         ("kind: ground", "kind: fixed_wing", r"classes\[0\]: the key fly is missing"),
@@ -107,14 +108,10 @@ def test_energy_and_time_of_flying_by_hand():
     assert flying.duration([50, 50, 50, 0, 0], [0, 20, -40, 6, -6]) == pytest.approx(
         [5, 10, 10, 3, 1.5]
     )
+
+    # energy; straight up and down at the hover power
     lift = 2 * 9.80665 / 0.5
-    expected = [
-        500,
-        1000 + 20 * lift,
-        1000,
-        450 + 6 * lift,
-        225,
-    ]  # straight up and down at the hover power
+    expected = [500, 1000 + 20 * lift, 1000, 450 + 6 * lift, 225]
     assert flying.energy(
         2.0, np.array([50, 50, 50, 0, 0]), np.array([0, 20, -40, 6, -6])
     ) == pytest.approx(expected)

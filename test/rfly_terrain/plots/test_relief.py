@@ -33,7 +33,7 @@ def cone(rows, columns, row, column):
 
 @pytest.mark.parametrize(("step_x", "step_y"), [(10, 10), (-10, 10), (10, -10), (-10, -10)])
 def test_a_peak_lies_where_its_coordinates_are(step_x, step_y):
-    """One peak off the diagonal: x east to the right, y north up, whichever way the map's steps go."""
+    """One peak off the diagonal: x east to the right, y north up, for all signs of the steps."""
     height_map = terrain(cone(40, 60, 10, 45), step_x, step_y, origin=(5.0, -7.0))
     _, axes, image, _ = drawn(height_map)
     left, right, bottom, top = image.get_extent()
@@ -84,8 +84,10 @@ def test_contours_are_at_round_heights(monkeypatch):
             contours.append(draw(axes, *args, **options)) or contours[-1]
         ),
     )
+
     r, c = np.mgrid[0:61, 0:61]
     drawn(terrain(4 - 4 * np.cos(np.pi * r / 30) * np.cos(np.pi * c / 30)))
+
     assert contours[0].levels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
     for level, lines in zip(contours[0].levels[1:-1], contours[0].allsegs[1:-1], strict=True):
         assert lines

@@ -51,7 +51,7 @@ def peer(shared_domain_id, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def terrain(peer):
-    """What the node has read, from its own message: the png has rounded the heights."""
+    """Return the heights that the node has read, from its own message: the png has rounded them."""
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
@@ -127,6 +127,7 @@ def test_a_region_in_map_ned_and_some_layers(peer, whole):
         length_y=2.2,
         layers=["elevation"],
     )
+
     assert part.header.frame_id == "map"
     everything = cells(whole)
     assert cells(part) == {

@@ -1,6 +1,4 @@
-"""Long work beside the executor: what is served goes on meanwhile, and a second call is refused by
-name.
-"""
+"""Long work next to the executor: services go on meanwhile, a second call is refused by name."""
 
 from __future__ import annotations
 
@@ -14,7 +12,9 @@ pytestmark = pytest.mark.ros
 
 @pytest.mark.slow
 def test_queries_are_answered_while_a_large_map_loads(domain_id, tmp_path):
-    """Of the map before it; they waited for the whole load, with everything else of the node's."""
+    """Requests about the previous map once waited for the whole load, like everything else in the
+    node.
+    """
     from node_harness import NodeProcess, Peer
     from rfly_suite.srv import GetTerrainAltitude, LoadTerrain
 

@@ -1,5 +1,4 @@
-"""What Nav2 checks before it takes our grid and our paths: the rules of its sources, Jazzy to
-Lyrical, one by one.
+"""Nav2's checks of our grid and our paths: the rules of its sources, Jazzy to Lyrical, one by one.
 
 nav2_util/validate_messages.hpp, nav2_costmap_2d's StaticLayer, nav2_controller's setPlannerPath,
 and the path handlers of Regulated Pure Pursuit, MPPI and Graceful.
@@ -56,10 +55,8 @@ def is_valid(grid):
 def static_layer(
     grid, lethal_cost_threshold=100, trinary_costmap=False, inscribed_obstacle_cost_value=None
 ):
-    """(height, width) costs that the static layer makes of it, row 0 in the south:
+    """Return the costs, (height, width), that the static layer makes of it, row 0 in the south:
     `interpretValue`.
-
-    `inscribed_obstacle_cost_value` is from Lyrical on, 99 by default there.
     """
     value = (
         np.asarray(grid.data, np.int8)
@@ -67,11 +64,13 @@ def static_layer(
         .astype(int)
         .reshape(grid.info.height, grid.info.width)
     )
+
     scaled = (
         np.zeros_like(value)
         if trinary_costmap
         else (value / lethal_cost_threshold * LETHAL).astype(int)
     )
+
     costs = np.where(value >= lethal_cost_threshold, LETHAL, scaled)
     if inscribed_obstacle_cost_value is not None:
         costs[value == inscribed_obstacle_cost_value] = INSCRIBED
@@ -93,17 +92,21 @@ def grid(hills):
 
 
 def test_the_static_layer_takes_the_grid_and_keeps_its_costs(grid):
-    """By the parameters of the how-to: the same share of 254, lethal and unknown where they are."""
+    """The how-to's parameters scale costs to 254, and keep lethal and unknown cells."""
     assert is_valid(grid)
+
     ours = np.asarray(grid.data, np.int8).reshape(grid.info.height, grid.info.width)
     assert {-1, 100} < set(ours.ravel().tolist())
     assert len(set(ours.ravel().tolist())) > 30
+
     costs = static_layer(grid)
     assert ((costs == LETHAL) == (ours == 100)).all()
     assert ((costs == NO_INFORMATION) == (ours == -1)).all()
     between = (ours >= 0) & (ours < 100)
     assert np.abs(costs[between] - ours[between] * 2.54).max() < 1.0
     assert costs[between].max() <= 251 < INSCRIBED
+
+    # a trinary costmap
     assert set(static_layer(grid, trinary_costmap=True).ravel().tolist()) == {
         FREE,
         LETHAL,
@@ -158,8 +161,8 @@ def forward(q):
 
 @pytest.mark.parametrize("axes", ["enu", "ned"])
 def test_a_way_driven_backwards_is_read_as_one(axes):
-    """Straight back from heading east, whose attitude is that of a pose nobody turned; such poses
-    say nothing.
+    """A path straight back from heading east has the attitude of a default pose; such poses say
+    nothing.
     """
     from rfly_terrain.planning.plan import Plan
     from rfly_terrain.ros.plan_msgs import path_to_points, plan_to_path

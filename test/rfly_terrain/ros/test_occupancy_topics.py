@@ -56,7 +56,7 @@ def peer(shared_domain_id, maps):
 
 @pytest.fixture(scope="module")
 def grids(peer):
-    """All grids that came, the first of which is that of a late subscriber."""
+    """Return all grids received, first that of a late subscriber."""
     from nav_msgs.msg import OccupancyGrid
     from rfly_suite.srv import GetTerrainAltitude
 
@@ -123,6 +123,8 @@ def test_a_late_subscriber_gets_the_grid_in_map(grids):
     grid = grids[0]
     info = grids[0].info
     assert (grid.header.frame_id, info.width, info.height, info.resolution) == ("map", 21, 33, 1.0)
+
+    # the corner
     origin = info.origin
     assert (origin.position.x, origin.position.y, origin.position.z) == (-0.5, -32.5, 0.0)
     assert (
@@ -131,6 +133,8 @@ def test_a_late_subscriber_gets_the_grid_in_map(grids):
         origin.orientation.z,
         origin.orientation.w,
     ) == (0, 0, 0, 1)
+
+    # the costs
     assert lethal(grid) == PEAK
     data = np.asarray(grid.data).reshape(33, 21)
     assert (data[[0, -1]] == -1).all()

@@ -75,8 +75,8 @@ def test_boxes_and_parts_where_they_are():
 
 
 def test_north_east_down_is_turned_back():
-    """The same scene as the bridge tells it in map_ned: x and y exchanged, z down, half a turn
-    about (1, 1, 0).
+    """Return the scene in map_ned, as the bridge publishes it: x and y exchanged, z down, half a
+    turn about (1, 1, 0).
     """
     from rfly_common.frames import QUAT_ENU_NED_XYZW, quat_conjugate, quat_multiply
     from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
@@ -211,7 +211,7 @@ def test_class_ids_of_the_message_are_those_of_the_library():
 
 
 def test_what_moves_is_no_part_of_what_stands_and_is_refused_where_it_contradicts_itself():
-    """The solid of two parts goes 4 m west and back at 2 m/s, told in both kinds of axes."""
+    """The solid of two parts moves 4 m west and back at 2 m/s, given in both kinds of axes."""
     from rfly_terrain.ros.placed_objects_msgs import (
         placed_objects_to_moving,
         placed_objects_to_solids,
@@ -237,7 +237,7 @@ def test_what_moves_is_no_part_of_what_stands_and_is_refused_where_it_contradict
     for changes, words in (
         ({"path": [1.0]}, "path: 1 numbers, expected 6"),
         ({"path_speed": [2.0]}, "expected 2 numbers each"),
-        ({"path_corners": [2, 0]}, "what moves is one of the solids"),
+        ({"path_corners": [2, 0]}, "a moving object must be one of the solids"),
         ({"path_speed": [0.0, math.nan]}, "expected 0 … 100 m/s"),
     ):
         with pytest.raises(PlacementError, match=words):

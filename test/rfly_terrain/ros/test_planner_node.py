@@ -47,7 +47,7 @@ def running(shared_domain_id, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(running):
-    """With the map, and the place of vehicle 7."""
+    """Provide a node with the map, and the position of vehicle 7."""
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
@@ -80,7 +80,7 @@ def ask(peer, start, goal, frame="map", **fields):
         "start": stamped("map", *start) if start else stamped("", 0, 0),
         **fields,
     }
-    # the first call may meet kernels that nobody has compiled before
+    # the first call may meet kernels that have not been compiled before
     return peer.call(PlanPath, "plan_path", goal=stamped(frame, *goal), **values)
 
 
@@ -153,13 +153,13 @@ def test_what_cannot_be_planned_is_answered_and_the_node_lives(served):
     assert "mode 9" in why((-100, 0), (50, 0), mode=9)
     assert "has the length 3" in why((-100, 0, 0, (0.0, 0.0, 0.0, 3.0)), (50, 0))
     assert "give one" in why(None, (50, 0))
-    assert "nothing tells where it is" in why(None, (50, 0), name="ghost")
+    assert "its position is unknown" in why(None, (50, 0), name="ghost")
     assert "name '../x'" in why((-100, 0), (50, 0), name="../x")
     assert ask(served, (-100, 0), (-50, 0)).success
 
 
 def test_a_goal_of_rviz_sends_the_vehicle_there(served):
-    """From the place that vehicle_states tells of id 7, in map_ned: x north."""
+    """The start is the position that vehicle_states reports for id 7, in map_ned: x north."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
     from rfly_suite.msg import VehicleStateArray
@@ -182,12 +182,12 @@ def test_a_goal_of_rviz_sends_the_vehicle_there(served):
     )
 
     def planned():
-        """Of this goal, not the plan before."""
+        """Return whether the plan of this goal has come, not only the previous one."""
         states.publish(states_to_msg(fleet))
         return followed and shown and len(shown[-1].poses) == len(followed[-1].poses)
 
     def answered():
-        """A goal that comes during a plan is planned after it."""
+        """Publish a goal and return whether its plan comes."""
         goals.publish(stamped("map", 120, -40))
         deadline = time.monotonic() + 5.0
         while not planned() and time.monotonic() < deadline:

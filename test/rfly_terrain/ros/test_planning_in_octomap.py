@@ -40,7 +40,9 @@ def cloud(points, stamp_ns):
 
 
 class Rig:
-    """Both nodes, and a vehicle at (-10, 0.1) that heads east and sees walls in its own frame."""
+    """Provide both nodes, and a vehicle at (-10, 0.1) that heads east and sees walls in its own
+    frame.
+    """
 
     PLACE = np.array([-10.0, 0.1, 0.0])
 
@@ -157,17 +159,22 @@ def running(domain_id):
 def test_it_plans_anew_as_the_map_grows_stops_where_no_way_is_left_and_goes_on_when_there_is(
     running,
 ):
-    """A rover of 0.5 m keeps 0.5 m from what is mapped. Nobody tells the planner of any object."""
+    """A rover of 0.5 m keeps 0.5 m from the map's obstacles; the planner gets no objects."""
     running.look(wall(3.0, 8.0))
     running.go()
     assert crossing(running.way()) == pytest.approx(0.1, abs=0.3), "straight on beside the wall"
+
+    # a longer wall
     count = len(running.paths)
     running.look(np.concatenate([wall(-3.0, 3.0), wall(3.0, 8.0)]))
     running.peer.spin_until(lambda: len(running.paths) > count and crossing(running.way()) < -3.0)
     assert crossing(running.way()) < -3.0 - 0.9
     assert running.way()[-1] == pytest.approx([20.0, 0.1])
+
+    # no way
     running.look(wall(-29.5, 29.5))
     running.peer.spin_until(lambda: not running.paths[-1].poses)
+
     for _ in range(7):  # 0.7 s: what stood south of 3 m has gone
         running.look(wall(3.0, 8.0))
     running.peer.spin_until(lambda: running.paths[-1].poses)

@@ -144,9 +144,7 @@ def test_altitude_service(served):
 
 
 def test_normals_point_out_of_the_ground(served):
-    """In the cell around (-2, -1) NED, by its corners, z_up rises 1 m a metre north and 0.5 m a
-    metre east.
-    """
+    """The cell around (-2, -1) NED has z_up that rises 1 m a metre north and 0.5 m a metre east."""
     enu = altitude(served, -1.0, -2.0, "map").normal
     ned = altitude(served, -2.0, -1.0, "map_ned").normal
     length = math.sqrt(0.5**2 + 1**2 + 1)
@@ -328,7 +326,7 @@ def test_a_thousand_by_a_thousand_map_arrives_whole(domain_id, peer, tmp_path):
 
 
 def test_a_frame_of_tf_serves_queries(served):
-    """x, y of a turned and shifted frame; the altitude is in that frame. A tilted frame is refused."""
+    """x, y and altitude are those of a turned and shifted frame. A tilted frame is refused."""
     from geometry_msgs.msg import TransformStamped
     from rclpy.qos import DurabilityPolicy, QoSProfile
     from tf2_msgs.msg import TFMessage
@@ -367,7 +365,7 @@ def test_a_frame_of_tf_serves_queries(served):
 
 
 def latched(peer, msg_type, topic):
-    """What a late subscriber gets; only with durability transient local."""
+    """Receive messages as a late subscriber: only with durability transient local."""
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
     qos = QoSProfile(
@@ -433,7 +431,7 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
     "wrong", [{"step_x": 1e308}, {"step_y": 5e-324}, {"origin_x": -3e38}, {"step_x": float("nan")}]
 )
 def test_a_map_that_is_no_place_of_this_world_is_refused(wrong):
-    """Its cells can't be counted: what does so would overflow later."""
+    """The cells of such a map cannot be counted without an overflow later."""
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.errors import TerrainFormatError

@@ -146,7 +146,8 @@ def test_search_order(work_folder, tmp_path):
 
 
 def test_faults(work_folder):
-    """What is missing or broken is named together with the next step."""
+    """Errors name the missing or broken thing together with the next step."""
+    # no files, and files of another kind
     with pytest.raises(
         TerrainNotLoaded, match=r"MapHeightData\.mat: no such file; call LoadPngData"
     ):
@@ -157,6 +158,8 @@ def test_faults(work_folder):
         Path("MapHeightData.mat").write_bytes(content)
         with pytest.raises(TerrainFormatError, match="MapHeightData"):
             getTerrainAltData(0, 0)
+
+    # broken variables
     good = {
         "binmap": np.zeros((2, 2)),
         "PosOffsetX": 0.0,
@@ -173,6 +176,8 @@ def test_faults(work_folder):
         savemat("MapHeightData.mat", {**good, **change})
         with pytest.raises(TerrainFormatError):
             getTerrainAltData(0, 0)
+
+    # broken arguments
     savemat("MapHeightData.mat", good)
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="expected finite"):

@@ -26,7 +26,7 @@ def write_map_e(folder: Path, name: str = "E", txt: str = E_TXT) -> str:
 
 
 def test_before_loading():
-    """All numbers 0, an empty list, no rows or columns; look-ups say what to call."""
+    """The object has zeros, an empty list, no rows or columns; look-ups say what to call."""
     serve = UEMapServe()
     assert (
         serve.PosOffsetX,
@@ -36,10 +36,12 @@ def test_before_loading():
         serve.xMax,
         serve.yMax,
     ) == (0,) * 6
+
     assert serve.binmap == []
     assert serve.GPS is None
     assert not hasattr(serve, "rows")
     assert not hasattr(serve, "columns")
+
     with pytest.raises(TerrainNotLoaded, match="call LoadPngData"):
         serve.getTerrainAltData(0, 0)
     with pytest.raises(TerrainNotLoaded):
@@ -158,8 +160,8 @@ def test_the_sdks_places_come_first(tmp_path, monkeypatch):
 
 
 def test_a_script_written_for_the_sdk_runs(tmp_path):
-    """Only its import line is changed; the map lies beside the script, the current folder is
-    another one.
+    """Only the import line of the script is changed; the map lies next to it, in another folder
+    than the current one.
     """
     write_map_e(tmp_path / "folder with spaces", "Insel ü")
     script = tmp_path / "folder with spaces" / "fly.py"
@@ -171,6 +173,7 @@ def test_a_script_written_for_the_sdk_runs(tmp_path):
         "print('%.3f %d %d %d' % (zz, map.rows, map.columns, len(map.outTerrainPoint())))\n",
         encoding="utf-8",
     )
+
     root = str(Path(__file__).resolve().parents[3])
     result = subprocess.run(
         [sys.executable, str(script)],

@@ -66,9 +66,11 @@ def test_points_inside_and_outside(seed):
     rings = [star(rng, 30, 9.0, 25.0), star(rng, 7, 3.0, 4.0)]
     pieces = convex_pieces(rings)
     assert 1 < len(pieces) <= footprints.MAX_PIECES
+
     for piece in pieces:
         hull = cv2.convexHull(np.asarray(piece, np.float32))[:, 0]
         assert area(hull) == pytest.approx(area(piece), abs=1e-3), "it is convex"
+
     checked = 0
     for x, y in rng.uniform(-26, 26, (300, 2)).tolist():
         if min(abs(depth(ring, x, y)) for ring in rings) < 0.2:
@@ -76,6 +78,7 @@ def test_points_inside_and_outside(seed):
         covered = max(depth(piece, x, y) for piece in pieces)
         assert (covered > -1e-3) == inside(rings, x, y), (x, y)
         checked += 1
+
     assert checked > 200
 
 

@@ -1,4 +1,4 @@
-"""What moves in a world: where it is at a time, by hand; files and generated worlds."""
+"""Moving objects of a world: positions at a time, by hand; files and generated worlds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ objects:
   - {box: [1, 1, 2], x: 50, y: 50}
 moving:
   - {model: walker, speed: 1.5, path: [[0, 0], [30, 0], [30, 40]], start: 3}
-  - {box: [4, 2, 1.5], class: vehicle, speed: 10, loop: true, path: [[0, 0], [30, 0], [30, 40]], scale: 2}
+  - {box: [4, 2, 1.5], class: vehicle, speed: 10, loop: true,
+     path: [[0, 0], [30, 0], [30, 40]], scale: 2}
 """
 ROOF = HeightMap(
     np.abs(np.arange(-50, 51.0))[:, None] * -0.1 + np.zeros(101),
@@ -68,7 +69,9 @@ def test_a_loop_by_hand():
 
 
 def test_it_keeps_to_the_ground():
-    """On a ridge, whose crest lies between two corners: 10 m from it each the ground is 1 m lower."""
+    """The path crosses a ridge between two corners: the ground is 1 m lower 10 m away on both
+    sides.
+    """
     path = MovingPath(np.array([(-10.0, 3.0, 0.0), (10.0, 3.0, 0.0)]), 2.0).on(ROOF, 0.5)
     for time, z, climb in (
         (0.0, -0.5, 0.2),
@@ -86,9 +89,11 @@ def test_a_file_there_and_back_and_what_is_refused():
     world = parse_world(WORLD.encode(), "w")
     assert world_to_yaml(parse_world(world_to_yaml(world).encode(), "w")) == world_to_yaml(world)
     assert len(world.solids) == 1, "what moves is no part of what stands"
+
     solids = world.on(ROOF).moving_solids
     assert [len(parts) for parts in solids.parts] == [1, 1]
     assert solids.parts[1][0].max(axis=0) == pytest.approx((4.0, 2.0, 3.0))
+
     for broken, words in (
         (
             WORLD.replace("[30, 0], [30, 40]], start", "[0, 0]], start"),
@@ -106,14 +111,16 @@ def test_a_file_there_and_back_and_what_is_refused():
 
 @pytest.mark.parametrize("kind", ["forest", "village"])
 def test_generated_worlds_have_people_who_run_into_nothing(kind):
-    """Of two seeds: what moves keeps clear of what stands, and of the clearing in the middle."""
+    """Moving objects of two seeds keep clear of standing ones and of the clearing."""
     hills = HeightMap.load("RollingHills")
     for world in [load_world(kind).on(hills), *(make_world(kind, hills, seed) for seed in (2,))]:
         kinds = [CLASSES[each.model.class_id] for each in world.moving]
         assert kinds.count("person") >= 3
         assert ("vehicle" in kinds) is (kind == "village")
+
         outlines = world.solids.outlines
         for each, path in zip(world.moving, world.moving_solids.paths, strict=True):
+            # no body meets an outline, except crowns above it
             points = np.array([path.at(time)[0] for time in np.linspace(0.0, 100.0, 201)])
             assert np.hypot(*points[:, :2].T).min() > CLEARING
             half_width = 0.9 if each.model.name == "car" else 0.3
@@ -128,6 +135,7 @@ def test_generated_worlds_have_people_who_run_into_nothing(kind):
                 else []
             )
             assert not crowns, (world.name, each.model.name)
+
             assert points[:, 2] == pytest.approx(
                 hills.altitude(points[:, 0], points[:, 1]), abs=0.05
             )

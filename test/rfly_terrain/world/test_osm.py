@@ -75,14 +75,14 @@ class Osm:
 
 
 def covers(world, x, y):
-    """How high the highest solid over a place reaches; None: there is none."""
+    """Return the height of the highest solid over a place; None if there is none."""
     outlines = world.solids.outlines
     _, which = outlines.near(np.array([[x, y]]), 1e-3)
     return max(outlines.top[which].tolist(), default=None)
 
 
 def test_where_and_how_high(tmp_path):
-    """On ground at 5 m: 0.001° east is 111.32 m, 0.0005° north 55.29 m."""
+    """The ground is at 5 m: 0.001° east is 111.32 m, 0.0005° north 55.29 m."""
     city = Osm()
     city.lines += [
         f'<node id="{k}" lat="{lat}" lon="{lon}"/>'
@@ -97,12 +97,15 @@ def test_where_and_how_high(tmp_path):
     city.last = 4
     city.box(78, -200.0, -50.0, 30.0, 10.0, building="yes", **{"building:levels": "4"})
     city.box(79, 0.0, 0.0, 9.0, 9.0, highway="yes")
+
     world, left_out = import_osm(city.file(tmp_path), ground())
     assert (len(world.objects), left_out, world.map, world.name) == (2, {}, "level", "city")
     first, second = world.objects
     assert (first.x, first.y) == pytest.approx((0.0011 * EAST, 0.00055 * NORTH), abs=0.03)
     assert {CLASSES[o.model.class_id] for o in world.objects} == {"building"}
     assert first.model.is_box
+
+    # places and heights
     vertices = world.solids.vertices
     assert vertices[:8].min(axis=0) == pytest.approx((111.32, 55.29, 4.5), abs=0.06)
     assert vertices[:8].max(axis=0) == pytest.approx((133.58, 66.34, 17.5), abs=0.06)
@@ -114,11 +117,13 @@ def test_where_and_how_high(tmp_path):
 def test_turned_by_30_degrees_it_is_a_box_still(tmp_path):
     c = math.cos(math.radians(30))
     s = math.sin(math.radians(30))
+
     city = Osm()
     ids = city.nodes(
         [(40 + c * a - s * b, 60 + s * a + c * b) for a, b in ((-9, -4), (9, -4), (9, 4), (-9, 4))]
     )
     city.way(1, [*ids, ids[0]], building="yes")
+
     (made,) = import_osm(city.file(tmp_path), ground()).world.objects
     assert made.model.is_box
     assert math.degrees(made.yaw) == pytest.approx(30.0, abs=0.3)
@@ -178,12 +183,15 @@ def test_a_multipolygon_with_a_courtyard(tmp_path):
     city.way(2, [a, d, c], building="yes")
     city.way(3, [*yard, yard[0]])
     city.relation(9, [(1, "outer"), (3, "inner"), (2, "outer")], building="school", height="10")
+
     world, left_out = import_osm(city.file(tmp_path), ground())
     assert ([o.model.name for o in world.objects], left_out) == (["relation_9"], {})
     assert covers(world, 30.0, 20.0) is None
     for x, y in ((10, 20), (50, 20), (30, 5), (30, 35), (1, 1), (59, 39)):
         assert covers(world, x, y) == pytest.approx(15.0)
     assert covers(world, 61.0, 20.0) is None
+
+    # written and read again
     write_world(world, tmp_path / "w.yaml")
     again = load_world(tmp_path / "w.yaml").on(ground())
     assert np.sort(again.solids.vertices, axis=0) == pytest.approx(
@@ -257,7 +265,8 @@ def test_another_geo_origin(tmp_path):
         ("<osm>" + "<tag/>" * 600 + "</osm>", "more than 500 elements"),
         (
             f"<osm><node id='1' lat='0' lon='0'/><way id='1'>{NODE * 30}</way><relation id='1'>"
-            f"<tag k='building' v='yes'/><tag k='type' v='multipolygon'/>{MEMBER * 20}</relation></osm>",
+            "<tag k='building' v='yes'/><tag k='type' v='multipolygon'/>"
+            f"{MEMBER * 20}</relation></osm>",
             "multipolygons of more than 500 corners",
         ),
     ],

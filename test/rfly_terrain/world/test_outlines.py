@@ -100,6 +100,8 @@ def test_which_cells_lie_under_them(grow):
     assert len(set(zip(row.tolist(), column.tolist(), which.tolist(), strict=True))) == len(row)
     found = np.zeros((grid.rows, grid.columns, len(made)), bool)
     found[row, column, which] = True
+
+    # distances of the points in each cell
     inner = np.linspace(0.001, 0.999, 9)
     v, u = (
         np.add.outer(np.arange(n), inner) for n in (grid.rows, grid.columns)
@@ -114,6 +116,7 @@ def test_which_cells_lie_under_them(grow):
         )
         assert found[nearest < grow, k].all() if grow else found[nearest == 0.0, k].all()
         assert not found[nearest > 1.02 * grow + 0.06, k].any()
+
     assert found.sum() > 100
 
 

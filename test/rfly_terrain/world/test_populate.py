@@ -71,20 +71,28 @@ def test_houses_stand_apart_beside_the_road(hills, seed):
     houses = [o for o in world.objects if CLASSES[o.model.class_id] == "building"]
     assert len(houses) >= 6
     assert {"pole", "wall", "vegetation"} <= {CLASSES[o.model.class_id] for o in world.objects}
+
+    # no house on the road
     road = find_road(hills, (-100.0, 100.0, -100.0, 100.0)).points(0.5)
     outlines = world.solids.outlines
     on_road, which = outlines.near(road, 2.5)
     assert len(on_road) == 0, world.objects[int(which[0])]
+
+    # level enough, with a foundation in the ground
     for o in houses:
         assert math.degrees(float(hills.slope(o.x, o.y))) <= 14.0
         sin = math.sin(o.yaw)
         cos = math.cos(o.yaw)
         length, width, _ = o.model.bounds[1] - o.model.bounds[0]
-        corners = [(o.x + cos * a - sin * b, o.y + sin * a + cos * b) for a in (-length / 2, length / 2)
-                   for b in (-width / 2, width / 2)]  # fmt: skip
+        corners = [
+            (o.x + cos * a - sin * b, o.y + sin * a + cos * b)
+            for a in (-length / 2, length / 2)
+            for b in (-width / 2, width / 2)
+        ]
         ground = float(hills.altitude(o.x, o.y))
         floating = ground - 2.0 - min(float(hills.altitude(x, y)) for x, y in corners)
         assert floating < 1.0, "its foundation hardly leaves the ground"
+
     for a, b in itertools.combinations(houses, 2):
         assert math.hypot(a.x - b.x, a.y - b.y) > 9.0
 
@@ -98,11 +106,14 @@ def test_a_road_goes_round_a_hill():
         * (1 - np.exp(-((at[None, :] - 60) ** 2) / 300))
     )
     terrain = HeightMap(ridge, origin_x=-100, origin_y=-100, step_x=2, step_y=2)
+
     road = find_road(terrain, (-100.0, 100.0, -100.0, 100.0))
     points = road.points(1.0)
     assert (points[0, 0], points[-1, 0]) == (pytest.approx(-100, abs=4), pytest.approx(100, abs=4))
     crossing = points[np.abs(points[:, 0] - 40).argmin()]
     assert crossing[1] == pytest.approx(60.0, abs=10.0)
+
+    # gentle, and headings along it
     z = terrain.altitude(points[:, 0], points[:, 1])
     assert np.abs(np.diff(z)).max() < 0.25  # of a metre a metre
     x, y, heading = road.at(0.5 * road.length)
@@ -115,7 +126,7 @@ def test_a_road_goes_round_a_hill():
     [
         ({"kind": "city"}, "'city': expected one of forest, village, pillars"),
         ({"area": (0.0, 500.0, 0.0, 10.0)}, "reaches beyond the map"),
-        ({"area": (10.0, 0.0, 0.0, 10.0)}, "expected rising metres"),
+        ({"area": (10.0, 0.0, 0.0, 10.0)}, "expected increasing metres"),
         ({"density": 1e5}, "expected 0 … 5000 here"),
         ({"density": math.nan}, "density: nan"),
     ],

@@ -50,6 +50,7 @@ def test_every_shape_where_it_says():
     assert (world.name, world.map, len(world.objects), world.version) == ("w", "RollingHills", 3, 0)
     placed = world.on(slope())
     assert (placed.version, world.terrain) == (1, None)
+
     trunk, crown, tower, hull = parts_of(placed)
     assert trunk[:, 2].min() == pytest.approx(1.0)  # on the ground at x = 10
     assert trunk[:, 2].max() == pytest.approx(7.0)  # twice 3 m
@@ -59,13 +60,18 @@ def test_every_shape_where_it_says():
     assert crown[crown[:, 2].argmax()] == pytest.approx(
         [10.0, 6.0, 19.0]
     )  # its 1 m ahead is 2 m north
+
+    # a tower, turned by 30°
     corner = np.array([(2.0, 1.0), (2.0, -1.0), (-2.0, 1.0), (-2.0, -1.0)])
     c = math.cos(math.radians(30))
     s = math.sin(math.radians(30))
     for x, y in corner @ np.array([[c, s], [-s, c]]) + (-5, 6):
         assert np.hypot(*(tower[:, :2] - (x, y)).T).min() < 1e-9
     assert (tower[:, 2].min(), tower[:, 2].max()) == (7.0, 157.0)
+
     assert len(hull) == 4  # the fifth point is inside
+
+    # classes, colours and types
     first, second, third = world.objects
     assert (CLASSES[first.model.class_id], first.model.color) == ("vegetation", (34, 85, 43))
     assert (CLASSES[second.model.class_id], second.model.vehicle_type) == ("building", 40)
@@ -92,6 +98,8 @@ objects:
 def test_parts_have_colours_of_their_own(tmp_path):
     tree = parse_world(TREE.encode(), "w.yaml", "w").objects[0].model
     assert (tree.color, tree.part_colors) == ((34, 85, 43), ((90, 60, 30), (34, 85, 43)))
+
+    # written and read again
     again = (
         parse_world(
             world_to_yaml(World(objects=(WorldObject(tree, 0.0, 0.0),))).encode(), "w.yaml", "w"
@@ -100,6 +108,8 @@ def test_parts_have_colours_of_their_own(tmp_path):
         .model
     )
     assert again.part_colors == tree.part_colors
+
+    # all parts alike
     alike = (
         parse_world(TREE.replace("[90, 60, 30]", "[34, 85, 43]").encode(), "w.yaml", "w")
         .objects[0]
@@ -107,10 +117,14 @@ def test_parts_have_colours_of_their_own(tmp_path):
     )
     assert alike.part_colors == ()
     assert alike.colors == ((34, 85, 43),) * 2
+
+    # faults
     with pytest.raises(ConfigError, match=r"w.yaml:6: models.tree.parts\[0\].color\[0\]: 256"):
         parse_world(TREE.replace("[90,", "[256,").encode(), "w.yaml", "w")
     with pytest.raises(ValueError, match="tree: 1 part_colors for 2 parts"):
         dataclasses.replace(tree, part_colors=((1, 2, 3),))
+
+    # a mesh
     mesh = "{mesh: wedge.obj, color: [1, 2, 3]}"
     (tmp_path / "wedge.obj").write_text(
         "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
@@ -187,7 +201,10 @@ def test_what_is_wrong_is_named(old, new, words, tmp_path):
 
 
 def test_a_flat_hull_and_one_of_too_many_corners():
-    flat = b"version: 1\nobjects:\n  - {hull: [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], x: 0, y: 0}\n"
+    flat = (
+        b"version: 1\nobjects:\n"
+        b"  - {hull: [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], x: 0, y: 0}\n"
+    )
     with pytest.raises(
         ConfigError, match=r"f.yaml:3: objects\[0\].hull: 4 points .* enclose no volume"
     ):
@@ -232,18 +249,23 @@ def test_a_mesh_counts_as_the_hulls_of_its_pieces(tmp_path):
 
 @pytest.mark.needs("trimesh")
 def test_rays_meet_all_triangles_of_a_mesh(tmp_path):
-    """Also that without a volume, and a box beside it by its twelve; in the object's size, moved
-    and turned in it.
+    """Rays meet pieces without a volume, and a box by its twelve triangles; in the object's size,
+    moved and turned.
     """
     (tmp_path / "two.obj").write_text(OBJ)
     parts = "{mesh: two.obj, x: 1, yaw_deg: 90}, {box: [2, 2, 2], y: -50}"
-    text = f"version: 1\nmodels: {{a: {{parts: [{parts}]}}}}\nobjects: [{{model: a, x: 0, y: 0, scale: 2}}]\n"
+    text = (
+        f"version: 1\nmodels: {{a: {{parts: [{parts}]}}}}\n"
+        "objects: [{model: a, x: 0, y: 0, scale: 2}]\n"
+    )
     world = parse_world(text.encode(), "w.yaml", "w", str(tmp_path))
+
     surface = world.objects[0].scaled_model.surface
     assert surface.shape == (9 + 12, 3, 3)
     assert surface[8].tolist() == pytest.approx(
         np.array([(-16, 18, 18), (-16, 20, 18), (-18, 18, 18)])
     )
+
     box = surface[9:]
     area = np.linalg.norm(np.cross(box[:, 1] - box[:, 0], box[:, 2] - box[:, 0]), axis=1).sum() / 2
     assert area == pytest.approx(6 * 4.0**2)
@@ -251,6 +273,8 @@ def test_rays_meet_all_triangles_of_a_mesh(tmp_path):
         pytest.approx([-2, -102, 0]),
         pytest.approx([2, -98, 4]),
     )
+
+    # a world without meshes
     assert (
         parse_world(b"version: 1\nobjects: [{box: [1, 1, 1], x: 0, y: 0}]\n", "w")
         .objects[0]
@@ -261,7 +285,7 @@ def test_rays_meet_all_triangles_of_a_mesh(tmp_path):
 
 @pytest.mark.needs("trimesh")
 def test_surfaces_in_too_many_sizes(tmp_path):
-    """A mesh of 2,000 triangles in one size is kept once, in 500 it would be three million corners."""
+    """A mesh of 2,000 triangles is kept once in one size; 500 sizes are three million corners."""
     line = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "m.obj").write_text("v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n" + 500 * line)
 
@@ -289,7 +313,7 @@ def test_aliases_of_parts_are_counted_before_they_are_checked():
 
 @pytest.mark.needs("trimesh")
 def test_a_mesh_in_too_many_models(tmp_path):
-    """Also in those that no object has: 400 copies of 2,000 triangles are 2.4 million corners."""
+    """Unused models count too: 400 copies of 2,000 triangles have 2.4 million corners."""
     line = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (tmp_path / "m.obj").write_text("v 0 0 0\nv 2 0 0\nv 0 2 0\nv 0 0 2\n" + 500 * line)
     models = "".join(f"  m{k}: {{parts: [{{mesh: m.obj}}]}}\n" for k in range(400))
@@ -338,7 +362,7 @@ def glb(vertices, triangles):
 
 @pytest.mark.needs("trimesh")
 def test_the_axes_of_gltf(tmp_path):
-    """Its y is up, its z forward, its x left; a node's translation counts: 1 m up."""
+    """The y axis of glTF is up, its z forward, its x left; a node's translation counts: 1 m up."""
     vertices = [(0, 0, 0), (2, 0, 0), (0, 3, 0), (0, 0, 4)]
     (tmp_path / "t.glb").write_bytes(glb(vertices, [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]))
     (tmp_path / "w.yaml").write_text("version: 1\nobjects:\n  - {mesh: t.glb, x: 0, y: 0}\n")
