@@ -254,7 +254,7 @@ def shared_middle(
     return middle_of_polygon(polygon, count, few_count == 2)
 
 
-@inner_kernel
+@inlined_kernel
 def clip(polygon: Any, count: int, sides: Any, begin: int, end: int, clipped: Any) -> int:
     """Write the part of a polygon left of one side to `clipped`; return its number of corners."""
     p = sides[begin, 0]

@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 from rfly_collision.shapes.shape_table import ShapeTable
-from rfly_common.kernels.jit import inlined_kernel, inner_kernel, pasted_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.vectors import (
     Vector,
     add,
@@ -38,6 +38,9 @@ Axis = tuple[float, Vector]
 
 Line = tuple[Vector, Vector]
 """Ends of a line segment, which may be the same point."""
+
+Axes = tuple[Vector, Vector, Vector]
+"""Directions of a body's axes x, y, z in world axes."""
 
 UP = (0.0, 0.0, 1.0)
 
@@ -83,45 +86,22 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
     offset = subtract(centre_b, centre_a)
     half_a = vector_at(table.half, a, 0)
     half_b = vector_at(table.half, b, 0)
+    axes_a = (body_axis(pose_a, 0), body_axis(pose_a, 1), body_axis(pose_a, 2))
+    axes_b = (body_axis(pose_b, 0), body_axis(pose_b, 1), body_axis(pose_b, 2))
 
-    axis = best_box_face((-FAR, UP), offset, half_a, pose_a, half_b, pose_b)
-    if axis[0] > 0.0 and not best:
-        return axis
-
-    axis = best_box_face(axis, offset, half_b, pose_b, half_a, pose_a)
-    if axis[0] > 0.0 and not best:
-        return axis
-
-    return best_box_edges(axis, offset, half_a, pose_a, half_b, pose_b, best)
-
-
-@pasted_kernel
-def best_box_face(
-    axis: Axis, offset: Vector, half: Vector, pose: Any, other_half: Vector, other_pose: Any
-) -> Axis:
-    """Return the best of `axis` and the face normals of a box, given by half sides and pose.
-
-    `offset`: from the centre of a to that of b.
-    """
-    separation, normal = axis
+    axis = (-FAR, UP)
     for k in range(3):
-        face = body_axis(pose, k)
-        along = dot(offset, face)
-        apart = abs(along) - half[k] - reach_along(other_half, other_pose, face)
-        if apart > separation:
-            separation = apart
-            normal = scaled(-1.0 if along > 0.0 else 1.0, face)
-    return separation, normal
+        axis = better_face(axis, offset, body_axis(pose_a, k), table.half[a, k], half_b, axes_b)
+    if axis[0] > 0.0 and not best:
+        return axis
 
+    for k in range(3):
+        axis = better_face(axis, offset, body_axis(pose_b, k), table.half[b, k], half_a, axes_a)
+    if axis[0] > 0.0 and not best:
+        return axis
 
-@pasted_kernel
-def best_box_edges(
-    axis: Axis, offset: Vector, half_a: Vector, pose_a: Any, half_b: Vector, pose_b: Any, best: bool
-) -> Axis:
-    """Return the best of `axis` and the cross products of an edge of each box."""
     separation, normal = axis
     handicap = EDGE_HANDICAP
-
     for i in range(3):
         edge_a = body_axis(pose_a, i)
         for j in range(3):
@@ -132,7 +112,7 @@ def best_box_edges(
 
             length = math.sqrt(square)
             along = dot(offset, across)
-            reach = reach_along(half_a, pose_a, across) + reach_along(half_b, pose_b, across)
+            reach = reach_along(half_a, axes_a, across) + reach_along(half_b, axes_b, across)
             apart = abs(along) - reach
             if apart > (separation + handicap) * length:
                 separation = apart / length
@@ -144,13 +124,28 @@ def best_box_edges(
     return separation, normal
 
 
-@pasted_kernel
-def reach_along(half: Vector, pose: Any, axis: Vector) -> float:
+@inlined_kernel
+def better_face(
+    axis: Axis, offset: Vector, face: Vector, half: float, other_half: Vector, other_axes: Axes
+) -> Axis:
+    """Return the better of `axis` and a face normal of a box that is `half` m from its centre.
+
+    `offset`: from the centre of a to that of b. The other box is given by half sides and axes.
+    """
+    along = dot(offset, face)
+    apart = abs(along) - half - reach_along(other_half, other_axes, face)
+    if apart > axis[0]:
+        return apart, scaled(-1.0 if along > 0.0 else 1.0, face)
+    return axis
+
+
+@inlined_kernel
+def reach_along(half: Vector, axes: Axes, axis: Vector) -> float:
     """Return how far a box reaches from its centre along an axis, in units of the axis' length."""
     return (
-        half[0] * abs(dot(axis, body_axis(pose, 0)))
-        + half[1] * abs(dot(axis, body_axis(pose, 1)))
-        + half[2] * abs(dot(axis, body_axis(pose, 2)))
+        half[0] * abs(dot(axis, axes[0]))
+        + half[1] * abs(dot(axis, axes[1]))
+        + half[2] * abs(dot(axis, axes[2]))
     )
 
 

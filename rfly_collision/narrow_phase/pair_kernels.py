@@ -76,7 +76,8 @@ def pose_before(motion: SweptMotion, rotation: Any, body: int, before: float, po
     position = vector_at(motion.position, body, 0)
     set_vector(pose, 3, 0, subtract(position, scaled(before, velocity)))
     for i in range(3):
-        set_vector(pose, i, 0, vector_at(rotation[body], i, 0))
+        for j in range(3):
+            pose[i, j] = rotation[body, i, j]
 
     turning = vector_at(motion.angular_velocity, body, 0)
     rate = norm(turning)
