@@ -1,5 +1,7 @@
-"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, put elsewhere; their
-time. Part of trajectory_node.
+"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, moved; and their
+time.
+
+Part of trajectory_node.
 """
 
 from __future__ import annotations
@@ -354,7 +356,10 @@ class FleetEntities:
         from simulation_interfaces.msg import SpawnResult
 
         if (count := len(request.spawn_requests)) > MAX_AT_ONCE:
-            text = f"{count} spawn_requests, expected at most {MAX_AT_ONCE} at once: nothing else goes on meanwhile"
+            text = (
+                f"{count} spawn_requests, expected at most {MAX_AT_ONCE} at once: "
+                "nothing else goes on meanwhile"
+            )
             response.result = result(Result.RESULT_OPERATION_FAILED, text)
             return response
         response.results = [self._spawn_one(each, SpawnResult()) for each in request.spawn_requests]

@@ -10,14 +10,17 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.fleet.run_clock import MAX_TIME_SCALE
 
 PER_VEHICLE_LIMIT = 20
-"""vehicles of a node up to which `publish_per_vehicle: auto` publishes poses, paths and transforms
+"""Most vehicles of a node whose poses, paths and transforms `publish_per_vehicle: auto` publishes.
 """
 FIRST_ID = 501
-"""id of the first vehicle that has none given; the next count up"""
+"""Id of the first vehicle without one of its own; the next count up."""
 
 
 def marker_scale_parameter() -> Any:
-    text = "how many times their size vehicles are in fleet_markers, with names and paths to match; 1: as they are"
+    text = (
+        "how many times their size vehicles are in fleet_markers, with names and paths to match; "
+        "1: as they are"
+    )
     return parameter(4.0, text, low=0.01, high=1e4)
 
 
