@@ -23,9 +23,11 @@ def warm_up() -> None:
     climb = replace(
         eastwards, altitude=AltitudeProfile(np.zeros(1), np.array([[0.0, 2.0, 0.0, 0.0]]))
     )
+
     climbing = Vehicle(
         "warm_up_2", 2, 3, climb, SpeedProfile(1.0), "stop", "multirotor", offset=(0.0, 0.1)
     )
+
     flat = HeightMap(
         np.zeros((2, 2), np.float32), origin_x=-1.0, origin_y=-1.0, step_x=2.0, step_y=2.0
     )

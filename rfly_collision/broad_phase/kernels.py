@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.narrow_phase.arguments import Motion, Placed
+from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import inner_kernel, kernel, pasted_kernel
@@ -34,7 +34,7 @@ Cells whose numbers differ above them may share a key, which costs time only.
 
 
 @kernel
-def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
+def swept_boxes(table: ShapeTable, motion: SweptMotion, dt: float, placed: PlacedShapes) -> None:
     """Write rotation matrices at the end of the step, and boxes around the whole step -> placed.
 
     A turning point leaves the straight line between its ends by at most angle²/8 of its distance

@@ -1,4 +1,4 @@
-"""Arguments of the kernels of both phases, in groups. ENU, SI."""
+"""Records of arrays that the kernels of both phases take. ENU, SI."""
 
 from __future__ import annotations
 
@@ -7,55 +7,64 @@ from typing import NamedTuple
 from rfly_common.arrays import Bools, Floats, Ints
 
 
-class Motion(NamedTuple):
+class SweptMotion(NamedTuple):
     """n bodies at the end of a step over which they moved evenly; see `Bodies`."""
 
     shape_index: Ints
-    """(n,)"""
+    """Row of each body's shape, (n,)."""
     position: Floats
-    """(n, 3)"""
+    """Positions, (n, 3)."""
     orientation: Floats
-    """(n, 4) xyzw"""
+    """Quaternions xyzw, (n, 4)."""
     velocity: Floats
-    """(n, 3)"""
+    """Velocities, (n, 3)."""
     angular_velocity: Floats
-    """(n, 3)"""
+    """Angular velocities, body axes, (n, 3)."""
 
 
-class Placed(NamedTuple):
-    """Bodies in the world."""
+class PlacedShapes(NamedTuple):
+    """Rotation matrices and boxes of n bodies."""
 
     rotation: Floats
-    """(n, 3, 3) body -> ENU at the end of the step"""
+    """Rotation matrices body -> ENU at the end of the step, (n, 3, 3)."""
     low: Floats
-    """(n, 3) m: the lower corner of a box around the body over the whole step"""
+    """Lower corner of a box around the body over the entire step, (n, 3), m."""
     high: Floats
-    """(n, 3) m: the upper corner"""
+    """Upper corner of that box, (n, 3), m."""
 
 
 class Touches(NamedTuple):
-    """What is found of m bodies or pairs; rows that don't touch hold nothing. See `Contacts`."""
+    """Results for m bodies or pairs; rows that don't touch hold no numbers. See `Contacts`."""
 
     touching: Bools
-    """(m,)"""
+    """True for those that touch, (m,)."""
     points: Floats
-    """(m, 3)"""
+    """Contact points, (m, 3)."""
     normals: Floats
-    """(m, 3)"""
+    """Normals, (m, 3)."""
     depths: Floats
-    """(m,)"""
+    """Depths, (m,)."""
     times: Floats
-    """(m,)"""
+    """Times of the first touch, (m,)."""
+
+
+class PairScratch(NamedTuple):
+    """Work space for one pair of bodies."""
+
+    pose_a: Floats
+    """Pose of the first body, (4, 3); see `distance_kernels`."""
+    pose_b: Floats
+    """Pose of the second body, (4, 3)."""
+    vertices: Floats
+    """Vertices of the first body in the axes of the second, (most vertices, 3)."""
+    polygons: Floats
+    """Polygons of the contact, (4, 2·most vertices + 8, 2)."""
 
 
 class TerrainScratch(NamedTuple):
-    """Work space of one body against the ground."""
+    """Work space for one body against the ground."""
 
-    corners: Floats
-    """(most vertices, 3) u, v, z of the core's vertices"""
-    deepest: Floats
-    """(9,) see `ground_kernels.deepest`"""
-    nearest: Floats
-    """(2, 3) points of the core and of the ground that are nearest to each other"""
+    vertices: Floats
+    """u, v and z of the core's vertices, (most vertices, 3)."""
     pose: Floats
-    """(4, 3)"""
+    """Pose of the body, (4, 3); see `distance_kernels`."""

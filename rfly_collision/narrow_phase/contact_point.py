@@ -1,9 +1,9 @@
 """Compiled kernels: the middle of the contact of two convex shapes along a known normal.
 
-The corners of each that lie foremost along the normal (all of a face that lies flat, an edge, or
-one) are projected along it and clipped against each other; the centroid of what is left is the
-middle, half-way between both surfaces. Of bodies deep within each other that may lie beside one of
-them; then the nearest point of both is taken.
+The foremost vertices of each along the normal (a face that lies flat, an edge, or one vertex) are
+projected along it and clipped against each other. The centroid of the rest is the middle, half-way
+between both surfaces. If bodies are deep within each other it may lie outside one of them; then the
+search goes on to a point of both.
 """
 
 from __future__ import annotations
@@ -11,285 +11,336 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rfly_collision.narrow_phase.distance_kernels import PARALLEL, to_world
-from rfly_collision.narrow_phase.polyhedron_kernels import from_triangle, to_body
+from rfly_collision.narrow_phase.distance_kernels import (
+    FAR,
+    PARALLEL,
+    clamped_share,
+    to_body,
+    to_world,
+)
+from rfly_collision.narrow_phase.polyhedron_kernels import from_triangle
 from rfly_collision.shapes.shape_table import BOX, HULL, ShapeTable
-from rfly_common.kernels.jit import inner_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    divided,
+    dot,
+    matrix_at,
+    norm,
+    rotated,
+    scaled,
+    subtract,
+    vector_at,
+)
 
 FLATNESS = 1e-3
-"""of a shape's extent: how far behind the foremost corner others still count, so that what lies
-flat lies flat
+"""Share of a shape's extent: vertices no farther than this behind the foremost one count, too.
+
+So a shape that lies flat is found to lie flat.
 """
+
 PROJECTIONS = 60
-"""steps on the way to a point of both bodies"""
-SMALL = 1e-5
-"""m: nearer than that is in it"""
+"""Most steps to a point of both bodies."""
+
+INSIDE = 1e-5
+"""Distance, m, below which a point counts as one of the body."""
+
+ZERO = (0.0, 0.0, 0.0)
 
 
 @inner_kernel
 def contact_point(
-    table: ShapeTable,
-    a: int,
-    b: int,
-    pose_a: Any,
-    pose_b: Any,
-    normal: tuple[float, float, float],
-    polygons: Any,
-) -> tuple[float, float, float]:
-    """The middle, ENU; the normal points from b to a. `polygons`: scratch, (4, 2·most vertices + 8,
-    2).
+    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, normal: Vector, polygons: Any
+) -> Vector:
+    """Return the middle of a contact, ENU.
+
+    The normal points from b to a. `polygons`: scratch, (4, 2·most vertices + 8, 2).
     """
-    nx, ny, nz = normal
-    if abs(nx) < 0.7:
-        ux = 0.0
-        uy = nz
-        uz = -ny
-    else:
-        ux = -nz
-        uy = 0.0
-        uz = nx
-    norm = math.sqrt(ux * ux + uy * uy + uz * uz)
-    ux = ux / norm
-    uy = uy / norm
-    uz = uz / norm
-    vx = ny * uz - nz * uy
-    vy = nz * ux - nx * uz
-    vz = nx * uy - ny * ux
-    axes = ((ux, uy, uz), (vx, vy, vz))
-    count_a, front_a = foremost(table, a, pose_a, (-nx, -ny, -nz), axes, polygons[0])
-    count_b, front_b = foremost(table, b, pose_b, (nx, ny, nz), axes, polygons[1])
-    if count_a <= count_b:
-        p, q = shared_middle(polygons[0], count_a, polygons[1], count_b, polygons[2], polygons[3])
-    else:
-        p, q = shared_middle(polygons[1], count_b, polygons[0], count_a, polygons[2], polygons[3])
+    u, v = plane_axes(normal)
+    count_a, front_a = foremost(table, a, pose_a, scaled(-1.0, normal), u, v, polygons[0])
+    count_b, front_b = foremost(table, b, pose_b, normal, u, v, polygons[1])
+
+    # the polygon with fewer corners is clipped by the other
+    few = 0 if count_a <= count_b else 1
+    p, q = shared_middle(
+        polygons[few],
+        min(count_a, count_b),
+        polygons[1 - few],
+        max(count_a, count_b),
+        polygons[2],
+        polygons[3],
+    )
     r = 0.5 * (front_b - front_a)
-    x = p * ux + q * vx + r * nx
-    y = p * uy + q * vy + r * ny
-    z = p * uz + q * vz + r * nz
-    # deep within each other the foremost corner may lie beside the other body: on to a point of
-    # both
-    for _ in range(PROJECTIONS):
-        ax, ay, az = into(table, a, pose_a, x, y, z)
-        bx, by, bz = into(table, b, pose_b, x, y, z)
-        ax = ax - x
-        ay = ay - y
-        az = az - z
-        bx = bx - x
-        by = by - y
-        bz = bz - z
-        out_a = ax * ax + ay * ay + az * az
-        out_b = bx * bx + by * by + bz * bz
-        if max(out_a, out_b) < SMALL * SMALL:
-            break
-        # the whole way into one, half of it where it lies outside of both
-        share = 0.5 if min(out_a, out_b) > SMALL * SMALL else 1.0
-        x = x + share * (ax + bx)
-        y = y + share * (ay + by)
-        z = z + share * (az + bz)
-    return x, y, z
+    middle = add(add(scaled(p, u), scaled(q, v)), scaled(r, normal))
+
+    return point_of_both(table, a, b, pose_a, pose_b, middle)
+
+
+@inlined_kernel
+def plane_axes(normal: Vector) -> tuple[Vector, Vector]:
+    """Return two unit vectors at right angles to a normal and to each other."""
+    x, y, z = normal
+    u = (0.0, z, -y) if abs(x) < 0.7 else (-z, 0.0, x)
+    u = divided(u, norm(u))
+    return u, cross(normal, u)
 
 
 @inner_kernel
-def into(
-    table: ShapeTable, shape: int, pose: Any, x: float, y: float, z: float
-) -> tuple[float, float, float]:
-    """The nearest point of a body."""
-    px, py, pz = to_body(pose, x, y, z)
+def point_of_both(
+    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, point: Vector
+) -> Vector:
+    """Return a point of both bodies near `point`, by projections onto them in turn.
+
+    Deep within each other the foremost vertex of one may lie outside the other.
+    """
+    for _ in range(PROJECTIONS):
+        to_a = subtract(nearest_point(table, a, pose_a, point), point)
+        to_b = subtract(nearest_point(table, b, pose_b, point), point)
+        square_a = dot(to_a, to_a)
+        square_b = dot(to_b, to_b)
+        if max(square_a, square_b) < INSIDE * INSIDE:
+            break
+
+        # the full way to one body, half of the sum if the point is outside both
+        share = 0.5 if min(square_a, square_b) > INSIDE * INSIDE else 1.0
+        point = add(point, scaled(share, add(to_a, to_b)))
+    return point
+
+
+@inner_kernel
+def nearest_point(table: ShapeTable, shape: int, pose: Any, point: Vector) -> Vector:
+    """Return the point of a body that is nearest to a point, which is itself if inside."""
+    in_body = to_body(pose, point)
     if table.kind[shape] == BOX:
-        dx = px - table.centre[shape, 0]
-        dy = py - table.centre[shape, 1]
-        dz = pz - table.centre[shape, 2]
-        h0 = table.half[shape, 0]
-        h1 = table.half[shape, 1]
-        h2 = table.half[shape, 2]
-        dx = dx - min(max(dx, -h0), h0)
-        dy = dy - min(max(dy, -h1), h1)
-        dz = dz - min(max(dz, -h2), h2)
+        outside = beyond_box(table, shape, in_body)
     elif table.kind[shape] == HULL:
-        outside = -1.0
-        for f in range(table.first[shape, 1], table.first[shape + 1, 1]):
-            along = (
-                table.planes[f, 0] * px
-                + table.planes[f, 1] * py
-                + table.planes[f, 2] * pz
-                - table.planes[f, 3]
-            )
-            outside = max(outside, along)
-        if outside <= 0.0:
-            return x, y, z
-        least = 1e300
-        dx = 0.0
-        dy = 0.0
-        dz = 0.0
-        for t in range(table.first[shape, 3], table.first[shape + 1, 3]):
-            tx, ty, tz = from_triangle(table, t, px, py, pz)
-            if tx * tx + ty * ty + tz * tz < least:
-                least = tx * tx + ty * ty + tz * tz
-                dx = tx
-                dy = ty
-                dz = tz
+        outside = beyond_hull(table, shape, in_body)
     else:
-        first = table.first[shape, 0]
-        last = table.first[shape + 1, 0] - 1
-        v = table.vertices
-        ux = v[last, 0] - v[first, 0]
-        uy = v[last, 1] - v[first, 1]
-        uz = v[last, 2] - v[first, 2]
-        dx = px - v[first, 0]
-        dy = py - v[first, 1]
-        dz = pz - v[first, 2]
-        length = ux * ux + uy * uy + uz * uz
-        share = min(max((dx * ux + dy * uy + dz * uz) / length, 0.0), 1.0) if length > 0.0 else 0.0
-        dx = dx - share * ux
-        dy = dy - share * uy
-        dz = dz - share * uz
-        distance = math.sqrt(dx * dx + dy * dy + dz * dz)
-        if distance <= table.radius[shape]:
-            return x, y, z
-        out = 1.0 - table.radius[shape] / distance
-        dx = out * dx
-        dy = out * dy
-        dz = out * dz
+        outside = beyond_round(table, shape, in_body)
+    return subtract(point, rotated(matrix_at(pose), outside))
+
+
+@inner_kernel
+def beyond_box(table: ShapeTable, shape: int, point: Vector) -> Vector:
+    """Return the vector from the nearest point of a box to a point, body axes."""
+    x, y, z = subtract(point, vector_at(table.centre, shape, 0))
+    half_x, half_y, half_z = vector_at(table.half, shape, 0)
     return (
-        x - (pose[0, 0] * dx + pose[0, 1] * dy + pose[0, 2] * dz),
-        y - (pose[1, 0] * dx + pose[1, 1] * dy + pose[1, 2] * dz),
-        z - (pose[2, 0] * dx + pose[2, 1] * dy + pose[2, 2] * dz),
+        x - min(max(x, -half_x), half_x),
+        y - min(max(y, -half_y), half_y),
+        z - min(max(z, -half_z), half_z),
     )
 
 
 @inner_kernel
+def beyond_hull(table: ShapeTable, shape: int, point: Vector) -> Vector:
+    """Return the vector from the nearest point of a hull to a point, body axes."""
+    outside = -1.0
+    for f in range(table.first[shape, 1], table.first[shape + 1, 1]):
+        outside = max(outside, dot(vector_at(table.planes, f, 0), point) - table.planes[f, 3])
+    if outside <= 0.0:
+        return ZERO
+
+    least = FAR
+    nearest = ZERO
+    for t in range(table.first[shape, 3], table.first[shape + 1, 3]):
+        offset = from_triangle(table, t, point)
+        square = dot(offset, offset)
+        if square < least:
+            least = square
+            nearest = offset
+    return nearest
+
+
+@inner_kernel
+def beyond_round(table: ShapeTable, shape: int, point: Vector) -> Vector:
+    """Return the vector from the nearest point of a sphere or capsule to a point, body axes."""
+    begin = vector_at(table.vertices, table.first[shape, 0], 0)
+    end = vector_at(table.vertices, table.first[shape + 1, 0] - 1, 0)
+    direction = subtract(end, begin)
+    offset = subtract(point, begin)
+    share = clamped_share(dot(offset, direction), dot(direction, direction))
+    offset = subtract(offset, scaled(share, direction))
+
+    distance = norm(offset)
+    radius = table.radius[shape]
+    if distance <= radius:
+        return ZERO
+    return scaled(1.0 - radius / distance, offset)
+
+
+@inner_kernel
 def foremost(
-    table: ShapeTable,
-    shape: int,
-    pose: Any,
-    towards: tuple[float, float, float],
-    axes: Any,
-    out: Any,
+    table: ShapeTable, shape: int, pose: Any, towards: Vector, u: Vector, v: Vector, corners: Any
 ) -> tuple[int, float]:
-    """The corners that lie foremost, along two axes -> out, in the order of a turn; their number,
-    and how far.
+    """Find the foremost vertices of a shape; return their number and how far the shape reaches.
+
+    `corners` receives them along the axes u and v, in counter-clockwise order.
     """
     first = table.first[shape, 0]
     end = table.first[shape + 1, 0]
-    front = -1e300
+    front = -FAR
     for row in range(first, end):
-        x, y, z = to_world(pose, table.vertices, row)
-        front = max(front, towards[0] * x + towards[1] * y + towards[2] * z)
+        front = max(front, dot(towards, to_world(pose, vector_at(table.vertices, row, 0))))
+
     limit = front - FLATNESS * table.extent[shape]
     count = 0
-    mean_p = 0.0
-    mean_q = 0.0
     for row in range(first, end):
-        x, y, z = to_world(pose, table.vertices, row)
-        if towards[0] * x + towards[1] * y + towards[2] * z >= limit:
-            p = axes[0][0] * x + axes[0][1] * y + axes[0][2] * z
-            q = axes[1][0] * x + axes[1][1] * y + axes[1][2] * z
-            out[count, 0] = p
-            out[count, 1] = q
-            mean_p = mean_p + p
-            mean_q = mean_q + q
+        vertex = to_world(pose, vector_at(table.vertices, row, 0))
+        if dot(towards, vertex) >= limit:
+            corners[count, 0] = dot(u, vertex)
+            corners[count, 1] = dot(v, vertex)
             count += 1
+
     if count > 2:
-        mean_p = mean_p / count
-        mean_q = mean_q / count
-        for i in range(1, count):
-            p = out[i, 0]
-            q = out[i, 1]
-            angle = math.atan2(q - mean_q, p - mean_p)
-            k = i - 1
-            while k >= 0 and math.atan2(out[k, 1] - mean_q, out[k, 0] - mean_p) > angle:
-                out[k + 1, 0], out[k + 1, 1] = out[k, 0], out[k, 1]
-                k -= 1
-            out[k + 1, 0] = p
-            out[k + 1, 1] = q
+        sort_by_angle(corners, count)
     return count, front + table.radius[shape]
 
 
 @inner_kernel
-def shared_middle(few: Any, f: int, many: Any, m: int, one: Any, other: Any) -> tuple[float, float]:
-    """The middle of what two points, lines or convex polygons share. f <= m corners; `one`,
-    `other`: scratch.
-    """
-    if f == 1:
-        return (
-            (few[0, 0], few[0, 1])
-            if m > 1
-            else (0.5 * (few[0, 0] + many[0, 0]), 0.5 * (few[0, 1] + many[0, 1]))
-        )
-    if m == 2:
-        return middle_of_lines(few, many)
-    count = f
-    for i in range(f):
-        one[i, 0] = few[i, 0]
-        one[i, 1] = few[i, 1]
-    for i in range(m):
-        # what lies left of this side (Sutherland and Hodgman)
-        p = many[i, 0]
-        q = many[i, 1]
-        dp = many[(i + 1) % m, 0] - p
-        dq = many[(i + 1) % m, 1] - q
-        kept = 0
-        for k in range(count):
-            n = (k + 1) % count
-            here = dp * (one[k, 1] - q) - dq * (one[k, 0] - p)
-            there = dp * (one[n, 1] - q) - dq * (one[n, 0] - p)
-            if here >= 0.0:
-                other[kept, 0] = one[k, 0]
-                other[kept, 1] = one[k, 1]
-                kept += 1
-            if (here >= 0.0) != (there >= 0.0):
-                share = here / (here - there)
-                other[kept, 0] = one[k, 0] + share * (one[n, 0] - one[k, 0])
-                other[kept, 1] = one[k, 1] + share * (one[n, 1] - one[k, 1])
-                kept += 1
-        if kept == 0:
-            break
-        one, other, count = other, one, kept
-    # the middle of the box around it for lines, where corners come twice
-    area = 0.0
-    sum_p = 0.0
-    sum_q = 0.0
-    low_p = one[0, 0]
-    high_p = one[0, 0]
-    low_q = one[0, 1]
-    high_q = one[0, 1]
+def sort_by_angle(corners: Any, count: int) -> None:
+    """Sort points of the plane counter-clockwise around their mean, in place, by insertion."""
+    mean_p = 0.0
+    mean_q = 0.0
     for k in range(count):
-        n = (k + 1) % count
-        ap = one[k, 0] - one[0, 0]
-        aq = one[k, 1] - one[0, 1]
-        bp = one[n, 0] - one[0, 0]
-        bq = one[n, 1] - one[0, 1]
-        twice = ap * bq - aq * bp
-        area += twice
-        sum_p += twice * (ap + bp)
-        sum_q += twice * (aq + bq)
-        low_p = min(low_p, one[k, 0])
-        high_p = max(high_p, one[k, 0])
-        low_q = min(low_q, one[k, 1])
-        high_q = max(high_q, one[k, 1])
-    size = (high_p - low_p) * (high_p - low_p) + (high_q - low_q) * (high_q - low_q)
-    if f == 2 or area <= PARALLEL * size:
-        return 0.5 * (low_p + high_p), 0.5 * (low_q + high_q)
-    return one[0, 0] + sum_p / (3.0 * area), one[0, 1] + sum_q / (3.0 * area)
+        mean_p += corners[k, 0]
+        mean_q += corners[k, 1]
+    mean_p /= count
+    mean_q /= count
+
+    for i in range(1, count):
+        p = corners[i, 0]
+        q = corners[i, 1]
+        angle = math.atan2(q - mean_q, p - mean_p)
+        k = i
+        while k > 0 and math.atan2(corners[k - 1, 1] - mean_q, corners[k - 1, 0] - mean_p) > angle:
+            corners[k, 0] = corners[k - 1, 0]
+            corners[k, 1] = corners[k - 1, 1]
+            k -= 1
+        corners[k, 0] = p
+        corners[k, 1] = q
 
 
 @inner_kernel
-def middle_of_lines(one: Any, other: Any) -> tuple[float, float]:
-    """Where two lines in the plane cross, or the middle of what parallel ones share."""
-    up = one[1, 0] - one[0, 0]
-    uq = one[1, 1] - one[0, 1]
-    vp = other[1, 0] - other[0, 0]
-    vq = other[1, 1] - other[0, 1]
-    wp = other[0, 0] - one[0, 0]
-    wq = other[0, 1] - one[0, 1]
+def shared_middle(
+    few: Any, few_count: int, many: Any, many_count: int, polygon: Any, spare: Any
+) -> tuple[float, float]:
+    """Return the middle of the intersection of two points, lines or convex polygons.
+
+    few_count <= many_count; `polygon`, `spare`: scratch.
+    """
+    if many_count == 1:
+        return 0.5 * (few[0, 0] + many[0, 0]), 0.5 * (few[0, 1] + many[0, 1])
+    if few_count == 1:
+        return few[0, 0], few[0, 1]
+    if many_count == 2:
+        return middle_of_lines(few, many)
+
+    count = few_count
+    for i in range(few_count):
+        polygon[i, 0] = few[i, 0]
+        polygon[i, 1] = few[i, 1]
+
+    # side after side (Sutherland and Hodgman)
+    for i in range(many_count):
+        clipped = clip(polygon, count, many, i, (i + 1) % many_count, spare)
+        if clipped == 0:
+            break
+        polygon, spare = spare, polygon
+        count = clipped
+
+    return middle_of_polygon(polygon, count, few_count == 2)
+
+
+@inlined_kernel
+def clip(polygon: Any, count: int, sides: Any, begin: int, end: int, clipped: Any) -> int:
+    """Write the part of a polygon left of one side to `clipped`; return its number of corners."""
+    p = sides[begin, 0]
+    q = sides[begin, 1]
+    side_p = sides[end, 0] - p
+    side_q = sides[end, 1] - q
+    corners = 0
+    for k in range(count):
+        following = (k + 1) % count
+        left = side_p * (polygon[k, 1] - q) - side_q * (polygon[k, 0] - p)
+        left_after = side_p * (polygon[following, 1] - q) - side_q * (polygon[following, 0] - p)
+
+        if left >= 0.0:
+            clipped[corners, 0] = polygon[k, 0]
+            clipped[corners, 1] = polygon[k, 1]
+            corners += 1
+
+        # the polygon crosses the side
+        if (left >= 0.0) != (left_after >= 0.0):
+            share = left / (left - left_after)
+            for axis in range(2):
+                way = polygon[following, axis] - polygon[k, axis]
+                clipped[corners, axis] = polygon[k, axis] + share * way
+            corners += 1
+    return corners
+
+
+@inner_kernel
+def middle_of_polygon(polygon: Any, count: int, is_line: bool) -> tuple[float, float]:
+    """Return the centroid of a polygon, or the middle of the box around it if it has no area.
+
+    A clipped line (`is_line`) holds its ends twice.
+    """
+    area = 0.0
+    sum_p = 0.0
+    sum_q = 0.0
+    low_p = polygon[0, 0]
+    high_p = polygon[0, 0]
+    low_q = polygon[0, 1]
+    high_q = polygon[0, 1]
+
+    for k in range(count):
+        # triangles with the first corner; areas are twice as large
+        following = (k + 1) % count
+        ap = polygon[k, 0] - polygon[0, 0]
+        aq = polygon[k, 1] - polygon[0, 1]
+        bp = polygon[following, 0] - polygon[0, 0]
+        bq = polygon[following, 1] - polygon[0, 1]
+        triangle = ap * bq - aq * bp
+        area += triangle
+        sum_p += triangle * (ap + bp)
+        sum_q += triangle * (aq + bq)
+
+        low_p = min(low_p, polygon[k, 0])
+        high_p = max(high_p, polygon[k, 0])
+        low_q = min(low_q, polygon[k, 1])
+        high_q = max(high_q, polygon[k, 1])
+
+    size = (high_p - low_p) * (high_p - low_p) + (high_q - low_q) * (high_q - low_q)
+    if is_line or area <= PARALLEL * size:
+        return 0.5 * (low_p + high_p), 0.5 * (low_q + high_q)
+    return polygon[0, 0] + sum_p / (3.0 * area), polygon[0, 1] + sum_q / (3.0 * area)
+
+
+@inner_kernel
+def middle_of_lines(first: Any, second: Any) -> tuple[float, float]:
+    """Return where two lines in the plane cross, or the middle of the part that they share."""
+    up = first[1, 0] - first[0, 0]
+    uq = first[1, 1] - first[0, 1]
+    vp = second[1, 0] - second[0, 0]
+    vq = second[1, 1] - second[0, 1]
+    wp = second[0, 0] - first[0, 0]
+    wq = second[0, 1] - first[0, 1]
     uu = up * up + uq * uq
-    cross = up * vq - uq * vp
     if uu <= 0.0:
-        return one[0, 0], one[0, 1]
-    if cross * cross > PARALLEL * uu * (vp * vp + vq * vq):
-        share = min(max((wp * vq - wq * vp) / cross, 0.0), 1.0)
-        return one[0, 0] + share * up, one[0, 1] + share * uq
+        return first[0, 0], first[0, 1]
+
+    turn = up * vq - uq * vp
+    if turn * turn > PARALLEL * uu * (vp * vp + vq * vq):
+        share = min(max((wp * vq - wq * vp) / turn, 0.0), 1.0)
+        return first[0, 0] + share * up, first[0, 1] + share * uq
+
+    # parallel
     begin = (wp * up + wq * uq) / uu
     end = begin + (vp * up + vq * uq) / uu
-    share = 0.5 * (min(max(min(begin, end), 0.0), 1.0) + min(max(begin, end, 0.0), 1.0))
-    return one[0, 0] + share * up, one[0, 1] + share * uq
+    low = min(max(min(begin, end), 0.0), 1.0)
+    high = min(max(begin, end, 0.0), 1.0)
+    share = 0.5 * (low + high)
+    return first[0, 0] + share * up, first[0, 1] + share * uq

@@ -1,14 +1,14 @@
 """Compiled kernels: exact signed distance of two boxes, or of two spheres or capsules.
 
-Boxes are apart along the normal of a face of either or along the cross product of an edge of each,
-and nowhere else need one look, since these are the normals of all faces of their Minkowski
-difference (separating axes). Lines: the least distance (C. Ericson, "Real-Time Collision
-Detection", 2005, section 5.1.9).
+Two boxes are separated along the normal of a face of either, or along the cross product of an edge
+of each. No other axis is needed: these are the normals of all faces of their Minkowski difference
+(separating axes). Spheres and capsules take the least distance of two line segments (C. Ericson,
+"Real-Time Collision Detection", 2005, section 5.1.9).
 
-All give (separation, nx, ny, nz), the normal from b to a in world axes: a separation <= 0 is the
-depth with a turned sign, one above 0 a lower bound of the distance, which holds along this axis,
-too, as long as it does not turn. Poses are (4, 3): the rotation matrix body -> world and, in the
-last row, the position. Shapes are rows of the table.
+All return an `Axis`: the separation and the unit normal from b to a, world axes. A separation <= 0
+is the negative depth. One above 0 is a lower bound of the distance, and it holds along this axis as
+long as the axis does not turn. Poses are (4, 3): the rotation matrix body -> world and, in the last
+row, the position. Shapes are rows of the table.
 """
 
 from __future__ import annotations
@@ -16,197 +16,233 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from rfly_collision.shapes.shape_table import ShapeTable
-from rfly_common.kernels.jit import inner_kernel, pasted_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    divided,
+    dot,
+    matrix_at,
+    norm,
+    rotated,
+    rotated_back,
+    scaled,
+    subtract,
+    vector_at,
+)
 
-Axis = tuple[float, float, float, float]
+Axis = tuple[float, Vector]
+"""Separation, m, and unit normal from b to a."""
+
+Line = tuple[Vector, Vector]
+"""Ends of a line segment, which may be the same point."""
+
+Axes = tuple[Vector, Vector, Vector]
+"""Directions of a body's axes x, y, z in world axes."""
+
+UP = (0.0, 0.0, 1.0)
 
 FAR = 1e300
+"""Larger than any separation, m."""
+
 EDGE_HANDICAP = 1e-7
-"""m: two edges have to be better by this much than two faces; parallel ones else win by rounding"""
+"""Lead, m, that two edges need over two faces. Without it parallel edges would win by rounding."""
+
 PARALLEL = 1e-10
-"""squared sine of the angle between edges below which they have no cross product"""
+"""Squared sine of the angle between two edges below which they have no cross product."""
+
 SAME_POINT = 1e-12
-"""m: cores nearer than this have no direction between them"""
+"""Distance of two cores, m, below which there is no direction between them."""
 
 
-@inner_kernel
-def to_world(pose: Any, points: Any, row: int) -> tuple[float, float, float]:
-    """One point of the body."""
-    x = points[row, 0]
-    y = points[row, 1]
-    z = points[row, 2]
-    return (
-        pose[0, 0] * x + pose[0, 1] * y + pose[0, 2] * z + pose[3, 0],
-        pose[1, 0] * x + pose[1, 1] * y + pose[1, 2] * z + pose[3, 1],
-        pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z + pose[3, 2],
-    )
+@inlined_kernel
+def to_world(pose: Any, point: Vector) -> Vector:
+    """Return a point of the body in world axes."""
+    return add(rotated(matrix_at(pose), point), vector_at(pose, 3, 0))
+
+
+@inlined_kernel
+def to_body(pose: Any, point: Vector) -> Vector:
+    """Return a point of the world in body axes."""
+    return rotated_back(matrix_at(pose), subtract(point, vector_at(pose, 3, 0)))
+
+
+@inlined_kernel
+def body_axis(pose: Any, k: int) -> Vector:
+    """Return the direction of the body's axis k in world axes."""
+    return pose[0, k], pose[1, k], pose[2, k]
 
 
 @inner_kernel
 def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool) -> Axis:
-    """Two boxes, by their 15 axes. `best`: not the first axis that parts them but the best."""
-    ax, ay, az = to_world(pose_a, table.centre, a)
-    bx, by, bz = to_world(pose_b, table.centre, b)
-    dx = bx - ax
-    dy = by - ay
-    dz = bz - az
-    ha = (table.half[a, 0], table.half[a, 1], table.half[a, 2])
-    hb = (table.half[b, 0], table.half[b, 1], table.half[b, 2])
-    largest = -FAR
-    nx = 0.0
-    ny = 0.0
-    nz = 1.0
+    """Return the axis between two boxes, out of 15.
+
+    `best`: the best axis; otherwise the first one that separates them, if any.
+    """
+    centre_a = to_world(pose_a, vector_at(table.centre, a, 0))
+    centre_b = to_world(pose_b, vector_at(table.centre, b, 0))
+    offset = subtract(centre_b, centre_a)
+    half_a = vector_at(table.half, a, 0)
+    half_b = vector_at(table.half, b, 0)
+    axes_a = (body_axis(pose_a, 0), body_axis(pose_a, 1), body_axis(pose_a, 2))
+    axes_b = (body_axis(pose_b, 0), body_axis(pose_b, 1), body_axis(pose_b, 2))
+
+    axis = (-FAR, UP)
+    for k in range(3):
+        axis = better_face(axis, offset, body_axis(pose_a, k), table.half[a, k], half_b, axes_b)
+    if axis[0] > 0.0 and not best:
+        return axis
+
+    for k in range(3):
+        axis = better_face(axis, offset, body_axis(pose_b, k), table.half[b, k], half_a, axes_a)
+    if axis[0] > 0.0 and not best:
+        return axis
+
+    separation, normal = axis
+    handicap = EDGE_HANDICAP
     for i in range(3):
-        x = pose_a[0, i]
-        y = pose_a[1, i]
-        z = pose_a[2, i]
-        along = dx * x + dy * y + dz * z
-        apart = abs(along) - table.half[a, i] - reach_along(hb, pose_b, x, y, z)
-        if apart > largest:
-            turn = -1.0 if along > 0.0 else 1.0
-            largest = apart
-            nx = turn * x
-            ny = turn * y
-            nz = turn * z
-    if largest > 0.0 and not best:
-        return largest, nx, ny, nz
-    for j in range(3):
-        x = pose_b[0, j]
-        y = pose_b[1, j]
-        z = pose_b[2, j]
-        along = dx * x + dy * y + dz * z
-        apart = abs(along) - table.half[b, j] - reach_along(ha, pose_a, x, y, z)
-        if apart > largest:
-            turn = -1.0 if along > 0.0 else 1.0
-            largest = apart
-            nx = turn * x
-            ny = turn * y
-            nz = turn * z
-    if largest > 0.0 and not best:
-        return largest, nx, ny, nz
-    largest += EDGE_HANDICAP
-    by_edges = False
-    for i in range(3):
-        ex = pose_a[0, i]
-        ey = pose_a[1, i]
-        ez = pose_a[2, i]
+        edge_a = body_axis(pose_a, i)
         for j in range(3):
-            fx = pose_b[0, j]
-            fy = pose_b[1, j]
-            fz = pose_b[2, j]
-            x = ey * fz - ez * fy
-            y = ez * fx - ex * fz
-            z = ex * fy - ey * fx
-            square = x * x + y * y + z * z
+            across = cross(edge_a, body_axis(pose_b, j))
+            square = dot(across, across)
             if square < PARALLEL:
                 continue
-            along = dx * x + dy * y + dz * z
-            reach = reach_along(ha, pose_a, x, y, z) + reach_along(hb, pose_b, x, y, z)
-            norm = math.sqrt(square)
-            if abs(along) - reach > largest * norm:
-                largest = (abs(along) - reach) / norm
-                by_edges = True
-                turn = -1.0 / norm if along > 0.0 else 1.0 / norm
-                nx = turn * x
-                ny = turn * y
-                nz = turn * z
-                if largest > 0.0 and not best:
-                    return largest, nx, ny, nz
-    return largest if by_edges else largest - EDGE_HANDICAP, nx, ny, nz
+
+            length = math.sqrt(square)
+            along = dot(offset, across)
+            reach = reach_along(half_a, axes_a, across) + reach_along(half_b, axes_b, across)
+            apart = abs(along) - reach
+            if apart > (separation + handicap) * length:
+                separation = apart / length
+                normal = scaled((-1.0 if along > 0.0 else 1.0) / length, across)
+                handicap = 0.0
+                if separation > 0.0 and not best:
+                    return separation, normal
+
+    return separation, normal
 
 
-@pasted_kernel
-def reach_along(half: tuple[float, float, float], pose: Any, x: float, y: float, z: float) -> float:
-    """m that a box of these half sides reaches from its centre along an axis (x, y, z) of length 1."""
+@inlined_kernel
+def better_face(
+    axis: Axis, offset: Vector, face: Vector, half: float, other_half: Vector, other_axes: Axes
+) -> Axis:
+    """Return the better of `axis` and a face normal of a box that is `half` m from its centre.
+
+    `offset`: from the centre of a to that of b. The other box is given by half sides and axes.
+    """
+    along = dot(offset, face)
+    apart = abs(along) - half - reach_along(other_half, other_axes, face)
+    if apart > axis[0]:
+        return apart, scaled(-1.0 if along > 0.0 else 1.0, face)
+    return axis
+
+
+@inlined_kernel
+def reach_along(half: Vector, axes: Axes, axis: Vector) -> float:
+    """Return how far a box reaches from its centre along an axis, in units of the axis' length."""
     return (
-        half[0] * abs(x * pose[0, 0] + y * pose[1, 0] + z * pose[2, 0])
-        + half[1] * abs(x * pose[0, 1] + y * pose[1, 1] + z * pose[2, 1])
-        + half[2] * abs(x * pose[0, 2] + y * pose[1, 2] + z * pose[2, 2])
+        half[0] * abs(dot(axis, axes[0]))
+        + half[1] * abs(dot(axis, axes[1]))
+        + half[2] * abs(dot(axis, axes[2]))
     )
 
 
+@inlined_kernel
+def clamped_share(part: float, whole: float) -> float:
+    """Return part / whole, limited to 0 … 1; 0 if the whole is not positive."""
+    if whole <= 0.0:
+        return 0.0
+    return min(max(part / whole, 0.0), 1.0)
+
+
 @inner_kernel
-def nearest_of_lines(p: Any, q: Any) -> tuple[float, float]:
-    """Where the segments p and q (each (2, 3); both ends may be the same) are nearest: a share 0 …
-    1 of each.
-    """
-    ux = p[1, 0] - p[0, 0]
-    uy = p[1, 1] - p[0, 1]
-    uz = p[1, 2] - p[0, 2]
-    vx = q[1, 0] - q[0, 0]
-    vy = q[1, 1] - q[0, 1]
-    vz = q[1, 2] - q[0, 2]
-    wx = p[0, 0] - q[0, 0]
-    wy = p[0, 1] - q[0, 1]
-    wz = p[0, 2] - q[0, 2]
-    uu = ux * ux + uy * uy + uz * uz
-    vv = vx * vx + vy * vy + vz * vz
-    uv = ux * vx + uy * vy + uz * vz
-    uw = ux * wx + uy * wy + uz * wz
-    vw = vx * wx + vy * wy + vz * wz
+def nearest_of_lines(p: Line, q: Line) -> tuple[float, float]:
+    """Return where two lines are nearest to each other: a share 0 … 1 of each."""
+    u = subtract(p[1], p[0])
+    v = subtract(q[1], q[0])
+    w = subtract(p[0], q[0])
+    uu = dot(u, u)
+    vv = dot(v, v)
+    uv = dot(u, v)
+    uw = dot(u, w)
+    vw = dot(v, w)
+
+    # one of them is a point
     if uu <= 0.0:
-        return 0.0, min(max(vw / vv, 0.0), 1.0) if vv > 0.0 else 0.0
+        return 0.0, clamped_share(vw, vv)
     if vv <= 0.0:
-        return min(max(-uw / uu, 0.0), 1.0), 0.0
+        return clamped_share(-uw, uu), 0.0
+
+    # parallel lines: from the begin of p
     square = uu * vv - uv * uv
-    s = min(max((uv * vw - uw * vv) / square, 0.0), 1.0) if square > PARALLEL * uu * vv else 0.0
+    s = 0.0
+    if square > PARALLEL * uu * vv:
+        s = clamped_share(uv * vw - uw * vv, square)
+
+    # an end of q is nearest
     t = (uv * s + vw) / vv
     if t < 0.0:
-        return min(max(-uw / uu, 0.0), 1.0), 0.0
+        return clamped_share(-uw, uu), 0.0
     if t > 1.0:
-        return min(max((uv - uw) / uu, 0.0), 1.0), 1.0
+        return clamped_share(uv - uw, uu), 1.0
+
     return s, t
+
+
+@inlined_kernel
+def vector_between(p: Line, s: float, q: Line, t: float) -> Vector:
+    """Return the vector from a share t of the line q to a share s of the line p."""
+    on_p = add(p[0], scaled(s, subtract(p[1], p[0])))
+    return subtract(subtract(on_p, q[0]), scaled(t, subtract(q[1], q[0])))
 
 
 @inner_kernel
 def rounds(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any) -> Axis:
-    """Two shapes of points or lines with radii."""
-    p = line_of(table, a, pose_a)
-    q = line_of(table, b, pose_b)
-    s, t = nearest_of_lines(p, q)
-    x = p[0, 0] + s * (p[1, 0] - p[0, 0]) - q[0, 0] - t * (q[1, 0] - q[0, 0])
-    y = p[0, 1] + s * (p[1, 1] - p[0, 1]) - q[0, 1] - t * (q[1, 1] - q[0, 1])
-    z = p[0, 2] + s * (p[1, 2] - p[0, 2]) - q[0, 2] - t * (q[1, 2] - q[0, 2])
-    distance = math.sqrt(x * x + y * y + z * z)
+    """Return the axis between two shapes that are points or lines with radii."""
+    line_a = core_line(table, a, pose_a)
+    line_b = core_line(table, b, pose_b)
+    s, t = nearest_of_lines(line_a, line_b)
+    offset = vector_between(line_a, s, line_b, t)
+    distance = norm(offset)
     radii = table.radius[a] + table.radius[b]
+
     if distance > SAME_POINT:
-        return distance - radii, x / distance, y / distance, z / distance
-    # the cores cross: what is at right angles to both lines parts them soonest
-    ux = p[1, 0] - p[0, 0]
-    uy = p[1, 1] - p[0, 1]
-    uz = p[1, 2] - p[0, 2]
-    vx = q[1, 0] - q[0, 0]
-    vy = q[1, 1] - q[0, 1]
-    vz = q[1, 2] - q[0, 2]
-    x = uy * vz - uz * vy
-    y = uz * vx - ux * vz
-    z = ux * vy - uy * vx
-    if x * x + y * y + z * z <= PARALLEL * (ux * ux + uy * uy + uz * uz) * (
-        vx * vx + vy * vy + vz * vz
-    ):
-        if ux * ux + uy * uy + uz * uz <= 0.0:
-            ux = vx
-            uy = vy
-            uz = vz
-        # at right angles to the one line that there is, upwards where that is possible
-        x = -ux * uz
-        y = -uy * uz
-        z = ux * ux + uy * uy
-        if z <= 0.0:
-            x, y, z = (1.0, 0.0, 0.0) if uz != 0.0 else (0.0, 0.0, 1.0)
-    norm = math.sqrt(x * x + y * y + z * z)
-    return -radii, x / norm, y / norm, z / norm
+        return distance - radii, divided(offset, distance)
+
+    # the cores cross: the shortest way out is at right angles to both lines
+    return -radii, normal_of_lines(subtract(line_a[1], line_a[0]), subtract(line_b[1], line_b[0]))
 
 
 @inner_kernel
-def line_of(table: ShapeTable, shape: int, pose: Any) -> Any:
-    """(2, 3) ends of the core of a sphere (twice the middle) or capsule."""
-    line = np.empty((2, 3))
+def normal_of_lines(u: Vector, v: Vector) -> Vector:
+    """Return a unit vector at right angles to two directions, of which either may be 0."""
+    normal = cross(u, v)
+    uu = dot(u, u)
+    if dot(normal, normal) <= PARALLEL * uu * dot(v, v):
+        normal = upward_normal(u if uu > 0.0 else v)
+    return divided(normal, norm(normal))
+
+
+@inner_kernel
+def upward_normal(direction: Vector) -> Vector:
+    """Return a vector at right angles to a direction, as steep as possible; up if there is none."""
+    x, y, z = direction
+    flat = x * x + y * y
+    if flat > 0.0:
+        return -x * z, -y * z, flat
+    if z != 0.0:
+        return 1.0, 0.0, 0.0
+    return UP
+
+
+@inner_kernel
+def core_line(table: ShapeTable, shape: int, pose: Any) -> Line:
+    """Return the core of a sphere (its centre twice) or capsule, world axes."""
     first = table.first[shape, 0]
     last = table.first[shape + 1, 0] - 1
-    line[0, 0], line[0, 1], line[0, 2] = to_world(pose, table.vertices, first)
-    line[1, 0], line[1, 1], line[1, 2] = to_world(pose, table.vertices, last)
-    return line
+    return (
+        to_world(pose, vector_at(table.vertices, first, 0)),
+        to_world(pose, vector_at(table.vertices, last, 0)),
+    )

@@ -1,15 +1,15 @@
 """Compiled kernels: the ground as cells, and the deepest point of a core beneath it. Exact: the
 surface is bilinear.
 
-Rows u = (x - origin_x) / step_x and columns v are an affine map of x and y: straight lines and
-planes stay such. In one cell the height is bilinear, so along a straight edge of a body the depth
-straight down is a quadratic, whose largest value is at hand; and beneath a flat face it has no
-largest value but on the face's edges or at a sample of the map, since a bilinear function has
-neither hill nor hollow. So what is looked at is: each edge from grid line to grid line, and each
-sample beneath a face. Nothing is stepped.
+Rows u = (x - origin_x) / step_x and columns v are an affine map of x and y, so straight lines stay
+straight and planes stay planes. In one cell the height is bilinear. So along a straight edge of a
+body the depth straight down is quadratic, and its largest value has a closed form. Beneath a flat
+face the depth is largest on the face's edges or at a sample of the map, since a bilinear function
+has neither hills nor hollows. So two things are tested: each edge from grid line to grid line, and
+each sample beneath a face. Nothing is stepped.
 
-The map's edge extended is a further row of cells on each side, endless, in which the height does
-not change outwards.
+Where the map's edge is extended there is a further row of cells on each side. These are endless,
+and their height does not change outwards.
 """
 
 from __future__ import annotations
@@ -23,39 +23,101 @@ from numpy.typing import NDArray
 from rfly_collision.narrow_phase.distance_kernels import PARALLEL, to_world
 from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.arrays import Ints
-from rfly_common.kernels.jit import inner_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    divided,
+    dot,
+    matrix_at,
+    norm,
+    rotated,
+    scaled,
+    set_vector,
+    subtract,
+    vector_at,
+)
 from rfly_terrain.height_map.bilinear import unit_normal
 from rfly_terrain.height_map.ground import GroundGrid
 
-Vector = tuple[float, float, float]
-
+# where the deepest point lies
 IN_CELL = 0
+"""Within a cell."""
 ON_ROW = 1
+"""On the grid line of a row."""
 ON_COLUMN = 2
+"""On the grid line of a column."""
 UNDER_FACE = 3
-"""where the deepest point lies: within a cell, on the grid line of a row or a column, at a sample
-beneath a face
-"""
+"""At a sample of the map beneath a face."""
+
+NO_FACE = -1
+
+LEVEL = 1e-12
+"""Vertical part of a face's normal below which the face is upright."""
+
+ZERO = (0.0, 0.0, 0.0)
 
 
-class Terrain(NamedTuple):
-    """A height map with the pyramid of its highest points (`rfly_terrain.height_map.ray_pyramid`)."""
+class TerrainArrays(NamedTuple):
+    """A height map with its pyramid of highest points (`rfly_terrain.height_map.ray_pyramid`)."""
 
     ground: GroundGrid
+    """Grid of heights."""
     void: bool
-    """whether there is nothing beyond the map's edge, where the edge goes on else"""
+    """True if there is no ground beyond the map's edge; otherwise the edge is extended."""
     maxima: NDArray[np.float32]
-    """the highest points of blocks, level after level"""
+    """Highest points of blocks, level after level, m."""
     levels: Ints
-    """(levels, 2) where each begins, and its columns"""
+    """Begin of each level in `maxima`, and its columns, (levels, 2)."""
     bits: int
-    """2^bits cells are a side of the smallest blocks"""
+    """The smallest blocks are 2^bits cells wide."""
+
+
+class Cell(NamedTuple):
+    """A cell of the ground.
+
+    z = height + slope_u·a + slope_v·b + twist·a·b at a = u - i, b = v - j.
+    """
+
+    i: int
+    """Row."""
+    j: int
+    """Column."""
+    height: float
+    """Height of the first corner, m."""
+    slope_u: float
+    """Rise along the rows at b = 0, m."""
+    slope_v: float
+    """Rise along the columns at a = 0, m."""
+    twist: float
+    """Change of either slope over the cell, m."""
+
+
+class DeepestPoint(NamedTuple):
+    """The deepest point of a core beneath the ground."""
+
+    depth: float
+    """Depth straight down, m; < 0 above the ground; -inf for a core that is not over it."""
+    point: Vector
+    """u, v, z of the point."""
+    where: int
+    """IN_CELL, ON_ROW, ON_COLUMN or UNDER_FACE."""
+    i: int
+    """Row of the cell, or of the sample."""
+    j: int
+    """Column of the cell, or of the sample."""
+    face: int
+    """Row of the face in the table, or NO_FACE."""
+    along: Vector
+    """Direction of the edge in u, v, z."""
 
 
 @inner_kernel
 def cell_index(position: float, samples: int, void: bool) -> int:
-    """The cell of a row or column number: -1 and samples - 1 are the endless ones beyond the map,
-    where there are.
+    """Return the cell of a row or column number.
+
+    Unless void, -1 and samples - 1 are the endless cells beyond the map.
     """
     if void:
         return int(min(max(math.floor(min(max(position, 0.0), 1e9)), 0), samples - 2))
@@ -63,8 +125,8 @@ def cell_index(position: float, samples: int, void: bool) -> int:
 
 
 @inner_kernel
-def polynomial(ground: GroundGrid, i: int, j: int) -> tuple[float, float, float, float]:
-    """(z00, A, B, K) of a cell: the height is z00 + A·a + B·b + K·a·b at a = u - i, b = v - j."""
+def cell_at(ground: GroundGrid, i: int, j: int) -> Cell:
+    """Return the cell of row i and column j."""
     heights = ground.heights
     near = max(i, 0) * ground.columns
     far = min(i + 1, ground.rows - 1) * ground.columns
@@ -74,33 +136,46 @@ def polynomial(ground: GroundGrid, i: int, j: int) -> tuple[float, float, float,
     z01 = float(heights[np.uint64(near + right)])
     z10 = float(heights[np.uint64(far + left)])
     z11 = float(heights[np.uint64(far + right)])
-    return z00, z10 - z00, z01 - z00, z11 - z10 - z01 + z00
+    return Cell(i, j, z00, z10 - z00, z01 - z00, z11 - z10 - z01 + z00)
+
+
+@inlined_kernel
+def height_in(cell: Cell, a: float, b: float) -> float:
+    """Return the height of the ground at a, b of a cell, m."""
+    return cell.height + cell.slope_u * a + cell.slope_v * b + cell.twist * a * b
+
+
+@inlined_kernel
+def grid_range(low: float, high: float, origin: float, step: float) -> tuple[float, float]:
+    """Return the least and greatest row number of a range of x, or column number of one of y.
+
+    Rows count downwards in x where the step is negative.
+    """
+    first = (low - origin) / step
+    last = (high - origin) / step
+    return min(first, last), max(first, last)
 
 
 @inner_kernel
-def highest(terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y: float) -> float:
-    """No lower than the highest point of the ground in a rectangle, -inf where there is none: off a
-    map with a void.
-    """
+def highest(
+    terrain: TerrainArrays, low_x: float, high_x: float, low_y: float, high_y: float
+) -> float:
+    """Return an upper bound of the ground's height in a rectangle, m; -inf if it has no ground."""
     ground = terrain.ground
-    origin_x = ground.origin_x
-    origin_y = ground.origin_y
-    step_x = ground.step_x
-    step_y = ground.step_y
     last_u = ground.rows - 1.0
     last_v = ground.columns - 1.0
-    u0 = (low_x - origin_x) / step_x
-    u1 = (high_x - origin_x) / step_x
-    v0 = (low_y - origin_y) / step_y
-    v1 = (high_y - origin_y) / step_y
-    u0, u1, v0, v1 = min(u0, u1), max(u0, u1), min(v0, v1), max(v0, v1)
+    u0, u1 = grid_range(low_x, high_x, ground.origin_x, ground.step_x)
+    v0, v1 = grid_range(low_y, high_y, ground.origin_y, ground.step_y)
     if terrain.void and (u1 < 0.0 or v1 < 0.0 or u0 > last_u or v0 > last_v):
         return -math.inf
+
     # a point on a grid line belongs to the cells on both sides
     i0 = int(min(max(math.ceil(max(u0, 0.0)) - 1, 0), last_u - 1))
     i1 = int(min(max(u1, 0.0), last_u - 1))
     j0 = int(min(max(math.ceil(max(v0, 0.0)) - 1, 0), last_v - 1))
     j1 = int(min(max(v1, 0.0), last_v - 1))
+
+    # the finest level with at most four blocks a side
     level = 0
     shift = terrain.bits
     while (
@@ -109,30 +184,25 @@ def highest(terrain: Terrain, low_x: float, high_x: float, low_y: float, high_y:
     ):
         level += 1
         shift += 1
+
     z = -math.inf
     begin = terrain.levels[level, 0]
-    wide = terrain.levels[level, 1]
+    columns = terrain.levels[level, 1]
     for i in range(i0 >> shift, (i1 >> shift) + 1):
         for j in range(j0 >> shift, (j1 >> shift) + 1):
-            z = max(z, float(terrain.maxima[begin + i * wide + j]))
+            z = max(z, float(terrain.maxima[begin + i * columns + j]))
     return z
 
 
 @inner_kernel
 def deepest(
-    terrain: Terrain, table: ShapeTable, shape: int, pose: Any, work: Any, found: Any
-) -> float:
-    """How far the deepest point of a core lies beneath the ground, straight down, < 0 above it;
-    -inf: not over it.
+    terrain: TerrainArrays, table: ShapeTable, shape: int, pose: Any, vertices: Any
+) -> DeepestPoint:
+    """Return the deepest point of a core beneath the ground.
 
-    -> found: u, v, z of the point; where it lies; its cell i, j (or face); the direction of its
-    edge in u, v, z. `work`: (… , 3), u, v, z of the core's vertices.
+    `vertices` (most vertices, 3) receives u, v, z of the core's vertices.
     """
     ground = terrain.ground
-    origin_x = ground.origin_x
-    origin_y = ground.origin_y
-    step_x = ground.step_x
-    step_y = ground.step_y
     first = table.first[shape]
     end = table.first[shape + 1]
     low_u = math.inf
@@ -140,215 +210,232 @@ def deepest(
     low_v = math.inf
     high_v = -math.inf
     for row in range(first[0], end[0]):
-        x, y, z = to_world(pose, table.vertices, row)
-        u = (x - origin_x) / step_x
-        v = (y - origin_y) / step_y
-        k = row - first[0]
-        work[k, 0] = u
-        work[k, 1] = v
-        work[k, 2] = z
+        x, y, z = to_world(pose, vector_at(table.vertices, row, 0))
+        u = (x - ground.origin_x) / ground.step_x
+        v = (y - ground.origin_y) / ground.step_y
+        set_vector(vertices, row - first[0], 0, (u, v, z))
         low_u = min(low_u, u)
         high_u = max(high_u, u)
         low_v = min(low_v, v)
         high_v = max(high_v, v)
-    depth = -math.inf
+
+    # a point, or the edges that are not on the upper side
+    best = DeepestPoint(-math.inf, ZERO, IN_CELL, 0, 0, NO_FACE, ZERO)
     if end[0] - first[0] == 1:
-        return along_edge(terrain, work, 0, 0, depth, found)
+        point = vector_at(vertices, 0, 0)
+        return deepest_on_edge(terrain, point, point, best)
     for e in range(first[2], end[2]):
         left = table.edges[e, 2]
         right = table.edges[e, 3]
         if left >= 0 and looks_up(table, pose, left) and looks_up(table, pose, right):
             continue
-        depth = along_edge(
-            terrain,
-            work,
-            table.edges[e, 0] - first[0],
-            table.edges[e, 1] - first[0],
-            depth,
-            found,
-        )
+        edge_begin = vector_at(vertices, table.edges[e, 0] - first[0], 0)
+        edge_end = vector_at(vertices, table.edges[e, 1] - first[0], 0)
+        best = deepest_on_edge(terrain, edge_begin, edge_end, best)
+
+    # samples of the map beneath the faces
     if end[1] == first[1]:
-        return depth
-    rows = ground.rows
-    columns = ground.columns
-    for i in range(
-        max(math.ceil(max(low_u, 0.0)), 0),
-        int(min(math.floor(min(high_u, 1e9)), rows - 1)) + 1,
-    ):
-        for j in range(
-            max(math.ceil(max(low_v, 0.0)), 0),
-            int(min(math.floor(min(high_v, 1e9)), columns - 1)) + 1,
-        ):
-            x = origin_x + i * step_x - pose[3, 0]
-            y = origin_y + j * step_y - pose[3, 1]
-            lower = -math.inf
-            upper = math.inf
-            face = -1
-            for f in range(first[1], end[1]):
-                p = table.planes[f, 0]
-                q = table.planes[f, 1]
-                r = table.planes[f, 2]
-                nx = pose[0, 0] * p + pose[0, 1] * q + pose[0, 2] * r
-                ny = pose[1, 0] * p + pose[1, 1] * q + pose[1, 2] * r
-                nz = pose[2, 0] * p + pose[2, 1] * q + pose[2, 2] * r
-                rest = table.planes[f, 3] - nx * x - ny * y
-                if nz < -1e-12:
-                    if rest / nz > lower:
-                        lower = rest / nz
-                        face = f
-                elif nz > 1e-12:
-                    upper = min(upper, rest / nz)
-                elif rest < 0.0:
-                    upper = -math.inf
-            if face < 0 or lower > upper:
+        return best
+    i0 = max(math.ceil(max(low_u, 0.0)), 0)
+    i1 = int(min(math.floor(min(high_u, 1e9)), ground.rows - 1))
+    j0 = max(math.ceil(max(low_v, 0.0)), 0)
+    j1 = int(min(math.floor(min(high_v, 1e9)), ground.columns - 1))
+    for i in range(i0, i1 + 1):
+        for j in range(j0, j1 + 1):
+            x = ground.origin_x + i * ground.step_x - pose[3, 0]
+            y = ground.origin_y + j * ground.step_y - pose[3, 1]
+            z, face = underside(table, shape, pose, x, y)
+            if face == NO_FACE:
                 continue
-            at = float(ground.heights[np.uint64(i * columns + j)]) - lower - pose[3, 2]
-            if at > depth:
-                depth = at
-                found[0] = i
-                found[1] = j
-                found[2] = lower + pose[3, 2]
-                found[3] = UNDER_FACE
-                found[4] = face
-    return depth
+            depth = float(ground.heights[np.uint64(i * ground.columns + j)]) - z - pose[3, 2]
+            if depth > best.depth:
+                point = (float(i), float(j), z + pose[3, 2])
+                best = DeepestPoint(depth, point, UNDER_FACE, i, j, face, ZERO)
+    return best
+
+
+@inner_kernel
+def underside(table: ShapeTable, shape: int, pose: Any, x: float, y: float) -> tuple[float, int]:
+    """Return the height of a polyhedron's lower side at (x, y), and the face there.
+
+    x, y and the height are relative to the body's position, world axes. NO_FACE: not beneath it.
+    """
+    lower = -math.inf
+    upper = math.inf
+    face = NO_FACE
+    for f in range(table.first[shape, 1], table.first[shape + 1, 1]):
+        nx, ny, nz = rotated(matrix_at(pose), vector_at(table.planes, f, 0))
+        rest = table.planes[f, 3] - nx * x - ny * y
+        if nz < -LEVEL:
+            if rest / nz > lower:
+                lower = rest / nz
+                face = f
+        elif nz > LEVEL:
+            upper = min(upper, rest / nz)
+        elif rest < 0.0:
+            return 0.0, NO_FACE
+
+    if lower > upper:
+        return 0.0, NO_FACE
+    return lower, face
 
 
 @inner_kernel
 def looks_up(table: ShapeTable, pose: Any, face: int) -> bool:
-    """Whether the normal of a face points upwards."""
-    x = table.planes[face, 0]
-    y = table.planes[face, 1]
-    z = table.planes[face, 2]
-    return bool(pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z > 0.0)
+    """Return whether the normal of a face points upwards."""
+    return bool(dot(vector_at(pose, 2, 0), vector_at(table.planes, face, 0)) > 0.0)
 
 
 @inner_kernel
-def along_edge(terrain: Terrain, work: Any, p: int, q: int, depth: float, found: Any) -> float:
-    """The largest depth straight down along an edge, or `depth` if that is larger; -> found as in
-    `deepest`.
+def deepest_on_edge(
+    terrain: TerrainArrays, begin: Vector, end: Vector, best: DeepestPoint
+) -> DeepestPoint:
+    """Return the deepest point straight down along an edge (u, v, z), or `best` if that is deeper.
+
+    The edge is followed from cell to cell.
     """
     ground = terrain.ground
-    begin = u0, v0, z0 = work[p, 0], work[p, 1], work[p, 2]
-    along = du, dv, dz = work[q, 0] - u0, work[q, 1] - v0, work[q, 2] - z0
-    t = 0.0
-    t_end = 1.0
+    along = subtract(end, begin)
+    share = 0.0
+    share_end = 1.0
     if terrain.void:
-        # only what is over the map
-        for axis in range(2):
-            at, rate, last = (
-                (u0, du, ground.rows - 1.0) if axis == 0 else (v0, dv, ground.columns - 1.0)
-            )
-            if rate == 0.0:
-                if at < 0.0 or at > last:
-                    return depth
-            else:
-                near = -at / rate
-                far = (last - at) / rate
-                t = max(t, min(near, far))
-                t_end = min(t_end, max(near, far))
-        if t > t_end:
-            return depth
-    lowest = -1 if not terrain.void else 0
+        share, share_end = shares_over_map(ground, begin, along)
+        if share > share_end:
+            return best
+
+    lowest = 0 if terrain.void else -1
     last_i = ground.rows - (2 if terrain.void else 1)
     last_j = ground.columns - (2 if terrain.void else 1)
-    i = cell_index(u0 + t * du, ground.rows, terrain.void)
-    j = cell_index(v0 + t * dv, ground.columns, terrain.void)
-    came = IN_CELL if t == 0.0 else nearer_line(u0 + t * du, v0 + t * dv)
+    i = cell_index(begin[0] + share * along[0], ground.rows, terrain.void)
+    j = cell_index(begin[1] + share * along[1], ground.columns, terrain.void)
+    entry = IN_CELL
+    if share != 0.0:
+        entry = nearer_line(begin, along, share)
+
     while True:
-        t_u = math.inf
-        t_v = math.inf
-        if du > 0.0 and i < last_i:
-            t_u = (i + 1 - u0) / du
-        elif du < 0.0 and i > lowest:
-            t_u = (i - u0) / du
-        if dv > 0.0 and j < last_j:
-            t_v = (j + 1 - v0) / dv
-        elif dv < 0.0 and j > lowest:
-            t_v = (j - v0) / dv
-        leave = max(min(t_u, t_v, t_end), t)
-        goes = IN_CELL if leave >= 1.0 else nearer_line(u0 + leave * du, v0 + leave * dv)
-        z00, along_u, along_v, twist = polynomial(ground, i, j)
-        a = u0 + t * du - i
-        b = v0 + t * dv - j
-        c = z00 + along_u * a + along_v * b + twist * a * b - z0 - t * dz
-        m = along_u * du + along_v * dv + twist * (a * dv + b * du) - dz
-        curve = twist * du * dv
-        span = leave - t
-        if c > depth:
-            depth = c
-            keep(found, begin, along, t, came, i, j)
-        at_end = c + (m + curve * span) * span
-        if at_end > depth:
-            depth = at_end
-            keep(found, begin, along, leave, goes, i, j)
-        if curve < 0.0 and 0.0 < m < -2.0 * curve * span:
-            top = c - m * m / (4.0 * curve)
-            if top > depth:
-                depth = top
-                keep(found, begin, along, t - m / (2.0 * curve), IN_CELL, i, j)
-        if leave >= t_end:
-            return depth
-        t = leave
-        came = goes
-        if t_u <= t_v:
-            i += 1 if du > 0.0 else -1
+        to_row = share_of_next_line(begin[0], along[0], i, lowest, last_i)
+        to_column = share_of_next_line(begin[1], along[1], j, lowest, last_j)
+        leave = max(min(to_row, to_column, share_end), share)
+        exit_line = IN_CELL
+        if leave < 1.0:
+            exit_line = nearer_line(begin, along, leave)
+
+        # depth along the edge: depth + rate·t + curve·t²
+        cell = cell_at(ground, i, j)
+        a = begin[0] + share * along[0] - i
+        b = begin[1] + share * along[1] - j
+        depth = height_in(cell, a, b) - begin[2] - share * along[2]
+        rate = cell.slope_u * along[0] + cell.slope_v * along[1]
+        rate = rate + cell.twist * (a * along[1] + b * along[0]) - along[2]
+        curve = cell.twist * along[0] * along[1]
+        span = leave - share
+
+        # at both ends and at the summit between them
+        best = deeper(best, depth, begin, along, share, entry, i, j)
+        depth_at_end = depth + (rate + curve * span) * span
+        best = deeper(best, depth_at_end, begin, along, leave, exit_line, i, j)
+        if curve < 0.0 and 0.0 < rate < -2.0 * curve * span:
+            summit = depth - rate * rate / (4.0 * curve)
+            share_of_summit = share - rate / (2.0 * curve)
+            best = deeper(best, summit, begin, along, share_of_summit, IN_CELL, i, j)
+
+        if leave >= share_end:
+            return best
+
+        # the next cell
+        share = leave
+        entry = exit_line
+        if to_row <= to_column:
+            i += 1 if along[0] > 0.0 else -1
         else:
-            j += 1 if dv > 0.0 else -1
+            j += 1 if along[1] > 0.0 else -1
 
 
 @inner_kernel
-def nearer_line(u: float, v: float) -> int:
-    """ON_ROW or ON_COLUMN for a point on a line of the grid."""
-    return ON_ROW if abs(u - math.floor(u + 0.5)) <= abs(v - math.floor(v + 0.5)) else ON_COLUMN
+def shares_over_map(ground: GroundGrid, begin: Vector, along: Vector) -> tuple[float, float]:
+    """Return the first and the last share of an edge that is over the map; first > last if none."""
+    first = 0.0
+    last = 1.0
+    for axis in range(2):
+        samples = ground.rows if axis == 0 else ground.columns
+        position = begin[axis]
+        rate = along[axis]
+        if rate != 0.0:
+            at_first_line = -position / rate
+            at_last_line = (samples - 1.0 - position) / rate
+            first = max(first, min(at_first_line, at_last_line))
+            last = min(last, max(at_first_line, at_last_line))
+        elif position < 0.0 or position > samples - 1.0:
+            return 1.0, 0.0
+    return first, last
+
+
+@inlined_kernel
+def share_of_next_line(position: float, rate: float, index: int, lowest: int, last: int) -> float:
+    """Return the share of an edge at which it leaves a row or column of cells, or inf."""
+    if rate > 0.0 and index < last:
+        return (index + 1 - position) / rate
+    if rate < 0.0 and index > lowest:
+        return (index - position) / rate
+    return math.inf
 
 
 @inner_kernel
-def keep(found: Any, begin: Vector, along: Vector, t: float, where: int, i: int, j: int) -> None:
-    """Writes the point begin + t · along (u, v, z) of an edge down."""
-    for k in range(3):
-        found[k] = begin[k] + t * along[k]
-        found[6 + k] = along[k]
-    found[3] = where
-    found[4] = i
-    found[5] = j
+def nearer_line(begin: Vector, along: Vector, share: float) -> int:
+    """Return whether a point of an edge on a line of the grid is ON_ROW or ON_COLUMN."""
+    u = begin[0] + share * along[0]
+    v = begin[1] + share * along[1]
+    if abs(u - math.floor(u + 0.5)) <= abs(v - math.floor(v + 0.5)):
+        return ON_ROW
+    return ON_COLUMN
+
+
+@inlined_kernel
+def deeper(
+    best: DeepestPoint,
+    depth: float,
+    begin: Vector,
+    along: Vector,
+    share: float,
+    where: int,
+    i: int,
+    j: int,
+) -> DeepestPoint:
+    """Return the point at a share of an edge if its depth exceeds that of `best`, else `best`."""
+    if depth <= best.depth:
+        return best
+    point = add(begin, scaled(share, along))
+    return DeepestPoint(depth, point, where, i, j, NO_FACE, along)
 
 
 @inner_kernel
-def normal_at(terrain: Terrain, table: ShapeTable, pose: Any, found: Any) -> Vector:
-    """The unit normal out of the ground at the point that `deepest` found.
+def normal_at(
+    terrain: TerrainArrays, table: ShapeTable, pose: Any, deepest_point: DeepestPoint
+) -> Vector:
+    """Return the unit normal out of the ground at the point that `deepest` found.
 
-    Within a cell it is the surface's. On a ridge, which has many, the one that the body has there
-    as well: at right angles to the edge that crosses it, or that of the face on a peak.
+    Within a cell it is the normal of the surface. A ridge has many normals; the result is the one
+    that the body has there as well: at right angles to the edge that crosses the ridge, or that of
+    the face on a peak.
     """
     ground = terrain.ground
-    where = int(found[3])
-    if where == UNDER_FACE:
-        face = int(found[4])
-        x = table.planes[face, 0]
-        y = table.planes[face, 1]
-        z = table.planes[face, 2]
-        return (
-            0.0 - (pose[0, 0] * x + pose[0, 1] * y + pose[0, 2] * z),
-            0.0 - (pose[1, 0] * x + pose[1, 1] * y + pose[1, 2] * z),
-            0.0 - (pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z),
-        )
-    i = int(found[4])
-    j = int(found[5])
-    _, along_u, along_v, twist = polynomial(ground, i, j)
-    slope_u = along_u + twist * (found[1] - j)
-    slope_v = along_v + twist * (found[0] - i)
-    if where != IN_CELL:
-        ex = found[6] * ground.step_x
-        ey = found[7] * ground.step_y
-        ez = found[8]
-        # the grid line's own direction
-        lx, ly, lz = (
-            (0.0, ground.step_y, slope_v) if where == ON_ROW else (ground.step_x, 0.0, slope_u)
-        )
-        nx = ey * lz - ez * ly
-        ny = ez * lx - ex * lz
-        nz = ex * ly - ey * lx
-        if nz * nz > PARALLEL * (ex * ex + ey * ey + ez * ez) * (lx * lx + ly * ly + lz * lz):
-            norm = math.sqrt(nx * nx + ny * ny + nz * nz) * (1.0 if nz > 0.0 else -1.0)
-            return nx / norm, ny / norm, nz / norm
+    if deepest_point.where == UNDER_FACE:
+        face = vector_at(table.planes, deepest_point.face, 0)
+        return subtract(ZERO, rotated(matrix_at(pose), face))
+
+    cell = cell_at(ground, deepest_point.i, deepest_point.j)
+    slope_u = cell.slope_u + cell.twist * (deepest_point.point[1] - cell.j)
+    slope_v = cell.slope_v + cell.twist * (deepest_point.point[0] - cell.i)
+
+    if deepest_point.where != IN_CELL:
+        along = deepest_point.along
+        edge = (along[0] * ground.step_x, along[1] * ground.step_y, along[2])
+        if deepest_point.where == ON_ROW:
+            grid_line = (0.0, ground.step_y, slope_v)
+        else:
+            grid_line = (ground.step_x, 0.0, slope_u)
+        normal = cross(edge, grid_line)
+        if normal[2] * normal[2] > PARALLEL * dot(edge, edge) * dot(grid_line, grid_line):
+            return divided(normal, norm(normal) * (1.0 if normal[2] > 0.0 else -1.0))
+
     return unit_normal(slope_u / ground.step_x, slope_v / ground.step_y)

@@ -1,9 +1,9 @@
 """Compiled kernels: pairs of bodies over a step, contact and time of impact.
 
-Conservative advancement: along the best separating axis, which does not turn, two bodies get nearer
-by their relative velocity along it and by what their turning can add; nothing can touch before. So
-the time goes on by separation / approach, and where they do not approach they never touch in this
-step. Nothing tunnels, however fast it is.
+Conservative advancement: along the best separating axis, which does not turn, two bodies approach
+by their relative velocity along it and by what their rotation can add. They cannot touch before
+separation / approach has passed, so the time advances by it. If they do not approach they never
+touch in this step. Bodies never tunnel, however fast they are.
 """
 
 from __future__ import annotations
@@ -13,31 +13,49 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
+from rfly_collision.narrow_phase.arguments import PairScratch, PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.contact_point import contact_point
-from rfly_collision.narrow_phase.distance_kernels import Axis, boxes, rounds
+from rfly_collision.narrow_phase.distance_kernels import UP, Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
 from rfly_collision.shapes.shape_table import BOX, ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.kernels.vectors import (
+    Vector,
+    add,
+    cross,
+    divided,
+    dot,
+    norm,
+    scaled,
+    set_vector,
+    subtract,
+    vector_at,
+)
 
 ARRIVED = 1e-6
-"""m: the separation at which the search for the time of impact ends"""
+"""Separation at which the search for the time of impact ends, m."""
+
 FINE_STEPS = 64
-COARSE_STEPS = 1024
-"""after so many steps by the bound alone, for bodies that glide past each other, one is at least dt
-/ COARSE_STEPS
+"""Steps by the bound alone.
+
+Bodies that glide past each other may need many; from then on each step is at least
+dt / COARSE_STEPS.
 """
+
+COARSE_STEPS = 1024
+"""Parts of dt that a step has at least after FINE_STEPS."""
+
 NEVER = math.inf
 
 
 @inner_kernel
 def separation(
-    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any
+    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, vertices: Any
 ) -> Axis:
-    """Of the shapes a and b at two poses, as in `distance_kernels`. `best`: not any axis that parts
-    them but the best.
+    """Return the axis between the shapes a and b at two poses; see `distance_kernels`.
 
-    `work`: scratch, (most vertices, 3).
+    `best`: the best axis; otherwise any axis that separates them does. `vertices`: scratch, (most
+    vertices, 3).
     """
     if table.kind[a] == BOX and table.kind[b] == BOX:
         return boxes(table, a, b, pose_a, pose_b, best)
@@ -46,125 +64,154 @@ def separation(
             return rounds(table, a, b, pose_a, pose_b)
         return round_and_polyhedron(table, a, b, pose_a, pose_b)
     if table.kind[b] == ROUND:
-        s, x, y, z = round_and_polyhedron(table, b, a, pose_b, pose_a)
-        return s, -x, -y, -z
-    return polyhedra(table, a, b, pose_a, pose_b, best, work)
+        apart, normal = round_and_polyhedron(table, b, a, pose_b, pose_a)
+        return apart, scaled(-1.0, normal)
+    return polyhedra(table, a, b, pose_a, pose_b, best, vertices)
 
 
 @inner_kernel
-def pose_before(motion: Motion, rotation: Any, body: int, before: float, pose: Any) -> None:
-    """The pose of a body some seconds before the end of the step -> pose (4, 3)."""
-    position = motion.position
-    velocity = motion.velocity
-    angular_velocity = motion.angular_velocity
+def pose_before(motion: SweptMotion, rotation: Any, body: int, before: float, pose: Any) -> None:
+    """Write the pose of a body some seconds before the end of the step to `pose` (4, 3)."""
+    velocity = vector_at(motion.velocity, body, 0)
+    position = vector_at(motion.position, body, 0)
+    set_vector(pose, 3, 0, subtract(position, scaled(before, velocity)))
     for i in range(3):
-        pose[3, i] = position[body, i] - before * velocity[body, i]
         for j in range(3):
             pose[i, j] = rotation[body, i, j]
-    wx = angular_velocity[body, 0]
-    wy = angular_velocity[body, 1]
-    wz = angular_velocity[body, 2]
-    rate = math.sqrt(wx * wx + wy * wy + wz * wz)
+
+    turning = vector_at(motion.angular_velocity, body, 0)
+    rate = norm(turning)
     if rate * before == 0.0:
         return
+
     # turned back about the body's own axis (Rodrigues)
-    x = wx / rate
-    y = wy / rate
-    z = wz / rate
+    axis = divided(turning, rate)
     sine = math.sin(-rate * before)
     cosine = math.cos(rate * before)
-    rest = 1.0 - cosine
     for i in range(3):
-        p = pose[i, 0]
-        q = pose[i, 1]
-        r = pose[i, 2]
-        along = rest * (p * x + q * y + r * z)
-        pose[i, 0] = cosine * p + sine * (q * z - r * y) + along * x
-        pose[i, 1] = cosine * q + sine * (r * x - p * z) + along * y
-        pose[i, 2] = cosine * r + sine * (p * y - q * x) + along * z
+        row = vector_at(pose, i, 0)
+        along = (1.0 - cosine) * dot(row, axis)
+        turned = add(scaled(cosine, row), scaled(sine, cross(row, axis)))
+        set_vector(pose, i, 0, add(turned, scaled(along, axis)))
+
+
+@inner_kernel
+def set_poses(
+    motion: SweptMotion, rotation: Any, a: int, b: int, before: float, scratch: PairScratch
+) -> None:
+    """Write the poses of two bodies some seconds before the end of the step to the scratch."""
+    pose_before(motion, rotation, a, before, scratch.pose_a)
+    pose_before(motion, rotation, b, before, scratch.pose_b)
+
+
+@inner_kernel
+def fastest_approach(
+    table: ShapeTable, motion: SweptMotion, a: int, b: int
+) -> tuple[Vector, float]:
+    """Return the velocity of b relative to a, and the most that rotation adds to it, m/s."""
+    velocity = subtract(vector_at(motion.velocity, b, 0), vector_at(motion.velocity, a, 0))
+    turning_a = norm(vector_at(motion.angular_velocity, a, 0))
+    turning_b = norm(vector_at(motion.angular_velocity, b, 0))
+    by_turning = (
+        turning_a * table.reach[motion.shape_index[a]]
+        + turning_b * table.reach[motion.shape_index[b]]
+    )
+    return velocity, by_turning
+
+
+@inner_kernel
+def first_touch(
+    table: ShapeTable,
+    motion: SweptMotion,
+    rotation: Any,
+    a: int,
+    b: int,
+    dt: float,
+    scratch: PairScratch,
+) -> tuple[float, Vector]:
+    """Return the seconds from the begin of the step to the first touch of two bodies, and its
+    normal.
+
+    NEVER, or more than dt, if they do not touch. The scratch keeps the poses of that moment.
+    """
+    shape_a = motion.shape_index[a]
+    shape_b = motion.shape_index[b]
+    velocity, by_turning = fastest_approach(table, motion, a, b)
+    time = 0.0
+    steps = 0
+    normal = UP
+    while time <= dt:
+        set_poses(motion, rotation, a, b, dt - time, scratch)
+        gap, normal = separation(
+            table, shape_a, shape_b, scratch.pose_a, scratch.pose_b, True, scratch.vertices
+        )
+        if gap <= (TOUCHING if time == 0.0 else ARRIVED):
+            return time, normal
+
+        approach = by_turning + dot(velocity, normal)
+        if approach <= 0.0:
+            break
+
+        step = gap / approach
+        steps += 1
+        if steps > FINE_STEPS:
+            step = max(step, dt / COARSE_STEPS)
+        time += step
+    return NEVER, normal
 
 
 @kernel
 def pair_contacts(
-    table: ShapeTable, motion: Motion, placed: Placed, dt: float, pairs: Any, touches: Touches
+    table: ShapeTable,
+    motion: SweptMotion,
+    placed: PlacedShapes,
+    dt: float,
+    pairs: Any,
+    touches: Touches,
 ) -> None:
-    """Pairs (m, 2) of bodies -> touches."""
-    shape_index = motion.shape_index
-    velocity = motion.velocity
-    angular_velocity = motion.angular_velocity
+    """Test pairs (m, 2) of bodies and write the results to `touches`."""
     rotation = placed.rotation
-    touching, points, normals, depths, times = touches
-    work = np.empty((table.most_vertices, 3))
-    polygons = np.empty((4, 2 * table.most_vertices + 8, 2))
-    pose_a = np.empty((4, 3))
-    pose_b = np.empty((4, 3))
+    scratch = PairScratch(
+        np.empty((4, 3)),
+        np.empty((4, 3)),
+        np.empty((table.most_vertices, 3)),
+        np.empty((4, 2 * table.most_vertices + 8, 2)),
+    )
     for m in range(pairs.shape[0]):
         a = pairs[m, 0]
         b = pairs[m, 1]
-        shape_a = shape_index[a]
-        shape_b = shape_index[b]
-        pose_before(motion, rotation, a, 0.0, pose_a)
-        pose_before(motion, rotation, b, 0.0, pose_b)
-        s, x, y, z = separation(table, shape_a, shape_b, pose_a, pose_b, False, work)
-        touching[m] = s <= TOUCHING
+        shape_a = motion.shape_index[a]
+        shape_b = motion.shape_index[b]
+
+        # at the end of the step
+        set_poses(motion, rotation, a, b, 0.0, scratch)
+        apart, normal = separation(
+            table, shape_a, shape_b, scratch.pose_a, scratch.pose_b, False, scratch.vertices
+        )
+        touches_at_end = apart <= TOUCHING
+        touches.touching[m] = touches_at_end
         time = 0.0
+
+        # on the way
         if dt > 0.0:
-            turn_a = 0.0
-            turn_b = 0.0
-            dx = 0.0
-            dy = 0.0
-            dz = 0.0
-            for k in range(3):
-                turn_a += angular_velocity[a, k] * angular_velocity[a, k]
-                turn_b += angular_velocity[b, k] * angular_velocity[b, k]
-            dx = velocity[b, 0] - velocity[a, 0]
-            dy = velocity[b, 1] - velocity[a, 1]
-            dz = velocity[b, 2] - velocity[a, 2]
-            by_turning = (
-                math.sqrt(turn_a) * table.reach[shape_a] + math.sqrt(turn_b) * table.reach[shape_b]
-            )
-            if not touching[m] and s > (by_turning - dx * x - dy * y - dz * z) * dt:
-                continue  # this axis has parted them all the time
-            # found at the end of the step or not: when did they first touch
-            when = 0.0
-            steps = 0
-            cx = x
-            cy = y
-            cz = z
-            time = NEVER
-            while True:
-                pose_before(motion, rotation, a, dt - when, pose_a)
-                pose_before(motion, rotation, b, dt - when, pose_b)
-                gap, cx, cy, cz = separation(table, shape_a, shape_b, pose_a, pose_b, True, work)
-                if gap <= (TOUCHING if when == 0.0 else ARRIVED):
-                    time = when
-                    break
-                approach = by_turning + dx * cx + dy * cy + dz * cz
-                if approach <= 0.0:
-                    break
-                steps += 1
-                step = gap / approach
-                if steps > FINE_STEPS:
-                    step = max(step, dt / COARSE_STEPS)
-                when += step
-                if when > dt:
-                    break
-            if touching[m]:
+            velocity, by_turning = fastest_approach(table, motion, a, b)
+            if not touches_at_end and apart > (by_turning - dot(velocity, normal)) * dt:
+                continue  # this axis has separated them all the time
+
+            time, normal_on_the_way = first_touch(table, motion, rotation, a, b, dt, scratch)
+            if touches_at_end:
                 time = min(time, dt)
-                pose_before(motion, rotation, a, 0.0, pose_a)
-                pose_before(motion, rotation, b, 0.0, pose_b)
+                set_poses(motion, rotation, a, b, 0.0, scratch)
             elif time <= dt:
-                touching[m] = True
-                s = 0.0
-                x = cx
-                y = cy
-                z = cz
-        if touching[m]:
-            points[m, 0], points[m, 1], points[m, 2] = contact_point(
-                table, shape_a, shape_b, pose_a, pose_b, (x, y, z), polygons
+                touches.touching[m] = True
+                apart = 0.0
+                normal = normal_on_the_way
+
+        if touches.touching[m]:
+            point = contact_point(
+                table, shape_a, shape_b, scratch.pose_a, scratch.pose_b, normal, scratch.polygons
             )
-            normals[m, 0] = x
-            normals[m, 1] = y
-            normals[m, 2] = z
-            depths[m] = max(-s, 0.0)
-            times[m] = time
+            set_vector(touches.points, m, 0, point)
+            set_vector(touches.normals, m, 0, normal)
+            touches.depths[m] = max(-apart, 0.0)
+            touches.times[m] = time

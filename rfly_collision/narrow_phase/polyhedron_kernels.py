@@ -1,13 +1,13 @@
 """Compiled kernels: polyhedra against points, lines and polyhedra. Exact and finite: nothing
 iterates.
 
-Two polyhedra are apart along the normal of a face of either or the cross product of an edge of
-each, as boxes are; which pairs of edges make a face of the Minkowski difference tells the Gauss map
+Like boxes, two polyhedra are separated along the normal of a face of either or the cross product of
+an edge of each. The Gauss map shows which pairs of edges make a face of the Minkowski difference
 (D. Gregorius, "The Separating Axis Test between Convex Polyhedra", Game Developers Conference
-2013). Points and lines: the same where they overlap, else the least distance to triangles and edges
+2013). Points and lines: the same if they overlap, else the least distance to triangles and edges
 (C. Ericson, "Real-Time Collision Detection", 2005, 5.1.5 and 5.1.9).
 
-Results and conventions as in `distance_kernels`.
+Results and conventions are those of `distance_kernels`.
 """
 
 from __future__ import annotations
@@ -15,209 +15,169 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from rfly_collision.narrow_phase.distance_kernels import (
     EDGE_HANDICAP,
     FAR,
     PARALLEL,
     SAME_POINT,
+    UP,
     Axis,
-    line_of,
+    Line,
+    body_axis,
+    core_line,
     nearest_of_lines,
+    to_body,
+    vector_between,
 )
 from rfly_collision.shapes.shape_table import ShapeTable
-from rfly_common.kernels.jit import inner_kernel, pasted_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, pasted_kernel
+from rfly_common.kernels.vectors import (
+    Matrix,
+    Vector,
+    add,
+    cross,
+    divided,
+    dot,
+    matrix_at,
+    norm,
+    rotated,
+    rotated_back,
+    scaled,
+    set_vector,
+    subtract,
+    vector_at,
+)
 
 NEAR = 1e-4
-"""m beyond the radius: nearer than that the bound by axes does not do, since it may be 0 where the
-distance is not
+"""Margin beyond the radius, m, within which the exact distance is computed.
+
+The bound by axes does not do there: it may be 0 although the distance is not.
 """
 
 
 @inner_kernel
-def to_body(pose: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A point of the world in the body's axes."""
-    x = x - pose[3, 0]
-    y = y - pose[3, 1]
-    z = z - pose[3, 2]
-    return (
-        pose[0, 0] * x + pose[1, 0] * y + pose[2, 0] * z,
-        pose[0, 1] * x + pose[1, 1] * y + pose[2, 1] * z,
-        pose[0, 2] * x + pose[1, 2] * y + pose[2, 2] * z,
-    )
-
-
-@inner_kernel
-def turned(pose: Any, s: float, x: float, y: float, z: float) -> Axis:
-    """The axis (s, x, y, z), given in the body's axes, in those of the world."""
-    return (
-        s,
-        pose[0, 0] * x + pose[0, 1] * y + pose[0, 2] * z,
-        pose[1, 0] * x + pose[1, 1] * y + pose[1, 2] * z,
-        pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z,
-    )
-
-
-@inner_kernel
 def round_and_polyhedron(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any) -> Axis:
-    """A sphere or capsule a and a box or hull b."""
-    line = line_of(table, a, pose_a)
-    for end in range(2):
-        line[end, 0], line[end, 1], line[end, 2] = to_body(
-            pose_b, line[end, 0], line[end, 1], line[end, 2]
-        )
+    """Return the axis between a sphere or capsule a and a box or hull b."""
+    core = core_line(table, a, pose_a)
+    line = (to_body(pose_b, core[0]), to_body(pose_b, core[1]))
     radius = table.radius[a]
-    s, x, y, z = line_in_polyhedron(table, b, line)
-    if s <= 0.0 or s > radius + NEAR:
-        return turned(pose_b, s - radius, x, y, z)
-    distance, nx, ny, nz = line_from_polyhedron(table, b, line)
-    if distance > SAME_POINT:
-        s = distance
-        x = nx
-        y = ny
-        z = nz
-    return turned(pose_b, s - radius, x, y, z)
+    separation, normal = line_in_polyhedron(table, b, line)
+
+    if 0.0 < separation <= radius + NEAR:
+        distance, direction = line_from_polyhedron(table, b, line)
+        if distance > SAME_POINT:
+            separation = distance
+            normal = direction
+
+    return separation - radius, rotated(matrix_at(pose_b), normal)
 
 
 @inner_kernel
-def line_in_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
-    """The best axis, in body axes, between a line's ends (2, 3), in body axes, and a polyhedron."""
-    ux = line[1, 0] - line[0, 0]
-    uy = line[1, 1] - line[0, 1]
-    uz = line[1, 2] - line[0, 2]
-    s = -FAR
-    nx = 0.0
-    ny = 0.0
-    nz = 1.0
+def line_in_polyhedron(table: ShapeTable, b: int, line: Line) -> Axis:
+    """Return the best axis between a line and a polyhedron, both in body axes."""
+    direction = subtract(line[1], line[0])
+    separation = -FAR
+    normal = UP
     planes = table.planes
     for f in range(table.first[b, 1], table.first[b + 1, 1]):
-        along = (
-            planes[f, 0] * line[0, 0]
-            + planes[f, 1] * line[0, 1]
-            + planes[f, 2] * line[0, 2]
-            - planes[f, 3]
-        )
-        along += min(planes[f, 0] * ux + planes[f, 1] * uy + planes[f, 2] * uz, 0.0)
-        if along > s:
-            s = along
-            nx = planes[f, 0]
-            ny = planes[f, 1]
-            nz = planes[f, 2]
-    length = ux * ux + uy * uy + uz * uz
-    if length <= 0.0:
-        return s, nx, ny, nz
+        face = vector_at(planes, f, 0)
+        along = dot(face, line[0]) - planes[f, 3]
+        along += min(dot(face, direction), 0.0)
+        if along > separation:
+            separation = along
+            normal = face
+
+    square = dot(direction, direction)
+    if square <= 0.0:
+        return separation, normal
+
     handicap = EDGE_HANDICAP
     for e in range(table.first[b, 2], table.first[b + 1, 2]):
-        left = table.edges[e, 2]
-        right = table.edges[e, 3]
-        side = planes[left, 0] * ux + planes[left, 1] * uy + planes[left, 2] * uz
-        other = planes[right, 0] * ux + planes[right, 1] * uy + planes[right, 2] * uz
-        if side * other >= 0.0:
+        left = vector_at(planes, table.edges[e, 2], 0)
+        right = vector_at(planes, table.edges[e, 3], 0)
+        left_along = dot(left, direction)
+        right_along = dot(right, direction)
+        if left_along * right_along >= 0.0:
             continue
-        # the normal at this edge that is at right angles to the line: between those of its faces
-        x = abs(other) * planes[left, 0] + abs(side) * planes[right, 0]
-        y = abs(other) * planes[left, 1] + abs(side) * planes[right, 1]
-        z = abs(other) * planes[left, 2] + abs(side) * planes[right, 2]
-        norm = math.sqrt(x * x + y * y + z * z)
-        if norm * norm < PARALLEL * length:
+
+        # between the normals of its faces: the edge's normal at right angles to the line
+        across = add(scaled(abs(right_along), left), scaled(abs(left_along), right))
+        length = norm(across)
+        if length * length < PARALLEL * square:
             continue
-        v = table.edges[e, 0]
-        along = (
-            x * (line[0, 0] - table.vertices[v, 0])
-            + y * (line[0, 1] - table.vertices[v, 1])
-            + z * (line[0, 2] - table.vertices[v, 2])
-        ) / norm
-        if along > s + handicap:
-            s = along
-            nx = x / norm
-            ny = y / norm
-            nz = z / norm
+
+        vertex = vector_at(table.vertices, table.edges[e, 0], 0)
+        along = dot(across, subtract(line[0], vertex)) / length
+        if along > separation + handicap:
+            separation = along
+            normal = divided(across, length)
             handicap = 0.0
-    return s, nx, ny, nz
+
+    return separation, normal
 
 
 @inner_kernel
-def line_from_polyhedron(table: ShapeTable, b: int, line: Any) -> Axis:
-    """The distance of a line (2, 3) from a polyhedron that it does not meet, and its direction.
-    Body axes.
+def line_from_polyhedron(table: ShapeTable, b: int, line: Line) -> Axis:
+    """Return the distance of a line from a polyhedron that it does not meet, and its direction.
+
+    All in body axes.
     """
     least = FAR
-    nx = 0.0
-    ny = 0.0
-    nz = 1.0
-    one_point = line[0, 0] == line[1, 0] and line[0, 1] == line[1, 1] and line[0, 2] == line[1, 2]
+    nearest = UP
+    is_point = line[0] == line[1]
+
+    # the ends of the line and the faces
     for t in range(table.first[b, 3], table.first[b + 1, 3]):
-        for end in range(1 if one_point else 2):
-            x, y, z = from_triangle(table, t, line[end, 0], line[end, 1], line[end, 2])
-            square = x * x + y * y + z * z
+        for end in range(1 if is_point else 2):
+            offset = from_triangle(table, t, line[end])
+            square = dot(offset, offset)
             if square < least:
                 least = square
-                nx = x
-                ny = y
-                nz = z
-    if not one_point:
-        edge = np.empty((2, 3))
+                nearest = offset
+
+    # the line and the edges
+    if not is_point:
         for e in range(table.first[b, 2], table.first[b + 1, 2]):
-            for end in range(2):
-                for k in range(3):
-                    edge[end, k] = table.vertices[table.edges[e, end], k]
-            s, r = nearest_of_lines(line, edge)
-            x = (
-                line[0, 0]
-                + s * (line[1, 0] - line[0, 0])
-                - edge[0, 0]
-                - r * (edge[1, 0] - edge[0, 0])
+            edge = (
+                vector_at(table.vertices, table.edges[e, 0], 0),
+                vector_at(table.vertices, table.edges[e, 1], 0),
             )
-            y = (
-                line[0, 1]
-                + s * (line[1, 1] - line[0, 1])
-                - edge[0, 1]
-                - r * (edge[1, 1] - edge[0, 1])
-            )
-            z = (
-                line[0, 2]
-                + s * (line[1, 2] - line[0, 2])
-                - edge[0, 2]
-                - r * (edge[1, 2] - edge[0, 2])
-            )
-            square = x * x + y * y + z * z
+            s, t = nearest_of_lines(line, edge)
+            offset = vector_between(line, s, edge, t)
+            square = dot(offset, offset)
             if square < least:
                 least = square
-                nx = x
-                ny = y
-                nz = z
+                nearest = offset
+
     distance = math.sqrt(least)
     if distance > SAME_POINT:
-        nx = nx / distance
-        ny = ny / distance
-        nz = nz / distance
-    return distance, nx, ny, nz
+        nearest = divided(nearest, distance)
+    return distance, nearest
 
 
 @inner_kernel
-def from_triangle(
-    table: ShapeTable, t: int, x: float, y: float, z: float
-) -> tuple[float, float, float]:
-    """The vector from the nearest point of a triangle to a point. Body axes."""
-    i = table.triangles[t, 0]
-    j = table.triangles[t, 1]
-    k = table.triangles[t, 2]
-    v = table.vertices
-    bx = v[j, 0] - v[i, 0]
-    by = v[j, 1] - v[i, 1]
-    bz = v[j, 2] - v[i, 2]
-    cx = v[k, 0] - v[i, 0]
-    cy = v[k, 1] - v[i, 1]
-    cz = v[k, 2] - v[i, 2]
-    px = x - v[i, 0]
-    py = y - v[i, 1]
-    pz = z - v[i, 2]
-    d1 = bx * px + by * py + bz * pz
-    d2 = cx * px + cy * py + cz * pz
-    bb = bx * bx + by * by + bz * bz
-    cc = cx * cx + cy * cy + cz * cz
-    bc = bx * cx + by * cy + bz * cz
+def from_triangle(table: ShapeTable, triangle: int, point: Vector) -> Vector:
+    """Return the vector from the nearest point of a triangle to a point, body axes."""
+    corner = vector_at(table.vertices, table.triangles[triangle, 0], 0)
+    b = subtract(vector_at(table.vertices, table.triangles[triangle, 1], 0), corner)
+    c = subtract(vector_at(table.vertices, table.triangles[triangle, 2], 0), corner)
+    p = subtract(point, corner)
+    r, s = nearest_in_triangle(b, c, p)
+    return subtract(subtract(p, scaled(r, b)), scaled(s, c))
+
+
+@inner_kernel
+def nearest_in_triangle(b: Vector, c: Vector, p: Vector) -> tuple[float, float]:
+    """Return r and s of the point r·b + s·c of the triangle 0, b, c that is nearest to p.
+
+    The regions around a triangle are tested in turn (Ericson, 5.1.5): three corners, three sides
+    and the inside. d1 … d6 and va, vb, vc are his names.
+    """
+    d1 = dot(b, p)
+    d2 = dot(c, p)
+    bb = dot(b, b)
+    cc = dot(c, c)
+    bc = dot(b, c)
     d3 = d1 - bb
     d4 = d2 - bc
     d5 = d1 - bc
@@ -225,214 +185,204 @@ def from_triangle(
     va = d3 * d6 - d5 * d4
     vb = d5 * d2 - d1 * d6
     vc = d1 * d4 - d3 * d2
+
+    # the corner 0, the corner b, the side between them
     if d1 <= 0.0 and d2 <= 0.0:
-        r = 0.0
-        s = 0.0
-    elif d3 >= 0.0 and d4 <= d3:
-        r = 1.0
-        s = 0.0
-    elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        r = d1 / (d1 - d3)
-        s = 0.0
-    elif d6 >= 0.0 and d5 <= d6:
-        r = 0.0
-        s = 1.0
-    elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        r = 0.0
-        s = d2 / (d2 - d6)
-    elif va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
+        return 0.0, 0.0
+    if d3 >= 0.0 and d4 <= d3:
+        return 1.0, 0.0
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        return d1 / (d1 - d3), 0.0
+
+    # the corner c, and the sides that end there
+    if d6 >= 0.0 and d5 <= d6:
+        return 0.0, 1.0
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        return 0.0, d2 / (d2 - d6)
+    if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
         s = (d4 - d3) / ((d4 - d3) + (d5 - d6))
-        r = 1.0 - s
-    else:
-        r = vb / (va + vb + vc)
-        s = vc / (va + vb + vc)
-    return px - r * bx - s * cx, py - r * by - s * cy, pz - r * bz - s * cz
+        return 1.0 - s, s
+
+    # the inside
+    return vb / (va + vb + vc), vc / (va + vb + vc)
 
 
 @inner_kernel
 def polyhedra(
-    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, work: Any
+    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, vertices_a: Any
 ) -> Axis:
-    """Two boxes or hulls. `best`: not the first axis that parts them but the best. `work`: scratch,
-    (3·vertices, 3).
+    """Return the axis between two boxes or hulls.
+
+    `best`: the best axis; otherwise the first one that separates them, if any. `vertices_a`:
+    scratch, (most vertices, 3).
     """
-    planes = table.planes
-    vertices = table.vertices
     # all of a in the axes of b
-    rotation = np.empty((3, 3))
-    shift = to_body(pose_b, pose_a[3, 0], pose_a[3, 1], pose_a[3, 2])
-    for i in range(3):
-        for j in range(3):
-            rotation[i, j] = (
-                pose_b[0, i] * pose_a[0, j]
-                + pose_b[1, i] * pose_a[1, j]
-                + pose_b[2, i] * pose_a[2, j]
-            )
-    corners_a = table.first[a + 1, 0] - table.first[a, 0]
-    for k in range(corners_a):
-        v = table.first[a, 0] + k
-        x, y, z = rotated(rotation, vertices[v, 0], vertices[v, 1], vertices[v, 2])
-        work[k, 0] = x + shift[0]
-        work[k, 1] = y + shift[1]
-        work[k, 2] = z + shift[2]
-    s, nx, ny, nz = best_face(
-        planes, (table.first[b, 1], table.first[b + 1, 1]), work, corners_a, best
-    )
-    if best or s <= 0.0:
-        faces = (table.first[a, 1], table.first[a + 1, 1])
-        corners = (table.first[b, 0], table.first[b + 1, 0])
-        along, x, y, z = best_turned_face(planes, faces, rotation, shift, vertices, corners, best)
-        if along > s:
-            s = along
-            nx = -x
-            ny = -y
-            nz = -z
-    if best or s <= 0.0:
-        s, nx, ny, nz = best_of_edges(table, a, b, rotation, work, best, (s, nx, ny, nz))
-    return turned(pose_b, s, nx, ny, nz)
+    rotation = relative_rotation(pose_a, pose_b)
+    shift = to_body(pose_b, vector_at(pose_a, 3, 0))
+    count_a = table.first[a + 1, 0] - table.first[a, 0]
+    for k in range(count_a):
+        vertex = vector_at(table.vertices, table.first[a, 0] + k, 0)
+        set_vector(vertices_a, k, 0, add(rotated(rotation, vertex), shift))
+
+    # faces of b
+    faces_b = (table.first[b, 1], table.first[b + 1, 1])
+    separation, normal = best_face(table.planes, faces_b, vertices_a, count_a, best)
+
+    # faces of a
+    if best or separation <= 0.0:
+        faces_a = (table.first[a, 1], table.first[a + 1, 1])
+        rows_b = (table.first[b, 0], table.first[b + 1, 0])
+        along, face = best_turned_face(
+            table.planes, faces_a, rotation, shift, table.vertices, rows_b, best
+        )
+        if along > separation:
+            separation = along
+            normal = scaled(-1.0, face)
+
+    # pairs of edges
+    if best or separation <= 0.0:
+        axis = (separation, normal)
+        separation, normal = best_edges(table, a, b, rotation, vertices_a, best, axis)
+
+    return separation, rotated(matrix_at(pose_b), normal)
 
 
-@inner_kernel
-def rotated(rotation: Any, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A vector turned by a matrix (3, 3)."""
-    return (
-        rotation[0, 0] * x + rotation[0, 1] * y + rotation[0, 2] * z,
-        rotation[1, 0] * x + rotation[1, 1] * y + rotation[1, 2] * z,
-        rotation[2, 0] * x + rotation[2, 1] * y + rotation[2, 2] * z,
-    )
+@inlined_kernel
+def relative_rotation(pose_a: Any, pose_b: Any) -> Matrix:
+    """Return the rotation matrix from the axes of a to those of b."""
+    to_b = matrix_at(pose_b)
+    x = rotated_back(to_b, body_axis(pose_a, 0))
+    y = rotated_back(to_b, body_axis(pose_a, 1))
+    z = rotated_back(to_b, body_axis(pose_a, 2))
+    return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
 
 
 @pasted_kernel
 def best_face(planes: Any, faces: tuple[int, int], points: Any, count: int, best: bool) -> Axis:
-    """The best axis along a normal of `faces` (first, end) to the first `count` points; or, not
-    `best`, one that parts.
+    """Return the best axis along a face normal to the first `count` points.
 
-    `planes`: normal and offset of each face, in the axes of the points.
+    `faces`: first and end row of `planes`, which hold the normal and offset of each face in the
+    axes of the points. Unless `best`, the search ends with the first axis that separates.
     """
-    s = -FAR
-    nx = 0.0
-    ny = 0.0
-    nz = 1.0
+    separation = -FAR
+    normal = UP
     for f in range(faces[0], faces[1]):
-        x = planes[f, 0]
-        y = planes[f, 1]
-        z = planes[f, 2]
+        face = vector_at(planes, f, 0)
         along = FAR
         for k in range(count):
-            along = min(along, x * points[k, 0] + y * points[k, 1] + z * points[k, 2])
+            along = min(along, dot(face, vector_at(points, k, 0)))
         along -= planes[f, 3]
-        if along > s:
-            s = along
-            nx = x
-            ny = y
-            nz = z
-            if s > 0.0 and not best:
+
+        if along > separation:
+            separation = along
+            normal = face
+            if separation > 0.0 and not best:
                 break
-    return s, nx, ny, nz
+    return separation, normal
 
 
 @pasted_kernel
 def best_turned_face(
     planes: Any,
     faces: tuple[int, int],
-    rotation: Any,
-    shift: tuple[float, float, float],
+    rotation: Matrix,
+    shift: Vector,
     points: Any,
-    corners: tuple[int, int],
+    rows: tuple[int, int],
     best: bool,
 ) -> Axis:
-    """As `best_face` for faces of a body that is turned and shifted, and the points first … end of
-    `corners`.
+    """Return what `best_face` does, for the faces of a body that is turned and shifted.
+
+    `rows`: first and end row of the points.
     """
-    s = -FAR
-    nx = 0.0
-    ny = 0.0
-    nz = 1.0
+    separation = -FAR
+    normal = UP
     for f in range(faces[0], faces[1]):
-        x, y, z = rotated(rotation, planes[f, 0], planes[f, 1], planes[f, 2])
+        face = rotated(rotation, vector_at(planes, f, 0))
         along = FAR
-        for v in range(corners[0], corners[1]):
-            along = min(along, x * points[v, 0] + y * points[v, 1] + z * points[v, 2])
-        along -= planes[f, 3] + x * shift[0] + y * shift[1] + z * shift[2]
-        if along > s:
-            s = along
-            nx = x
-            ny = y
-            nz = z
-            if s > 0.0 and not best:
+        for v in range(rows[0], rows[1]):
+            along = min(along, dot(face, vector_at(points, v, 0)))
+        along -= planes[f, 3] + face[0] * shift[0] + face[1] * shift[1] + face[2] * shift[2]
+
+        if along > separation:
+            separation = along
+            normal = face
+            if separation > 0.0 and not best:
                 break
-    return s, nx, ny, nz
+    return separation, normal
 
 
 @inner_kernel
-def best_of_edges(
-    table: ShapeTable, a: int, b: int, rotation: Any, points_a: Any, best: bool, axis: Axis
+def best_edges(
+    table: ShapeTable,
+    a: int,
+    b: int,
+    rotation: Matrix,
+    vertices_a: Any,
+    best: bool,
+    axis: Axis,
 ) -> Axis:
-    """The best of `axis` and the cross products of an edge of a and one of b that make a face of
-    the difference.
+    """Return the best of `axis` and the cross products of an edge of a and one of b.
 
-    All in the axes of b, into which `rotation` (3, 3) turns a; `points_a`: its vertices there.
+    All is in the axes of b, into which `rotation` turns a; `vertices_a` are its vertices there.
+    Only pairs that make a face of the Minkowski difference count.
     """
-    s, nx, ny, nz = axis
+    separation, normal = axis
     handicap = EDGE_HANDICAP
-    normal = np.empty((2, 3))
     for e in range(table.first[a, 2], table.first[a + 1, 2]):
-        for side in range(2):
-            f = table.edges[e, 2 + side]
-            normal[side, 0], normal[side, 1], normal[side, 2] = rotated(
-                rotation, table.planes[f, 0], table.planes[f, 1], table.planes[f, 2]
-            )
-        ax, ay, az = rotated(rotation, table.across[e, 0], table.across[e, 1], table.across[e, 2])
-        p = table.edges[e, 0] - table.first[a, 0]
+        left_a = rotated(rotation, vector_at(table.planes, table.edges[e, 2], 0))
+        right_a = rotated(rotation, vector_at(table.planes, table.edges[e, 3], 0))
+        across_a = rotated(rotation, vector_at(table.across, e, 0))
+        vertex_a = vector_at(vertices_a, table.edges[e, 0] - table.first[a, 0], 0)
+
         for g in range(table.first[b, 2], table.first[b + 1, 2]):
-            left = table.edges[g, 2]
-            right = table.edges[g, 3]
-            # the arc between the normals at one edge has to cross that between the turned normals
-            # at the other
-            c = -(
-                table.planes[left, 0] * ax + table.planes[left, 1] * ay + table.planes[left, 2] * az
-            )
-            d = -(
-                table.planes[right, 0] * ax
-                + table.planes[right, 1] * ay
-                + table.planes[right, 2] * az
-            )
-            if c * d >= 0.0:
+            left_b = vector_at(table.planes, table.edges[g, 2], 0)
+            right_b = vector_at(table.planes, table.edges[g, 3], 0)
+            across_b = vector_at(table.across, g, 0)
+            if not arcs_cross(left_a, right_a, across_a, left_b, right_b, across_b):
                 continue
-            bx = table.across[g, 0]
-            by = table.across[g, 1]
-            bz = table.across[g, 2]
-            m = normal[0, 0] * bx + normal[0, 1] * by + normal[0, 2] * bz
-            n = normal[1, 0] * bx + normal[1, 1] * by + normal[1, 2] * bz
-            if m * n >= 0.0 or c * n <= 0.0:
+
+            candidate = cross(across_a, across_b)
+            square = dot(candidate, candidate)
+            if square < PARALLEL * dot(across_a, across_a) * dot(across_b, across_b):
                 continue
-            x = ay * bz - az * by
-            y = az * bx - ax * bz
-            z = ax * by - ay * bx
-            square = x * x + y * y + z * z
-            if square < PARALLEL * (ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz):
-                continue
-            norm = math.sqrt(square)
+
             # out of a, so towards b
-            if (
-                x * (normal[0, 0] + normal[1, 0])
-                + y * (normal[0, 1] + normal[1, 1])
-                + z * (normal[0, 2] + normal[1, 2])
-                < 0.0
-            ):
-                norm = -norm
-            q = table.edges[g, 0]
-            along = (
-                x * (table.vertices[q, 0] - points_a[p, 0])
-                + y * (table.vertices[q, 1] - points_a[p, 1])
-                + z * (table.vertices[q, 2] - points_a[p, 2])
-            ) / norm
-            if along > s + handicap:
-                s = along
-                nx = -x / norm
-                ny = -y / norm
-                nz = -z / norm
+            length = math.sqrt(square)
+            if dot(candidate, add(left_a, right_a)) < 0.0:
+                length = -length
+
+            vertex_b = vector_at(table.vertices, table.edges[g, 0], 0)
+            along = dot(candidate, subtract(vertex_b, vertex_a)) / length
+            if along > separation + handicap:
+                separation = along
+                normal = divided(candidate, -length)
                 handicap = 0.0
-                if s > 0.0 and not best:
-                    return s, nx, ny, nz
-    return s, nx, ny, nz
+                if separation > 0.0 and not best:
+                    return separation, normal
+
+    return separation, normal
+
+
+@inlined_kernel
+def arcs_cross(
+    left_a: Vector,
+    right_a: Vector,
+    across_a: Vector,
+    left_b: Vector,
+    right_b: Vector,
+    across_b: Vector,
+) -> bool:
+    """Return whether two edges make a face of the Minkowski difference.
+
+    On the Gauss map the arc between the normals left and right of one edge has to cross the arc
+    between the reversed normals of the other. `across`: the cross product of the normals.
+    """
+    left_side = -dot(left_b, across_a)
+    right_side = -dot(right_b, across_a)
+    if left_side * right_side >= 0.0:
+        return False
+
+    first_side = dot(left_a, across_b)
+    second_side = dot(right_a, across_b)
+    return first_side * second_side < 0.0 and left_side * second_side > 0.0

@@ -28,12 +28,12 @@ DEFAULT_SET = "rflysim3d"
 
 
 def shipped_shapes() -> list[str]:
-    """Names of the sets that come with the package."""
+    """Return the names of the sets that come with the package."""
     return shipped_names("rfly_collision", "shapes")
 
 
 def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> VehicleShapes:
-    """The shapes of a file, or of the shipped set of that name.
+    """Return the shapes of a file, or of the shipped set of that name.
 
     Raises ConfigError that names file, line, key and what is allowed.
     """
@@ -42,13 +42,15 @@ def load_shapes(name_or_path: StrPath = DEFAULT_SET) -> VehicleShapes:
 
 
 def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
-    """The shapes of a file's content; `file` is what errors call it."""
+    """Return the shapes of a file's content; errors call it `file`."""
     document = parse_mapping(data, file, "version and vehicles")
     check_schema(document, load_schema("rfly_collision", "shapes"))
     entries: list[dict[str, Any]] = document.value["vehicles"]
+
     shapes = tuple(
         _shape(document, entry, ("vehicles", index)) for index, entry in enumerate(entries)
     )
+
     types: list[tuple[Range, int]] = []
     for index, entry in enumerate(entries):
         path = ("vehicles", index, "types")
@@ -56,6 +58,7 @@ def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
         repeated = repeated_type(types)
         if repeated is not None:
             raise document.error(path, f"type {repeated} is listed twice")
+
     default = document.value.get("default")
     if default is None:
         return VehicleShapes(shapes, tuple(types), name=name)

@@ -11,59 +11,65 @@ from rfly_collision.shapes.shape import Box, Capsule, Shape, Sphere, core_of, ra
 from rfly_common.arrays import Floats, Ints
 
 ROUND = 0
-"""kind of spheres and capsules: a core of one or two points with a radius"""
+"""Kind of spheres and capsules: a core of one or two points with a radius."""
 BOX = 1
+"""Kind of boxes."""
 HULL = 2
 
 TOUCHING = 1e-7
-"""m: what is nearer than this touches, with depth 0: what lies on another is not lifted off by
-rounding
+"""Distance below which two bodies touch, with depth 0, m.
+
+A body that lies on another does not lift off by rounding.
 """
 
 
 class ShapeTable(NamedTuple):
-    """k shapes. Lengths are metres, vectors are in body axes with the offset included; all arrays
-    are read-only.
+    """k shapes as arrays.
+
+    Lengths are metres, vectors are in body axes with the offset included; all arrays are read-only.
     """
 
     kind: Ints
-    """(k,) ROUND, BOX or HULL"""
+    """ROUND, BOX or HULL, (k,)."""
     radius: Floats
-    """(k,) around the core"""
+    """Radius around the core, (k,), m."""
     reach: Floats
-    """(k,) from the body's origin to the farthest point of the core: how far a turn moves it"""
+    """Distance from the body's origin to the farthest point of the core, (k,), m."""
     extent: Floats
-    """(k,) from the centre to the farthest vertex of the core"""
+    """Distance from the centre to the farthest vertex of the core, (k,), m."""
     centre: Floats
-    """(k, 3) mean of the core's vertices"""
+    """Mean of the core's vertices, (k, 3), m."""
     half: Floats
-    """(k, 3) half lengths of boxes; 0 else"""
+    """Half lengths of boxes, (k, 3), m; 0 for other shapes."""
     first: Ints
-    """(k + 1, 4) where each shape's vertices, planes, edges and triangles begin; those of the next
-    are their end
+    """First vertex, plane, edge and triangle of each shape, (k + 1, 4).
+
+    Those of the next shape are the end.
     """
     vertices: Floats
-    """(v, 3) of the cores"""
+    """Vertices of the cores, (v, 3), m."""
     planes: Floats
-    """(f, 4) unit normal out of each face, distance of the face from the origin along it"""
+    """Unit normal out of each face, and distance of the face from the origin along it, (f, 4)."""
     edges: Ints
-    """(e, 4) vertices and faces on both sides as rows of `vertices` and `planes`; a capsule's has
-    no faces: -1
+    """Vertices and faces on both sides of each edge, (e, 4), as rows of `vertices` and `planes`.
+
+    A capsule's edge has no faces: -1.
     """
     across: Floats
-    """(e, 3) normal of the second face x normal of the first; 0 for a capsule's"""
+    """Normal of the second face x normal of the first, (e, 3); 0 for a capsule's edge."""
     triangles: Ints
-    """(t, 3) rows of `vertices`"""
+    """Rows of `vertices`, (t, 3)."""
     most_vertices: int
-    """of one shape"""
+    """Most vertices of one shape."""
 
 
 def table_of(shapes: Sequence[Shape]) -> ShapeTable:
-    """The table of shapes, in their order."""
+    """Return the table of shapes, in their order."""
     cores = [core_of(shape) for shape in shapes]
     sizes = np.array([[len(part) for part in core] for core in cores], np.int64).reshape(-1, 4)
     first = np.zeros((len(shapes) + 1, 4), np.int64)
     np.cumsum(sizes, axis=0, out=first[1:])
+
     planes = np.concatenate([np.empty((0, 4)), *(core.planes for core in cores)])
     edges = np.concatenate(
         [
@@ -77,6 +83,7 @@ def table_of(shapes: Sequence[Shape]) -> ShapeTable:
         else np.zeros((len(edges), 3))
     )
     across[edges[:, 2] < 0] = 0.0
+
     triangles = [core.triangles + start[0] for core, start in zip(cores, first, strict=False)]
     table = ShapeTable(
         kind=np.array([_kind(shape) for shape in shapes], np.int64),
@@ -103,6 +110,7 @@ def table_of(shapes: Sequence[Shape]) -> ShapeTable:
         triangles=np.concatenate([np.empty((0, 3), np.int64), *triangles]),
         most_vertices=int(sizes[:, 0].max(initial=1)),
     )
+
     for part in table[:-1]:
         part.flags.writeable = False
     return table

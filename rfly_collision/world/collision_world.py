@@ -47,7 +47,7 @@ MAX_SHAPES = 2000
 """different ones, by type and scale or by size of a box: making one takes half a millisecond"""
 
 
-class Poses(NamedTuple):
+class BodyPoses(NamedTuple):
     """Vehicles, in the table's order, and then the parts of placed objects, as they are tested."""
 
     shapes: tuple[Shape, ...]
@@ -264,7 +264,7 @@ class CollisionWorld:
 
     def _poses(
         self, table: FleetTable, kind: Ints, shapes: tuple[tuple[Shape, ...], Ints]
-    ) -> Poses:
+    ) -> BodyPoses:
         position = table["position"]
         orientation = table["orientation"]
         fit = (
@@ -284,7 +284,7 @@ class CollisionWorld:
                 self.terrain, position[fit], orientation[fit], centre_height, size, upright
             )
         of_objects, object_index = self._object_shapes
-        return Poses(
+        return BodyPoses(
             (*shapes[0], *of_objects),
             np.concatenate((shapes[1], len(shapes[0]) + object_index)),
             np.concatenate((position, self._objects.places)),
@@ -293,7 +293,7 @@ class CollisionWorld:
 
     def _bodies(
         self,
-        poses: Poses,
+        poses: BodyPoses,
         velocity: Floats | None = None,
         angular_velocity: Floats | None = None,
         static: Bools | None = None,
@@ -314,7 +314,7 @@ class CollisionWorld:
             ),
         )
 
-    def _with_velocities(self, poses: Poses) -> tuple[Bodies, float]:
+    def _with_velocities(self, poses: BodyPoses) -> tuple[Bodies, float]:
         """The bodies with the velocities that bring them from where they were tested to where they
         are, and dt.
         """
@@ -357,7 +357,7 @@ class CollisionWorld:
             contacts.time,
         )
 
-    def _near(self, lost: PairContacts, poses: Poses) -> Bools:
+    def _near(self, lost: PairContacts, poses: BodyPoses) -> Bools:
         """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
         vehicle, known = _find(self._table.id, lost.vehicle)
         order = np.argsort(self._objects.id, kind="stable")

@@ -1,12 +1,11 @@
-"""Contact events, begin, stay and end, between successive queries of the scene. No clock, no
-shapes, no ROS.
+"""Contact events, begin, stay and end, between successive queries of the scene.
 
-A contact is one between a vehicle and the ground, a placed object or another vehicle; each pair has
-at most one.
+No clock, no shapes, no ROS. A contact is one between a vehicle and the ground, a placed object or
+another vehicle; each pair has at most one.
 
-With the ground and placed objects a contact ends when the two have drawn more than HOLD_CLEARANCE
-apart, or have not touched for HOLD_S, whichever comes first: what rests on the ground, or rattles
-on it, touches it all the time. Between two vehicles it ends when they do not touch any more.
+With the ground and placed objects a contact ends when the two are more than HOLD_CLEARANCE apart,
+or have not touched for HOLD_S, whichever comes first: a body that rests or rattles on the ground
+touches it all the time. Between two vehicles it ends when they do not touch any more.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from rfly_common.arrays import Bools, Floats, Ints, Rows
 
 GROUND = -2
 STATIC = -1
-"""in `other`, with RflySim3D's meaning; else the id of a vehicle"""
+"""Partners in `other`, with RflySim3D's meaning; all others are ids of vehicles."""
 BEGIN = 0
 STAY = 1
 END = 2
 
 HOLD_S = 0.1
 HOLD_CLEARANCE = 0.002
-"""m"""
+"""Clearance that a contact survives, m."""
 
 MAX_ID = 2**31 - 1
 _STATIC_CODE = np.uint64(2**32)
@@ -39,23 +38,26 @@ class PairContacts(Rows):
     """m contacts by the ids of what touches, at most one for each pair. ENU, m, s."""
 
     vehicle: Ints
-    """(m,) id of the vehicle, 1 … MAX_ID; of two vehicles the smaller one"""
+    """Id of the vehicle, 1 … MAX_ID, (m,); of two vehicles the smaller one."""
     other: Ints
-    """(m,) GROUND, STATIC, or the id of the other vehicle"""
+    """GROUND, STATIC, or the id of the other vehicle, (m,)."""
     object_id: Ints
-    """(m,) with STATIC the id of the placed object, 0 … MAX_ID; else 0"""
+    """Id of the placed object with STATIC, 0 … MAX_ID, else 0, (m,)."""
     position: Floats
-    """(m, 3) the middle of the contact"""
+    """Middle of the contact, (m, 3)."""
     normal: Floats
-    """(m, 3) unit vectors from the other to the vehicle"""
+    """Unit vectors from the other to the vehicle, (m, 3)."""
     depth: Floats
-    """(m,) >= 0"""
+    """Depth >= 0, (m,)."""
     time: Floats
-    """(m,) from the begin of the step to the first touch"""
+    """Time from the begin of the step to the first touch, (m,)."""
 
     @property
     def key(self) -> NDArray[np.uint64]:
-        """(m,) a number for each pair: sorted by vehicle; then the ground, other vehicles, objects."""
+        """Number of each pair, (m,).
+
+        Sorted by vehicle; then the ground, other vehicles, objects.
+        """
         code = np.where(self.other == GROUND, 0, self.other).astype(np.uint64)
         code = np.where(self.other == STATIC, _STATIC_CODE + self.object_id.astype(np.uint64), code)
         return (self.vehicle.astype(np.uint64) << _SHIFT) | code
@@ -70,49 +72,50 @@ class ContactEvents:
 
     contacts: PairContacts
     event: NDArray[np.uint8]
-    """(m,) BEGIN, STAY or END"""
+    """BEGIN, STAY or END, (m,)."""
 
     def __len__(self) -> int:
         return len(self.event)
 
 
 def no_pairs() -> PairContacts:
-    """Contacts of length 0."""
+    """Return contacts of length 0."""
     none = np.empty(0)
     ids = np.empty(0, np.int64)
     return PairContacts(ids, ids, ids, np.empty((0, 3)), np.empty((0, 3)), none, none)
 
 
 class ContactTracker:
-    """Compares each look with the one before."""
+    """Comparison of each query with the one before."""
 
     def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
         self.active = no_pairs()
-        """the contacts that have begun and not ended, as they were last seen"""
+        """Contacts that have begun and not ended, as they were last seen."""
         self._key: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._touched_ns: Ints = np.empty(0, np.int64)
 
     def lost(self, found: PairContacts, now_ns: int) -> PairContacts:
-        """Those active contacts that the look at `now_ns` has not found, and that small clearance
-        may hold.
+        """Return the active contacts that the query at `now_ns` has not found and clearance may
+        hold.
         """
         return self.active.select(~np.isin(self._key, found.key) & self._may_hold(now_ns))
 
     def update(
         self, now_ns: int, found: PairContacts, near: NDArray[np.uint64] | None = None
     ) -> ContactEvents:
-        """What the look at `now_ns` changes.
+        """Return what the query at `now_ns` changes.
 
-        `found` are the contacts of now. `near` are keys of those of `lost(found, now_ns)` whose
+        `found` are the present contacts. `near` are keys of those of `lost(found, now_ns)` whose
         clearance is at most HOLD_CLEARANCE: they go on.
         """
         key = found.key
         order = np.argsort(key)
         found = found.select(order)
         key = key[order]
+
         known = np.isin(key, self._key)
         gone = ~np.isin(self._key, key)
         held = (
@@ -120,6 +123,7 @@ class ContactTracker:
             & self._may_hold(now_ns)
             & np.isin(self._key, np.empty(0, np.uint64) if near is None else near)
         )
+
         kept = self.active.select(held)
         ended = self.active.select(gone & ~held)
         now_apart = replace(kept, depth=np.zeros(len(kept)), time=np.zeros(len(kept)))
@@ -128,6 +132,7 @@ class ContactTracker:
             np.array([STAY, STAY, END], np.uint8), [len(found), len(kept), len(ended)]
         )
         event[: len(found)][~known] = BEGIN
+
         self.active = found.concatenate(kept)
         self._touched_ns = np.concatenate((np.full(len(found), now_ns), self._touched_ns[held]))
         self._key = np.concatenate((key, self._key[held]))
@@ -135,16 +140,17 @@ class ContactTracker:
         self.active = self.active.select(order)
         self._key = self._key[order]
         self._touched_ns = self._touched_ns[order]
+
         order = np.argsort(contacts.key)
         return ContactEvents(contacts.select(order), event[order])
 
     def end_all(self) -> ContactEvents:
-        """All active contacts end now."""
+        """End all active contacts and return the events."""
         ended = replace(self.active, time=np.zeros(len(self.active)))
         self._clear()
         return ContactEvents(ended, np.full(len(ended), END, np.uint8))
 
     def _may_hold(self, now_ns: int) -> Bools:
-        """Which active contacts may go on without touching."""
+        """Return which active contacts may go on without touching."""
         since_ns = now_ns - self._touched_ns
         return (self.active.other < 0) & (since_ns >= 0) & (since_ns < HOLD_S * 1e9)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 FOOTPRINT = (0.7, 0.9)
-"""wheelbase and track as shares of length and width"""
+"""Wheelbase and track as shares of length and width."""
 _FORWARD = np.array([1.0, 1.0, -1.0, -1.0])
 _LEFT = np.array([1.0, -1.0, 1.0, -1.0])
 
@@ -49,14 +49,17 @@ def stand_on_ground(
     x = position[:, :1] + forward * cos - left * sin
     y = position[:, 1:2] + forward * sin + left * cos
     corners = np.asarray(terrain.altitude(x.reshape(-1), y.reshape(-1)), float).reshape(x.shape)
+
     under = np.asarray(terrain.altitude(position[:, 0], position[:, 1]), float)
     q = (corners @ _FORWARD) / (4 * half[:, 0])
     p = (corners @ _LEFT) / (4 * half[:, 1])
+
     middle = corners.mean(axis=1)
     above = np.maximum(
         (corners - (middle[:, None] + forward * q[:, None] + left * p[:, None])).max(axis=1), 0.0
     )
     plane = np.maximum(middle + above, under)
+
     fitted = position.copy()
     fitted[:, 2] = np.where(
         upright, under + centre_height, plane + centre_height * np.sqrt(1 + q * q + p * p)

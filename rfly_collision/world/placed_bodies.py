@@ -21,34 +21,36 @@ class PlacedBodies:
     """n placed objects. What has no box has the shape of its type."""
 
     id: Ints
-    """(n,) >= 0"""
+    """Ids >= 0, (n,)."""
     vehicle_type: Ints
     position: Floats
-    """(n, 3) of the models' origins"""
+    """Positions of the models' origins, (n, 3), m."""
     orientation: Floats
-    """(n, 4) xyzw FLU -> ENU"""
+    """Quaternions xyzw FLU -> ENU, (n, 4)."""
     scale: Floats
-    """(n, 3)"""
+    """Factors of size, (n, 3)."""
     box_origin: Floats
-    """(n, 3) middle of the box"""
+    """Middle of the box, (n, 3), m."""
     box_half_extent: Floats
-    """(n, 3) along the object's own axes; 0 0 0: not known"""
+    """Half lengths of the box along the object's own axes, (n, 3), m; 0 0 0: unknown."""
     hulls: tuple[ConvexHull | TriangleMesh, ...] = ()
-    """different convex parts, or surfaces that rays meet, about the models' origins"""
+    """Different convex parts, or surfaces for rays, relative to the models' origins."""
     hull: Ints | None = None
-    """(n,) which of them each is, -1 for none; None: nobody has one. An object of several parts is
-    several rows
+    """Hull of each body, (n,), -1 for none; None if no body has one.
+
+    An object of several parts takes several rows.
     """
     color: Floats | None = None
-    """(n, 3) red, green, blue, 0 … 1; NaN, or None for all: none of its own"""
+    """Red, green, blue, 0 … 1, (n, 3); NaN, or None for all: no colour of its own."""
     class_id: Ints | None = None
-    """(n,) what each is, a place in `rfly_terrain.world.models.CLASSES`; None: nobody knows"""
+    """Class of each, an index of `rfly_terrain.world.models.CLASSES`, (n,); None: unknown."""
     paths: tuple[MovingPath | None, ...] = ()
-    """n: along which each moves, None for one that stands still; empty: all do. What moves has a
-    hull
+    """Path of each, (n,), None for one that stands still; empty: all do.
+
+    A moving object has a hull.
     """
     velocity: Floats | None = None
-    """(n, 3) m/s, at a time that `at` was asked for"""
+    """Velocities, (n, 3), m/s, at the time given to `at`."""
 
     def __len__(self) -> int:
         return len(self.id)
@@ -56,7 +58,10 @@ class PlacedBodies:
     def rows(
         self, row: Ints, hulls: tuple[ConvexHull | TriangleMesh, ...], hull: Ints
     ) -> PlacedBodies:
-        """Bodies of these objects: (m,) of which each is, and which of the hulls, or -1: its box."""
+        """Return bodies of these objects.
+
+        `row` (m,): the object of each; `hull` (m,): its hull, or -1 for its box.
+        """
         columns = (
             "id",
             "vehicle_type",
@@ -80,17 +85,17 @@ class PlacedBodies:
         )
 
     def select(self, chosen: Bools) -> PlacedBodies:
-        """Some of them, (n,) of which."""
+        """Return the chosen ones, (n,)."""
         row = np.flatnonzero(chosen)
         return self.rows(row, self.hulls, self.hull_index[row])
 
     @functools.cached_property
     def moves(self) -> Bools:
-        """(n,) which go along a path."""
+        """True for those that move along a path, (n,)."""
         return np.array([path is not None for path in self.paths] or [False] * len(self), np.bool_)
 
     def at(self, time: float) -> PlacedBodies:
-        """All, and those that move where they are at a time, s of the nodes' clock."""
+        """Return all, with the moving ones where they are at a time, s of the nodes' clock."""
         position = self.position.copy()
         orientation = self.orientation.copy()
         velocity = np.zeros((len(self), 3))
@@ -104,21 +109,21 @@ class PlacedBodies:
 
     @property
     def has_box(self) -> Bools:
-        """(n,) of which a size is known."""
+        """True for those whose size is known by a box, (n,)."""
         return np.all(self.box_half_extent > 0, axis=1) & (self.hull_index < 0)
 
     @property
     def hull_index(self) -> Ints:
-        """(n,) which of the hulls each is, or -1."""
+        """Hull of each, or -1, (n,)."""
         return np.full(len(self), -1, np.int64) if self.hull is None else self.hull
 
     @property
     def has_shape(self) -> Bools:
-        """(n,) which are told apart from their types' shapes: by a box or a hull."""
+        """True for those with a box or a hull of their own, (n,)."""
         return self.has_box | (self.hull_index >= 0)
 
     def shapes(self, table: VehicleShapes) -> tuple[tuple[Any, ...], Ints]:
-        """The different shapes, and (n,) which of them each object has, about `places`."""
+        """Return the different shapes, relative to `places`, and (n,) the shape of each object."""
         boxed = self.has_box
         hull = self.hull_index
         other = ~self.has_shape
@@ -135,12 +140,12 @@ class PlacedBodies:
 
     @property
     def places(self) -> Floats:
-        """(n, 3) of the bodies: the middle of the box, else the model's origin."""
+        """Positions of the bodies, (n, 3): the middle of the box, else the model's origin."""
         return np.where(self.has_box[:, None], self.box_origin, self.position)
 
 
 def no_objects() -> PlacedBodies:
-    """Nothing is placed."""
+    """Return placed objects of length 0."""
     ids = np.empty(0, np.int64)
     none = np.empty((0, 3))
     return PlacedBodies(ids, ids, none, np.empty((0, 4)), none, none, none)

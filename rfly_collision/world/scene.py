@@ -11,7 +11,7 @@ import numpy as np
 
 from rfly_collision.broad_phase import kernels
 from rfly_collision.narrow_phase import pair_kernels
-from rfly_collision.narrow_phase.arguments import Motion, Placed, Touches
+from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
 from rfly_collision.shapes.shape import Shape
 from rfly_collision.shapes.shape_table import ShapeTable, table_of
@@ -21,7 +21,7 @@ from rfly_common.errors import BodiesError, CrowdError
 from rfly_common.kernels.parallel import in_chunks
 
 if TYPE_CHECKING:
-    from rfly_collision.narrow_phase.ground_kernels import Terrain
+    from rfly_collision.narrow_phase.ground_kernels import TerrainArrays
     from rfly_terrain.height_map.height_map import HeightMap
 
 
@@ -40,15 +40,15 @@ MOST_NEIGHBOURS = 50_000_000
 """pairs whose boxes are compared, with those that no filter lets pass: about 0.1 s of work"""
 
 
-def place(table: ShapeTable, motion: Motion, dt: float) -> Placed:
+def place(table: ShapeTable, motion: SweptMotion, dt: float) -> PlacedShapes:
     """Rotation matrices and boxes of all bodies."""
     n = len(motion.position)
-    placed = Placed(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
+    placed = PlacedShapes(np.empty((n, 3, 3)), np.empty((n, 3)), np.empty((n, 3)))
     kernels.swept_boxes(table, motion, dt, placed)
     return placed
 
 
-def pairs_of(bodies: Bodies, placed: Placed, most: int) -> Ints:
+def pairs_of(bodies: Bodies, placed: PlacedShapes, most: int) -> Ints:
     """(m, 2) pairs a < b whose boxes overlap and that no filter drops, sorted by a, then b.
 
     Raises CrowdError where they are more than `most`, before all of them are found, and where so
@@ -125,7 +125,7 @@ class Scene:
         return merged(self._with_terrain(self.terrain, bodies, placed, arguments), between)
 
     def _with_terrain(
-        self, terrain: HeightMap, bodies: Bodies, placed: Placed, arguments: tuple[Any, ...]
+        self, terrain: HeightMap, bodies: Bodies, placed: PlacedShapes, arguments: tuple[Any, ...]
     ) -> Contacts:
         from rfly_collision.narrow_phase import terrain_contact
 
@@ -145,19 +145,19 @@ class Scene:
             self._last = (shapes, table_of(shapes))
         return self._last[1]
 
-    def _terrain(self, terrain: HeightMap) -> Terrain:
-        from rfly_collision.narrow_phase.ground_kernels import Terrain
+    def _terrain(self, terrain: HeightMap) -> TerrainArrays:
+        from rfly_collision.narrow_phase.ground_kernels import TerrainArrays
         from rfly_terrain.height_map.ray_pyramid import BLOCK_BITS, pyramid_of
 
         pyramid = pyramid_of(terrain)
-        return Terrain(
+        return TerrainArrays(
             terrain.ground, self.outside == "void", pyramid.maxima, pyramid.levels, BLOCK_BITS
         )
 
 
-def motion_of(bodies: Bodies) -> Motion:
+def motion_of(bodies: Bodies) -> SweptMotion:
     """What the kernels know of bodies."""
-    return Motion(
+    return SweptMotion(
         bodies.shape_index,
         bodies.position,
         bodies.orientation,

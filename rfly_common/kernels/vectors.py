@@ -41,6 +41,12 @@ def scaled(factor: float, a: Vector) -> Vector:
 
 
 @inlined_kernel
+def divided(a: Vector, divisor: float) -> Vector:
+    """Return a / divisor."""
+    return a[0] / divisor, a[1] / divisor, a[2] / divisor
+
+
+@inlined_kernel
 def dot(a: Vector, b: Vector) -> float:
     """Return a · b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

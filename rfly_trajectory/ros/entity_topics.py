@@ -1,5 +1,7 @@
-"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, put elsewhere; their
-time. Part of trajectory_node.
+"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, moved; and their
+time.
+
+Part of trajectory_node.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from simulation_interfaces import srv
 from simulation_interfaces.msg import Bounds, Result, SimulatorFeatures
 from simulation_interfaces.srv import DeleteEntity, GetSpawnables, SpawnEntity
 
-from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import PlacementError
 from rfly_common.frames import quat_rotate, quat_to_euler
 from rfly_common.ros import entity_services, simulation_services
@@ -46,6 +47,7 @@ from rfly_trajectory.fleet.entities import (
 from rfly_trajectory.fleet.fleet import Vehicle
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.run_control_topics import RunControl
+from rfly_viewer.models.vehicle_models import BOX_HIGH, BOX_LOW, PERSON, kind_of
 
 if TYPE_CHECKING:
     from rfly_trajectory.ros.trajectory_node import TrajectoryNode
@@ -88,7 +90,6 @@ class FleetEntities:
         self._spawned: dict[str, Spawnable] = {}
         self._steps_left = 0
         self._listed: tuple[tuple[Vehicle, ...], list[Entity]] = ((), [])
-        self._shapes = load_shapes()
         EntityServices(node, self, follow.frames.axes)
         node.create_service(GetSpawnables, "~/get_spawnables", self._get_spawnables)
         node.create_service(SpawnEntity, "~/spawn_entity", self._spawn_one)
@@ -182,18 +183,18 @@ class FleetEntities:
         return self._listed[1]
 
     def _entity(self, vehicle: Vehicle, fleet_name: str) -> Entity:
-        shape = self._shapes[int(self._shapes.index_of([vehicle.vehicle_type])[0])]
+        kind = int(kind_of(vehicle.vehicle_type))
         made = self._spawned.get(vehicle.name)
         text = f"{vehicle.kind} of fleet {fleet_name!r}" if made is None else made.description
-        category = HUMAN if shape.name == "person" else ROBOT
+        category = HUMAN if kind == PERSON else ROBOT
         tags = (vehicle.kind, "fleet" if made is None else "spawned")
         return Entity(
             vehicle.name,
             category,
             text,
             tags,
-            shape.low * vehicle.scale,
-            shape.high * vehicle.scale,
+            BOX_LOW[kind] * vehicle.scale,
+            BOX_HIGH[kind] * vehicle.scale,
         )
 
     def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
@@ -241,10 +242,10 @@ class FleetEntities:
             getattr(
                 message, "entity_resource", message
             ).uri = each.uri  # since 2.0 within a Resource
-            shape = self._shapes[int(self._shapes.index_of([each.vehicle_type])[0])]
+            kind = int(kind_of(each.vehicle_type))
             corners = [
                 Vector3(**dict(zip("xyz", at.tolist(), strict=True)))
-                for at in (shape.high, shape.low)
+                for at in (BOX_HIGH[kind], BOX_LOW[kind])
             ]
             message.spawn_bounds = Bounds(type=Bounds.TYPE_BOX, points=corners)
             response.spawnables.append(message)
@@ -355,7 +356,10 @@ class FleetEntities:
         from simulation_interfaces.msg import SpawnResult
 
         if (count := len(request.spawn_requests)) > MAX_AT_ONCE:
-            text = f"{count} spawn_requests, expected at most {MAX_AT_ONCE} at once: nothing else goes on meanwhile"
+            text = (
+                f"{count} spawn_requests, expected at most {MAX_AT_ONCE} at once: "
+                "nothing else goes on meanwhile"
+            )
             response.result = result(Result.RESULT_OPERATION_FAILED, text)
             return response
         response.results = [self._spawn_one(each, SpawnResult()) for each in request.spawn_requests]

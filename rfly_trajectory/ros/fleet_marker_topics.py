@@ -25,16 +25,16 @@ from rfly_common.ros.stamps import ns_to_stamp
 from rfly_viewer.models.vehicle_models import colour_of, model_triangles
 
 LOOK_EVERY_S = 0.5
-"""between two looks whether somebody listens"""
+"""Time between two looks for subscribers, s."""
 
 
 VEHICLES = "vehicles"
 PINS = "pins"
 NAMES = "names"
 PATHS = "paths"
-"""namespaces: who does not want one unticks it"""
+"""Namespaces, which RViz can hide one by one."""
 SHARED_PATH = (240, 240, 235)
-"""RGB of a path that several vehicles follow"""
+"""Colour of a path that several vehicles follow, RGB."""
 
 # m of a vehicle shown in its true size
 _TEXT = 2.0
@@ -48,10 +48,11 @@ _PIN_WIDTH = 0.12
 def fleet_markers(
     vehicles: Sequence[ShownVehicle], paths: Sequence[ShownPath], enlargement: float, stamp_ns: int
 ) -> MarkerArray:
-    """Each vehicle `enlargement` times its size with a name on a pin in its colour, and the paths,
-    a little above.
+    """Return markers of the vehicles, with names on pins, and of the paths, a little above the
+    ground.
 
-    A vehicle is locked to its frame `<name>/base_link`: sent once, it moves with /tf.
+    Vehicles are drawn `enlargement` times their size. Each is locked to its frame
+    `<name>/base_link`: sent once, it moves with /tf.
     """
     stamp = ns_to_stamp(stamp_ns)
     markers = list[Marker]()
@@ -64,7 +65,7 @@ def fleet_markers(
 
 
 def deletions(markers: Sequence[tuple[str, int]]) -> list[Marker]:
-    """What takes markers, given by namespace and id, off the screen."""
+    """Return messages that remove markers, given by namespace and id."""
     return [Marker(ns=ns, id=number, action=Marker.DELETE) for ns, number in markers]
 
 
@@ -83,15 +84,18 @@ def _vehicle(vehicle: ShownVehicle, level: int, enlargement: float, stamp: Time)
     body.scale = Vector3(x=1.0, y=1.0, z=1.0)
     body.colors = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in colours.tolist()]
     body.color = ColorRGBA(r=1.0, g=1.0, b=1.0, a=1.0)
+
     pin = _marker(PINS, vehicle.id, Marker.LINE_LIST, frame, stamp)
     pin.points = _points(np.array([(0.0, 0.0, top), (0.0, 0.0, label - 0.6 * text)]))
     pin.scale.x = _PIN_WIDTH * enlargement
     pin.color = _rgba(colour)
+
     name = _marker(NAMES, vehicle.id, Marker.TEXT_VIEW_FACING, frame, stamp)
     name.text = vehicle.name
     name.scale.z = text
     name.color = _rgba((255, 255, 255))
     name.pose.position.z = label
+
     for marker in (body, pin, name):
         marker.frame_locked = True
     return [body, pin, name]
@@ -137,7 +141,7 @@ class ShownPath(NamedTuple):
     """A path, and the ids of the vehicles that follow it."""
 
     points: Floats
-    """(k, 3) ENU, m"""
+    """Points, (k, 3), ENU, m."""
     ids: Sequence[int]
 
 
@@ -145,7 +149,7 @@ Shown = tuple[Sequence[ShownVehicle], Sequence[ShownPath]]
 
 
 class FleetMarkers:
-    """Publishes what `show` was given last."""
+    """Publisher of the markers that `show` was given last."""
 
     def __init__(self, node: Node, enlargement: float) -> None:
         self._node = node
@@ -158,9 +162,7 @@ class FleetMarkers:
         )
 
     def show(self, what: Callable[[], Shown]) -> None:
-        """From now on these vehicles and paths, and no others; `what` is called when they are to be
-        sent.
-        """
+        """Show these vehicles and paths, and no others; `what` is called when they are sent."""
         self._unsent = what
 
     def _publish_unsent(self) -> None:

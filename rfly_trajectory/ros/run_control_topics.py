@@ -33,13 +33,14 @@ from rfly_trajectory.fleet.run_clock import (
 from rfly_trajectory.ros.node_parameters import RunControlParameters
 
 LISTEN_S = 1.0
-"""how long a node that is ready listens for the start of a fleet that runs already; its terrain_map
-has come, so it has met the other nodes
+"""Time that a node which is ready listens for the start of a running fleet, s.
+
+Its terrain_map has come, so it has met the other nodes.
 """
 LISTEN_TO_KNOWN_S = 2.0
-"""the same where another node's `fleet_start` is seen, but has not come yet"""
+"""The same, s, where another node's `fleet_start` is seen but has not come yet."""
 JUMP_NS = SECOND // 10
-"""a clock that is set back by less is followed, one that jumps back by more restarts the fleet"""
+"""Limit of a clock's jump back, ns: a smaller one is followed, a larger one restarts the fleet."""
 
 
 class RunControl:
@@ -64,12 +65,12 @@ class RunControl:
         self._clock: RunClock | None = None
         self.paused = False
         self.stopped = False
-        """whether it was reset when it was paused; a start ends that"""
+        """True if it was reset when it was paused; a start ends that."""
         self.last_ns = 0
-        """node time of the last `tick`"""
+        """Node time of the last `tick`, ns."""
         self._listening_since: float | None = None
         self.jumps = 0
-        """how often the clock jumped back"""
+        """Number of times that the clock jumped back."""
         self._publisher: Any = (
             None  # made with the first start: who sees a publisher may wait for its sample
         )
@@ -82,12 +83,12 @@ class RunControl:
 
     @property
     def start_ns(self) -> int | None:
-        """The start that is agreed on, None before."""
+        """Agreed start, ns; None before."""
         return None if self._clock is None else self._clock.start_ns
 
     @property
     def state(self) -> str:
-        """In a word: listening, waiting, paused or running."""
+        """State in a word: listening, waiting, paused or running."""
         if self._clock is None:
             return "listening"
         if self.paused:
@@ -96,17 +97,18 @@ class RunControl:
 
     @property
     def fleet_time(self) -> float | None:
-        """As the last `tick` gave it; None before the start is known."""
+        """Fleet time of the last `tick`, s; None before the start is known."""
         return None if self._clock is None else self._clock.fleet_time(self.last_ns)
 
     @property
     def pace(self) -> float:
-        """Fleet seconds a second, of the last `tick`."""
+        """Fleet seconds per second at the last `tick`."""
         return 0.0 if self._clock is None else self._clock.pace(self.last_ns)
 
     def tick(self, now_ns: int) -> float | None:
-        """The fleet time now; None while the node listens whether a fleet runs already. Called from
-        when the node is ready to drive on.
+        """Return the fleet time now; None while the node listens for a running fleet.
+
+        The node calls it once it is ready to drive.
         """
         if self._clock is None:
             if self._listening_since is None:
@@ -130,8 +132,9 @@ class RunControl:
         return self.fleet_time
 
     def restart(self) -> None:
-        """The fleet starts at the next whole second, or at a `start_time` that is to come, and so
-        do all that share `fleet_start`.
+        """Start the fleet at the next whole second, or at a later `start_time`.
+
+        All nodes that share `fleet_start` do the same.
         """
         if self._clock is None:
             return
@@ -152,7 +155,7 @@ class RunControl:
         self._changed()
 
     def advance(self, seconds: float) -> None:
-        """So much later in fleet time, while paused."""
+        """Advance the fleet time while paused."""
         if self._clock is not None:
             self._clock = self._clock.advanced(self._now(), seconds)
 
@@ -184,7 +187,7 @@ class RunControl:
         return start_ns
 
     def _on_fleet_start(self, message: Any) -> None:
-        """A start from another node (or our own back again)."""
+        """Take the start of another node, or our own one back again."""
         start_ns = stamp_to_ns(message)
         if self._clock is None:
             self._heard_ns = (
@@ -199,10 +202,12 @@ class RunControl:
 
     def _set_start(self, start_ns: int) -> None:
         first = self._clock is None
+
         self._clock = RunClock(start_ns, self._scale, not self.paused)
         if self._publisher is None:
             self._publisher = publisher(self._node, Time, "fleet_start", LATCHED)
         self._publisher.publish(ns_to_stamp(start_ns))
+
         again = "" if first else f", run {run_number(start_ns)}"
         self._node.get_logger().info(f"the fleet starts at {start_ns * 1e-9:.6f} s{again}")
         if not first:

@@ -1,5 +1,6 @@
-"""trajectory_node: a fleet that drives and flies over the terrain of `terrain_map`. A thin shell
-around Fleet.
+"""trajectory_node: a fleet that drives and flies over the terrain of `terrain_map`.
+
+A thin shell around Fleet.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ from rfly_trajectory.warm_up import warm_up
 LOGGED_FINDINGS = 5
 
 
-class _Loaded(NamedTuple):
+class _LoadedFleet(NamedTuple):
     """A fleet file that was read, or what is wrong with it."""
 
     name: str
     whole: Fleet | None
     findings: list[LimitViolation]
-    """empty without a terrain"""
+    """Violations of limits; empty without a terrain."""
     error: str
 
 
@@ -115,7 +116,7 @@ class TrajectoryNode(Node):
         self._drive(self._plan)
 
     def _drive(self, fleet: Fleet) -> None:
-        """These vehicles from now on; tells of those that are gone."""
+        """Drive these vehicles and publish the removed ones."""
         before = self._fleet
         self._fleet = fleet
         one_by_one = fleet.vehicles if self._has_topics else ()
@@ -134,22 +135,22 @@ class TrajectoryNode(Node):
 
     @property
     def fleet(self) -> Fleet | None:
-        """As it drives now; None without a ground."""
+        """Fleet as it drives now; None without a ground."""
         return None if self._fleet is None or self._fleet.terrain is None else self._fleet
 
     @property
     def plan(self) -> Fleet:
-        """As it drives after a restart."""
+        """Fleet as it drives after a restart."""
         assert self._plan is not None
         return self._plan
 
     def taken_ids(self) -> set[int]:
-        """Those of the whole fleet, and of what was spawned."""
+        """Return the ids of the entire fleet and of spawned vehicles."""
         fleets = (self._whole, self._plan)
         return {vehicle.id for fleet in fleets if fleet is not None for vehicle in fleet.vehicles}
 
     def change_vehicles(self, vehicles: Sequence[Vehicle], plan: Sequence[Vehicle]) -> None:
-        """Drive these from now on, and those of `plan` after a restart."""
+        """Drive these vehicles now, and those of `plan` after a restart."""
         assert self._fleet is not None
         known = {id(vehicle) for vehicle in self._fleet.vehicles}
         self._plan = self.plan.of(plan)
@@ -207,7 +208,7 @@ class TrajectoryNode(Node):
             self.get_logger().warning(f"vehicle {finding.vehicle!r}: {finding.text}")
 
     def _restart(self) -> None:
-        """Fleet time is 0 again: vehicles that had left their paths are back on them."""
+        """Put vehicles that had left their paths back on them: fleet time is 0 again."""
         had_left = bool(self._follow.following)
         self._follow.forget()
         self._fleet = self._plan
@@ -220,7 +221,7 @@ class TrajectoryNode(Node):
         super().destroy_node()
 
     def _apply_new_paths(self, fleet_time: float) -> Fleet:
-        """The fleet of this tick: vehicles that were told so leave their paths."""
+        """Return the fleet of this tick, with the vehicles that leave their paths now."""
         fleet = self._fleet
         assert fleet is not None
         taken = self._follow.take_over(fleet, fleet_time)
@@ -241,11 +242,13 @@ class TrajectoryNode(Node):
         fleet_time = self._run.tick(now)
         if fleet_time is None:
             return
+
         if self._last_ns and now - self._last_ns > 1.5 * self._period_ns:
             self._diagnostics.count("late_states")
         self._last_ns = now
         if not len(fleet):
             return
+
         fleet = self._apply_new_paths(fleet_time)
         states = self._sampled(fleet, fleet_time)
         self._states.publish(states_to_msg(states))
@@ -253,7 +256,7 @@ class TrajectoryNode(Node):
         self._topics.publish_states(states)
 
     def _sampled(self, fleet: Fleet, fleet_time: float) -> VehicleStates:
-        """As they are published."""
+        """Return the states of the fleet as they are published."""
         states = fleet.sample(fleet_time, source=self._source, stamp_ns=self._run.last_ns)
         states = states_at_pace(states, self._run.pace)
         return (
@@ -281,9 +284,10 @@ class TrajectoryNode(Node):
         response.vehicles = 0 if self._fleet is None else len(self._fleet)
         return response
 
-    def _use_loaded(self, loaded: _Loaded) -> str:
-        """Drive a loaded fleet from its start; one that failed leaves the present one driving. What
-        was done.
+    def _use_loaded(self, loaded: _LoadedFleet) -> str:
+        """Drive a loaded fleet from its start and return what was done.
+
+        A failed load leaves the present fleet driving.
         """
         self._load_error = loaded.error
         if loaded.whole is None:
@@ -291,12 +295,14 @@ class TrajectoryNode(Node):
             self._diagnostics.count("failed_loads")
             self._update_diagnostics()
             return loaded.error
+
         self._fleet_error = ""
         self._diagnostics.hardware_id = loaded.name
         first = self._fleet is None
         self._use(loaded.whole)
         if first:
             warm_up()
+
         terrain = self._ground.terrain
         if terrain is not None:
             stale = loaded.whole.terrain is not terrain  # another map came while the file was read
@@ -306,6 +312,7 @@ class TrajectoryNode(Node):
                 check_tracks(self._whole) if stale and self._whole is not None else loaded.findings
             )
             self._publish_paths()
+
         self._run.restart()
         text = f"fleet {loaded.name!r}: {self._count()}"
         self.get_logger().info(text)
@@ -354,24 +361,28 @@ def _findings_text(findings: Sequence[LimitViolation]) -> str:
     return f"vehicle {findings[0].vehicle!r}: {findings[0].text}{more}"
 
 
-def _load(name: str, folders: Sequence[str], terrain: HeightMap | None) -> _Loaded:
-    """The fleet that a peer names, over a terrain; touches nothing of a node, so that another
-    thread may run it.
+def _load(name: str, folders: Sequence[str], terrain: HeightMap | None) -> _LoadedFleet:
+    """Return a fleet by name, over a terrain.
+
+    It touches nothing of a node, so that another thread may run it.
     """
     try:
         fleet = _asked_fleet(name, folders)
     except ConfigError as error:
-        return _Loaded(name, None, [], f"fleet {error}")
+        return _LoadedFleet(name, None, [], f"fleet {error}")
     except MemoryError:
-        return _Loaded(name, None, [], f"fleet {name!r}: not enough memory to load it")
+        return _LoadedFleet(name, None, [], f"fleet {name!r}: not enough memory to load it")
     if terrain is None:
-        return _Loaded(name, fleet, [], "")
+        return _LoadedFleet(name, fleet, [], "")
     fleet = fleet.on_terrain(terrain)
-    return _Loaded(name, fleet, check_tracks(fleet), "")
+    return _LoadedFleet(name, fleet, check_tracks(fleet), "")
 
 
 def _asked_fleet(name: str, folders: Sequence[str]) -> Fleet:
-    """A shipped fleet, or one below the folders; ConfigError without a word of the file's content."""
+    """Return a shipped fleet, or one below the folders.
+
+    Raises ConfigError without a word of the file's content.
+    """
     if name in shipped_fleets():
         return load_fleet(name)
     path = resolve_below(name, folders, "file_folders")

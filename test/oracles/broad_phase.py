@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import Motion, Placed
+from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.arrays import Ints
 from rfly_common.frames import rotation_matrix
@@ -15,7 +15,7 @@ AT_ONCE = 1_000_000
 """Candidates that are examined in one piece, which bounds the memory."""
 
 
-def swept_boxes(table: ShapeTable, motion: Motion, dt: float, placed: Placed) -> None:
+def swept_boxes(table: ShapeTable, motion: SweptMotion, dt: float, placed: PlacedShapes) -> None:
     """Compute rotation matrices and boxes, as `kernels.swept_boxes`."""
     shape_index, position, orientation, velocity, angular_velocity = motion
     rotation, low, high = placed

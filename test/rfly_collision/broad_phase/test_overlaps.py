@@ -8,7 +8,7 @@ from oracles import broad_phase as oracle
 
 from rfly_collision import Bodies, Box, Scene, Sphere
 from rfly_collision.broad_phase import kernels
-from rfly_collision.narrow_phase.arguments import Placed
+from rfly_collision.narrow_phase.arguments import PlacedShapes
 from rfly_collision.shapes.shape_table import table_of
 from rfly_collision.world.scene import motion_of, place
 
@@ -113,7 +113,7 @@ def test_boxes_hold_bodies_at_every_moment(dt):
     )
     table = table_of(bodies.shapes)
     placed = place(table, motion_of(bodies), dt)
-    plain = Placed(*(np.empty_like(part) for part in placed))
+    plain = PlacedShapes(*(np.empty_like(part) for part in placed))
     oracle.swept_boxes(table, motion_of(bodies), dt, plain)
     for one, other in zip(placed, plain, strict=True):
         assert one == pytest.approx(other, abs=1e-9)

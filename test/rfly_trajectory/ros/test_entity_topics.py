@@ -150,7 +150,7 @@ REFUSED = {
     "a land-air vehicle": (
         {"uri": "rfly://land_air"},
         0,
-        "each is processes of its own, which rfly up amphibious",
+        "rfly up amphibious starts each with processes of its own",
     ),
     "no name": ({"name": ""}, 102, "no name"),
     "a name that is no topic's": ({"name": "1 car"}, 102, "1 car"),
