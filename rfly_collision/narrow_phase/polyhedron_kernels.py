@@ -127,9 +127,9 @@ def line_from_polyhedron(table: ShapeTable, b: int, line: Line) -> Axis:
     is_point = line[0] == line[1]
 
     # the ends of the line and the faces
-    for t in range(table.first[b, 3], table.first[b + 1, 3]):
+    for triangle in range(table.first[b, 3], table.first[b + 1, 3]):
         for end in range(1 if is_point else 2):
-            offset = from_triangle(table, t, line[end])
+            offset = from_triangle(table, triangle, line[end])
             square = dot(offset, offset)
             if square < least:
                 least = square

@@ -1,4 +1,7 @@
-"""Collision shape of each vehicle, by its type and scale. `shape_file` reads the table from a file."""
+"""Collision shape of each vehicle, by its type and scale.
+
+`shape_file` reads the table from a file.
+"""
 
 from __future__ import annotations
 

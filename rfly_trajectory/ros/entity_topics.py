@@ -98,7 +98,10 @@ class FleetEntities:
         if hasattr(srv, "SpawnEntities"):  # versions before 1.5 have none
             node.create_service(srv.SpawnEntities, "~/spawn_entities", self._spawn_many)
             features.append(SimulatorFeatures.SPAWNING_ENTITIES)
-        info = f"a step is {period:g} s of the fleet; a reset of time is one of state too; {NO_LAND_AIR}"
+        info = (
+            f"a step is {period:g} s of the fleet; a reset of time is one of state too; "
+            f"{NO_LAND_AIR}"
+        )
         self._services = SimulationServices(node, self, _ALL, features, info)
 
     def destroy(self) -> None:
