@@ -51,7 +51,7 @@ ODD_NUMBERS = (0, 1, 2, 999, 1000, 1500, 2000, 2001, 2**15, 2**16 - 1)
 
 
 def servo_frames(rng: random.Random, count: int) -> list[bytes]:
-    """Good ones, with odd pulses, rates and numbers of the frame, and mutated ones."""
+    """Return good ones, with odd pulses, rates and numbers of the frame, and mutated ones."""
     from fuzz.fuzz_terrain import mutate_bytes
 
     made = []
@@ -65,7 +65,7 @@ def servo_frames(rng: random.Random, count: int) -> list[bytes]:
 
 
 def ardupilot(rng: random.Random, tries: int) -> Result:
-    """Frames of servo outputs that no ArduPilot sends, then one that it does."""
+    """Return frames of servo outputs that no ArduPilot sends, then one that it does."""
     with node_at_work("ardupilot_json_node", {"port": 0}, traffic=True) as (running, pulse):
         port = listening_port(running, "udp")
         tried = flood(port, servo_frames(rng, FLOOD * tries))
@@ -134,7 +134,7 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
 
         def well(but: str) -> None:
             """Wait until the node reports no error, or this one."""
-            begun = pulse.stamps.get(name, 0.0) + 2.0  # told anew since
+            begun = pulse.stamps.get(name, 0.0) + 2.0  # a newer report
 
             def is_well() -> bool:
                 level, text, _ = pulse.diagnostics.get(name, ("2", "", {}))

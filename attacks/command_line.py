@@ -361,7 +361,7 @@ class Option(NamedTuple):
 
 
 def commands() -> dict[str, list[Option]]:
-    """Every command of `rfly` with its options, as Typer has them."""
+    """Return every command of `rfly` with its options, as Typer has them."""
     import typer.main
 
     from rfly_bringup.cli.main import app
@@ -560,7 +560,7 @@ def _drawn(rng: random.Random, names: Sequence[str], tries: int) -> Iterator[str
 
 
 def command_lines(rng: random.Random, tries: int) -> Result:
-    """Odd words to all commands."""
+    """Give odd words to all commands."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(COMMON_IMPORTS))
     known = commands()

@@ -157,7 +157,7 @@ def _name(command: Sequence[str]) -> str:
 def node_command(
     name: str, parameters: Mapping[str, Any] | None = None, *arguments: str
 ) -> list[str]:
-    """The command line of a node."""
+    """Return the command line of a node."""
     command = [str(executable(name)), "--ros-args", *arguments]
     for key, value in (parameters or {}).items():
         command += ["-p", f"{key}:={value}"]
@@ -165,7 +165,7 @@ def node_command(
 
 
 def rfly(*arguments: str) -> list[str]:
-    """The command line of `rfly`."""
+    """Return the command line of `rfly`."""
     return [str(executable("rfly", "bin")), *arguments]
 
 
@@ -184,7 +184,7 @@ def free_port(kind: int = socket.SOCK_DGRAM) -> int:
 
 
 def wait_until(ready: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S) -> Any:
-    """The value of `ready()` once it is true. Raises TimeoutError."""
+    """Return the value of `ready()` once it is true. Raises TimeoutError."""
     deadline = time.monotonic() + timeout_s
     while not (value := ready()):
         if time.monotonic() > deadline:

@@ -42,7 +42,7 @@ MOST_DRIFT_S = 1e-3
 _LOOKS_ONCE = "rfly_bringup.runner.ros.domain_check"
 """A process of `rfly up` that ends by itself, a few seconds after the start."""
 WARM_UP = 0.3, 600.0
-"""Warm-up, as a share of the whole and at most in s.
+"""Warm-up: share of the whole run, and its limit, s.
 
 The comparison begins then, when the vehicle has been everywhere once.
 """
@@ -107,7 +107,7 @@ def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, 
 
 
 def loop_scenario(seconds: float) -> dict[str, Any]:
-    """A scenario whose mission is longer than this."""
+    """Return a scenario whose mission is longer than this."""
     cycles = math.ceil(seconds / CYCLE_S) + 1
     return {
         "version": 1,
@@ -457,14 +457,14 @@ def draw(soak: Soak, path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m attacks.soak", description="Runs the suite and watches it."
+        prog="python -m attacks.soak", description="Run the suite and watch it."
     )
-    parser.add_argument("hours", type=float, help="also a fraction")
+    parser.add_argument("hours", type=float, help="length of the soak, h, with decimals")
     parser.add_argument(
         "--folder",
         type=Path,
         default=Path("build"),
-        help="for what was found (default build)",
+        help="folder for the results (default build)",
     )
     given = parser.parse_args()
     if not 0.0 < given.hours < 1000.0:
