@@ -121,9 +121,11 @@ def betaflight(rng: random.Random, tries: int) -> Result:
 
 
 def betaflights_ports(rng: random.Random, tries: int) -> Result:
-    """Betaflight itself at work: others speak MSP to it and flood the node's port for motors, which
-    has to go on; then they flood the firmware's ports for state and radio: the node goes on, or
-    says what the firmware has done.
+    """Attack Betaflight itself at work.
+
+    Other peers speak MSP to it and flood the node's port for motors: the node has to go on. Then
+    they flood the firmware's ports for state and radio: the node goes on, or reports the firmware's
+    state.
     """
     with (
         turn(BETAFLIGHT_PORTS),

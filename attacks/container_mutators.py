@@ -258,7 +258,7 @@ def mat_file(rng: random.Random) -> Files:
 
 
 def mat_bomb(_: random.Random) -> Files:
-    """A packed matrix of 2 x 2 numbers whose data say that they are two gigabytes, and are."""
+    """Return a packed matrix of 2 x 2 numbers whose data claim to be, and are, two gigabytes."""
     size = 2_000_000_000
     head = struct.pack("<IIIIII", 14, size + 64, 6, 8, 6, 0) + struct.pack("<IIii", 5, 8, 2, 2)
     head += struct.pack("<II", 1, 1) + b"a" + bytes(7) + struct.pack("<II", 9, size)

@@ -250,8 +250,9 @@ def shipped_tree(path: str) -> Any:
 
 
 def yaml_of(path: str) -> Maker:
-    """Mutations of a shipped YAML file: of its text, or of its tree, written as JSON, which is YAML
-    too.
+    """Return mutations of a shipped YAML file.
+
+    They are of its text, or of its tree, written as JSON, which is YAML too.
     """
 
     def make(rng: random.Random) -> Files:
@@ -283,7 +284,10 @@ def text_of(ending: str, *texts: str) -> Maker:
 
 
 def map_files(rng: random.Random) -> Files:
-    """A png, with zTXt, iCCP and other chunks that unpack, and its txt; one of them mutated."""
+    """Return a png and its txt, one of them mutated.
+
+    The png has zTXt, iCCP and other chunks that unpack.
+    """
     txt = mutated_txt(rng) if rng.random() < 0.5 else GOOD_TXT[rng.randrange(2)]
     if rng.random() < 0.3:
         chunks = good_png(rng)

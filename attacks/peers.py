@@ -423,9 +423,7 @@ def browsers(rng: random.Random, tries: int) -> Result:
 
 
 def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
-    """A masked message of a WebSocket client, binary where nothing else is said (RFC 6455, section
-    5.2).
-    """
+    """Return a masked message of a WebSocket client (RFC 6455, section 5.2), binary by default."""
     mask = rng.randbytes(4)
     head = (
         bytes((kind, 0x80 | len(payload)))
@@ -460,8 +458,9 @@ def _browser(host: str) -> Iterator[list[int]]:
 
 
 def foxglove_clients(rng: random.Random, tries: int) -> Result:
-    """Clients of Foxglove's server that subscribe and never read, ask for what is not there, or
-    send garbage.
+    """Attack Foxglove's server with odd clients.
+
+    They subscribe and never read, request unknown channels, or send garbage.
     """
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     with (
@@ -556,8 +555,9 @@ def _first_message(host: str) -> bool:
 
 
 def packets_to_monitors(rng: random.Random, tries: int) -> Result:
-    """Malformed packets flood `rfly listen` and `rfly record`; the next good one is shown and kept
-    all the same.
+    """Flood `rfly listen` and `rfly record` with malformed packets.
+
+    The next good packet has to be shown and recorded all the same.
     """
     from fuzz.fuzz_packets import datagrams
 

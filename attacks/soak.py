@@ -96,8 +96,9 @@ class Watched:
 
 
 def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, float]:
-    """Medians of the first and the last part of what came at `from_s` or later; COMPARED says how
-    long a part is.
+    """Return the medians of the first and the last part of the samples at `from_s` or later.
+
+    COMPARED is the length of a part.
     """
     at = np.array(at_s)
     value = np.array(values, dtype=float)
@@ -400,9 +401,7 @@ def report(result: dict[str, Any], console: Console) -> None:
 
 
 def draw(soak: Soak, path: Path) -> None:
-    """Memory, its growth after the warm-up, threads and descriptors, clocks and series, and the
-    machine's load.
-    """
+    """Draw memory and its growth after the warm-up, threads, descriptors, clocks and load."""
     from matplotlib.figure import Figure
 
     warm_s = warm_up_s(soak)

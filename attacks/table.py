@@ -65,7 +65,7 @@ def largest(values: Iterable[float | None]) -> float | None:
 
 
 def machine_line() -> str:
-    """Python, system, cores and the load of the last minute: under load the times are unreliable."""
+    """Return Python, system, cores and the load of the last minute, which affects the times."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     system = f"{platform.system()} {platform.machine()}"
     return f"Python {platform.python_version()}, {system}, {os.cpu_count()} cores, load {load}"

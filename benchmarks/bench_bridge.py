@@ -186,7 +186,7 @@ def _received(receiver: socket.socket) -> list[bytes]:
 def _delay() -> Iterator[Row]:
     """Yield the delay from a published pose to its datagram, of the bridge and of the echo node.
 
-    Poses go to both in turn; both subscribe with the same QoS. There are several sessions, since the
+    Poses go to both in turn; both subscribe with the same QoS. Several sessions are run, since the
     choice of cores makes more difference than the nodes do.
     """
     delays: tuple[list[float], list[float]] = ([], [])
