@@ -25,7 +25,7 @@ Attack = Callable[[random.Random, int], Result]
 
 
 def areas() -> list[str]:
-    """The modules of this folder that offer attacks."""
+    """Return the modules of this folder that offer attacks."""
     modules = sorted(Path(__file__).parent.glob("*.py"))
     return [
         path.stem
@@ -52,22 +52,26 @@ def run_area(
 def main(arguments: Sequence[str] | None = None) -> int:
     known = areas()
     parser = argparse.ArgumentParser(
-        prog="python -m attacks", description="Tries to break what runs and what reads."
+        prog="python -m attacks",
+        description="Attack the running nodes and commands, and the file readers.",
     )
     parser.add_argument(
         "areas", nargs="*", metavar="AREA", help=f"which: {', '.join(known)}; all by default"
     )
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of what is thrown (default 1)"
+        "--seed", type=int, default=1, metavar="N", help="seed of the random attacks (default 1)"
     )
     parser.add_argument(
-        "--tries", type=int, metavar="N", help="of each attack, in place of the area's own number"
+        "--tries",
+        type=int,
+        metavar="N",
+        help="tries of each attack, instead of the area's own number",
     )
     parser.add_argument(
         "--short", action="store_true", help="the short form, seconds for each area"
     )
     parser.add_argument(
-        "--share", type=float, default=1.0, metavar="X", help="of a full run (default 1)"
+        "--share", type=float, default=1.0, metavar="X", help="share of a full run (default 1)"
     )
     given = parser.parse_args(arguments)
     unknown = sorted(set(given.areas) - set(known))
@@ -88,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             run_area(area, given.seed, tries, progress, results)
     finally:  # also after Ctrl-C: what was found until then
-        # 160 columns where nobody looks, so that a log holds the table unfolded
+        # 160 columns without a terminal, so that a log holds the table unfolded
         print_table(results, Console() if sys.stdout.isatty() else Console(width=160))
     failed = sum(result.failed for result in results)
     tried = sum(result.tried for result in results)

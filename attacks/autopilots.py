@@ -51,7 +51,7 @@ ODD_NUMBERS = (0, 1, 2, 999, 1000, 1500, 2000, 2001, 2**15, 2**16 - 1)
 
 
 def servo_frames(rng: random.Random, count: int) -> list[bytes]:
-    """Good ones, with odd pulses, rates and numbers of the frame, and mutated ones."""
+    """Return good ones, with odd pulses, rates and numbers of the frame, and mutated ones."""
     from fuzz.fuzz_terrain import mutate_bytes
 
     made = []
@@ -65,7 +65,7 @@ def servo_frames(rng: random.Random, count: int) -> list[bytes]:
 
 
 def ardupilot(rng: random.Random, tries: int) -> Result:
-    """Frames of servo outputs that no ArduPilot sends, then one that it does."""
+    """Return frames of servo outputs that no ArduPilot sends, then one that it does."""
     with node_at_work("ardupilot_json_node", {"port": 0}, traffic=True) as (running, pulse):
         port = listening_port(running, "udp")
         tried = flood(port, servo_frames(rng, FLOOD * tries))
@@ -121,9 +121,11 @@ def betaflight(rng: random.Random, tries: int) -> Result:
 
 
 def betaflights_ports(rng: random.Random, tries: int) -> Result:
-    """Betaflight itself at work: others speak MSP to it and flood the node's port for motors, which
-    has to go on; then they flood the firmware's ports for state and radio: the node goes on, or
-    says what the firmware has done.
+    """Attack Betaflight itself at work.
+
+    Other peers speak MSP to it and flood the node's port for motors: the node has to go on. Then
+    they flood the firmware's ports for state and radio: the node goes on, or reports the firmware's
+    state.
     """
     with (
         turn(BETAFLIGHT_PORTS),
@@ -134,7 +136,7 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
 
         def well(but: str) -> None:
             """Wait until the node reports no error, or this one."""
-            begun = pulse.stamps.get(name, 0.0) + 2.0  # told anew since
+            begun = pulse.stamps.get(name, 0.0) + 2.0  # a newer report
 
             def is_well() -> bool:
                 level, text, _ = pulse.diagnostics.get(name, ("2", "", {}))

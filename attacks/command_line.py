@@ -361,7 +361,7 @@ class Option(NamedTuple):
 
 
 def commands() -> dict[str, list[Option]]:
-    """Every command of `rfly` with its options, as Typer has them."""
+    """Return every command of `rfly` with its options, as Typer has them."""
     import typer.main
 
     from rfly_bringup.cli.main import app
@@ -386,8 +386,9 @@ def commands() -> dict[str, list[Option]]:
 
 
 def odd_line(rng: random.Random, name: str, options: Sequence[Option]) -> list[str]:
-    """The words behind `rfly`: a sensible line with an odd word, too few or too many, or an option
-    with odd values.
+    """Return the words after `rfly`.
+
+    They are a sensible line with an odd word, too few or too many, or an option with odd values.
     """
     words = list(SENSIBLE.get(name, ()))
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -486,7 +487,7 @@ def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str])
 def attack_line(
     context: Any, words: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> Outcome:
-    """One process: what it says at its end, or once it is asked to end."""
+    """Run one process; return its output at its end, which is requested if it lasts."""
     process = context.Process(target=run_words, args=(words, str(folder), dict(environment)))
     start = time.monotonic()
     peak = 0.0
@@ -560,7 +561,7 @@ def _drawn(rng: random.Random, names: Sequence[str], tries: int) -> Iterator[str
 
 
 def command_lines(rng: random.Random, tries: int) -> Result:
-    """Odd words to all commands."""
+    """Give odd words to all commands."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(COMMON_IMPORTS))
     known = commands()

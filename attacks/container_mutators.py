@@ -248,7 +248,7 @@ def _mat(version: str, packed: bool) -> bytes:
 
 
 def mat_file(rng: random.Random) -> Files:
-    """Versions 4 and 5, packed or not; damaged, also within what is packed."""
+    """Return versions 4 and 5, packed or not; damaged, also within what is packed."""
     data = _mat(rng.choice("455"), rng.random() < 0.5)
     if rng.random() < 0.3:
         inner = _mutated(rng, _mat("5", False)[128:])
@@ -258,7 +258,7 @@ def mat_file(rng: random.Random) -> Files:
 
 
 def mat_bomb(_: random.Random) -> Files:
-    """A packed matrix of 2 x 2 numbers whose data say that they are two gigabytes, and are."""
+    """Return a packed matrix of 2 x 2 numbers whose data claim to be, and are, two gigabytes."""
     size = 2_000_000_000
     head = struct.pack("<IIIIII", 14, size + 64, 6, 8, 6, 0) + struct.pack("<IIii", 5, 8, 2, 2)
     head += struct.pack("<II", 1, 1) + b"a" + bytes(7) + struct.pack("<II", 9, size)
@@ -346,7 +346,7 @@ def _glb(tree: bytes, data: bytes) -> bytes:
 
 
 def glb(rng: random.Random) -> Files:
-    """A world of one .glb; its tree, its lengths or its bytes are odd."""
+    """Return a world of one .glb; its tree, its lengths or its bytes are odd."""
     from attacks.mutators import mutated_tree
 
     tree, data = _gltf()
@@ -369,7 +369,7 @@ def _tree_bomb(**changes: Any) -> Files:
 
 
 def instances_bomb(_: random.Random) -> Files:
-    """Nodes that each have the next one twice: 2²⁶ cubes."""
+    """Return nodes that each have the next one twice: 2²⁶ cubes."""
     nodes: list[dict[str, Any]] = [
         {"children": [2 * n + 2, 2 * n + 3]} for n in range(26) for _twice in range(2)
     ]
@@ -377,7 +377,7 @@ def instances_bomb(_: random.Random) -> Files:
 
 
 def many_nodes_bomb(_: random.Random) -> Files:
-    """A cube two hundred thousand times."""
+    """Return a cube two hundred thousand times."""
     return _tree_bomb(nodes=[{"mesh": 0}] * 200_000, scenes=[{"nodes": list(range(200_000))}])
 
 
@@ -392,7 +392,7 @@ def accessor_bomb(_: random.Random) -> Files:
 
 
 def deep_tree_bomb(_: random.Random) -> Files:
-    """Lists in lists."""
+    """Return lists in lists."""
     return {".yaml": _WORLD % b"glb", "a.glb": _glb(b"[" * 5_000_000, b"")}
 
 
@@ -401,7 +401,7 @@ OBJ += "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in _FACES)
 
 
 def obj(rng: random.Random) -> Files:
-    """A world of one .obj with odd words."""
+    """Return a world of one .obj with odd words."""
     from attacks.mutators import mutated_text
 
     text = OBJ.replace("f 1 ", rng.choice(("f 1 ", "f 1//1 ", "f 1/1/1 ", "f -8 "))).encode()
@@ -412,7 +412,7 @@ def obj(rng: random.Random) -> Files:
 
 
 def obj_bomb(_: random.Random) -> Files:
-    """Twenty megabytes of triangles that all hang together."""
+    """Return twenty megabytes of triangles that all hang together."""
     strip = "".join(f"v {n} {n % 2} {n % 3}\n" for n in range(500_000))
     return {
         ".yaml": _WORLD % b"obj",

@@ -55,7 +55,7 @@ class Crew:
     tried: int = 0
 
     def nodes(self) -> dict[str, psutil.Process]:
-        """The processes of the nodes by their names in the graph."""
+        """Return the processes of the nodes by their names in the graph."""
         processes = [
             p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")
         ]
@@ -123,7 +123,7 @@ def _full_name(process: psutil.Process) -> str:
 
 @contextmanager
 def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
-    """`rfly up` with these arguments, once all its nodes answer."""
+    """Run `rfly up` with these arguments, once all its nodes answer."""
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="attack_")))
         running = opened.enter_context(

@@ -30,7 +30,7 @@ LONGEST_TEXT = 2000
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng tells of every broken stream there
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng writes about each broken stream
     with redirect_stdout(sys.stderr):
         read = READERS[sys.argv[1]]()
         print(json.dumps(("ready", "", _memory_mb(), 0.0)), file=answers, flush=True)
@@ -190,7 +190,7 @@ def _osm() -> Callable[[Path], object]:
 
 
 def _by_name(module: str, name: str) -> Callable[[], Callable[[Path], object]]:
-    """A loader that takes a path or a name: `module.name`, or a method of a class in it."""
+    """Return a loader that takes a path or a name: `module.name`, or a method of a class in it."""
 
     def loader() -> Callable[[Path], object]:
         import importlib

@@ -80,7 +80,7 @@ class ReadingProcess:
         return self.answer(GIVEN_UP_S)
 
     def answer(self, seconds: float) -> Answer:
-        """The next answer; a process that gives none has stalled or ended."""
+        """Return the next answer; a process that gives none has stalled or ended."""
         ready, _, _ = select.select([self._answers], [], [], seconds)
         line = self._answers.readline() if ready else b""
         if not line:
@@ -121,7 +121,7 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
     for name, make in plan:
         stem = name.replace(" ", "_")
         paths = []
-        for ending, data in make().items():  # of the stem's file, or the name of another beside it
+        for ending, data in make().items():  # ending of the stem, or another file's name
             paths.append(folder / (f"{stem}{ending}" if ending.startswith(".") else ending))
             paths[-1].write_bytes(data)
         came, wrong, memory_mb, seconds = process.read(paths[0])

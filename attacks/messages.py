@@ -164,7 +164,7 @@ class Target:
         return self.wait_for([self.ask()], patience_s)
 
     def ask(self) -> Any:
-        """The future of an answer."""
+        """Return the future of an answer."""
         return self._ping.call_async(self._ping_type.Request())
 
     def wait_for(self, futures: Sequence[Any], patience_s: float = PATIENCE_S) -> bool:
@@ -310,7 +310,7 @@ def _text(sent: tuple[str, type, bytes]) -> str:
 
 
 def _interface(name: str) -> Any:
-    """The type of a name such as std_msgs/msg/String."""
+    """Return the type of a name such as std_msgs/msg/String."""
     package, folder, kind = name.split("/")
     if (
         folder == "action" and "_" in kind

@@ -191,7 +191,7 @@ ODD_NUMBERS = (
 
 
 def mutated_text(rng: random.Random, text: bytes) -> bytes:
-    """Odd tokens in place of words and between them, and damaged bytes."""
+    """Return odd tokens in place of words and between them, and damaged bytes."""
     for _ in range(rng.randint(1, 3)):
         places = [match.span() for match in re.finditer(rb"[^\s,:;<>\[\]{}\"]+", text)] or [(0, 0)]
         start, end = rng.choice(places)
@@ -200,7 +200,7 @@ def mutated_text(rng: random.Random, text: bytes) -> bytes:
 
 
 def mutated_tree(rng: random.Random, tree: Any) -> Any:
-    """A copy in which a few values are odd, gone, moved or there twice."""
+    """Return a copy in which a few values are odd, gone, moved or there twice."""
     tree = json.loads(json.dumps(tree))
     for _ in range(rng.randint(1, 3)):
         holders = list(_holders(tree))
@@ -239,19 +239,20 @@ def _holders(tree: Any) -> Any:
 
 @cache
 def shipped(path: str) -> bytes:
-    """A file of the project."""
+    """Return a file of the project."""
     return (ROOT / path).read_bytes()
 
 
 @cache
 def shipped_tree(path: str) -> Any:
-    """A YAML file of the project, as JSON has it."""
+    """Return a YAML file of the project, as JSON has it."""
     return json.loads(json.dumps(yaml.safe_load(shipped(path)), default=str))
 
 
 def yaml_of(path: str) -> Maker:
-    """Mutations of a shipped YAML file: of its text, or of its tree, written as JSON, which is YAML
-    too.
+    """Return mutations of a shipped YAML file.
+
+    They are of its text, or of its tree, written as JSON, which is YAML too.
     """
 
     def make(rng: random.Random) -> Files:
@@ -270,7 +271,7 @@ def yaml_of(path: str) -> Maker:
 
 
 def text_of(ending: str, *texts: str) -> Maker:
-    """Mutations of one of these texts."""
+    """Return mutations of one of these texts."""
 
     def make(rng: random.Random) -> Files:
         text = rng.choice(texts).encode()
@@ -283,7 +284,10 @@ def text_of(ending: str, *texts: str) -> Maker:
 
 
 def map_files(rng: random.Random) -> Files:
-    """A png, with zTXt, iCCP and other chunks that unpack, and its txt; one of them mutated."""
+    """Return a png and its txt, one of them mutated.
+
+    The png has zTXt, iCCP and other chunks that unpack.
+    """
     txt = mutated_txt(rng) if rng.random() < 0.5 else GOOD_TXT[rng.randrange(2)]
     if rng.random() < 0.3:
         chunks = good_png(rng)
@@ -304,7 +308,7 @@ def map_files(rng: random.Random) -> Files:
 
 
 def png_bomb(width: int, height: int, colour: int, depth: int) -> Callable[[random.Random], Files]:
-    """A legal png of zeros."""
+    """Return a legal png of zeros."""
 
     def make(_: random.Random) -> Files:
         channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
@@ -350,7 +354,7 @@ HEADERS = (
 
 
 def npy(rng: random.Random) -> bytes:
-    """An array, a lying header, or damage."""
+    """Return an array, a lying header, or damage."""
     if rng.random() < 0.5:
         file = io.BytesIO()
         kind = rng.choice(("<f8", "<f4", ">i2", "<i8", "|u1", "|b1", "<c8", "<U3", "<f2"))
@@ -371,7 +375,7 @@ def npy(rng: random.Random) -> bytes:
 
 
 def zipped(rng: random.Random, members: dict[str, bytes]) -> bytes:
-    """A zip, at times packed by other methods, encrypted by its flags, or damaged."""
+    """Return a zip, at times packed by other methods, encrypted by its flags, or damaged."""
     file = io.BytesIO()
     method = rng.choice(
         (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2)
@@ -387,7 +391,7 @@ def zipped(rng: random.Random, members: dict[str, bytes]) -> bytes:
 
 
 def saved(**arrays: Any) -> dict[str, bytes]:
-    """The members of an .npz."""
+    """Return the members of an .npz."""
     members = {}
     for name, array in arrays.items():
         file = io.BytesIO()
@@ -397,7 +401,7 @@ def saved(**arrays: Any) -> dict[str, bytes]:
 
 
 def npz_of(**arrays: Any) -> Maker:
-    """Mutations of an .npz: members that are other arrays, none, or missing."""
+    """Return mutations of an .npz: members that are other arrays, none, or missing."""
 
     def make(rng: random.Random) -> Files:
         members = saved(**arrays)
@@ -416,7 +420,7 @@ def npz_of(**arrays: Any) -> Maker:
 
 
 def npz_bomb(_: random.Random) -> Files:
-    """Four times 800 MB of zeros in some megabytes."""
+    """Return four times 800 MB of zeros in some megabytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name in "abcd":
@@ -436,7 +440,7 @@ def npz_bomb(_: random.Random) -> Files:
 
 @cache
 def geotiff() -> bytes:
-    """A small GeoTIFF in UTM."""
+    """Return a small GeoTIFF in UTM."""
     import rasterio
 
     with rasterio.MemoryFile() as memory:
@@ -448,7 +452,7 @@ def geotiff() -> bytes:
 
 
 def mutated_tiff(rng: random.Random) -> Files:
-    """Entries of its directory with other types, counts and values."""
+    """Return entries of its directory with other types, counts and values."""
     data = bytearray(geotiff())
     (at,) = struct.unpack_from("<I", data, 4)
     (entries,) = struct.unpack_from("<H", data, at)
@@ -474,7 +478,7 @@ def mutated_tiff(rng: random.Random) -> Files:
 
 
 def capture(ng: bool) -> Maker:
-    """Records of UDP datagrams, whole and in fragments, with odd numbers in them."""
+    """Return records of UDP datagrams, whole and in fragments, with odd numbers in them."""
 
     def make(rng: random.Random) -> Files:
         data = bytearray(_pcapng(rng) if ng else _pcap(rng))
@@ -759,7 +763,7 @@ _PLAN_START = b'{"fileType":"Plan","version":1,"mission":['
 
 
 def _scan_bomb() -> bytes:
-    """A thousand layers around a structure of a thousand corners."""
+    """Return a thousand layers around a structure of a thousand corners."""
     corners = [
         [47.0 + 0.01 * math.cos(n), 8.0 + 0.01 * math.sin(n)]
         for n in (math.tau * k / 1000 for k in range(1000))

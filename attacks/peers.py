@@ -70,21 +70,21 @@ Behaviour = Callable[[socket.socket, random.Random, Sequence[bytes]], None]
 
 
 def stall(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
-    """Neither reads nor writes, perhaps after a first word."""
+    """Neither read nor write, perhaps after a first word."""
     if rng.random() < 0.5:
         peer.sendall(rng.choice(sensible))
     time.sleep(rng.uniform(0.0, LASTS_S))
 
 
 def dribble(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
-    """A byte at a time, and not to the end."""
+    """Send a byte at a time, and not to the end."""
     for byte in rng.choice(sensible)[: rng.randrange(1, 60)]:
         peer.sendall(bytes((byte,)))
         time.sleep(LASTS_S / 60)
 
 
 def garbage(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
-    """Random bytes and mutated messages, up to a megabyte."""
+    """Send random bytes and mutated messages, up to a megabyte."""
     from fuzz.fuzz_packets import mutated
 
     until = time.monotonic() + LASTS_S
@@ -97,7 +97,7 @@ def garbage(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) 
 
 
 def close_halfway(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
-    """Half a message and no more, but still listening; or deaf, but still sending."""
+    """Send half a message and still listen; or stop reading and still send."""
     whole = rng.choice(sensible)
     peer.sendall(whole[: rng.randrange(len(whole))])
     if rng.random() < 0.5:
@@ -110,7 +110,7 @@ def close_halfway(peer: socket.socket, rng: random.Random, sensible: Sequence[by
 
 
 def reset(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
-    """Gone without a good-bye."""
+    """Leave without closing the connection properly."""
     peer.sendall(rng.choice(sensible))
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -189,7 +189,7 @@ def judged(
     stall_s: float | None,
     more: Iterable[str] = (),
 ) -> Result:
-    """The result of an attack on a process that should go on."""
+    """Return the result of an attack on a process that should go on."""
     failures = list(more)
     if running.process.poll() is not None:
         failures.append(
@@ -214,7 +214,7 @@ def judged(
 def node_at_work(
     name: str, parameters: Mapping[str, object], *, traffic: bool
 ) -> Iterator[tuple[Running, Pulse]]:
-    """A node that answers, in a graph of its own."""
+    """Return a node that answers, in a graph of its own."""
     with ExitStack() as opened:
         graph = opened.enter_context(own_graph())
         if traffic:
@@ -230,7 +230,7 @@ def node_at_work(
 
 
 def listening_port(running: Running, kind: str) -> int:
-    """The port that a node of a controller outside says that it listens on."""
+    """Return the port that a node of a controller outside says that it listens on."""
     running.wait_for(f"{kind} 127.0.0.1:", timeout_s=60.0)
     return int(running.output.partition(f"{kind} 127.0.0.1:")[2].split()[0])
 
@@ -423,9 +423,7 @@ def browsers(rng: random.Random, tries: int) -> Result:
 
 
 def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
-    """A masked message of a WebSocket client, binary where nothing else is said (RFC 6455, section
-    5.2).
-    """
+    """Return a masked message of a WebSocket client (RFC 6455, section 5.2), binary by default."""
     mask = rng.randbytes(4)
     head = (
         bytes((kind, 0x80 | len(payload)))
@@ -437,7 +435,7 @@ def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
 
 @contextmanager
 def _browser(host: str) -> Iterator[list[int]]:
-    """A browser's end of the viewer's page, which reads; how many bytes it has heard."""
+    """Run a browser's end of the viewer's page, which reads; yield the number of bytes received."""
     import msgspec
     import viser
     from websockets.exceptions import ConnectionClosed
@@ -460,8 +458,9 @@ def _browser(host: str) -> Iterator[list[int]]:
 
 
 def foxglove_clients(rng: random.Random, tries: int) -> Result:
-    """Clients of Foxglove's server that subscribe and never read, ask for what is not there, or
-    send garbage.
+    """Attack Foxglove's server with odd clients.
+
+    They subscribe and never read, request unknown channels, or send garbage.
     """
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     with (
@@ -556,8 +555,9 @@ def _first_message(host: str) -> bool:
 
 
 def packets_to_monitors(rng: random.Random, tries: int) -> Result:
-    """Malformed packets flood `rfly listen` and `rfly record`; the next good one is shown and kept
-    all the same.
+    """Flood `rfly listen` and `rfly record` with malformed packets.
+
+    The next good packet has to be shown and recorded all the same.
     """
     from fuzz.fuzz_packets import datagrams
 

@@ -68,8 +68,9 @@ class Pulse:
                     self._fresh.add(name)
 
     def renew(self, name: str) -> None:
-        """It was killed, and may come back: what it owes does not count, and nothing until it
-        answers again.
+        """Reset a node that was killed and may come back.
+
+        Its missing answers do not count, and nothing is due until it answers again.
         """
         with self._lock:
             self._fresh.add(name)
@@ -80,8 +81,9 @@ class Pulse:
         return self._answers[name]
 
     def longest_stall(self, *names: str) -> float | None:
-        """s that one of them let wait, or lets wait now; None where none has answered. Without
-        names: of all.
+        """Return the longest wait for an answer of these nodes, s, including present waits.
+
+        None if none has answered. Without names: of all nodes.
         """
         now = time.monotonic()
         with self._lock:

@@ -63,8 +63,9 @@ class Running:
         return "".join(self._lines)
 
     def processes(self) -> dict[str, psutil.Process]:
-        """It and all below it, by the names of their scripts; a name that is there twice has its
-        number behind it.
+        """Return the process and all below it, by the names of their scripts.
+
+        A repeated name gets a number.
         """
         found: dict[str, psutil.Process] = {}
         with suppress(psutil.NoSuchProcess):
@@ -94,7 +95,9 @@ class Running:
         return code, time.monotonic() - start
 
     def wait(self, within_s: float) -> int | None:
-        """The exit code; None where it did not end in time: it and its children are killed then."""
+        """Return the exit code, or kill it and its children and return None if it does not end in
+        time.
+        """
         try:
             code = self.process.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -143,7 +146,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def _name(command: Sequence[str]) -> str:
-    """`ue_bridge_node`, or `rfly view`, of a command line."""
+    """Return the name in a command line, such as `ue_bridge_node` or `rfly view`."""
     script = next(
         (word for word in command[1:] if not word.startswith("-")), command[0] if command else ""
     )
@@ -157,7 +160,7 @@ def _name(command: Sequence[str]) -> str:
 def node_command(
     name: str, parameters: Mapping[str, Any] | None = None, *arguments: str
 ) -> list[str]:
-    """The command line of a node."""
+    """Return the command line of a node."""
     command = [str(executable(name)), "--ros-args", *arguments]
     for key, value in (parameters or {}).items():
         command += ["-p", f"{key}:={value}"]
@@ -165,7 +168,7 @@ def node_command(
 
 
 def rfly(*arguments: str) -> list[str]:
-    """The command line of `rfly`."""
+    """Return the command line of `rfly`."""
     return [str(executable("rfly", "bin")), *arguments]
 
 
@@ -184,7 +187,7 @@ def free_port(kind: int = socket.SOCK_DGRAM) -> int:
 
 
 def wait_until(ready: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S) -> Any:
-    """The value of `ready()` once it is true. Raises TimeoutError."""
+    """Return the value of `ready()` once it is true. Raises TimeoutError."""
     deadline = time.monotonic() + timeout_s
     while not (value := ready()):
         if time.monotonic() > deadline:

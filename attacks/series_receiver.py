@@ -56,7 +56,7 @@ class SeriesReceiver:
         return bisect_right(self._times, fleet_time + ROUNDED_S)
 
     def least_offsets(self, from_s: float) -> tuple[list[float], list[float]]:
-        """Fleet times from `from_s` on, one in each window, and the least offset there."""
+        """Return fleet times from `from_s` on, one in each window, and the least offset there."""
         windows: dict[int, tuple[float, float]] = {}
         for t, offset in zip(self._times, self._offsets, strict=False):
             if t >= from_s:
@@ -109,7 +109,7 @@ class SeriesReceiver:
 
 
 def _second_window() -> tuple[socket.socket, int]:
-    """A socket, and the free port before its own."""
+    """Return a socket, and the free port before its own."""
     while True:
         opened = open_socket()
         port = int(opened.getsockname()[1]) - 1

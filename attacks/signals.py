@@ -251,7 +251,7 @@ def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: 
 
 
 def node_targets() -> Iterator[Target]:
-    """Every node; betaflight_node where its firmware is installed."""
+    """Yield every node; betaflight_node only if its firmware is installed."""
     from rfly_bringup.nodes.entry_points import MODULES
 
     def of(name: str) -> Callable[[Path, set[int]], list[str]]:
@@ -284,7 +284,7 @@ def node_targets() -> Iterator[Target]:
 
 
 def bridge_parameters(folder: Path) -> list[str]:
-    """An option for `rfly up`: the bridge has ports of its own."""
+    """Return an option for `rfly up`: the bridge has ports of its own."""
     file = folder / "bridge.yaml"
     file.write_text(
         f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: {free_port()}}}}}\n",
@@ -298,7 +298,7 @@ def _up(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
 
 
 def _listening(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
-    """A command that listens on a port with traffic; {folder} and {port} are filled in."""
+    """Return a command that listens on a port with traffic; {folder} and {port} are filled in."""
 
     def command(folder: Path, ports: set[int]) -> list[str]:
         port = free_port()
@@ -368,7 +368,7 @@ def _recording_is_whole(folder: Path, output: str) -> str:
 
 
 def command_targets() -> Iterator[Target]:
-    """Every command that runs until it is stopped, or for long."""
+    """Yield every command that runs until it is stopped, or for long."""
     yield Target(
         "rfly up",
         _up("--map", "JacksboroFault", "--collision", "--planner"),

@@ -42,7 +42,7 @@ MOST_DRIFT_S = 1e-3
 _LOOKS_ONCE = "rfly_bringup.runner.ros.domain_check"
 """A process of `rfly up` that ends by itself, a few seconds after the start."""
 WARM_UP = 0.3, 600.0
-"""Warm-up, as a share of the whole and at most in s.
+"""Warm-up: share of the whole run, and its limit, s.
 
 The comparison begins then, when the vehicle has been everywhere once.
 """
@@ -96,8 +96,9 @@ class Watched:
 
 
 def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, float]:
-    """Medians of the first and the last part of what came at `from_s` or later; COMPARED says how
-    long a part is.
+    """Return the medians of the first and the last part of the samples at `from_s` or later.
+
+    COMPARED is the length of a part.
     """
     at = np.array(at_s)
     value = np.array(values, dtype=float)
@@ -107,7 +108,7 @@ def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, 
 
 
 def loop_scenario(seconds: float) -> dict[str, Any]:
-    """A scenario whose mission is longer than this."""
+    """Return a scenario whose mission is longer than this."""
     cycles = math.ceil(seconds / CYCLE_S) + 1
     return {
         "version": 1,
@@ -400,9 +401,7 @@ def report(result: dict[str, Any], console: Console) -> None:
 
 
 def draw(soak: Soak, path: Path) -> None:
-    """Memory, its growth after the warm-up, threads and descriptors, clocks and series, and the
-    machine's load.
-    """
+    """Draw memory and its growth after the warm-up, threads, descriptors, clocks and load."""
     from matplotlib.figure import Figure
 
     warm_s = warm_up_s(soak)
@@ -457,14 +456,14 @@ def draw(soak: Soak, path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m attacks.soak", description="Runs the suite and watches it."
+        prog="python -m attacks.soak", description="Run the suite and watch it."
     )
-    parser.add_argument("hours", type=float, help="also a fraction")
+    parser.add_argument("hours", type=float, help="length of the soak, h, with decimals")
     parser.add_argument(
         "--folder",
         type=Path,
         default=Path("build"),
-        help="for what was found (default build)",
+        help="folder for the results (default build)",
     )
     given = parser.parse_args()
     if not 0.0 < given.hours < 1000.0:

@@ -31,7 +31,7 @@ class Result:
 
 
 def print_table(results: Sequence[Result], console: Console) -> None:
-    """One row for each attack, and below it what failed."""
+    """Print one row for each attack, and the failures below the table."""
     table = Table(title="What was thrown at rfly_suite")
     for heading in ("attack", "tried", "failed", "largest memory", "longest stall"):
         table.add_column(
@@ -60,12 +60,12 @@ def print_table(results: Sequence[Result], console: Console) -> None:
 
 
 def largest(values: Iterable[float | None]) -> float | None:
-    """The largest of what was measured; None where nothing was."""
+    """Return the largest of what was measured; None where nothing was."""
     return max((value for value in values if value is not None), default=None)
 
 
 def machine_line() -> str:
-    """Python, system, cores and the load of the last minute: how far the times can be trusted."""
+    """Return Python, system, cores and the load of the last minute, which affects the times."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     system = f"{platform.system()} {platform.machine()}"
     return f"Python {platform.python_version()}, {system}, {os.cpu_count()} cores, load {load}"

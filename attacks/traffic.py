@@ -70,5 +70,5 @@ class Traffic:
                     1 + vehicle, 3, (float(vehicle), 0.01 * number, -500.0), (0.0, 0.0, 0.0)
                 )
                 for port in tuple(self.udp_ports):
-                    with suppress(ConnectionRefusedError):  # nobody listens there yet, or any more
+                    with suppress(ConnectionRefusedError):  # nothing listens yet, or any more
                         opened.sendto(datagram, ("127.0.0.1", port))

@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-# the tests' oracles, which some kernels are timed beside
+# the tests' oracles are peers of some kernels
 sys.path.append(str(Path(__file__).parents[1] / "test"))

@@ -1,8 +1,6 @@
-"""`python -m benchmarks [NAME ...]`: runs every `bench_*.py` of this folder, or the named ones, and
-prints one table.
+"""`python -m benchmarks [NAME ...]`: run all `bench_*.py`, or the named ones, and print one table.
 
-The exit code is 0 although targets are missed (the table says so), 1 where two sides did not
-compute the same.
+The exit code is 1 if two sides did not compute the same. Missed targets show in the table only.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ def main() -> int:
         path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py")
     )
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Times our hot paths beside their peers."
+        prog="python -m benchmarks", description="Time hot paths and their peers."
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)}; all by default"
@@ -42,7 +40,7 @@ def main() -> int:
         for row in importlib.import_module(f"benchmarks.bench_{name}").rows():
             progress.print(f"{name}: {row.name} [dim]{row.ratio:.3g} {row.verdict}[/]")
             rows.append(row)
-    # 160 columns where nobody looks, so that a log holds the table unfolded
+    # 160 columns without a terminal, so that a log holds the table unfolded
     print_table(rows, Console() if sys.stdout.isatty() else Console(width=160))
     verdicts = [row.verdict for row in rows]
     met = sum(verdict.startswith("met") for verdict in verdicts)

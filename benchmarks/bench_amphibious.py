@@ -1,8 +1,7 @@
-"""The land-air vehicle faster than real time, on a map under all wheels, with wind and ground
-effect.
+"""The land-air vehicle faster than real time, on a map, with wind and ground effect.
 
-The peer of a row is the clock: how long the simulated time itself takes. How exact it is is
-reported too. Other simulators are in `bench_amphibious_peers`.
+The peer of a row is the clock, that is, the simulated time itself. The accuracy is reported too.
+Other simulators are in `bench_amphibious_peers`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ WIND = Wind((3.0, 1.0, 0.0), (1.0, 1.0, 0.5), seed=4)
 
 
 def hills() -> HeightMap:
-    """1,000 x 1,000 samples, a metre apart: waves of 2 m."""
+    """Return 1,000 x 1,000 samples, a metre apart: waves of 2 m."""
     x = np.linspace(0.0, 60.0, MAP_SIDE)
     heights = 2.0 * np.sin(x / 3.0)[:, None] + 2.0 * np.cos(x / 2.0)[None, :]
     return HeightMap(heights, origin_x=-500.0, origin_y=-500.0, step_x=1.0, step_y=1.0)
@@ -144,8 +143,9 @@ def cpu_seconds(function: Callable[[], object], repeat: int = 60) -> float:
 def batch_rows(
     model: AmphibiousModel, cases: dict[str, tuple[ModelState, Controls]]
 ) -> Iterator[Row]:
-    """100 vehicles on all cores, half of them driving; each has to keep up with a multiple of real
-    time.
+    """Yield rows of 100 vehicles on all cores, half of them driving.
+
+    Each has to run at a multiple of real time.
     """
     driving, flying = (cases[case][0].x for case in ("driving", "flying"))
     rng = np.random.default_rng(1)
@@ -205,8 +205,9 @@ def batch_rows(
 
 
 def drift_rows(params: VehicleParameters) -> Iterator[Row]:
-    """Step-size convergence in one second of a turn with a light brake: error of RK4 at 1 ms over
-    that at 2 ms.
+    """Yield the step-size convergence in one second of a turn with a light brake.
+
+    It is the error of RK4 at 1 ms over that at 2 ms.
     """
     model = AmphibiousModel(params)
     controls = Controls(steering=0.03, brake_torque=0.1 * params.max_brake_torque)
@@ -230,8 +231,9 @@ def drift_rows(params: VehicleParameters) -> Iterator[Row]:
 
 
 def energy_rows(params: VehicleParameters) -> Iterator[Row]:
-    """Ten seconds of bouncing, pitching and rolling without a damper: what becomes of the energy
-    that swings.
+    """Yield the drift of the swinging energy.
+
+    The vehicle bounces, pitches and rolls for ten seconds without a damper.
     """
     undamped = params.replace(
         bump_damping=0.0,
@@ -273,8 +275,9 @@ def energy_rows(params: VehicleParameters) -> Iterator[Row]:
 
 
 def energy(p: VehicleParameters, x: np.ndarray) -> np.ndarray:
-    """(k,) J of states (k, states) on level ground without dampers: motion, height, springs, roll
-    bars and tyres.
+    """Return the energy (k,) of states (k, states) on level ground without dampers, J.
+
+    It sums motion, height, springs, roll bars and tyres.
     """
     turn = Rotation.from_quat(np.roll(x[:, at.QUATERNION : at.QUATERNION + 4], -1, axis=1))
     velocity = x[:, at.VELOCITY : at.VELOCITY + 3]

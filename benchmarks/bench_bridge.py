@@ -184,11 +184,10 @@ def _received(receiver: socket.socket) -> list[bytes]:
 
 
 def _delay() -> Iterator[Row]:
-    """Publish, wait for the datagram, in turns to the bridge and to the echo node; both subscribe
-    with the same QoS.
+    """Yield the delay from a published pose to its datagram, of the bridge and of the echo node.
 
-    In several sessions, since the processor cores that processes happen to get make more difference
-    than the nodes do.
+    Poses go to both in turn; both subscribe with the same QoS. Several sessions are run, since the
+    choice of cores makes more difference than the nodes do.
     """
     delays: tuple[list[float], list[float]] = ([], [])
     right = [_session(session, delays) for session in range(SESSIONS)]
@@ -211,8 +210,9 @@ def _delay() -> Iterator[Row]:
 
 
 def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
-    """Start both nodes, add to the delays (bridge, echo) in s; True if every datagram held the
-    position published.
+    """Start both nodes and add to the delays (bridge, echo), s.
+
+    Return whether every datagram held the published position.
     """
     import rclpy
     from geometry_msgs.msg import PoseStamped
@@ -295,7 +295,7 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
 
 
 def _connect(try_once: Callable[[], object], timeout_s: float = 20.0) -> None:
-    """A best-effort subscription gets nothing until both ends know each other."""
+    """Retry until both ends know each other: a best-effort subscription gets nothing before."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:

@@ -1,8 +1,7 @@
-"""The land-air vehicle's colour camera in the shipped village: its processor time, and RGB-D
-odometry by OpenCV on it.
+"""The land-air vehicle's colour camera in the shipped village: processor time and odometry.
 
-The odometry goes from image to image: corners of one, their depths, where Lucas and Kanade find
-them in the next, and the pose by RANSAC, all by OpenCV's functions; colour and depth are of one
+OpenCV's functions estimate RGB-D odometry from image to image: corners of one with their depths,
+their places in the next by Lucas and Kanade, and the pose by RANSAC. Colour and depth share one
 pinhole at 10 Hz.
 """
 
@@ -45,7 +44,7 @@ DRIFT = 0.03
 
 
 def rows() -> Iterator[Row]:
-    """One image at two sizes; the drift flying round the middle of the village."""
+    """Yield the time of an image at two sizes, and the drift on a flight round the village."""
     scene = village()
     for width, height, cores in ((320, 180, 0.5), (640, 360, 2.0)):
         camera = ColorCamera(ColorCameraParameters(width=width, height=height), seed=1)
@@ -91,7 +90,7 @@ def rows() -> Iterator[Row]:
 
 
 def village() -> SceneRays:
-    """The shipped world on its map."""
+    """Return the shipped world on its map."""
     world = load_world("village")
     world = world.on(HeightMap.load(world.map))
     return SceneRays(world.terrain, world_bodies(world))
@@ -143,7 +142,7 @@ def motion(
     following: NDArray[np.uint8],
     matrix: Floats,
 ) -> Floats:
-    """(4, 4) optical axes of an image -> those of the following one."""
+    """Return the transform (4, 4) from the optical axes of an image to those of the next."""
     corners = cv2.goodFeaturesToTrack(gray, 1000, 0.005, 5)
     look: dict[str, Any] = {"winSize": (21, 21), "maxLevel": 4}
     moved, found, _ = cv2.calcOpticalFlowPyrLK(gray, following, corners, None, **look)
@@ -174,7 +173,7 @@ def motion(
 
 
 def transform(pose: CameraPose, optical: Floats) -> Floats:
-    """(4, 4) optical axes -> world."""
+    """Return the transform (4, 4) from optical axes to the world."""
     out = np.eye(4)
     out[:3, :3] = pose.rotation @ optical
     out[:3, 3] = pose.position

@@ -65,12 +65,12 @@ class Boxes:
         return self.position + self.velocity * time, turned.as_quat()
 
     def next(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Positions (n, 3) and quaternions (n, 4) of the next moment."""
+        """Return positions (n, 3) and quaternions (n, 4) of the next moment."""
         return self.moments[next(self._turn) % TURNS]
 
 
 def ours_of(boxes: Boxes) -> Any:
-    """A step of ours: bodies from the poses of the moment, contacts of all."""
+    """Return our step: bodies from the poses of the moment, and all contacts."""
     scene = Scene()
     shapes = (Box(SIZE),)
     index = np.zeros(len(boxes.position), np.int64)
@@ -82,8 +82,9 @@ def ours_of(boxes: Boxes) -> Any:
 
 
 class Fcl:
-    """A step of python-fcl: all transforms set, the tree updated, all collided with all, as its
-    documentation does.
+    """python-fcl, used as its documentation does.
+
+    A step sets all transforms, updates the tree and collides all with all.
     """
 
     def __init__(self, boxes: Boxes) -> None:
@@ -126,7 +127,7 @@ def pairs_of(contacts: Any) -> set[tuple[int, int]]:
 def beside_fcl(
     name: str, room: tuple[float, float, float], least_per_s: float, target: float
 ) -> Row:
-    """`least_per_s`: steps that ours shall make in a second, said in the note."""
+    """Compare with python-fcl; the note names `least_per_s`, our target in steps per second."""
     boxes = Boxes(COUNT, room)
     same_boxes = Boxes(COUNT, room)
     ours = ours_of(boxes)
@@ -196,8 +197,9 @@ def threads() -> str:
 
 
 def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]]:
-    """Boxes along the axes around all, each with each, then the 15 axes of those that overlap:
-    whole arrays.
+    """Return all pairs of boxes that touch, by whole arrays.
+
+    Axis-aligned bounds come first, then the 15 separating axes of the pairs whose bounds overlap.
     """
     x, y, z, w = quat.T
     rotation = np.array(

@@ -247,7 +247,7 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
 
 
 def _places_in_fleet_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
-    """(n, 4): id, x, y, z as float32."""
+    """Return (n, 4): id, x, y, z as float32."""
     parts = []
     for datagram in datagrams:
         ids = np.frombuffer(datagram, "<u2", 100, 4)
@@ -286,9 +286,7 @@ class _Mmsghdr(ctypes.Structure):
 
 
 class BareSend:
-    """sendmmsg(2) of prepared datagrams on a connected socket: nothing in Python but the call
-    itself.
-    """
+    """sendmmsg(2) of prepared datagrams on a connected socket: one call and no other Python."""
 
     def __init__(self, opened: socket.socket, datagrams: list[memoryview]) -> None:
         self._call = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True).sendmmsg
@@ -320,9 +318,7 @@ class BareSend:
 
 
 def _beside_the_system_call(*, in_fleet: bool) -> Row:
-    """The same bytes by our sender, and by sendmmsg without anything around it; in both cases to a
-    connected socket.
-    """
+    """Compare our sender and a bare sendmmsg with the same bytes, both to a connected socket."""
     random = np.random.default_rng(12)
     sinks = _Sinks(1)
     vehicles = VEHICLES if in_fleet or sinks.hold_a_fleet else MOST_PENDING
@@ -383,8 +379,9 @@ def _whole_way(arrays: dict[str, Any], sender: UdpSender, in_fleet: bool) -> Non
 
 
 def _through_the_node() -> Row:
-    """1,000 vehicles at 50 Hz published over DDS, the bridge as a process of its own, every
-    datagram counted.
+    """Measure the bridge in a process of its own, with 1,000 vehicles at 50 Hz over DDS.
+
+    Every datagram is counted.
     """
     import rclpy
     from rclpy.qos import QoSProfile

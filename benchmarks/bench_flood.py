@@ -236,6 +236,6 @@ def executor_turn(node: Any, context: Any) -> None:
 
 
 def resident_bytes(pid: int) -> int:
-    """The process's memory in RAM, from /proc/<pid>/statm."""
+    """Return the process's memory in RAM, from /proc/<pid>/statm."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

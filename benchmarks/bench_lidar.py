@@ -156,7 +156,7 @@ def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
 
 
 def driving(terrain: HeightMap, x: float = 0.0, y: float = 0.0) -> VehicleTrack:
-    """0.1 s at 10 m/s in a turn, a pose each millisecond."""
+    """Return 0.1 s at 10 m/s in a turn, with a pose each millisecond."""
     at = np.arange(101) * 0.001
     place = np.stack(
         [x + 10.0 * at, y + 2.0 * at, np.full(101, terrain.altitude(x, y) + 0.4)],
@@ -167,7 +167,7 @@ def driving(terrain: HeightMap, x: float = 0.0, y: float = 0.0) -> VehicleTrack:
 
 
 def traffic(terrain: HeightMap) -> SceneBodies:
-    """Cars on the ground, in all directions."""
+    """Return cars on the ground, in all directions."""
     rng = np.random.default_rng(4)
     place = rng.uniform(-60, 60, (VEHICLES, 3))
     place[:, 2] = terrain.altitude(place[:, 0], place[:, 1]) + 0.7

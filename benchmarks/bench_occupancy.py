@@ -49,7 +49,7 @@ def rows() -> Iterator[Row]:
 
 
 def some_map() -> NDArray[np.bool_]:
-    """Boxes of up to 3 m on 100 m x 100 m."""
+    """Return boxes of up to 3 m on 100 m x 100 m."""
     rng = np.random.default_rng(0)
     matrix = np.zeros((SIZE, SIZE), bool)
     for row, column, height, width in rng.integers(

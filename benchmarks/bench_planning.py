@@ -46,7 +46,7 @@ def rows() -> Iterator[Row]:
 
 
 def rough_ground() -> Costs:
-    """Smooth noise: a sixth of the cells is forbidden, in patches of some tens of metres."""
+    """Return smooth noise: a sixth of the cells is forbidden, in patches of some tens of metres."""
     import cv2
 
     noise = cv2.GaussianBlur(np.random.default_rng(1).normal(size=(SIZE, SIZE)), (0, 0), 8.0)
@@ -57,7 +57,7 @@ def rough_ground() -> Costs:
 
 
 def walls() -> Costs:
-    """Level ground with nine walls that reach from alternating sides nearly to the other one."""
+    """Return level ground with nine walls, which almost cross it from alternating sides."""
     cost = np.zeros((SIZE, SIZE), np.int8)
     for k in range(1, 10):
         cost[100 * k : 100 * k + 4, slice(30, None) if k % 2 else slice(None, -30)] = 100
@@ -65,7 +65,7 @@ def walls() -> Costs:
 
 
 def field(name: str, grid: Costs) -> Row:
-    """Least costs from all cells to one, in 16 directions."""
+    """Return the least costs from all cells to one, in 16 directions."""
     weight = weights(grid)
     goal = (SIZE - 10, SIZE - 10)
     start = (9, 9)

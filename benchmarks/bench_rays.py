@@ -39,9 +39,9 @@ MAX_DISAGREEING = 0.001
 class Rays:
     name: str
     origins: NDArray[np.float32]
-    """(n, 3)"""
+    """Origins, (n, 3), m."""
     directions: NDArray[np.float32]
-    """(n, 3) unit vectors"""
+    """Unit vectors of the directions, (n, 3)."""
 
     def thinned(self, count: int) -> Rays:
         step = -(-len(self.origins) // count)
@@ -70,7 +70,7 @@ def rows() -> Iterator[Row]:
 
 
 def hills(size: int) -> HeightMap:
-    """Hills of 100 m with some roughness, as bench_terrain's."""
+    """Return hills of 100 m with some roughness, as in bench_terrain."""
     rng = np.random.default_rng(1)
     at = np.linspace(0, 1, size)
     heights = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[
@@ -118,7 +118,7 @@ def long_rays(terrain: HeightMap) -> Rays:
 
 
 class Embree:
-    """A grid of heights as two triangles a cell."""
+    """Return a grid of heights as two triangles per cell."""
 
     def __init__(self, x: NDArray[Any], y: NDArray[Any], heights: NDArray[Any]) -> None:
         from embreex.mesh_construction import TriangleMesh

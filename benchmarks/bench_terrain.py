@@ -315,7 +315,7 @@ print(status("VmHWM") - before, terrain.heights.nbytes, float(terrain.heights[0,
 
 
 def memory_of_load(large: Path) -> Row:
-    """Peak growth of a process while it loads a map, by the kernel's own count."""
+    """Return the peak growth of a process while it loads a map, by the kernel's count."""
     command = [sys.executable, "-c", PEAK_OF_LOAD, str(large.parent / "bench"), str(large)]
     root = Path(__file__).parent.parent
     peak, size, corner = subprocess.run(
@@ -329,7 +329,7 @@ def memory_of_load(large: Path) -> Row:
 
 
 def write_map(path: Path, size: int) -> Path:
-    """Writes hills with some roughness as NAME.png and NAME.txt, 0.005 m a count, z2 = 0."""
+    """Write hills with some roughness as NAME.png and NAME.txt, 0.005 m a count, z2 = 0."""
     rng = np.random.default_rng(1)
     at = np.linspace(0, 1, size)
     hills = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[:, None] * np.sin(

@@ -117,16 +117,19 @@ def table(results: list[Result]) -> Table:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.closed_loop", description=__doc__)
     parser.add_argument(
-        "scenarios", nargs="*", metavar="SCENARIO", help=f"by default {' '.join(SCENARIOS)}"
+        "scenarios",
+        nargs="*",
+        metavar="SCENARIO",
+        help=f"scenarios, by default {' '.join(SCENARIOS)}",
     )
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many of each")
-    parser.add_argument("--first-seed", type=int, default=1, help="the least of them")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of each scenario")
+    parser.add_argument("--first-seed", type=int, default=1, help="first seed")
     parser.add_argument(
         "--gps-off",
         type=float,
         default=math.inf,
         metavar="SECONDS",
-        help="without GPS from then on",
+        help="time from which there is no GPS, s",
     )
     asked = parser.parse_args()
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)

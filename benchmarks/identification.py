@@ -165,7 +165,7 @@ def main() -> int:
         prog="python -m benchmarks.identification", description=__doc__
     )
     parser.add_argument("--vehicle", default="scale")
-    parser.add_argument("--seeds", type=int, default=20, help="from 1 on")
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds, starting from 1")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     jobs = [(asked.vehicle, seed) for seed in range(1, asked.seeds + 1)]

@@ -174,7 +174,7 @@ class SmallPilot:
             a[k] = VELOCITY_GAIN * error + self._integral[k]
         a[2] = max(a[2] + G, 0.3 * G)
 
-        # tilt at most so far
+        # limit the tilt
         level = math.hypot(a[0], a[1])
         if level > a[2] * math.tan(MAX_TILT):
             a[0], a[1] = (component * a[2] * math.tan(MAX_TILT) / level for component in a[:2])

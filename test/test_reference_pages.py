@@ -29,10 +29,7 @@ def test_a_command_is_described_as_its_help_does():
     text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     fly = text.partition("## rfly mission fly\n")[2].partition("\n## ")[0]
     assert "| `FILE` | required | a .plan or .waypoints file |" in fly
-    assert (
-        "| `--limit NUMBER` | 3600.0 | s of flight after which a mission that does not end is "
-        "left |" in fly
-    )
+    assert "| `--limit NUMBER` | 3600.0 | give up after this time of flight, s |" in fly
     assert "| `--uav-type multirotor\\|fixed-wing\\|ground\\|land-air` | multirotor |" in fly
     assert "| `--stamped, --unstamped` | --stamped | cmd_vel as TwistStamped or as Twist |" in text
 
