@@ -265,8 +265,6 @@ def test_so_it_does_in_twenty_of_twenty_worlds(kind, seed):
 
 
 def test_a_vehicle_without_a_map_runs_into_them():
-    """Along the straight way there is contact in most worlds, so that the other tests prove
-    something.
-    """
+    """The straight way has contact in most worlds, so that the other tests prove something."""
     way = [np.array([x, 0.0, 0.0]) for x in np.arange(-40.0, 40.0, 0.1)]
     assert sum(min(pillars(seed).distance(at) for at in way) < RADIUS for seed in range(20)) >= 15
