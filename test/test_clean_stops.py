@@ -53,7 +53,7 @@ def test_nodes_end_cleanly_at_any_moment(number, domain_id):
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(run, tries))
     late = [k for k, (*_, seconds, _) in enumerate(results) if seconds > 2.0]
-    for k in late[:2]:  # beside other tests; again, and alone: what hangs does so again
+    for k in late[:2]:  # a late end may be due to other tests: a real hang repeats alone
         results[k] = run(tries[k])
     wrong = [
         f"{name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
