@@ -1,5 +1,6 @@
-"""Claims to what a machine has only once: a bound port holds between processes and users, and ends
-with its process.
+"""Claims to resources that a machine has only once.
+
+A bound port holds between processes and users, and ends with its process.
 """
 
 from __future__ import annotations
@@ -74,11 +75,10 @@ def _inhabited(domain: int) -> bool:
 
 
 def _remove_remains(domain: int) -> None:
-    """Removes the shared memory that killed nodes left on the domain's ports: a lock in it that its
-    holder took along stops every later node of the domain for ever (rmw_fastrtps issues 695 and
-    908). Ports in use are left alone.
+    """Remove the shared memory that killed nodes left on the domain's ports.
 
-    The ports of a domain: RTPS 2.5, section 9.6.2.4 (PB 7400, DG 250).
+    A lock in it that its holder took along stops every later node of the domain for ever
+    (rmw_fastrtps issues 695 and 908). Ports in use are left alone.
     """
     first = 7400 + 250 * domain
     for port in range(first, first + 250):

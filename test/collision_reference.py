@@ -143,16 +143,19 @@ def lower_side(shape: Solid, x: Floats, y: Floats) -> Floats:
     nx, ny, nz, d = shape.planes().T
     with np.errstate(divide="ignore"):
         z = -(d + np.multiply.outer(x, nx) + np.multiply.outer(y, ny)) / nz
-    level = np.abs(nz) < 1e-9
+
+    # below the upper and above the lower faces, and within the upright ones
+    upright = np.abs(nz) < 1e-9
     low = np.where(nz < -1e-9, z, -np.inf).max(axis=-1)
     high = np.where(nz > 1e-9, z, np.inf).min(axis=-1)
-    beside = ((np.multiply.outer(x, nx) + np.multiply.outer(y, ny) + d > 0) & level).any(axis=-1)
-    return np.where((low > high) | beside, np.inf, low)
+    outside = ((np.multiply.outer(x, nx) + np.multiply.outer(y, ny) + d > 0) & upright).any(axis=-1)
+    return np.where((low > high) | outside, np.inf, low)
 
 
 def deepest_in_ground(terrain: HeightMap, shape: Solid, void: bool = False) -> tuple[float, Floats]:
-    """(how far straight down, (2,) x, y) of the deepest point of a polyhedron: a raster, then ever
-    finer ones.
+    """Return the depth and the place (2,) x, y of the deepest point of a polyhedron.
+
+    The depth is straight down. A raster is searched, then ever finer ones.
     """
 
     def depth(x: Floats, y: Floats) -> Floats:
@@ -166,8 +169,9 @@ def deepest_in_ground(terrain: HeightMap, shape: Solid, void: bool = False) -> t
 def distance_to_ground(
     terrain: HeightMap, core: Floats, reach: float, void: bool = False
 ) -> tuple[float, Floats]:
-    """(the distance, the nearest point of the ground) of a line (2, 3) above the ground, looked for
-    up to `reach`.
+    """Return the distance and the nearest point of the ground of a line (2, 3) above the ground.
+
+    The point is searched up to `reach`.
     """
     p = core[0]
     along = core[1] - core[0]
@@ -181,8 +185,8 @@ def distance_to_ground(
 
     low = core[:, :2].min(axis=0) - reach
     high = core[:, :2].max(axis=0) + reach
-    near, at = _largest(nearness, low, high, core[:, :2])
-    return -near, np.array([*at, float(bilinear(terrain, *at))])
+    near, place = _largest(nearness, low, high, core[:, :2])
+    return -near, np.array([*place, float(bilinear(terrain, *place))])
 
 
 def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> float:
@@ -204,33 +208,37 @@ def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> flo
 
 
 def _largest(value: Any, low: Floats, high: Floats, extra: Floats) -> tuple[float, Floats]:
-    """The largest value over a rectangle (and `extra` points): a raster, then ever finer ones about
-    its best places.
+    """Return the largest value over a rectangle and the `extra` points, and its place.
+
+    A raster is searched, then ever finer ones about its best places.
     """
+    # values on a raster
     x, y = (np.linspace(low[k], high[k], RASTER) for k in range(2))
     grid = np.vstack([np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2), extra])
     found = value(grid[:, 0], grid[:, 1])
     cells = (high - low) / (RASTER - 1)
-    seeds: list[Floats] = []
 
+    # its best places that are apart from each other
+    seeds: list[Floats] = []
     for k in np.argsort(-found)[:300]:
         if all((np.abs(grid[k] - seed) > 1.5 * cells).any() for seed in seeds):
             seeds.append(grid[k])
         if len(seeds) == 12:
             break
 
-    at = np.array(seeds)
+    # ever finer rasters about each of them
+    places = np.array(seeds)
     width = 1.5 * cells
     square = np.stack(np.meshgrid(np.linspace(-1, 1, 7), np.linspace(-1, 1, 7)), axis=-1).reshape(
         -1, 2
     )
-
     while width.max() > 1e-9:
-        around = at[:, None] + square * width
-        values = value(around[..., 0].reshape(-1), around[..., 1].reshape(-1)).reshape(len(at), -1)
-        at = around[np.arange(len(at)), values.argmax(axis=1)]
+        around = places[:, None] + square * width
+        values = value(around[..., 0].reshape(-1), around[..., 1].reshape(-1)).reshape(
+            len(places), -1
+        )
+        places = around[np.arange(len(places)), values.argmax(axis=1)]
         width = 0.55 * width
 
-    ends = value(at[:, 0], at[:, 1])
-
-    return float(ends.max()), at[ends.argmax()]
+    ends = value(places[:, 0], places[:, 1])
+    return float(ends.max()), places[ends.argmax()]

@@ -73,9 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Long data go by their argument's name: an id stands in the environment of its test, and in
-    colcon's output.
-    """
+    """Name long data by their argument, as ids appear in the environment and in colcon's output."""
     return argname if isinstance(val, (str, bytes)) and len(val) > LONGEST_IN_ID else None
 
 
@@ -122,8 +120,9 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
 
 @pytest.fixture
 def domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A ROS domain that no other test on this machine uses meanwhile, set in the environment;
-    announced on this host only, and with logs in a temporary folder.
+    """A ROS domain of this test alone, set in the environment.
+
+    It is announced on this host only, and its logs are in a temporary folder.
     """
     with _domain(tmp_path_factory) as domain:
         yield domain

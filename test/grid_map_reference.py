@@ -1,10 +1,6 @@
-"""A grid_map_msgs/GridMap read cell by cell, as grid_map's documentation has it. No NumPy tricks:
-one formula a line.
+"""Reader of grid_map_msgs/GridMap cell by cell, after grid_map's documentation.
 
-A matrix lies column by column (`column_index` is the outer dimension). Index (i, j) of a circular
-buffer that starts at (outer_start_index, inner_start_index) is the cell (i − outer) mod rows, (j −
-inner) mod columns, counted from the corner at the largest x and y: the first index towards −x, the
-second towards −y.
+There are no NumPy tricks: one formula a line.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Hosts on one machine: network namespaces with a line to the viewer's where that is permitted,
-else ROS domains.
+"""Hosts on one machine, for nodes that talk over a network.
 
-A host in a namespace has interfaces and shared memory of its own, as another machine has: no packet
-of its ROS graph reaches the other's. Where namespaces are not permitted (or RFLY_TEST_HOSTS is
-`domains`), hosts are graphs with ROS domains of their own on the loopback.
+They are network namespaces with a line to the viewer's where that is permitted, else ROS domains.
 """
 
 from __future__ import annotations
@@ -91,8 +88,9 @@ class _Namespace:
 def two_hosts(
     domain_ids: Sequence[int],
 ) -> Iterator[tuple[socket.socket, list[Host], str]]:
-    """The viewer's unbound socket, two hosts, and in a word how they are kept apart: namespaces or
-    domains.
+    """Yield the viewer's unbound socket, two hosts, and how they are kept apart.
+
+    The last is a word: namespaces or domains.
     """
     with ExitStack() as stack:
         try:

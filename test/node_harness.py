@@ -1,5 +1,6 @@
-"""Running nodes as users run them, and a real rclpy peer to talk to them. Waits for conditions,
-never for time.
+"""Nodes that run as users run them, and a real rclpy peer to talk to them.
+
+The peer waits for conditions, never for time.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
 
 
 def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
-    """The installed executable of a node, or a command in `bin`: in this environment, or on
-    AMENT_PREFIX_PATH.
+    """Return the installed executable of a node, or a command in `bin`.
+
+    It is searched in this environment and on AMENT_PREFIX_PATH.
     """
     prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
     for prefix in [sys.prefix, *prefixes]:
@@ -36,9 +38,7 @@ def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
 
 
 def shell_environment(of: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without what this Python's start has added to it: a user's shell has not got
-    that either.
-    """
+    """Return the environment without additions of this Python's start, as a user's shell has it."""
     environment = {
         key: value for key, value in of.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
     }
@@ -210,8 +210,9 @@ class Peer:
 
 
 class RflyBeside:
-    """A command of `rfly` in a process of its own, while a peer goes on; `meanwhile` is called ten
-    times a second.
+    """Run a command of `rfly` in a process of its own, while a peer goes on.
+
+    `meanwhile` is called ten times a second.
     """
 
     def __init__(

@@ -18,8 +18,9 @@ from typing import Any
 
 
 class _LateModule(ModuleType):
-    """Stands for a module; an attribute imports it. Collectors look for names with underscores,
-    which do not.
+    """Stand-in for a module, which the first attribute imports.
+
+    Names with underscores do not import it, because test collectors look for them.
     """
 
     def __getattr__(self, name: str) -> Any:

@@ -24,8 +24,9 @@ def fenced(page: Path, language: str) -> list[str]:
 
 
 def shell_lines(page: Path, program: str) -> list[list[str]]:
-    """The words of each indented or fenced line that begins with the program (a pattern); comments
-    are gone.
+    """Return the words of each indented or fenced line that begins with the program (a pattern).
+
+    Comments are left out.
     """
     code = re.findall(
         rf"^(?: {{4,}})?({program} .*)$", page.read_text(encoding="utf-8"), re.MULTILINE

@@ -1,5 +1,6 @@
-"""The layers that the folders promise: packages in one order, rooms without circles, ROS behind one
-wall.
+"""The layers that the folders promise.
+
+Packages have one order, rooms have no circles, and ROS is behind one wall.
 """
 
 from __future__ import annotations
@@ -63,9 +64,7 @@ def name_of(path: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    """The folder of a module: `rfly_terrain.files` of `rfly_terrain.files.search`, and of the room
-    itself.
-    """
+    """Return the folder of a module: `rfly_terrain.files` of `rfly_terrain.files.search`."""
     is_room = (ROOT / module.replace(".", "/")).is_dir()
     return module if is_room else module.rpartition(".")[0]
 
@@ -81,8 +80,9 @@ def is_ros_module(path: Path) -> bool:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports when it runs, also inside functions; not what only type
-    checkers see.
+    """Return every module that a file imports when it runs, also inside functions.
+
+    Imports for type checkers only are left out.
     """
     nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while nodes:
@@ -328,8 +328,9 @@ print(len({names!r}), "modules")
 
 
 def test_packages_import_nothing_heavy():
-    """`import rfly_terrain` and its like load neither NumPy nor numba: `rfly --help` answers at
-    once.
+    """Package roots like `rfly_terrain` load neither NumPy nor numba.
+
+    `rfly --help` therefore answers at once.
     """
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {', '.join(PACKAGES)}; import "

@@ -38,8 +38,9 @@ def message_class(kind):
 
 
 def definition(kind):
-    """The text of a type and, after lines of =, of all types within it, as rosbag2 writes it into
-    an MCAP file.
+    """Return the text of a type as rosbag2 writes it into an MCAP file.
+
+    All types within it follow, after lines of =.
     """
     from ament_index_python.packages import get_package_share_directory
 

@@ -20,8 +20,9 @@ NODES = ("terrain_node", "ue_bridge_node", "trajectory_node", "mission_node", "c
 
 
 def stop_once(name, domain_id, number, moment_s, port):
-    """(exit code, seconds from the signal to the end, output) of a node that gets a signal after a
-    time.
+    """Send a node a signal after a time.
+
+    Return (exit code, seconds from the signal to the end, output).
     """
     from node_harness import NodeProcess
 
@@ -52,7 +53,7 @@ def test_nodes_end_cleanly_at_any_moment(number, domain_id):
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(run, tries))
     late = [k for k, (*_, seconds, _) in enumerate(results) if seconds > 2.0]
-    for k in late[:2]:  # beside other tests; again, and alone: what hangs does so again
+    for k in late[:2]:  # a late end may be due to other tests: a real hang repeats alone
         results[k] = run(tries[k])
     wrong = [
         f"{name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
@@ -75,8 +76,9 @@ COMMANDS = {
 
 
 def stop_command_once(name, number, moment_s):
-    """(exit code, seconds from the signal to the end, output) of an `rfly` command that gets a
-    signal after a time.
+    """Send an `rfly` command a signal after a time.
+
+    Return (exit code, seconds from the signal to the end, output).
     """
     from node_harness import executable, shell_environment
 
@@ -106,8 +108,9 @@ def stop_command_once(name, number, moment_s):
 @pytest.mark.usefixtures("rflysim_ports")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
-    """Ctrl-C, kill and a closed terminal, from the start on: an end in 2 s, no trace, a code as a
-    shell says it.
+    """A command ends at Ctrl-C, a kill or a closed terminal at any moment after its start.
+
+    It ends within 2 s, without a trace, with the code that a shell expects.
     """
     chance = random.Random(name)
     stops = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -133,8 +136,9 @@ def masks(pid):
 
 @pytest.mark.needs("make env")
 def test_signals_are_in_hand_while_python_executes_itself(domain_id):
-    """A node's Python starts twice; from the second start on each signal is always blocked or
-    caught, in the end caught.
+    """Each signal is blocked or caught during the second start of a node's Python.
+
+    A node's Python starts twice. In the end each signal is caught.
     """
     from node_harness import NodeProcess
 

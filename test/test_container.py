@@ -1,7 +1,6 @@
-"""The container recipe, as far as it can be tried without a container: files, shell, keys and
-commands.
+"""The container recipe, as far as it can be tried without a container.
 
-That package.xml names every dependency is seen by test_test_files.py and test_setup.py.
+Files, shell, keys and commands are checked.
 """
 
 from __future__ import annotations
@@ -65,8 +64,9 @@ def test_what_is_copied_exists_and_is_not_ignored():
 
 
 def test_nothing_that_was_built_gets_into_the_image():
-    """Every folder that git ignores is ignored here too: a copied build or .venv would be of
-    another machine.
+    """Every folder that git ignores is ignored here too.
+
+    A copied build or .venv would be that of another machine.
     """
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     by_git = [

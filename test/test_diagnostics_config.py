@@ -16,8 +16,9 @@ ANALYZERS = {key: group for key, group in GROUPS.items() if isinstance(group, di
 
 
 def groups_of(name):
-    """The analyzers that take a status of that name: `startswith` and `contains` are lists of plain
-    texts.
+    """Return the analyzers that take a status of that name.
+
+    `startswith` and `contains` are lists of plain texts.
     """
     return [
         key

@@ -164,8 +164,9 @@ def test_examples_import_from_the_packages_only():
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_named_python_objects_exist(page):
-    """`rfly_package.module.name` in the text: any part after the package may be a module or an
-    attribute.
+    """Names like `rfly_package.module.name` in the text exist.
+
+    Any part after the package may be a module or an attribute.
     """
     text = page.read_text(encoding="utf-8")
     for named in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text):
@@ -186,8 +187,9 @@ def test_what_to_open_is_there():
 
 
 def test_every_page_is_in_a_menu_of_the_site():
-    """`make docs` builds it, and refuses broken links and undocumented names; that nothing is left
-    out is seen here.
+    """The site of `make docs` leaves out no page.
+
+    The build itself refuses broken links and undocumented names.
     """
     packages = {
         path.parent.name for path in ROOT.glob("rfly_*/__init__.pyi") if path.read_text("utf-8")
@@ -288,8 +290,9 @@ def test_the_fleet_file_of_the_page_is_one():
 
 
 def test_the_lidar_of_the_page_is_a_vlp_32c():
-    """Velodyne's manual: 32 rings from -25 to 15 degrees, a third of a degree apart from -4 to
-    1.667.
+    """The rings are those of Velodyne's manual.
+
+    There are 32 from -25 to 15 degrees, a third of a degree apart from -4 to 1.667.
     """
     page = ROOT / "docs" / "howto" / "lidar-and-cameras.md"
     lidar = SensorParameters.parse(fenced(page, "yaml")[0].encode(), name(page)).lidar
@@ -304,8 +307,9 @@ def test_the_lidar_of_the_page_is_a_vlp_32c():
 
 @pytest.mark.ros
 def test_the_bridge_takes_the_robots_of_the_page(tmp_path, domain_id):
-    """The parameter file as it stands: the bridge listens to both robots, with the types that the
-    page says.
+    """The parameter file works as it stands.
+
+    The bridge listens to both robots, with the types that the page says.
     """
     from node_harness import NodeProcess, Peer
 

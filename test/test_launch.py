@@ -29,8 +29,9 @@ sys.exit(service.run())
 
 @pytest.mark.parametrize("name", ["rfly.launch.py", "terrain.launch.py"])
 def test_launch_file_starts_serves_and_ends(name, domain_id, rflysim_ports):
-    """Altitudes are answered under the given namespace; SIGINT ends launch and nodes with exit code
-    0.
+    """Altitudes are answered under the given namespace.
+
+    SIGINT ends launch and nodes with exit code 0.
     """
     from node_harness import Peer
     from rfly_suite.srv import GetTerrainAltitude

@@ -91,8 +91,9 @@ def mentions(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
 
 
 def nowhere(path: Path, text: str) -> list[str]:
-    """Numbers in the text that lead nowhere. Outside docs/model a section follows the name of its
-    document.
+    """Return the numbers in the text that lead nowhere.
+
+    Outside docs/model a section follows the name of its document.
     """
     wrong = [f"Eq. {number}" for number, _ in mentions(EQUATION, text) if number not in EQUATIONS]
     for number, before in mentions(SECTION, text):

@@ -1,5 +1,6 @@
-"""The packages' top levels: what they show, and what a type checker sees of them once they are
-installed.
+"""The public names of the packages.
+
+A type checker sees them once they are installed.
 """
 
 from __future__ import annotations

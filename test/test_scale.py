@@ -1,7 +1,6 @@
-"""A thousand vehicles at 50 Hz through the real nodes: every state that was published arrives,
-where a formula has it.
+"""A thousand vehicles at 50 Hz through the real nodes.
 
-What is not asserted is how long anything takes: benchmarks/bench_scale.py measures that.
+Every published state arrives, at the place that a formula gives.
 """
 
 from __future__ import annotations

@@ -92,9 +92,7 @@ def test_rfly_is_the_same_command_for_pip_and_cmake():
 
 
 def test_ros_packages_that_are_imported_are_declared():
-    """Each ROS package that a module or launch file imports is in package.xml, and its wheel in the
-    lock.
-    """
+    """Each ROS package that is imported is in package.xml, and its wheel in the lock."""
     names = set()
     for path in [
         *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")),
@@ -337,10 +335,9 @@ def test_uv_trusts_what_pip_trusts(set_up_modules):
     reason="no compiler is installed",
 )
 def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
-    """A message with a string, a time and an array comes out of its bytes as it went in; all kinds
-    are built.
+    """A message with a string, a time and an array comes out of its bytes as it went in.
 
-    The folder's name has a space and no ASCII letter.
+    All kinds of interfaces are built.
     """
     source, build, prefix = (
         tmp_path / "Gelände 地形" / name for name in ("source", "build", "venv")
@@ -553,8 +550,9 @@ def test_without_a_compiler_the_autopilot_is_left_out(set_up_modules, monkeypatc
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
-    """A foreign middleware, prefix, library folder, mark and PYTHONPATH: the wheels' rclpy starts
-    all the same.
+    """The wheels' rclpy starts although another ROS left its settings behind.
+
+    They are a foreign middleware, prefix, library folder, mark and PYTHONPATH.
     """
     foreign = tmp_path / "opt" / "ros"
     (foreign / "lib" / "rclpy").mkdir(parents=True)

@@ -1,5 +1,6 @@
-"""Test files are collected on every machine: while one is imported, nothing optional is, and
-nothing is skipped.
+"""Test files are collected on every machine.
+
+While one is imported, nothing optional is, and nothing is skipped.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ FROM_PIP = {
 
 
 def at_import(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a file that run when it is imported: not those in functions, nor what only type
-    checkers see.
+    """Return the nodes of a file that run when it is imported.
+
+    Those in functions, and those that only type checkers see, are left out.
     """
     for node in ast.iter_child_nodes(tree):
         hidden = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
@@ -94,8 +96,9 @@ def source_of(module: str) -> Path | None:
 
 
 def imported_from_outside(path: Path) -> dict[str, str]:
-    """Each package that importing a test file imports, also by way of our own modules, and the file
-    that does.
+    """Return each foreign package that importing a test file imports, and the file that does.
+
+    Imports by way of our own modules count.
     """
     found: dict[str, str] = {}
     seen: set[Path] = set()

@@ -46,8 +46,9 @@ def nodes(shared_domain_id, tmp_path_factory):
 
 
 def matrix(transform):
-    """(4, 4) of a Transform message: from its child frame to its frame. The quaternion's formula:
-    Kuipers, 5.14.
+    """Return the matrix (4, 4) of a Transform message, from its child frame to its frame.
+
+    The quaternion's formula: Kuipers, 5.14.
     """
     t = transform.translation
     q = transform.rotation

@@ -1,5 +1,6 @@
-"""Each tutorial, from its first command to its last: as a reader types them, with the files that
-the page shows.
+"""Each tutorial from its first command to its last.
+
+The commands are typed like by a reader, with the files that the page shows.
 """
 
 from __future__ import annotations
@@ -169,8 +170,9 @@ def test_a_faster_wedge_exceeds_the_limit_as_the_page_says(folder, monkeypatch, 
 
 
 def test_the_controller_drives_flies_and_lands(folder):
-    """8 m on wheels, then 8 m east and 4 m north of there and 3 m up; level throughout, down
-    slowly.
+    """The vehicle drives 8 m, then flies 8 m east and 4 m north of there and 3 m up.
+
+    It stays level throughout and comes down slowly.
     """
     run_, controller = example("land_air_controller.py")["fly"]()
     position = run_.x[:, :3]

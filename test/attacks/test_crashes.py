@@ -1,6 +1,4 @@
-"""`kill -9`: what a death does to the others is seen, and three nodes under `rfly up` die one by
-one.
-"""
+"""Deaths by `kill -9`: their effect on others is seen, and nodes under `rfly up` die one by one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Odd messages: they are odd, the same for the same seed, and two nodes stand them; what ends a
-node is seen.
+"""Odd messages: they are odd, the same for the same seed, and two nodes withstand them.
+
+A message that ends a node is found.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Peers that misbehave: what they do to a careless server is seen, and a node and the viewer stand
-it.
+"""Peers that misbehave: a node and the viewer withstand them.
+
+Their effect on a careless server is found.
 """
 
 from __future__ import annotations

@@ -28,15 +28,15 @@ def test_a_turn_of_the_whole_estimate_counts_for_nothing() -> None:
     x = np.arange(0.0, 151.0)
     turned = _poses(x * math.cos(0.3), x * math.sin(0.3))
     turned[:, :2, :2] = [[math.cos(0.3), -math.sin(0.3)], [math.sin(0.3), math.cos(0.3)]]
+
     assert segment_error(_poses(x, 0 * x), turned) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_jump_counts_in_each_segment_that_holds_it() -> None:
-    """A jump of 5 m at 50 m: of the segments of 100 m from 0, 10, …, 100 on, those from 0 to 40
-    hold it.
-    """
+    """A jump of 5 m at 50 m lies in 5 of 11 segments of 100 m, those that begin at 0 to 40 m."""
     x = np.arange(0.0, 201.0)
     jumped = np.where(x > 49.5, 5.0, 0.0)
+
     assert segment_error(_poses(x, 0 * x), _poses(x, jumped)) == pytest.approx(
         5 / 11 * 0.05, rel=1e-12
     )

@@ -153,8 +153,9 @@ def test_3_person(windows, tmp_path):
 
 
 def test_4_commands(windows, terrain, tmp_path):
-    """Camera 20 m above the ground, its numbers as MATLAB writes them; MATLAB's calls reach port
-    20010 only.
+    """The camera is 20 m above the ground, with numbers as MATLAB writes them.
+
+    MATLAB's calls reach port 20010 only.
     """
     options = ("--host", windows.host, "--steps", 3, "--pause", 0)
     out = start("experiment_4_commands.py", *options, cwd=tmp_path)
@@ -317,8 +318,9 @@ def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, mon
 
 
 def test_8_ring(terrain, tmp_path):
-    """Radius 60 m, each 45 degrees behind the one before, counter-clockwise seen from above with 8
-    m/s.
+    """The vehicles drive at 8 m/s on a radius of 60 m, each 45 degrees behind the one before.
+
+    They turn counter-clockwise seen from above.
     """
     ids, types, rows = driven("experiment_8_ring.py", tmp_path)
     assert (ids, types) == (list(range(801, 809)), [100150] * 8)

@@ -1,6 +1,4 @@
-"""The example controllers fly and drive the vehicle in processes of their own, through the real
-nodes, in lock-step.
-"""
+"""The example controllers fly and drive the vehicle through the real nodes, in lock-step."""
 
 from __future__ import annotations
 
@@ -43,6 +41,7 @@ unwanted = ("rfly_", "rclpy", "numpy")
 new = [name for name in set(sys.modules) - before if name.startswith(unwanted)]
 assert not new, new
 """
+
     command = [sys.executable, "-c", code]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

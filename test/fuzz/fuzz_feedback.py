@@ -35,9 +35,7 @@ _MAX_GROWTH_BYTES = 5 << 20
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
-    """Random bytes of any length and of right lengths, right heads with random bodies, mutated
-    whole datagrams.
-    """
+    """Yield random bytes, right heads with random bodies, and mutated whole datagrams."""
     rng = random.Random(seed)
     for number in range(count):
         whole = rng.choice(WHOLE)

@@ -34,9 +34,7 @@ def seeds() -> list[bytes]:
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
-    """Random bytes of any length and of right lengths, right heads with random bodies, and mutated
-    whole datagrams.
-    """
+    """Yield random bytes, right heads with random bodies, and mutated whole datagrams."""
     rng = random.Random(seed)
     whole = seeds()
     for number in range(count):
@@ -79,8 +77,9 @@ def mutated(rng: random.Random, datagram: bytes, other: bytes) -> bytes:
 
 
 def check(datagram: bytes) -> str:
-    """The packet's name or the reason of the refusal. AssertionError for what does not encode to
-    its datagram.
+    """Return the packet's name or the reason of the refusal.
+
+    Raises AssertionError if the packet does not encode to its datagram.
     """
     try:
         packet = decode(datagram)
@@ -93,8 +92,9 @@ def check(datagram: bytes) -> str:
 
 
 def assert_encodes_back(packet: Packet, datagram: bytes) -> None:
-    """Byte by byte, but for signalling NaNs, which become quiet, and texts with zeros before their
-    end.
+    """Compare byte by byte, except in two cases.
+
+    Signalling NaNs become quiet, and texts may have zeros before their end.
     """
     again = packet.encode()
     if again == datagram:

@@ -1,5 +1,6 @@
-"""The fuzz program of the map reader: some thousand files in every run; `make attack AREAS=files`
-has others.
+"""The fuzz program of the map reader, with some thousand files in every run.
+
+`make attack AREAS=files` has others.
 """
 
 from __future__ import annotations

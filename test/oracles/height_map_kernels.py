@@ -148,9 +148,7 @@ def queries(
     normal: Floats,
     inside: Floats,
 ) -> bool:
-    """Height, unit normal (ENU) and inside of n points -> altitude (n,), normal (n, 3), inside (n,)
-    bool.
-    """
+    """Write altitude (n,), normal (n, 3) ENU and inside (n,) bool of n points."""
     finite = True
     for block in _blocks(x.size):
         cells = _Cells(ground, x[block], y[block])
@@ -190,8 +188,9 @@ def gradient_rates(
 
 
 def surfaces(ground: GroundGrid, x: Floats, y: Floats, vx: Floats, vy: Floats, out: Floats) -> bool:
-    """Altitude, gradient, smooth gradient and its rate at n points that move with (vx, vy) -> out
-    (7, n).
+    """Write altitude, gradient, smooth gradient and its rate of moving points -> out (7, n).
+
+    The n points move with (vx, vy).
     """
     altitudes(ground, x, y, out[0])
     gradients(ground, x, y, False, out[1:3].T)

@@ -30,9 +30,7 @@ def cast(
     ranges: Array,
     normals: Array,
 ) -> bool:
-    """Ranges -> ranges (n,) and unit normals -> normals (n, 3) or none (0, 3); see
-    `ray_kernels.cast`.
-    """
+    """Write ranges (n,), and unit normals (n, 3) or none (0, 3); see `ray_kernels.cast`."""
     ranges[:] = np.inf
     normals[:] = np.nan
     good = True
@@ -200,8 +198,9 @@ def _traverse(
 def _through_block(
     rays: _Rays, ground: GroundGrid, ranges: Array, normals: Array
 ) -> tuple[Array, _Rays]:
-    """Cell by cell through the smallest blocks: which rays are done, and where in cells and time
-    the others left.
+    """Step cell by cell through the smallest blocks.
+
+    Return which rays are done, and where in cells and time the others left.
     """
     bi = rays.i
     bj = rays.j
@@ -238,8 +237,9 @@ def _through_block(
 
 
 def _meet_cell(rays: _Rays, out: Array, ground: GroundGrid, ranges: Array, normals: Array) -> Array:
-    """Which rays hit the ground in their cell, from time t to `out`; their ranges and normals are
-    written.
+    """Return which rays hit the ground in their cell, from time t to `out`.
+
+    Their ranges and normals are written.
     """
     flat = ground.heights
     columns = ground.columns

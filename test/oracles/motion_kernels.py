@@ -129,9 +129,7 @@ def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
 
 
 def _derivatives(values: Floats, run: Floats, highest: int) -> list[Floats]:
-    """Each (k, 2): x and y of POLYNOMIAL pieces and their derivatives up to the `highest`, by
-    Horner's scheme.
-    """
+    """Return x and y (k, 2) of POLYNOMIAL pieces and of each derivative, by Horner's scheme."""
     coefficients = values.reshape(-1, 2, 6)
     run = run[:, None]
     found = [np.zeros((len(values), 2)) for _ in range(highest + 1)]
@@ -151,9 +149,7 @@ def curvature_bends(table: PathTable, path: Ints, s: Floats) -> Floats:
 
 
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
-    """(k, 3) z [m], its slope and the slope's rate [1/m] at arc length s (k,) of the paths `path`
-    (k,).
-    """
+    """Return z [m], its slope and the slope's rate [1/m] at s (k,) of paths (k,), as (k, 3)."""
     at, inside, piece = _on_path(table, path, s)
     run = inside - table.start[piece]
     a, b, c, d = table.values[piece].T
@@ -163,8 +159,9 @@ def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
 
 
 def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
-    """(k, 4) arc length s [m], its rate [m/s], acceleration [m/s²] and jerk [m/s³] of the vehicles
-    (k,) at the times (k,) [s].
+    """Return arc length [m], rate [m/s], acceleration [m/s²] and jerk [m/s³] as (k, 4).
+
+    They are those of the vehicles (k,) at the times (k,) [s].
     """
     since = time - departures.delay[vehicle]
     begin = departures.loop_start[vehicle]
@@ -258,9 +255,7 @@ _LEFT = np.array([1.0, -1.0, 1.0, -1.0])
 
 
 def wheel_places(wheels: WheelBases, points: Floats, q: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """(k, 4) x and y of the wheels; order front left, front right, rear left, rear right. See
-    `wheels`.
-    """
+    """Return x and y of the wheels: front left and right, rear left and right; see `wheels`."""
     ahead, left = _wheel_arms(wheels, q, p)
     tx = points[:, 2, None]
     ty = points[:, 3, None]

@@ -55,9 +55,7 @@ class _Oriented:
         return taken
 
     def cells(self, slab: Array) -> tuple[Array, Array]:
-        """First and last touched cell of one slab of each segment, one beyond the grid at most on
-        either side.
-        """
+        """Return the first and last touched cell of one slab, at most one beyond the grid."""
         left = np.maximum(np.minimum(self.a0, self.a1), slab - SNAP)
         right = np.minimum(np.maximum(self.a0, self.a1), slab + 1.0 + SNAP)
         b_low = np.minimum(self.b0, self.b1)
@@ -98,8 +96,9 @@ def _touched(lines: _Oriented) -> tuple[Array, _Oriented, Array, Array]:
 
 
 def _batches(segments: Array, rows: int, columns: int) -> Any:
-    """Runs of segments with a bounded number of slabs, so that temporaries stay small: (start,
-    stop).
+    """Yield (start, stop) of runs of segments.
+
+    Each run has a bounded number of slabs, so that temporaries stay small.
     """
     at_once = max(_SLABS_AT_ONCE // (max(rows, columns) + 1), 1)
     for start in range(0, len(segments), at_once):
@@ -107,8 +106,9 @@ def _batches(segments: Array, rows: int, columns: int) -> Any:
 
 
 def count_touched(segments: Array, rows: int, columns: int, counts: Array, plain: Array) -> None:
-    """Number of cells of the grid that each segment touches -> counts (n,) int64. `plain` serves
-    the kernels only.
+    """Write the number of cells of the grid that each segment touches -> counts (n,) int64.
+
+    `plain` serves the kernels only.
     """
     for start, stop in _batches(segments, rows, columns):
         segment, _, _, _ = _touched(_Oriented(segments[start:stop], rows, columns))
@@ -203,8 +203,9 @@ def first_hits(segments: Array, clearance: Array, distances: Array, hits: Array)
 def _look_at_slab(
     line: _Oriented, slab: Array, which: Array, clearance: Array, distances: Array, hits: Array
 ) -> Array:
-    """Stores what each segment hits in one slab; True for those that hit something or have left the
-    grid.
+    """Store what each segment hits in one slab.
+
+    Return True for those that hit something or have left the grid.
     """
     first, last = line.cells(slab)
     nearest = np.full(which.size, np.inf)

@@ -189,6 +189,7 @@ def trip(vehicle, seed, most_seconds=120.0):
     from rfly_terrain.planning.replanning import Replanner
     from rfly_terrain.planning.seen_space import seen_space
 
+    # the world and the lidar
     them = pillars(seed)
     rays = scene(them)
     sensor = dataclasses.replace(
@@ -200,13 +201,17 @@ def trip(vehicle, seed, most_seconds=120.0):
         max_range=20.0,
     )
     lidar = Lidar(sensor, seed=seed)
+
+    # the map and the planner
     grid = OctomapGrid(OctomapParameters(resolution=0.25, max_range=20.0, forget_after=5.0))
     planner = Planner(ground(), margin=MARGIN, resolution=0.25)
     replanner = Replanner(planner, MULE, PlanPose(*GOAL), vehicle.mode)
+
     time = 0.0
     nearest = math.inf
     plans = 0
     while time < most_seconds:
+        # look around
         eye = vehicle.position + np.array([0.0, 0.0, vehicle.eye])
         turn = np.array([0.0, 0.0, math.sin(vehicle.heading / 2), math.cos(vehicle.heading / 2)])
         sweep = lidar.sweep(
@@ -217,14 +222,18 @@ def trip(vehicle, seed, most_seconds=120.0):
             rays,
             start=time,
         )
-        ahead = sweep.points()[:, :3].astype(float)
+
+        # keep in the map what was seen
+        points = sweep.points()[:, :3].astype(float)
         cosine = math.cos(vehicle.heading)
         sine = math.sin(vehicle.heading)
         grid.age(PERIOD)
         grid.insert(
             eye,
-            eye + ahead @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]]),
+            eye + points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]]),
         )
+
+        # plan anew in the map
         seen = seen_space(read_octree(grid.binary_data(), 0.25), ground(), unknown_height=20.0)
         try:
             plan = replanner.update(
@@ -236,12 +245,15 @@ def trip(vehicle, seed, most_seconds=120.0):
             if plan is not None:
                 plans += 1
                 vehicle.follow(plan)
+
+        # go on until the next sweep
         for _ in range(round(PERIOD / STEP)):
             vehicle.step(STEP)
             nearest = min(nearest, them.distance(vehicle.position))
         time += PERIOD
         if math.dist(vehicle.position[:2], GOAL) < 0.5:
             break
+
     return Trip(math.dist(vehicle.position[:2], GOAL), nearest, plans, time)
 
 
@@ -265,8 +277,6 @@ def test_so_it_does_in_twenty_of_twenty_worlds(kind, seed):
 
 
 def test_a_vehicle_without_a_map_runs_into_them():
-    """Along the straight way there is contact in most worlds, so that the other tests prove
-    something.
-    """
+    """The straight way has contact in most worlds, so that the other tests prove something."""
     way = [np.array([x, 0.0, 0.0]) for x in np.arange(-40.0, 40.0, 0.1)]
     assert sum(min(pillars(seed).distance(at) for at in way) < RADIUS for seed in range(20)) >= 15

@@ -165,9 +165,7 @@ def test_what_was_sealed_is_unsealed():
 
 
 def in_suite(file):
-    """`rfly_terrain/…/x.py`: a kernel from the cache bears the path of the checkout that compiled
-    it.
-    """
+    """A kernel from the cache bears the path of the checkout that compiled it."""
     parts = Path(file).parts
     return parts[
         max(

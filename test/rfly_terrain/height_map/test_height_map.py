@@ -178,8 +178,9 @@ def test_saddle_is_exact_everywhere():
 
 
 def test_sine_terrain_within_the_error_of_interpolation():
-    """Bilinear error is at most h²/8 times the second derivatives; the smooth gradient's is of
-    second order too.
+    """The bilinear error is at most h²/8 times the second derivatives.
+
+    The smooth gradient's error is of second order too.
     """
     h = 0.05
     terrain = sampled(lambda x, y: np.sin(x) * np.cos(y), 127, 127, step_x=h, step_y=h)
@@ -499,8 +500,9 @@ def test_large_arrays_are_shared_among_threads():
 
 
 def test_edges_count_as_inside_in_spite_of_rounding():
-    """-9 + 7·(18/7) is 9.000000000000002, and the map still ends at 9; a thousandth of a cell
-    beyond is outside.
+    """The map ends at 9, although -9 + 7·(18/7) is 9.000000000000002.
+
+    A point a thousandth of a cell beyond is outside.
     """
     terrain = HeightMap(np.zeros((2, 8)), origin_x=0, origin_y=-9, step_x=1, step_y=18 / 7)
     assert terrain.inside(0.0, 9.0)

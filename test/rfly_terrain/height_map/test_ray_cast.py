@@ -242,8 +242,9 @@ def scene(seed: int) -> tuple[HeightMap, np.ndarray, np.ndarray, float]:
 
 
 def test_random_scenes_have_no_missed_and_no_invented_hit():
-    """Ranges within 1e-5 m of sampling; the two may differ about a hit only where a ray touches to
-    1e-9 m.
+    """The ranges agree with sampling within 1e-5 m.
+
+    The two may differ about a hit only where a ray touches to 1e-9 m.
     """
     rays = hits = touching = 0
     for seed in range(200):
@@ -417,8 +418,9 @@ def test_corners_and_edges_belong_to_the_map(x, y):
 
 
 def test_a_peak_on_a_line_of_the_grid_is_not_passed_between_blocks():
-    """One sample of 1 m among zeros, wherever it lies: rays just below its top hit it, along lines
-    and diagonals.
+    """Rays just below the top of one sample of 1 m among zeros hit it, wherever it lies.
+
+    They run along lines and diagonals.
     """
     for i in range(1, 18):
         heights = np.zeros((19, 11))

@@ -80,8 +80,9 @@ def test_the_oracle_gives_the_same(seed, rows, columns):
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 9), (9, 2), (21, 34)])
 def test_the_python_source_gives_the_same(rows, columns):
-    """Run as Python, where an index beyond an array is an error: compiled code would read on in
-    silence.
+    """The Python source gives the same as the compiled kernel.
+
+    In Python an index beyond an array is an error: compiled code would read on in silence.
     """
     terrain, *rays = example(rows * 10 + columns, rows, columns, 500)
     with np.errstate(all="ignore"):

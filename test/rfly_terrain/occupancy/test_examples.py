@@ -945,7 +945,7 @@ def test_all_examples_are_here():
 
 
 def test_examples_in_a_process_of_their_own():
-    """All examples pass in a fresh interpreter too, whatever this process has loaded."""
+    """Every example passes in a fresh interpreter too, whatever this process has loaded."""
     program = f"""
 import importlib.util
 spec = importlib.util.spec_from_file_location("examples", {__file__!r})

@@ -70,8 +70,9 @@ def test_the_saved_image_is_what_map_saver_writes(tmp_path):
 
 
 def test_a_map_of_map_saver(tmp_path):
-    """The image's first row is the top row; grey 205 is unknown with the threshold 0.196, and a
-    comment is no size.
+    """The image's first row is the top row, and a comment is no size.
+
+    Grey 205 is unknown with the threshold 0.196.
     """
     image = b"P5\n# CREATOR: map_saver.cpp 0.050 m/pix\n3 2\n255\n" + bytes(
         [0, 205, 254, 254, 0, 205]
@@ -113,8 +114,9 @@ def test_images_of_all_kinds(tmp_path, image, name):
 
 
 def test_defaults_and_other_keys_of_the_yaml(tmp_path):
-    """Only image, resolution and origin are needed; origin may lack its yaw; keys of other programs
-    do no harm.
+    """Only image, resolution and origin are needed; origin may lack its yaw.
+
+    Keys of other programs do no harm.
     """
     path = write_map(
         tmp_path,
@@ -149,9 +151,7 @@ def test_colours_and_alpha():
 
 
 def test_every_grey_level_survives():
-    """Saved levels mean again what they were written for, with the thresholds that are saved with
-    them.
-    """
+    """Saved levels keep their meaning with the thresholds that are saved with them."""
     cells = np.arange(-1, 101)[None]
     found = image_to_cells(cells_to_image(cells), free_thresh=0.196)
     assert (

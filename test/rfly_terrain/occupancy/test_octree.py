@@ -1,6 +1,4 @@
-"""Octrees in OctoMap's binary form, by bytes worked out by hand, against the writer, and against
-OctoMap itself.
-"""
+"""Octrees in OctoMap's binary form: bytes worked out by hand, the writer, and OctoMap itself."""
 
 from __future__ import annotations
 

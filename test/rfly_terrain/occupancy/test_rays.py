@@ -27,8 +27,9 @@ Point = tuple[Fraction, Fraction]
 def first_meeting(
     start: Point, way: Point, longest: Fraction | None, low: Point
 ) -> Fraction | None:
-    """The least t ≥ 0 for which start + t·way lies in the closed unit square with its lower corner
-    at `low`.
+    """Return the least t ≥ 0 for which start + t·way lies in a closed unit square, or None.
+
+    The square's lower corner is `low`.
     """
     begin = Fraction(0)
     end = longest
@@ -220,8 +221,9 @@ def test_leaps_and_the_oracle_give_the_same(seed):
 
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_the_python_source_gives_the_same(seed):
-    """Run as Python, where an index beyond an array is an error: compiled code would read on in
-    silence.
+    """The Python source gives the same as the compiled kernels.
+
+    In Python an index beyond an array is an error: compiled code would read on in silence.
     """
     matrix, segments = example(seed, 60)
     same(results(ray_kernels, matrix, segments, plain=True), results(ray_kernels, matrix, segments))
@@ -315,8 +317,9 @@ def test_a_scan_is_its_ranges_and_angles():
 
 
 def test_far_ends_cost_no_accuracy():
-    """A start off the map, an infinite range, an end as far as the moon: the cells are those of the
-    line.
+    """The cells are those of the line, even from far away.
+
+    The start is off the map, a range is infinite, and an end lies as far as the moon.
     """
     m = BinaryOccupancyMap(5, 3, 1, default_value=True)
     m.insert_ray([-1e6, 1.5, 0], [math.inf], [0.0], math.inf)
