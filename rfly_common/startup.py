@@ -214,6 +214,7 @@ def _guard_handler() -> None:
 
 
 def _end_unless_handled(read_end: int) -> None:
+    """End the process if a signal's handler does not run in time: the guarding thread's work."""
     while numbers := os.read(read_end, 64):
         stops = [number for number in numbers if number in STOPS]
         if stops:
@@ -225,6 +226,7 @@ def _end_unless_handled(read_end: int) -> None:
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
+    """Note a signal, and call the loop's `on_stop` at the first one or end the process."""
     _state.handled_at = time.monotonic()
     first = not _state.came
     if first:
@@ -239,6 +241,7 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 
 
 def _watch() -> None:
+    """Start the timers that end the process if it does not end by itself."""
     _call_off()
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -249,6 +252,7 @@ def _watch() -> None:
 
 
 def _call_off() -> None:
+    """Stop the timers of `_watch`."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
     if _state.watchdog is not None:

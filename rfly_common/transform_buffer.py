@@ -227,7 +227,7 @@ class TransformBuffer:
         if edge is None or edge.parent != parent or edge.static != static:
             if edge is None and len(self._edges) >= MAX_FRAMES:
                 raise FrameError(
-                    f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept"
+                    f"frame {child!r}: {MAX_FRAMES} frames are known already, which is the limit"
                 )
             edge = self._edges[child] = _Edge(parent, static)
 

@@ -62,7 +62,7 @@ def traversable(
     save: Annotated[
         options.MaybePath,
         options.optional(
-            "also write the costs for map_server: a yaml, and its image beside it",
+            "also write the costs for map_server: a yaml, and its image next to it",
             metavar="FILE.yaml",
         ),
     ] = None,

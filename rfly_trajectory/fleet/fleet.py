@@ -585,7 +585,7 @@ def _put_wheel_plane(
 
 
 def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleStates:
-    """Return states given in map (ENU) in its NED twin.
+    """Return states in map (ENU) as states in map_ned.
 
     The orientation still rotates base_link (FLU).
     """

@@ -429,7 +429,7 @@ class ObjectRegistry:
         Raises PlacementError where that id is in use.
         """
         if len(self._objects) >= MAX_OBJECTS:
-            raise PlacementError(f"{MAX_OBJECTS} objects are placed already, no more are taken")
+            raise PlacementError(f"{MAX_OBJECTS} objects are placed already, which is the limit")
         if placed.id == 0:
             free = (
                 i
