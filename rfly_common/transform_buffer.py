@@ -217,7 +217,7 @@ class TransformBuffer:
             )
         if not child or child == parent:
             raise FrameError(
-                f"transform {parent!r} -> {child!r}: the child needs a name of its own"
+                f"transform {parent!r} -> {child!r}: expected two different frames"
             )
 
         edge = self._edges.get(child)

@@ -308,7 +308,7 @@ class Fleet:
         return other
 
     def of(self, vehicles: Sequence[Vehicle]) -> Fleet:
-        """Return the fleet with these vehicles instead of its own; itself if they are the same."""
+        """Return the fleet with other vehicles; itself if they are the same."""
         if len(vehicles) == len(self) and all(map(operator.is_, vehicles, self.vehicles)):
             return self
         return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
@@ -420,7 +420,7 @@ class Fleet:
             progress[:, 0] += self._ahead[vehicle]
             points = path_points(self._paths, path, progress[:, 0])
 
-            # open paths go on straight beyond their ends
+            # open paths continue straight beyond their ends
             beyond = progress[:, 0] - np.clip(progress[:, 0], 0.0, self._paths.length[path])
             beyond[self._paths.closed[path]] = 0.0
             extrapolate_straight(points, beyond)

@@ -276,7 +276,6 @@ def poses(
     """Write the poses of k vehicles -> out; see `attitude.poses`.
 
     progress (4, k) and points (6, k) come as rows. Vehicles go in blocks through three loops. What
-
     these hand on lies in one array, so that the loop in the middle becomes vector instructions.
     """
     block = np.empty((BLOCK_ROWS, BLOCK))

@@ -215,7 +215,7 @@ class UdpSender:
     def _send_cut(self, window: Window, run: DatagramRun) -> None:
         """Send a run in few calls.
 
-        If the system refuses, send each datagram in a call of its own, now and later.
+        If the system refuses, send each datagram in a separate call, now and later.
         """
         step = run.size * min(_MAX_SEGMENTS, MAX_UDP_PAYLOAD // run.size)
         ancillary = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]
@@ -277,7 +277,7 @@ _REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH,
 """Errors that may belong to an earlier datagram; the present one has not been sent."""
 
 _EXPLAINED = {
-    errno.ECONNREFUSED: "no program listens there (is RflySim3D running?)",
+    errno.ECONNREFUSED: "nobody listens there (is RflySim3D running?)",
     errno.EHOSTUNREACH: (
         "unreachable: no machine answers there (is it on, and is the address right?)"
     ),

@@ -278,7 +278,7 @@ def test_ports_where_nobody_listens_are_named():
         port = taken.getsockname()[1]
     destinations = Destinations(Target(range(20010, 20011), "127.0.0.1", port))
     destinations.send(20010, b"x")
-    assert destinations.error_texts() == [f"127.0.0.1:{port}: no program listens there"]
+    assert destinations.error_texts() == [f"127.0.0.1:{port}: nobody listens there"]
     destinations.close()
 
 
