@@ -216,9 +216,7 @@ class TransformBuffer:
                 f"rotation {q.tolist()} is no rigid motion"
             )
         if not child or child == parent:
-            raise FrameError(
-                f"transform {parent!r} -> {child!r}: expected two different frames"
-            )
+            raise FrameError(f"transform {parent!r} -> {child!r}: expected two different frames")
 
         edge = self._edges.get(child)
         now = self._clock()
