@@ -51,7 +51,7 @@ class Reason(str, Enum):
     TOO_OLD = "too_old"
     """A stamp is older than `max_age`. Subject: the topic, with the source of a fleet."""
     CONFIGURED = "configured"
-    """A parameter gives the id to a topic of its own. Subject: the id."""
+    """A parameter gives the id to a separate topic. Subject: the id."""
     OTHER_SOURCE = "other_source"
     """Another source publishes the id already. Subject: the id."""
     WRONG_ID = "wrong_id"

@@ -44,13 +44,13 @@ LOCK_GRACE_S = 0.3
 
 @dataclass
 class _State:
-    ask: Callable[[], None] | None = None
+    on_stop: Callable[[], None] | None = None
     """Function that the first signal calls; None: end immediately."""
-    came: int = 0
+    stop_signal: int = 0
     """Number of the first signal; 0 before it, and after the end of the loop that it ended."""
-    came_at: float = 0.0
+    stopped_at: float = 0.0
     """Time of the first signal, monotonic, s."""
-    ever: bool = False
+    signalled: bool = False
     """True if any signal has arrived."""
     handled_at: float = 0.0
     """Time of the handler's last run, monotonic, s."""
@@ -103,7 +103,7 @@ def install_handlers(*, shell_codes: bool = False) -> None:
 
 def spinning() -> None:
     """Let a signal ask for an orderly end from now on: `stop_requested` reports it."""
-    _state.ask = _nothing
+    _state.on_stop = _nothing
 
 
 def interruptible() -> None:
@@ -111,7 +111,7 @@ def interruptible() -> None:
 
     Traces of interrupted imports or threads are not printed.
     """
-    _state.ask = interrupt
+    _state.on_stop = interrupt
 
 
 def end(code: int) -> NoReturn:
@@ -120,8 +120,8 @@ def end(code: int) -> NoReturn:
     A signal has unwound what needed that. Threads that still run are not waited for, unlike at
     Python's own end.
     """
-    _state.ask = None
-    if _state.ever:
+    _state.on_stop = None
+    if _state.signalled:
         _watch()
 
     # a reader that has gone, or a closed stream: Python would report it at its end
@@ -132,19 +132,19 @@ def end(code: int) -> NoReturn:
             with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
-    if _state.ever:
+    if _state.signalled:
         os._exit(code)
     sys.exit(code)
 
 
 def stop_requested() -> bool:
     """Return True once a signal has arrived."""
-    return bool(_state.came)
+    return bool(_state.stop_signal)
 
 
 def exit_code() -> int:
     """Return the exit code of a process that a signal has ended, else 0."""
-    return 128 + _state.came if _state.shell_codes and _state.came else 0
+    return 128 + _state.stop_signal if _state.shell_codes and _state.stop_signal else 0
 
 
 @contextmanager
@@ -157,20 +157,20 @@ def stop_by_signal(
     as before the signal. The process is ended if the loop takes longer than `within_s` after the
     signal.
     """
-    before = _state.ask, _state.within_s
-    _state.ask = on_stop or _nothing
+    before = _state.on_stop, _state.within_s
+    _state.on_stop = on_stop or _nothing
     _state.within_s = within_s
     handlers = _take_over()
 
     try:
-        if _state.came:
+        if _state.stop_signal:
             _watch()
-            _state.ask()
+            _state.on_stop()
         yield stop_requested
     finally:
         _call_off()
-        _state.came = 0
-        _state.ask, _state.within_s = before
+        _state.stop_signal = 0
+        _state.on_stop, _state.within_s = before
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -214,31 +214,34 @@ def _guard_handler() -> None:
 
 
 def _end_unless_handled(read_end: int) -> None:
+    """End the process if a signal's handler does not run in time: the guarding thread's work."""
     while numbers := os.read(read_end, 64):
         stops = [number for number in numbers if number in STOPS]
         if stops:
             arrived_at = time.monotonic()
-            patience_s = LOCK_GRACE_S if _state.ask is None else _state.within_s
+            patience_s = LOCK_GRACE_S if _state.on_stop is None else _state.within_s
             time.sleep(patience_s)
             if _state.handled_at < arrived_at - patience_s:
                 os._exit(128 + stops[0] if _state.shell_codes else 0)
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
+    """Note a signal, and call the loop's `on_stop` at the first one or end the process."""
     _state.handled_at = time.monotonic()
-    first = not _state.came
+    first = not _state.stop_signal
     if first:
-        _state.came = number
-        _state.came_at = time.monotonic()
-        _state.ever = True
-    if _state.ask is None or time.monotonic() - _state.came_at > SAME_S:
+        _state.stop_signal = number
+        _state.stopped_at = time.monotonic()
+        _state.signalled = True
+    if _state.on_stop is None or time.monotonic() - _state.stopped_at > SAME_S:
         os._exit(exit_code())
     if first:
         _watch()
-        _state.ask()
+        _state.on_stop()
 
 
 def _watch() -> None:
+    """Start the timers that end the process if it does not end by itself."""
     _call_off()
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -249,6 +252,7 @@ def _watch() -> None:
 
 
 def _call_off() -> None:
+    """Stop the timers of `_watch`."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
     if _state.watchdog is not None:

@@ -1,7 +1,7 @@
 """Filters of incoming vehicle states: staleness, and ids that two sources write.
 
 No clock and no ROS: the caller passes both times, ns. *now* is the node's clock, in which stamps
-are written; it may be simulated, stand still or jump. *steady* measures silence by arrival and
+are written; it may be simulated, stop or jump. *steady* measures silence by arrival and
 never jumps.
 """
 
@@ -19,9 +19,9 @@ STALE = "stale"
 TOO_OLD = "too_old"
 
 FORGET_SOURCE_NS = 10_000_000_000
-"""A source silent for longer starts anew: a restarted simulator stamps from 0 again."""
+"""Silence after which a source starts anew, ns: a restarted simulator stamps from 0 again."""
 MAX_SOURCES = 10_000
-"""Sources that are remembered."""
+"""Largest number of sources that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Conflict:
         second = self.second or "a source without a name"
         return (
             f"vehicle {self.vehicle_id} comes from {self.first}; "
-            f"what {second} says of it is dropped"
+            f"its states from {second} are dropped"
         )
 
 

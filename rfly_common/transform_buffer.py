@@ -216,9 +216,7 @@ class TransformBuffer:
                 f"rotation {q.tolist()} is no rigid motion"
             )
         if not child or child == parent:
-            raise FrameError(
-                f"transform {parent!r} -> {child!r}: the child needs a name of its own"
-            )
+            raise FrameError(f"transform {parent!r} -> {child!r}: expected two different frames")
 
         edge = self._edges.get(child)
         now = self._clock()
@@ -227,7 +225,7 @@ class TransformBuffer:
         if edge is None or edge.parent != parent or edge.static != static:
             if edge is None and len(self._edges) >= MAX_FRAMES:
                 raise FrameError(
-                    f"frame {child!r}: {MAX_FRAMES} frames are known already, no more are kept"
+                    f"frame {child!r}: {MAX_FRAMES} frames are known already, which is the limit"
                 )
             edge = self._edges[child] = _Edge(parent, static)
 

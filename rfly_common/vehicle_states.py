@@ -38,7 +38,7 @@ _FIELDS: tuple[tuple[str, np.dtype[Any], int | None, float], ...] = (
     ("scale", np.dtype(np.float32), 3, 1),
     ("fit_ground", np.dtype(np.bool_), None, 0),
 )
-"""Name, type, numbers of a vehicle (None: one, without an axis of its own), default."""
+"""Name, type, numbers of a vehicle (None: one, without an axis), default."""
 
 
 @dataclass(frozen=True, eq=False)

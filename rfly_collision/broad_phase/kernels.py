@@ -43,6 +43,7 @@ def swept_boxes(table: ShapeTable, motion: SweptMotion, dt: float, placed: Place
     shape_index, position, orientation, velocity, angular_velocity = motion
     rotation, low, high = placed
     for n in range(position.shape[0]):
+        # attitude at the end of the step
         x = orientation[n, 0]
         y = orientation[n, 1]
         z = orientation[n, 2]
@@ -88,7 +89,8 @@ def swept_boxes(table: ShapeTable, motion: SweptMotion, dt: float, placed: Place
         # around its motion in the step
         if dt > 0.0:
             angle = dt * norm(vector_at(angular_velocity, n, 0))
-            # no further between two attitudes than by a turn of the whole angle, or right round
+            # Two attitudes are no further apart than the angle turned, and never further than a
+            # diameter.
             around = table.reach[shape] * min(angle, 2.0)
             for i in range(3):
                 back = dt * velocity[n, i]
@@ -135,6 +137,8 @@ def overlaps(
     if n < 2:
         return 0
 
+    # the search through neighbouring buckets
+
     largest, used, start, box, number = in_buckets(low, high)
     size = start.shape[0] - 1
     count = 0
@@ -144,7 +148,7 @@ def overlaps(
             return int(limits[0]) + 1
         mine = (box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5])
 
-        # its own level and the coarser ones
+        # other boxes on the same level and on the coarser ones
         for level in range(number[p, LEVEL] + 1):
             if not used[level]:
                 continue
@@ -154,14 +158,13 @@ def overlaps(
             own = level == number[p, LEVEL]
             for dy in range(0 if own else -1, 2):
                 for dz in range(0 if own and dy == 0 else -1, 2):
-                    # of two boxes on one level the one in the row before, or in the place
-                    # before, looks at the other
+                    # each pair on one level is seen once: by the box in the earlier row or place
                     row = row_key(y + dy, z + dz, level)
                     here = own and dy == 0 and dz == 0
                     begin = (row_hash(row) + x - (0 if here else 1)) & (size - 1)
                     end = begin + (2 if here else 3)
 
-                    # the buckets may go on at the beginning of the array
+                    # the buckets may wrap around to the beginning of the array
                     for part in range(1 if end <= size else 2):
                         first = start[begin] if part == 0 else 0
                         last = start[min(end, size)] if part == 0 else start[end - size]
@@ -172,7 +175,7 @@ def overlaps(
                             if apart(mine, box, r):
                                 continue
                             column = number[r, COLUMN]
-                            # a box of another row that lies in the same buckets
+                            # skip boxes of another row that share these buckets
                             if (
                                 number[r, ROW] != row
                                 or abs(column - x) > 1
@@ -180,7 +183,7 @@ def overlaps(
                             ):
                                 continue
 
-                            # pairs that do not count
+                            # leave out pairs that do not count
                             i = number[p, BODY]
                             j = number[r, BODY]
                             if are_filtered(static, group, i, j):
@@ -188,6 +191,8 @@ def overlaps(
                             key = min(i, j) * n + max(i, j)
                             if is_among(ignored, key):
                                 continue
+
+                            # the pair
                             if count < out.size:
                                 out[count] = key
                             count += 1

@@ -72,7 +72,7 @@ def _describe(error: ValidationError) -> _Described:
         return path, f"the key {missing} is missing"
     if rule == "dependencies":
         return path, "; ".join(
-            f"{key} needs {', '.join(needed)} beside it"
+            f"{key} needs {', '.join(needed)} too"
             for key, needed in schema["dependencies"].items()
             if key in value and not set(needed) <= set(value)
         )

@@ -14,15 +14,15 @@ used for 30 days are removed when a new one is made.
 
 A file holds a magic word, the length and the SHA-256 of what follows, and numba's pickled machine
 code. A file that is truncated or altered, or that numba cannot load, is logged once, and the kernel
-is compiled anew and its file replaced. The hash guards against damage. It is no signature: whoever
-can write to the user's cache can run code as that user.
+is compiled anew and its file replaced. The hash guards against damage. It is no signature: a
+program that can write to the user's cache can run code as that user.
 
 How it is hooked into numba: a compiled function asks the object in its attribute `_cache` before
 it compiles a signature and hands it the result afterwards. `numba.core.caching._Cache` is the
 abstract base class of such objects, and `enable_caching`, which `njit(cache=True)` calls, does
 nothing but set the attribute. `jit` sets it to a `KernelCache`. A registered cache locator, numba's
 public hook, would choose folder and stamp too, but it keeps the index of numbered files, and numba
-goes on to its own folders where this one cannot be written. The names used here are the same in
+falls back to its own folders where this one cannot be written. The names used here are the same in
 numba 0.59 and 0.68.
 
 The environment variable NUMBA_CACHE_DIR, numba's own, names another folder than the user's cache.

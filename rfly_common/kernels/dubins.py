@@ -48,6 +48,8 @@ def shortest_dubins(
         m_b = kind * b
         s_a = kind * sin_a
         s_b = kind * sin_b
+
+        # lengths of the three pieces, in radii
         if word < 2:  # the same turn at both ends
             ahead = d + s_a - s_b
             aside = cos_b - cos_a
@@ -76,7 +78,7 @@ def shortest_dubins(
             t = math.atan2(cos_b - cos_a, d + s_a - s_b) - m_a + p / 2.0
             q = m_b - m_a - t + p
 
-        # a whole turn that rounding made of none
+        # rounding can turn an angle of 0 into a whole turn
         t %= turn
         q %= turn
         if turn - t < 1e-9:
@@ -84,6 +86,7 @@ def shortest_dubins(
         if turn - q < 1e-9:
             q = 0.0
 
+        # the shortest word up to now
         if t + p + q < best - 1e-12:
             best = t + p + q
             best_t = t

@@ -28,7 +28,7 @@ class _Pool:
         self._lock = threading.Lock()
 
     def submit(self, task: Callable[[], None], times: int) -> list[Future[None]]:
-        """Run the task on so many threads; an empty list where no thread takes it."""
+        """Run the task on `times` threads; return an empty list if no thread can take it."""
         if times <= 0:
             return []
         with self._lock:

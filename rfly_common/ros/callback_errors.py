@@ -1,4 +1,4 @@
-"""Errors in callbacks: each is logged and counted on /diagnostics, and the node goes on.
+"""Errors in callbacks: each is logged and counted on /diagnostics, and the node continues.
 
 No message may end a node, not even through rclpy's own callbacks: its time source raises if /clock
 is negative, its parameter services if a type is unknown (docs/support.md). An error of this suite
@@ -37,7 +37,7 @@ def errors_of(node: Node) -> int:
     return _counts[node.get_fully_qualified_name()]
 
 
-def tell_error(node: Node, error: BaseException) -> str:
+def report_error(node: Node, error: BaseException) -> str:
     """Log and count an unexpected error; return one line about it."""
     place = _place(error)
     text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_TEXT]
@@ -83,7 +83,7 @@ def guarded(
             try:
                 return await callback(*arguments)
             except Exception as error:  # noqa: BLE001  logged and counted
-                return failed(tell_error(node, error), *arguments)
+                return failed(report_error(node, error), *arguments)
 
         setattr(call_and_wait, _GUARDED, True)
         return call_and_wait
@@ -93,7 +93,7 @@ def guarded(
         try:
             return callback(*arguments)
         except Exception as error:  # noqa: BLE001  logged and counted
-            return failed(tell_error(node, error), *arguments)
+            return failed(report_error(node, error), *arguments)
 
     setattr(call, _GUARDED, True)
     return call

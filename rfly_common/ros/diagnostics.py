@@ -173,7 +173,7 @@ class ClockWatch:
 
     @property
     def problem(self) -> Notice | None:
-        """Notice that the clock stands still; None while it moves."""
+        """Notice that the clock has stopped; None while it runs."""
         now_ns = self._node.get_clock().now().nanoseconds
         steady = time.monotonic()
         if now_ns != self._seen_ns:

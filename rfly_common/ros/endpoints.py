@@ -88,7 +88,7 @@ def waiting_service(
     """Create a service whose `async` callback waits for long work while the node serves everything
     else.
 
-    It needs a callback group of its own: while it waits, rclpy calls nothing else of its group, by
+    It needs a separate callback group: while it waits, rclpy calls nothing else of its group, by
     default the node's. The callback may be called again before it has answered.
     """
     return node.create_service(srv_type, name, callback, callback_group=ReentrantCallbackGroup())

@@ -1,4 +1,18 @@
-"""The run loop of a node with its clean shutdown, and work in a parallel thread."""
+"""Run loop of a node with its clean shutdown, and work in a parallel thread.
+
+Theory of operation. `run_all` installs the handlers of `startup` before anything else, so that a
+signal at any time ends the process quietly. It then passes through three phases:
+
+1. Making: the nodes are made and join the executor one by one. A ConfigError here ends the process
+   with exit code 2.
+2. Spinning: the executor waits at most 0.2 s at a time, so that a signal or a shut-down context is
+   seen soon. An error in a callback is logged and counted, and the loop continues.
+3. Closing, from any phase: the nodes leave the executor and are destroyed in reverse order, then
+   the executor and the context are shut down.
+
+`in_thread` takes long work out of the loop. Its result returns to the loop as a task of the
+executor, so that only the loop's thread ever touches a node.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +31,33 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, RflyError, WorkError
-from rfly_common.ros.callback_errors import guard_callbacks, tell_error
+from rfly_common.ros.callback_errors import guard_callbacks, report_error
 
 Result = TypeVar("Result")
 
 
 async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
-    """Return the result of work(), which runs in a thread of its own. For `async` services.
+    """Return the result of `work()`, which runs in a thread, for `async` services.
 
-    The node goes on meanwhile, and `work` must not touch it. Raises the RflyError that `work`
+    The node keeps running meanwhile, and `work` must not touch it. Raises the RflyError that `work`
     raises, and WorkError if it raises another.
     """
     done: Future = Future(executor=node.executor)
 
-    def run_there() -> None:
-        end: tuple[Callable[[Any], None], Any]
+    def run_work() -> None:
+        outcome: tuple[Callable[[Any], None], Any]
         try:
-            end = done.set_result, work()
+            outcome = done.set_result, work()
         except RflyError as error:
-            end = done.set_exception, error
+            outcome = done.set_exception, error
         except Exception as error:  # noqa: BLE001  logged, counted, and the caller is answered
-            end = done.set_exception, WorkError(f"broke off by {tell_error(node, error)}")
+            outcome = done.set_exception, WorkError(f"broke off by {report_error(node, error)}")
 
         # a node that ends waits for nothing, and its executor, shut down, would raise here
         if node.executor is not None and node.context.ok() and not startup.stop_requested():
-            node.executor.create_task(*end)
+            node.executor.create_task(*outcome)
 
-    threading.Thread(target=run_there, daemon=True).start()
+    threading.Thread(target=run_work, daemon=True).start()
     return await done
 
 
@@ -88,7 +102,7 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
             except ExternalShutdownException:
                 break
             except Exception as error:  # noqa: BLE001  of a callback; logged and counted
-                tell_error(nodes[0], error)
+                report_error(nodes[0], error)
     except ExternalShutdownException:
         pass
     except ConfigError as error:

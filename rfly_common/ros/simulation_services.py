@@ -62,7 +62,7 @@ class ControlledRun(Protocol):
 
     @property
     def broken(self) -> str:
-        """Reason why it cannot go on before a reset; "" if it can."""
+        """Reason why it cannot continue before a reset; "" if it can."""
 
     def go(self, state: int) -> None:
         """Play, pause or stop; stopping resets, too."""

@@ -139,6 +139,8 @@ class HeightMap:
                 raise TerrainFormatError(
                     f"{key} is {step}: the samples of a map cannot all lie in one line"
                 )
+
+        # the fields, set once
         ground = ground_of_grid(heights, *map(float, numbers.values()))
         self._set(
             heights=heights,
@@ -377,7 +379,7 @@ class HeightMap:
         """Return whether the ground leaves the straight line from a to b free.
 
         It is a bool for two points, else an array. `a`, `b` (…, 3): ENU metres, which broadcast.
-        GroundGrid that rises above the line by no more than `tolerance` (m) does not count, so that
+        Ground that rises above the line by no more than `tolerance` (m) does not count, so that
         points on the ground see and are seen. Nothing outside the map is in the way. Raises
         ValueError for coordinates that are not finite.
         """
@@ -393,12 +395,15 @@ class HeightMap:
     def _query(
         self, names: tuple[str, str], x: Any, y: Any, want_normals: bool, smooth: bool
     ) -> TerrainQuery:
+        # one point
         if isinstance(x, _SCALARS) and isinstance(y, _SCALARS) and not smooth:
             z, along_x, along_y, on_x, on_y = self._surface_at(names, x, y)
             normal = np.array((0.0 - along_x, 0.0 - along_y, 1.0)) / math.sqrt(
                 along_x * along_x + along_y * along_y + 1.0
             )
             return TerrainQuery(z, on_x and on_y, normal if want_normals else None)
+
+        # several points
         if want_normals:
             outputs = [((), np.float64), ((3,), np.float64), ((), np.bool_)]
             altitude, normals, inside = self._run("queries", names, (x, y), outputs, bool(smooth))

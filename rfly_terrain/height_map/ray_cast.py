@@ -57,7 +57,7 @@ def cast(
 
     count = int(np.prod(shape))
     ranges = np.empty(count)
-    # never (0, 3) where normals are wanted: that tells the kernel to leave them out
+    # a shape (0, 3) makes the kernel leave normals out
     out = np.empty((count, 3) if normals else (0, 3))
     if count and not _run(height_map, rows, ranges, out):
         _refuse(*arrays)

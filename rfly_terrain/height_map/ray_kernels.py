@@ -110,6 +110,7 @@ def cast(
         if want_normals:
             normals[n, 0] = normals[n, 1] = normals[n, 2] = np.nan
 
+        # the ray, with a direction of length 1
         o = n * o_stride
         d = n * d_stride
         limit = max_range[n * r_stride]
@@ -124,6 +125,7 @@ def cast(
             good = False
             continue
 
+        # from where it may meet the ground to the first hit
         ray = over_map(ground, high, (x, y, z), direction, limit)
         if ray.end < 0.0:
             continue
@@ -204,6 +206,7 @@ def over_map(
     if first > last or (z > high and dz >= 0.0):
         return GroundRay(0.0, -1.0, u, v, z, du, dv, dz, per_u, per_v, 0, 0)
 
+    # the beginning of the part
     if first > 0.0:
         u = u + first * du
         v = v + first * dv
@@ -211,9 +214,10 @@ def over_map(
         u = min(max(u, 0.0), last_u)
         v = min(max(v, 0.0), last_v)
 
+    # the end of the part
     up_u = 1 if per_u > 0.0 else 0
     up_v = 1 if per_v > 0.0 else 0
-    # the formula of all lines of the grid: rounding leads into no block beyond the map
+    # The same formula as for all grid lines: rounding cannot lead to a block beyond the map.
     edge_u = ((last_u if up_u else 0.0) - u) * per_u
     edge_v = ((last_v if up_v else 0.0) - v) * per_v
     return GroundRay(
@@ -239,6 +243,7 @@ def first_hit(
     if ray.up_v == 0 and j > 0 and np.float64(j) == ray.v:
         j -= 1
 
+    # the block of the pyramid that holds the beginning
     step = -1.0
     t = 0.0
     top = levels.shape[0] - 1
@@ -306,6 +311,8 @@ def hit_in_block(
     last_i = ground.rows - 2
     last_j = ground.columns - 2
     width = np.uint64(ground.columns)
+
+    # the cell of the beginning
     i = min(
         max(int(ray.u + t * ray.du), block_i << BLOCK_BITS), (block_i + 1 << BLOCK_BITS) - 1, last_i
     )
@@ -360,6 +367,8 @@ def hit_in_cell(
 
     The ray crosses the cell from t to `leave`.
     """
+
+    # the surface at the beginning, and the height above it
     z00, z01, z10, z11 = corner
     a = ray.u + t * ray.du - i
     b = ray.v + t * ray.dv - j
@@ -372,6 +381,7 @@ def hit_in_cell(
     if c <= 0.0:
         return 0.0
 
+    # the quadratic, and its first root
     span = leave - t
     m = ray.dz - slope_u * ray.du - slope_v * ray.dv
     q = -twist * ray.du * ray.dv

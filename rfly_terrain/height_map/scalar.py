@@ -18,7 +18,7 @@ KERNELS = "rfly_terrain.height_map.kernels"
 """Module of kernels whose import makes single points compiled too."""
 
 Altitude = Callable[[float, float], float]
-"""Bilinear height (m) at x, y (m); NaN where one of them is not finite."""
+"""Bilinear height (m) at x, y (m); NaN where x or y is not finite."""
 
 
 class PointLookup:

@@ -135,7 +135,7 @@ class BinaryOccupancyMap(MapFrames):
         self._become(np.full(shape, value), per_metre, properties)
 
     def _become(self, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> None:
-        """Return a map of these cells and properties, by Python's names."""
+        """Take over these cells and properties, by Python's names."""
         properties = dict(properties)
         location = properties.pop("grid_location_in_world", None)
         if location is not None and "local_origin_in_world" in properties:
@@ -178,11 +178,11 @@ class BinaryOccupancyMap(MapFrames):
 
     @classmethod
     def _of(cls, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> Self:
-        made = cls.__new__(cls)
-        made._become(
+        new_map = cls.__new__(cls)
+        new_map._become(
             cells, resolution, arguments("from_…", CALL_FORMS["__init__"], (), properties)[1]
         )
-        return made
+        return new_map
 
     @classmethod
     def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
@@ -392,7 +392,6 @@ class BinaryOccupancyMap(MapFrames):
         it lies on an edge, four on a corner), and all others that the segment touches, edges and
         corners included, in order from the start.
         """
-
         # both ends
         grid = self._grid("world")
         if angle is None:

@@ -97,10 +97,10 @@ def map_clutter(
     collision_free: bool = True,
     seed: int | None = None,
 ) -> BinaryOccupancyMap:
-    """Return an empty map with so many random boxes and circles, all of them whole on the map.
+    """Return a map with this number of random boxes and circles, which lie wholly on it.
 
     `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same
-    `seed` gives the same map. ValueError where there is no room for so many.
+    `seed` gives the same map. Raises ValueError if they do not fit.
     """
 
     shape, per_metre = _shape(map_size, map_resolution)

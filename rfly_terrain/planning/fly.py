@@ -412,14 +412,14 @@ def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, F
 def _without_needless(search: _FlySearch, corners: Floats) -> Floats:
     """Return the corners that are worth a detour.
 
-    Rows of them, shorter and shorter, are left out where that takes no more energy. One sample a
+    Runs of corners, ever shorter ones, are left out if that does not take more energy. One sample a
     cell suffices for the comparison. Near objects a longer step would close gaps that the vehicle
     fits through.
     """
     samples = search.samples_to_compare
     best = search.along(corners, samples)
 
-    # half as many at a time, as long as there are any
+    # runs of all corners, then of half as many, down to single ones
     size = len(corners) - 2
     while size >= 1:
         first = 1

@@ -164,7 +164,7 @@ class _MixedPlanner:
         last = count - 1 + (0 if self._ends_low else count)
         cost, before = dijkstra(graph, indices=first, return_predecessors=True)
         if not math.isfinite(cost[last]):
-            raise PlanError("unreachable", "no way leads there, be it driven or flown")
+            raise PlanError("unreachable", "no path leads there, driving or flying")
 
         # runs of nodes on one layer
         path = [last]

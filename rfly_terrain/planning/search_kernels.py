@@ -203,6 +203,8 @@ def expand(
     # table of the best node of each lattice cell
     keys = np.zeros(1 << 12, np.int64)
     values = np.empty(1 << 12, np.int32)
+
+    # the starts are open
     for node in range(starts):
         cost[node] = 0.0
         parent[node] = -1
@@ -214,6 +216,7 @@ def expand(
         keys[slot] = key
         values[slot] = node
 
+    # best first
     count = starts
     waiting = starts
     expanded = 0
@@ -526,7 +529,7 @@ def _try_word(
     steering: Steering,
     most: float,
 ) -> float:
-    """Take a word as the way from pose i to pose j if it costs no more than `most`.
+    """Store a word as the way from pose i to pose j if it costs no more than `most`.
 
     Returns the cost from i that another word must not exceed.
     """

@@ -108,7 +108,7 @@ def _layers(
     try:
         layers = ground_layers(*world, region=region, names=names, max_cells=max_cells)
     except MemoryError:
-        raise ConfigError("not enough memory for so many cells") from None
+        raise ConfigError("not enough memory for this number of cells") from None
     if layers is None:
         x_min, x_max, y_min, y_max = world.terrain.bounds
         raise ConfigError(

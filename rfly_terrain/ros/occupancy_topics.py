@@ -1,6 +1,6 @@
 """`terrain_occupancy`: traversability as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
 
-The grid is computed in a thread of its own when the map, the objects on it, or the limits of the
+The grid is computed in a separate thread when the map, the objects on it, or the limits of the
 vehicle have changed. All changes meanwhile, or within a quarter of a second, lead to one more grid.
 """
 

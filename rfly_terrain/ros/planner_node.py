@@ -365,7 +365,7 @@ class PlannerNode(Node):
             if len(self._followers) >= MOST_NAMES:
                 raise PlanError(
                     "too_many_names",
-                    f"paths for {MOST_NAMES} vehicles are published already, no more",
+                    f"paths for {MOST_NAMES} vehicles are published already, which is the limit",
                 )
             self._followers[name] = publisher(self, Path, f"{name}/follow_path", LATCHED)
         return self._followers[name]

@@ -75,7 +75,7 @@ class LatestTerrain:
             self._node.destroy_timer(timer)
 
     def _wake(self) -> None:
-        """Let the waiting calls go on."""
+        """Release the waiting calls."""
         for first_map in self._waiting:
             if not first_map.done():
                 first_map.set_result(None)

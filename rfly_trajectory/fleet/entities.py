@@ -148,8 +148,9 @@ def moved(
     yaw: float,
     speed: float,
 ) -> Vehicle:
-    """Return the vehicle elsewhere from fleet time `time`, s: it goes on straight, brakes and
-    stands.
+    """Return the vehicle moved to another place at fleet time `time`, s.
+
+    It continues straight ahead, brakes and stops.
 
     The speed is in m/s. z does not count for ground vehicles. Raises PlacementError for an
     impossible position.

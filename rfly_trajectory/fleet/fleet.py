@@ -308,7 +308,7 @@ class Fleet:
         return other
 
     def of(self, vehicles: Sequence[Vehicle]) -> Fleet:
-        """Return the fleet with these vehicles instead of its own; itself if they are the same."""
+        """Return the fleet with other vehicles; itself if they are the same."""
         if len(vehicles) == len(self) and all(map(operator.is_, vehicles, self.vehicles)):
             return self
         return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
@@ -420,7 +420,7 @@ class Fleet:
             progress[:, 0] += self._ahead[vehicle]
             points = path_points(self._paths, path, progress[:, 0])
 
-            # open paths go on straight beyond their ends
+            # open paths continue straight beyond their ends
             beyond = progress[:, 0] - np.clip(progress[:, 0], 0.0, self._paths.length[path])
             beyond[self._paths.closed[path]] = 0.0
             extrapolate_straight(points, beyond)
@@ -585,7 +585,7 @@ def _put_wheel_plane(
 
 
 def states_in_ned(states: VehicleStates, frame_id: str = "map_ned") -> VehicleStates:
-    """Return states given in map (ENU) in its NED twin.
+    """Return states in map (ENU) as states in map_ned.
 
     The orientation still rotates base_link (FLU).
     """

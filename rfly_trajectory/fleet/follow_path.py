@@ -197,7 +197,7 @@ def reference_paths(
 def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeOver | None:
     """Return the vehicle with this index on one of its `reference_paths` from fleet time `time`, s.
 
-    It goes on from its position with its heading and speed, joins the path (`transition_to`),
+    It continues from its position with its heading and speed, joins the path (`transition_to`),
     follows it with its own speed profile and stops at its end. None for a vehicle that moves the
     other way: it has to stop first. Raises ConfigError for a path that is too far away.
     """

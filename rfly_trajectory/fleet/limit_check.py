@@ -39,7 +39,7 @@ class LimitViolation(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """Drive of one vehicle from its departure until its motion ends or begins to repeat, (k,) each."""
+    """Drive of one vehicle from departure until its motion ends or begins to repeat, (k,) each."""
 
     time: Floats
     """Time since the departure, s."""
@@ -179,7 +179,7 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[LimitVi
     """Return the pairs that come nearer to each other than `min_separation`, nearest first.
 
     The check runs from fleet time 0 to `seconds`, by default until every vehicle has made its drive
-    once. A pair counts from when both have departed: copies that wait at one start are no violation.
+    once. A pair counts once both have departed: copies that wait at one start are no violation.
     Only the NEIGHBOURS nearest vehicles of each vehicle are checked. Without a `min_separation` of
     the fleet the list is empty.
     """
@@ -264,9 +264,10 @@ MAX_POINTS = 20_000
 """Largest number of points on a track; they lie half a cell apart unless that needs more."""
 TOUCHING = 0.02
 """Gap above which a wheel counts as off the ground, m."""
-# points of a track in which wheels are checked: this many in a cell, and at most so many in all
 SAMPLES_IN_A_CELL = 10
+"""Points of a track in each cell at which wheels are checked, until MAX_WHEEL_SAMPLES."""
 MAX_WHEEL_SAMPLES = 50_000
+"""Largest number of points of a track at which wheels are checked."""
 
 
 def check_tracks(fleet: Fleet) -> list[LimitViolation]:

@@ -78,7 +78,7 @@ class RunClock:
         return dataclasses.replace(self._at(now_ns), time_scale=time_scale)
 
     def restarted(self, start_ns: int) -> RunClock:
-        """Return the clock of a fleet that starts again at a node time; a paused one waits there."""
+        """Return the clock of a fleet that starts again at a node time; a paused one waits."""
         return RunClock(start_ns, self.time_scale, self.running)
 
     @property
@@ -86,7 +86,7 @@ class RunClock:
         return self.start_ns if self.from_ns is None else self.from_ns
 
     def _at(self, now_ns: int) -> RunClock:
-        """Return the clock with its pace counted from now, or from a start that is still to come."""
+        """Return the clock with its pace counted from now, or from its start if that is later."""
         if now_ns <= self.start_ns:
             return dataclasses.replace(self, from_ns=None, from_s=0.0)
         return dataclasses.replace(self, from_ns=now_ns, from_s=self.fleet_time(now_ns))

@@ -219,7 +219,7 @@ def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
         run = inside - table.start[piece]
         values = table.values[piece]
 
-        # beyond an end of an open path the slope goes on
+        # an open path keeps its slope beyond its ends
         slope = values[1] + run * (2.0 * values[2] + run * 3.0 * values[3])
         rows[i, 0] = (
             values[0]
@@ -271,20 +271,22 @@ def progress(departures: Departures, vehicle: Ints, time: Floats) -> Floats:
 
 @kernel
 def poses(
-    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, made: VehiclePoses
+    placements: Placements, progress: Floats, points: Floats, ground: GroundRows, out: VehiclePoses
 ) -> None:
-    """Write the poses of k vehicles -> made; see `attitude.poses`.
+    """Write the poses of k vehicles -> out; see `attitude.poses`.
 
     progress (4, k) and points (6, k) come as rows. Vehicles go in blocks through three loops. What
     these hand on lies in one array, so that the loop in the middle becomes vector instructions.
     """
     block = np.empty((BLOCK_ROWS, BLOCK))
-    orientation = made.orientation
-    rates = made.angular_velocity
+    orientation = out.orientation
+    rates = out.angular_velocity
     k = placements.kind.size
     for start in range(0, k, BLOCK):
         count = min(BLOCK, k - start)
-        place_on_ground(placements, progress, points, ground, made, start, count, block)
+        place_on_ground(placements, progress, points, ground, out, start, count, block)
+
+        # attitudes of the block
         for n in range(count):
             floor = block[ALONG, n], block[LEFT, n], block[ALONG_RATE, n], block[LEFT_RATE, n]
             tx = block[HEADING_X, n]
@@ -298,6 +300,8 @@ def poses(
             block[RATE_X, n] = rate_x
             block[RATE_Y, n] = rate_y
             block[RATE_Z, n] = rate_z
+
+        # the results, one row a vehicle
         for n in range(count):
             i = start + n
             orientation[i, 0] = block[QX, n]
@@ -315,16 +319,16 @@ def place_on_ground(
     progress: Floats,
     points: Floats,
     ground: GroundRows,
-    made: VehiclePoses,
+    out: VehiclePoses,
     start: int,
     count: int,
     block: Floats,
 ) -> None:
-    """Write position and velocity of a block of vehicles -> made, slopes of floors -> block."""
+    """Write position and velocity of a block of vehicles -> out, slopes of floors -> block."""
     kind, height, absolute = placements
     altitude, gradient, smooth, smooth_rate = ground
-    position = made.position
-    velocity = made.velocity
+    position = out.position
+    velocity = out.velocity
     per_gravity = 1.0 / GRAVITY
     for n in range(count):
         i = start + n
@@ -336,7 +340,7 @@ def place_on_ground(
         lateral = yaw_rate * speed
         lateral_rate = 2.0 * yaw_rate * acceleration + points[5, i] * speed * speed * speed
 
-        # on the ground below, or at a height of its own
+        # at a height above the ground, or at an absolute altitude
         follows = not absolute[i] or height[i] <= altitude[i]
         position[i, 0] = points[0, i]
         position[i, 1] = points[1, i]
@@ -384,6 +388,8 @@ def attitude_of_floor(
     angles follow from square roots.
     """
     along, left, along_rate, left_rate = floor
+
+    # pitch and roll, and their rates
     a = math.sqrt(1.0 + along * along)
     b = math.sqrt(a * a + left * left)
     per_a = 1.0 / a
@@ -406,6 +412,8 @@ def attitude_of_floor(
     sr = sin_roll * per_all * more * cp
     cy = more if tx >= 0.0 else less
     sy = (less if tx >= 0.0 else more) * (1.0 if ty >= 0.0 else -1.0)
+
+    # quaternion, and rates about the body axes
     return (
         sr * cp * cy - cr * sp * sy,
         cr * sp * cy + sr * cp * sy,
@@ -458,9 +466,12 @@ def wheel_plane(wheels: WheelBases, h: Floats) -> Floats:
     wheelbase, track = wheels
     plane = np.empty((wheelbase.size, 4))
     for i in range(wheelbase.size):
+        # slope along the body
         alpha = (h[i, 0] + h[i, 1] - h[i, 2] - h[i, 3]) / (2.0 * wheelbase[i])
         alpha = min(max(alpha, -STEEPEST), STEEPEST)
         a = 1.0 / math.sqrt(1.0 - alpha * alpha)
+
+        # slope across it, from the length of the inclined axis
         u = a * (h[i, 0] - h[i, 1] + h[i, 2] - h[i, 3]) / (2.0 * track[i])
         u = min(max(u, -STEEPEST), STEEPEST)
         plane[i, 0] = alpha
@@ -490,14 +501,15 @@ def wheel_contact(
         p = plane[i, 3]
 
         # the plane raised until no wheel is below the ground
-        lowest = 0
+        supporting = 0
         for wheel in range(4):
             fore, side = wheel_offset(wheel, wheelbase[i], track[i])
             needed[wheel] = h[i, wheel] - alpha * fore - beta * side
-            if needed[wheel] > needed[lowest]:
-                lowest = wheel
-        altitude = max(needed[lowest], middle[i])
+            if needed[wheel] > needed[supporting]:
+                supporting = wheel
+        altitude = max(needed[supporting], middle[i])
 
+        # the vehicle's motion and the inclination of its plane
         tx = points[i, 2]
         ty = points[i, 3]
         yaw_rate = points[i, 4] * speed[i]
@@ -507,12 +519,15 @@ def wheel_contact(
         root = math.sqrt(1.0 - u * u)
         q_rate = p_rate = alpha_rate = beta_rate = 0.0
 
-        # the motion of the wheels depends on the rates that follow from it: twice is enough
+        # The wheels' motion depends on the plane's rates, which follow from it. Two passes are
+        # enough.
         for _ in range(2):
             a_rate = q * q_rate / a
             b_rate = (a * a_rate + p * p_rate) / b
             left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
             left_y_rate = a_rate / b - a * b_rate / (b * b)
+
+            # rates of the ground's height under the wheels
             for wheel in range(4):
                 fore, side = wheel_offset(wheel, wheelbase[i], track[i])
                 ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
@@ -523,6 +538,8 @@ def wheel_contact(
                 gx = under[i, wheel, 0]
                 gy = under[i, wheel, 1]
                 h_rate[wheel] = (gx * tx + gy * ty) * ahead_rate + (gy * tx - gx * ty) * aside_rate
+
+            # rates of the plane through these heights
             alpha_rate = (h_rate[0] + h_rate[1] - h_rate[2] - h_rate[3]) / (2.0 * wheelbase[i])
             beta_rate = (h_rate[0] - h_rate[1] + h_rate[2] - h_rate[3]) / (2.0 * track[i])
             q_rate = a * a * a * alpha_rate
@@ -530,11 +547,12 @@ def wheel_contact(
             u_rate = beta_rate * a + u / a * a_rate
             p_rate = a_rate * u / root + a * u_rate / (root * root * root)
 
-        if middle[i] > needed[lowest]:
+        # climb of the point that carries the plane: the origin, or a wheel
+        if middle[i] > needed[supporting]:
             climb = speed[i] * (gradient[i, 0] * tx + gradient[i, 1] * ty)
         else:
-            fore, side = wheel_offset(lowest, wheelbase[i], track[i])
-            climb = h_rate[lowest] - alpha_rate * fore - beta_rate * side
+            fore, side = wheel_offset(supporting, wheelbase[i], track[i])
+            climb = h_rate[supporting] - alpha_rate * fore - beta_rate * side
 
         rows[i, 0] = altitude
         rows[i, 1] = q

@@ -8,7 +8,7 @@ every heading is that of the member's own motion. With curvature κ and its rate
 
     curvature κ/g,   curvature rate κ'/g³,   speed g·v,   acceleration g·a - left·κ'·v².
 
-An open path goes on straight before its start and behind its end. In the world frame the offset is
+An open path continues straight before its start and after its end. In the world frame the offset is
 a constant vector, and the whole path is moved by it.
 """
 
@@ -40,12 +40,12 @@ def formation_offsets(
     - line: abreast, the first in the middle, the others left and right of it by turns, `spacing`
       apart.
     - column: one behind the other, `spacing` apart.
-    - wedge: the first at the tip, the others on its left and right arm by turns. Neighbours on an arm
-      are `spacing` apart, and the arms open backwards by `angle_deg`.
+    - wedge: the first at the tip, the others on its left and right arm by turns. Neighbours on an
+      arm are `spacing` apart, and the arms open backwards by `angle_deg`.
     - ring: evenly on a circle of `radius` about the path's point, the first ahead, the others
       counter-clockwise.
-    - grid: rows of `columns` abreast (0: as square as possible) from left to right, the first row in
-      front.
+    - grid: rows of `columns` abreast (0: as square as possible) from left to right, the first row
+      in front.
     - custom: `offsets` as given, one for each member.
 
     Raises ConfigError, `key: text`, for numbers that describe no formation.

@@ -81,8 +81,8 @@ def schedule(
     """Return the motion along a path of the given length, m, beginning at arc length `phase`, m.
 
     - repeat: lap after lap; closed paths only, since an open one has no way back to its start.
-    - ping_pong: to the path's end, back to its start, and so on. Vehicles drive backwards on the way
-      back, with the heading of the way out.
+    - ping_pong: to the path's end, back to its start, and so on. Vehicles drive backwards on the
+      way back, with the heading of the way out.
     - stop: once to the end of an open path, or one whole lap of a closed one, then standstill.
 
     Raises ConfigError for a phase outside an open path and for `repeat` on one.
@@ -236,7 +236,7 @@ class _ScheduleBuilder:
         self._jerk = profile.jerk
 
     def move(self, begin: float, end: float) -> None:
-        """Add the motion from `begin` to `end`, at rest at both if the profile has accelerations."""
+        """Add the motion from `begin` to `end`, with rest at both if accelerations are limited."""
         distance = abs(end - begin)
         sign = math.copysign(1.0, end - begin)
         if distance == 0.0:

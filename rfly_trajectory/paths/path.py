@@ -216,8 +216,8 @@ def join_profiles(paths: Sequence[Path]) -> AltitudeTable:
 def altitudes(table: AltitudeTable, path: Ints, s: Floats) -> Floats:
     """Return z, m, its slope, and the slope's rate, 1/m, (k, 3) at the arc lengths s (k,), m.
 
-    `path` (k,) holds the paths' indices; they must have a profile. Before its start and behind its
-    end an open path goes on with the slope that it has there.
+    `path` (k,) holds the paths' indices; they must have a profile. Beyond its
+    ends an open path keeps the slope that it has there.
     """
     from rfly_trajectory.kernels import motion_kernels
 

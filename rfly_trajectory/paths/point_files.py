@@ -56,12 +56,12 @@ def read_points(
     With `heights` they are (n, 3), z up, if the file has heights. A point on the one before it,
     seen from above, is left out.
 
-    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele); without
-      one the first two are x, y, and there are no heights.
-    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, the last of three is z.
+    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele).
+      Without one the first two are x, y, and there are no heights.
+    - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, a third is z.
     - gpx: the points of the tracks, else of the routes, else the waypoints, in their order.
-    - yaml: the output of `ros2 topic echo` of a nav_msgs/Path in the frame map or map_ned; of several
-      messages the last.
+    - yaml: the output of `ros2 topic echo` of a nav_msgs/Path in the frame map or map_ned; the last
+      of several messages.
 
     `geo_origin` is the map's origin: [latitude, longitude], degrees, or for heights [latitude,
     longitude, altitude]. Files with latitudes need it. Raises ConfigError, `file: …`, with the

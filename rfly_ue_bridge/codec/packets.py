@@ -219,7 +219,7 @@ class PacketTable:
                 if set(other.checksums) & set(packet_type.checksums):
                     names = f"{other.name} and {packet_type.name}"
                     raise ValueError(
-                        f"{names} have one size and checksum: nothing tells them apart"
+                        f"{names} have the same size and checksum, so they cannot be distinguished"
                     )
             same_size.append(packet_type)
 

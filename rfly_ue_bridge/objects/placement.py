@@ -104,7 +104,7 @@ class PlacedObject:
     def moved(self, x: float, y: float, yaw: float) -> PlacedObject:
         """Return the object at another place, standing.
 
-        It stands on the terrain, even if it had a height of its own, or moved.
+        It stands on the terrain, even if it had a fixed height, or moved.
         """
         return dataclasses.replace(self, x=x, y=y, yaw=yaw, z=None, path=None)
 
@@ -429,7 +429,7 @@ class ObjectRegistry:
         Raises PlacementError where that id is in use.
         """
         if len(self._objects) >= MAX_OBJECTS:
-            raise PlacementError(f"{MAX_OBJECTS} objects are placed already, no more are taken")
+            raise PlacementError(f"{MAX_OBJECTS} objects are placed already, which is the limit")
         if placed.id == 0:
             free = (
                 i

@@ -177,7 +177,7 @@ class FeedbackTopics:
     def _publish_received(self) -> None:
         """Publish waiting packets for at most WORK_S, and pause.
 
-        The timer goes on until no packet waits.
+        The timer runs until no packet waits.
         """
         if self._receiver is None or self._pausing or not len(self._receiver):
             return

@@ -122,7 +122,7 @@ class SdkListener:
         if len(self._crashes) >= MAX_RECORDS:
             self._crashes.clear()
         self._crashes[copter_id] = target_id
-        # if the output is closed, the listening goes on
+        # listening continues after the output is closed
         with contextlib.suppress(OSError, ValueError):
             print("Vehicle #", copter_id, " Crashed with vehicle #", target_id)
 

@@ -34,7 +34,7 @@ from rfly_ue_bridge.codec.packets import Packet, PacketType
 from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 QUEUE_SIZE = 4096
-"""Packets that wait at most."""
+"""Largest number of waiting packets."""
 MAX_RATE = 16_000
 """Datagrams a second that are read in the long run."""
 _BURST = 4096
@@ -85,7 +85,7 @@ COUNTERS = (
 
 
 class FeedbackReceiver(Closing):
-    """Receiver with a thread of its own from `start` to `close`; `take` gives the packets.
+    """Receiver that reads in a thread from `start` to `close`; `take` returns the packets.
 
     - bind: IPv4 address of this machine for unicast, 0.0.0.0 for all.
     - port: 0 lets the system choose; `port` has its choice.

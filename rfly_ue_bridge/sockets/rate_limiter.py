@@ -1,7 +1,12 @@
 """Rate limit of each vehicle's datagrams, and the pause while RflySim3D loads a map.
 
-The newest waiting state of each vehicle is kept, and leaves when its time has come: no last pose is
-lost. Times are nanoseconds of a steady clock, passed in by the caller.
+Theory of operation. A state leaves at once if no pause holds all states back and its vehicle's last
+departure is at least one interval ago. Otherwise it waits, in place of an older waiting state of
+the same vehicle: no last pose is lost, and at most one state of each vehicle waits. The caller asks
+`next_due_ns` when to call `due`, which releases the states whose time has come. A limiter with no
+rate limit, no pause and no waiting state is `idle`, and its caller may skip it.
+
+Times are nanoseconds of a steady clock, passed in by the caller.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class UdpSender:
     def _send_cut(self, window: Window, run: DatagramRun) -> None:
         """Send a run in few calls.
 
-        If the system refuses, send each datagram in a call of its own, now and later.
+        If the system refuses, send each datagram in a separate call, now and later.
         """
         step = run.size * min(_MAX_SEGMENTS, MAX_UDP_PAYLOAD // run.size)
         ancillary = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", run.size))]

@@ -17,7 +17,7 @@ from rfly_viewer.scene.vehicle_table import WorldPoses
 MAX_IDS = 40
 """Vehicles up to which each bears its number."""
 MAX_SHOWN = 200
-"""Labels that are shown at a time; each is a message of its own for every picture."""
+"""Labels that are shown at a time; each takes a separate message for every picture."""
 _MOVED_M = 0.01
 _BASE_FONT = 30.0
 """fontSize that is drawn in the browser's usual size; the SDK's default."""

@@ -385,7 +385,7 @@ def kind_of(vehicle_type: ArrayLike) -> Ints:
 
 
 def colour_of(vehicle_id: ArrayLike) -> NDArray[np.uint8]:
-    """Return a colour of its own for each id, (n, 3) RGB.
+    """Return a distinct colour for each id, (n, 3) RGB.
 
     The hues are a golden section apart, so that neighbours differ most.
     """

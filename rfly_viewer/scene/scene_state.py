@@ -1,6 +1,12 @@
 """Scene state: vehicles, map, labels and texts, changed by packets.
 
-There are no sockets, windows or clocks here.
+Theory of operation. The scene changes in three ways only: states and packets go through `apply`,
+console commands through `run_command`, and a new map through `change_map`. What concerns the
+objects is applied here. What only a window can do, such as moving the camera, is queued as an event
+that the window fetches with `take_events`. A command that cannot be followed becomes a line of the
+log, never an error.
+
+This module uses no sockets, windows or clocks: callers pass the time.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _NEEDLE = '<circle r="20" fill="none" stroke="#999"/><path d="M0-18 6 5 0 1-6 5Z
 
 
 class Readouts:
-    """One panel for each browser, as each has a camera of its own."""
+    """One panel for each browser, as each has its own camera."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server

@@ -327,7 +327,7 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD
             + f"  - {{id: 1, type: 3, speed: {{cruise: 1, deceleration: 2}}, shape: {LINE}}}\n",
-            "f.yaml:3: vehicles[0].speed: deceleration needs acceleration beside it",
+            "f.yaml:3: vehicles[0].speed: deceleration needs acceleration too",
             id="deceleration alone",
         ),
         pytest.param(
@@ -446,7 +446,7 @@ HEAD = "version: 1\nvehicles:\n"
         pytest.param(
             HEAD + "  - {id: 1, type: 3, speed: 1, shape: {type: spline, points: [[0, 0], [9, 0]], "
             "geo_origin: [1, 2]}}\n",
-            "f.yaml:3: vehicles[0].shape: geo_origin needs file beside it",
+            "f.yaml:3: vehicles[0].shape: geo_origin needs file too",
             id="an origin without a file",
         ),
         pytest.param(

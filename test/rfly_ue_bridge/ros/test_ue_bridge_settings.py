@@ -66,7 +66,7 @@ def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
         return all(text in bridge.node.output for text in texts)
 
     window = f"window 0 at 127.0.0.1:{port}: nobody listens there"
-    conflict = "vehicle 1 comes from /first; what /second says of it is dropped"
+    conflict = "vehicle 1 comes from /first; its states from /second are dropped"
     bridge.peer.spin_until(lambda: logged(window, conflict))
     intruding = False
     bridge.windows[:] = [Window(port)]
