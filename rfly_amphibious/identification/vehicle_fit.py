@@ -33,8 +33,7 @@ MARGIN = 0.2
 
 
 def fit_mass(p: VehicleParameters, m: LoggedMotion) -> Estimated:
-    """Return the mass of the whole vehicle from the loads of the wheels while wheels and rotors
-    stand.
+    """Return the mass of the vehicle from the wheels' loads while wheels and rotors stand.
 
     Raises ConfigError without such a time or without loads: then nothing in a log separates mass
     from thrust.
@@ -134,8 +133,7 @@ def fit_struts(p: VehicleParameters, m: LoggedMotion) -> list[Estimated]:
 
 
 def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: LoggedMotion) -> list[Estimated]:
-    """Return the first-order lag between `cmd/rotors` and the rotors' speeds, or [] without
-    commands.
+    """Return the first-order lag between `cmd/rotors` and the rotors' speeds; [] without commands.
 
     A command holds till the next: over a span of time, the change of the speed is the difference of
     command and speed, integrated, divided by the lag.

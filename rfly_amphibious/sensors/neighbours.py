@@ -77,12 +77,11 @@ class Neighbours:
     def take(
         self, states: VehicleStates, time: float, steady_ns: int, age: float = 0.0
     ) -> dict[str, int]:
-        """Take in states in `map`, all usable (`states_to_enu`), that arrived at `time` and are
-        `age` old.
+        """Take in states in `map`, all usable (`states_to_enu`); count those left out, by reason.
 
-        `time` is the simulation's, both in s. If they are more than OLD_S old, or ahead, the stamps
-        are another clock's, or late: they count as those of that time, are seen, and can't be run
-        into. Returns how many states were left out, by reason.
+        They arrived at `time`, which is the simulation's, and are `age` old, both in s. If they are
+        more than OLD_S old, or ahead, the stamps are another clock's, or late: they count as those
+        of that time, are seen, and can't be run into.
         """
         self._table.drop_stale(steady_ns, self._stale_after_ns)
         good, dropped = within_limits(states)
@@ -190,12 +189,11 @@ class Neighbours:
     def near(
         self, terrain: HeightMap | None, place: Floats, reach: float, more: float, time: float
     ) -> list[MovingPart]:
-        """Return the other vehicles that one at a place (3,) may touch at `time` (s), or `more` m
-        later.
+        """Return the other vehicles that a vehicle at a place (3,) may touch at `time`, s.
 
-        The vehicle reaches `reach` m far, and `time` is the simulation's. Only the nearest
-        MOST_NEAR are returned, each carried on from its state by velocity and yaw rate. A silent
-        vehicle is carried on for OLD_S, and stands there until SILENT_S.
+        The vehicle reaches `reach` m far, or `more` m farther later; `time` is the simulation's.
+        Only the nearest MOST_NEAR are returned, each carried on from its state by velocity and yaw
+        rate. A silent vehicle is carried on for OLD_S, and stands there until SILENT_S.
 
         Left out are vehicles that are silent for longer, or faster than all that moves (MAX_SPEED),
         or within half the reach when they come up: two that were put at one place don't burst
@@ -297,8 +295,7 @@ def _corners(shape: Shape) -> Floats:
 
 
 def world_bodies(world: World, time: float | None = None) -> SceneBodies:
-    """Return a world's objects, on its terrain, and with a `time` (s) its moving objects at that
-    time.
+    """Return a world's objects on its terrain, and with a `time` (s) its moving objects then.
 
     Ids count the objects from 1, then the moving ones. Each convex part, or mesh, is a body.
     """
