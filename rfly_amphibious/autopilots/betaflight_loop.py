@@ -38,9 +38,8 @@ def fast_imu(sensors: SensorParameters, rate: float = IMU_RATE) -> SensorParamet
 class BetaflightLoop:
     """Simulation at the pace of the wall clock, with the firmware in the loop.
 
-    No part of the loop knows the truth.
-
-    `withhold`: the firmware's motors do not reach the rotors, which stand still.
+    No part of the loop knows the truth. `withhold`: the firmware's motors do not reach the rotors,
+    which stand still.
     """
 
     def __init__(

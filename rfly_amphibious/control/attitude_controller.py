@@ -28,11 +28,9 @@ _TOLERANCE = 1e-12
 class Mixer:
     """Allocation of thrust and moments to the rotors.
 
-    Thrust in N, moments in N m, body axes, about the centre of mass.
-
-    docs/model, section 4.5. `failed`: indices of rotors that no longer turn. The others carry the
-    weight and the tilting moments first, and cancel the remaining yaw moment as far as their limits
-    let them.
+    Thrust in N, moments in N m, body axes, about the centre of mass. docs/model, section 4.5.
+    `failed`: indices of rotors that no longer turn. The others carry the weight and the tilting
+    moments first, and cancel the remaining yaw moment as far as their limits let them.
     """
 
     def __init__(self, params: VehicleParameters, failed: Collection[int] = ()) -> None:

@@ -103,10 +103,8 @@ class _Polyline:
     ) -> list[float]:
         """Return the speeds at the ends of the segments.
 
-        They are those of `corners`, lowered for what follows.
-
-        The last corner is 0. `before(speed, left)` returns the speed from which a vehicle slows
-        down to `speed` within `left` metres.
+        They are those of `corners`, lowered for what follows. The last corner is 0. `before(speed,
+        left)` returns the speed from which a vehicle slows down to `speed` within `left` metres.
         """
         for k in range(len(corners) - 2, -1, -1):
             corners[k] = min(corners[k], before(corners[k + 1], float(self.lengths[k + 1])))

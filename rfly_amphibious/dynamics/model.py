@@ -254,9 +254,7 @@ class Outputs:
 
     @property
     def body_points_down(self) -> Any:
-        """Number of corners of the box and rotor hubs on the ground, and parts of the hull on
-        solids.
-        """
+        """Number of corners and rotor hubs on the ground, and of parts of the hull on solids."""
         return self.numbers[..., state_layout.BODY_POINTS_DOWN]
 
     @property
@@ -492,9 +490,7 @@ class AmphibiousModel:
         return ModelState(state, np.zeros(self._memory_size))
 
     def _plane(self, x: float, y: float, yaw: float) -> tuple[Floats, float]:
-        """Return normal and height, at x, y, of the plane that fits the ground beneath the wheels
-        best.
-        """
+        """Return normal and height at x, y of the plane that fits the ground under the wheels best."""
         if self.terrain is None:
             return np.array((0.0, 0.0, 1.0)), 0.0
         hubs = self.params.hub_position[:, :2]

@@ -128,6 +128,7 @@ class Alignment:
         return [row for row in self.log if row.kind == kind and begin <= row.time <= end]
 
     def _standing(self, force: Floats, rates: Floats) -> bool:
+        """Return whether the vehicle has stood, by mean force and rates, wheels, loads and GPS."""
         if np.linalg.norm(rates) > self._p.align_rate:
             return False
         if abs(np.linalg.norm(force) - GRAVITY) > self._p.align_force:
@@ -145,6 +146,7 @@ class Alignment:
         if loads:
             return bool(loads[-1].values[:wheels].sum() >= self._c.still_load)
 
+        # a vehicle without wheel loads might hover
         speeds = [row.values[3:6] for row in self._rows(KIND_GPS)]
         return not speeds or bool(np.linalg.norm(np.mean(speeds, axis=0)) < MOVING_SPEED)
 
@@ -163,7 +165,7 @@ class Alignment:
         fixes = self._rows(KIND_GPS)
         field = np.mean([row.values[:3] for row in fields], axis=0) if fields else None
 
-        # first guess
+        # attitude, position and velocity
         states = np.zeros(1, STATE)
         x = states[0]
         if standing or not oriented:
@@ -176,11 +178,12 @@ class Alignment:
             x.position = fix[:3]
             if not standing:
                 x.velocity = fix[3:]
+
         books = self._first_book()
         book = books[0]
         p = np.diag(self._uncertainty(standing) ** 2)
 
-        # readings
+        # every reading corrects the state, and lowers the covariance
         if standing:
             self._use_rest(x, book, p, (force, force_spread), (rates, rates_spread))
             if field is not None:
@@ -295,6 +298,7 @@ class Alignment:
         update(x, book, p, h, rates[0] - x.gyro_bias, variance, math.inf, False)
 
     def _use_field(self, x: Any, book: Any, p: Floats, field: Floats, count: int) -> None:
+        """Correct by the mean (3,) of `count` readings of the magnetic field."""
         h = np.zeros((3, ERRORS))
         expected = np.empty(3)
         expect_field(x, self._c.field, h, expected)
@@ -302,12 +306,14 @@ class Alignment:
         update(x, book, p, h, field - expected, variance, math.inf, False)
 
     def _use_fix(self, x: Any, book: Any, p: Floats, position: Floats, variance: Floats) -> None:
+        """Correct by a position (3,) of the GPS antenna."""
         h = np.zeros((3, ERRORS))
         expected = np.empty(3)
         expect_gps_position(x, self._c.lever_gps, h, expected)
         update(x, book, p, h, position - expected, variance, math.inf, False)
 
     def _use_pressure(self, x: Any, book: Any, p: Floats, pressures: list[float]) -> None:
+        """Correct by the mean of several pressures, Pa."""
         c = self._c
         h = np.zeros((1, ERRORS))
         expected = np.empty(1)
@@ -316,6 +322,7 @@ class Alignment:
         update(x, book, p, h, np.mean(pressures) - expected, variance, math.inf, False)
 
     def _use_height(self, x: Any, book: Any, p: Floats, height: Floats, ground: GroundGrid) -> None:
+        """Correct by a height above ground (1,), or leave the map if it contradicts the map."""
         c = self._c
         h = np.zeros((1, ERRORS))
         expected = np.empty(1)

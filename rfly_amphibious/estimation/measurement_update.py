@@ -109,7 +109,7 @@ def whiten(s: Any, residual: Any, low: Any) -> float:
 
 @inner_kernel
 def solve_gain(low: Any, gain: Any) -> None:
-    """gain = (L Lᵀ)⁻¹ gain, in place: of H P (m, 27) the transposed Kalman gain."""
+    """Replace `gain` (m, 27), which is H P, by the transposed Kalman gain (L Lᵀ)⁻¹ H P."""
     m = low.shape[0]
     for i in range(m):
         for n in range(i):
@@ -132,12 +132,15 @@ def is_vertical(n: int) -> bool:
 
 @inner_kernel
 def reduce_covariance(p: Any, h: Any, variance: Any, hp: Any, gain: Any) -> None:
-    """p = (I - K H) P (I - K H)ᵀ + K R Kᵀ, Joseph's form, for any gain."""
+    """Replace p by (I - K H) P (I - K H)ᵀ + K R Kᵀ, Joseph's form, which holds for any gain."""
     m = h.shape[0]
-    back = np.zeros((m, ERRORS))
-    # with A = (I - K H) P it is A + (K R - A Hᵀ) Kᵀ
+
+    # A = (I - K H) P
     for i in range(m):
         add_outer(p, -gain[i], hp[i])
+
+    # A + (K R - A Hᵀ) Kᵀ
+    back = np.zeros((m, ERRORS))
     for i in range(m):
         add_scaled(back[i], variance[i], gain[i])
         for n in range(ERRORS):
@@ -170,9 +173,10 @@ def update(
     low = np.zeros((m, m))
     innovation_covariance(p, h, variance, hp, s)
     nis = whiten(s, residual, low)
-    if not nis <= gate:  # neither for NaN
+    if not nis <= gate:  # also for NaN
         return nis
 
+    # the gain
     gain = hp.copy()
     solve_gain(low, gain)
     if vertical_only:
@@ -180,6 +184,7 @@ def update(
             if not is_vertical(n):
                 gain[:, n] = 0.0
 
+    # correction of covariance and state
     d = np.zeros(ERRORS)
     for i in range(m):
         add_scaled(d, residual[i], gain[i])

@@ -109,20 +109,20 @@ class MissionGuide:
     def step(self, now: Estimate, mode: Mode) -> Setpoint:
         """Return the setpoint from now on.
 
-        It holds speed and steering on the ground, and a moving target in the air.
-
-        Its `mode` is to be requested until the vehicle is in that mode.
+        It holds speed and steering on the ground, and a moving target in the air. Its `mode`, if
+        there is one, has to be requested until the vehicle is in it.
         """
         dt = 0.0
         if not math.isnan(self._time):
             dt = min(max(now.time - self._time, 0.0), LONGEST_STEP)
         self._time = now.time
 
-        # does the vehicle stand?
+        # standing, even if an estimated speed is never quite 0
         speed = float(np.linalg.norm(now.velocity))
         self._slow_since = min(self._slow_since, now.time) if speed < SLOW_SPEED else math.inf
         stands = speed < HOLD_SPEED or now.time - self._slow_since >= SLOW_TIME
 
+        # a mode that is requested, and for how long
         setpoint = self._setpoint(now, mode, dt, stands)
         if setpoint.mode is not self._requested:
             self._requested = setpoint.mode

@@ -82,21 +82,32 @@ def fit_flight(p: VehicleParameters, m: LoggedMotion) -> list[Estimated]:
     merit_error = np.hypot(torque[1] / torque[0], 1.5 * thrust[1] / thrust[0])
     advance = np.pi * thrust[0] / (inflow[0] * p.rotor_radius)
     advance_error = inflow[1] / abs(inflow[0])
-    key = "rotors.thrust_coefficient_ns2prad2"
-    estimated = [Estimated("c_T, thrust / speed²", "N s²/rad²", *thrust, key)]
-    estimated.append(Estimated("c_M, torque / speed²", "N m s²/rad²", *torque))
-    key = "rotors.figure_of_merit"
-    estimated.append(
-        Estimated("figure of merit", "", merit, merit * merit_error, p.figure_of_merit, key)
-    )
-    key = "rotors.zero_thrust_advance_ratio"
-    given_advance = p.zero_thrust_advance_ratio
-    estimated.append(
-        Estimated("J_0, advance ratio", "", advance, advance * advance_error, given_advance, key)
-    )
-    key = "rotors.drag_coefficient_ns2pmrad"
-    estimated.append(Estimated("c_H, rotor drag", "N s²/(m rad)", *fitted["c_H"], key))
-    estimated.append(Estimated("J_r, of a rotor", "kg m²", *fitted["J_r"], "rotors.inertia_kgm2"))
+    estimated = [
+        Estimated(
+            "c_T, thrust / speed²", "N s²/rad²", *thrust, "rotors.thrust_coefficient_ns2prad2"
+        ),
+        Estimated("c_M, torque / speed²", "N m s²/rad²", *torque),
+        Estimated(
+            "figure of merit",
+            "",
+            merit,
+            merit * merit_error,
+            p.figure_of_merit,
+            "rotors.figure_of_merit",
+        ),
+        Estimated(
+            "J_0, advance ratio",
+            "",
+            advance,
+            advance * advance_error,
+            p.zero_thrust_advance_ratio,
+            "rotors.zero_thrust_advance_ratio",
+        ),
+        Estimated(
+            "c_H, rotor drag", "N s²/(m rad)", *fitted["c_H"], "rotors.drag_coefficient_ns2pmrad"
+        ),
+        Estimated("J_r, of a rotor", "kg m²", *fitted["J_r"], "rotors.inertia_kgm2"),
+    ]
 
     # inertia
     for axis in ("xx", "yy"):

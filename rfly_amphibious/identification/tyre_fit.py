@@ -217,6 +217,7 @@ class _Drive:
         return unchecked(p, **{name: float(value) for name, value in values.items()})
 
     def slips(self, p: VehicleParameters, radius: float) -> tuple[Floats, Floats]:
+        """Return κ and tan α, (k, 4), for a share `radius` of the given rolling radius."""
         key = (p.relaxation_x, p.relaxation_y, radius)
         if key not in self._slips:
             touch = self.contact

@@ -33,12 +33,12 @@ MARGIN = 0.2
 
 
 def fit_mass(p: VehicleParameters, m: LoggedMotion) -> Estimated:
-    """Return the mass of the whole vehicle from the loads of the wheels while wheels and rotors
-    stand.
+    """Return the mass of the vehicle from the wheels' loads while wheels and rotors stand.
 
     Raises ConfigError without such a time or without loads: then nothing in a log separates mass
     from thrust.
     """
+    # wheels, rotors and body at rest
     rates = np.linalg.norm(m.rates, axis=1)
     still = (np.abs(m.strut_rate) < STANDING_SPEED).all(axis=1)
     still &= rates < STANDING_RATE + 3.0 * rates[:50].std()
@@ -47,7 +47,7 @@ def fit_mass(p: VehicleParameters, m: LoggedMotion) -> Estimated:
     if still.sum() < 50:
         raise ConfigError(
             "no wheel_loads of half a second in which it stands, rotors off: mass and thrust "
-            "can't be told apart without them; weigh the vehicle and say --mass"
+            "can't be separated without them; weigh the vehicle and give --mass"
         )
 
     weight = m.load[still].sum(axis=1) / m.up[still, 2] / GRAVITY
@@ -114,26 +114,26 @@ def fit_struts(p: VehicleParameters, m: LoggedMotion) -> list[Estimated]:
         ),
     }
 
+    # and of the loads of the springs in front and behind
     ones = np.ones((m.time.size, 1))
-    static = [ones * front, ones * (1 - front)]
-    rows = [comparable(c)[keep] for c in [*(column[0] for column in columns.values()), *static]]
-    matrix = np.stack(rows, axis=-1)
-    given = [column[2] for column in columns.values()] + [p.spring_load[0], p.spring_load[2]]
+    forces = [force for force, *_ in columns.values()] + [ones * front, ones * (1 - front)]
+    matrix = np.stack([comparable(force)[keep] for force in forces], axis=-1)
+    before = [value for _, _, value, _ in columns.values()]
+    given = np.array([*before, p.spring_load[0], p.spring_load[2]])
+
+    # least squares; a bar of stiffness 0 might exist
     bars = np.array([0, 0, p.front_spring, p.rear_spring, 0, 0, 0, 0])
-    scale = np.where(np.array(given) == 0.0, 0.2 * bars, given)  # a missing bar might exist
-    values, covariance = linear_fit(
-        matrix * scale, comparable(strut_force)[keep], np.array(given) / scale
-    )
+    scale = np.where(given == 0.0, 0.2 * bars, given)
+    values, covariance = linear_fit(matrix * scale, comparable(strut_force)[keep], given / scale)
     sigma = np.sqrt(np.diag(covariance)) * scale
     return [
-        Estimated(name, unit, float(values[k] * scale[k]), float(sigma[k]), before, key)
-        for k, (name, (_, unit, before, key)) in enumerate(columns.items())
+        Estimated(name, unit, float(values[k] * scale[k]), float(sigma[k]), value, key)
+        for k, (name, (_, unit, value, key)) in enumerate(columns.items())
     ]
 
 
 def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: LoggedMotion) -> list[Estimated]:
-    """Return the first-order lag between `cmd/rotors` and the rotors' speeds, or [] without
-    commands.
+    """Return the first-order lag between `cmd/rotors` and the rotors' speeds; [] without commands.
 
     A command holds till the next: over a span of time, the change of the speed is the difference of
     command and speed, integrated, divided by the lag.
@@ -146,9 +146,9 @@ def fit_rotor_lag(p: VehicleParameters, log: VehicleLog, m: LoggedMotion) -> lis
     # commanded angle
     speeds = np.minimum(command.value, p.max_rotor_speed)
     steps = np.cumsum(speeds[:-1] * np.diff(command.time)[:, None], axis=0)
-    so_far = np.vstack([np.zeros(p.rotors), steps])
+    begun = np.vstack([np.zeros(p.rotors), steps])
     index = np.clip(np.searchsorted(command.time, m.time, side="right") - 1, 0, None)
-    commanded = so_far[index] + speeds[index] * (m.time - command.time[index])[:, None]
+    commanded = begun[index] + speeds[index] * (m.time - command.time[index])[:, None]
 
     # angle turned
     step = m.time[1] - m.time[0]
@@ -207,36 +207,37 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
     # mass
     notes = list(log.notes)
     if mass is not None:
-        whole = Estimated("mass, whole", "kg", mass, 0.0, given.mass)
+        mass_estimate = Estimated("mass, whole", "kg", mass, 0.0, given.mass)
     else:
-        whole = fit_mass(given, motion(log, given))
-    body = whole.value - given.mass_rotor_frame - 4.0 * given.mass_unsprung
+        mass_estimate = fit_mass(given, motion(log, given))
+    body = mass_estimate.value - given.mass_rotor_frame - 4.0 * given.mass_unsprung
     if body <= 0.0:
         raise ConfigError(
-            f"mass of {whole.value:.3g} kg: no more than the wheels and rotors of {given.name}"
+            f"mass of {mass_estimate.value:.3g} kg: "
+            f"no more than the wheels and rotors of {given.name}"
         )
     params = given.replace(mass_body=body)
-    now = motion(log, params)
+    logged = motion(log, params)
     estimated = [
-        whole,
-        Estimated("of it, body", "kg", body, whole.sigma, given.mass_body, "mass.body_kg"),
+        mass_estimate,
+        Estimated("of it, body", "kg", body, mass_estimate.sigma, given.mass_body, "mass.body_kg"),
     ]
 
     # struts and rotors' lag
-    struts = [] if np.isnan(now.load[:, 0]).any() else fit_struts(params, now)
+    struts = [] if np.isnan(logged.load[:, 0]).any() else fit_struts(params, logged)
     estimated += struts
     if not struts:
         notes.append(
             "struts: it does not bounce on them with its wheels at rest, "
             "or there are no wheel_loads"
         )
-    lag = fit_rotor_lag(params, log, now)
+    lag = fit_rotor_lag(params, log, logged)
     estimated += lag
     if not lag:
         notes.append("rotors' lag: no cmd/rotors with speeds that change")
 
     # tyres
-    tyres = fit_tyres(params, now)
+    tyres = fit_tyres(params, logged)
     if tyres is None:
         notes.append(
             "tyres and I_zz: not enough driving above 3 m/s with wheel_loads; "
@@ -248,17 +249,17 @@ def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = 
 
     # flight
     try:
-        estimated += _of_flight(params, now, estimated)
+        estimated += _flight_estimates(params, logged, estimated)
     except ConfigError as error:
         notes.append(f"rotors, I_xx and I_yy: {error}")
 
     for name in [e.name for e in estimated if not e.excited and e.key]:
         notes.append(f"{name}: the log says little of it")
-    return VehicleFit(given, tuple(estimated), tyres, now, tuple(notes))
+    return VehicleFit(given, tuple(estimated), tyres, logged, tuple(notes))
 
 
-def _of_flight(
-    params: VehicleParameters, now: LoggedMotion, estimated: list[Estimated]
+def _flight_estimates(
+    params: VehicleParameters, logged: LoggedMotion, estimated: list[Estimated]
 ) -> list[Estimated]:
     """Return the estimates of a flight, as uncertain as mass and inertia in yaw make it."""
     shares = {
@@ -267,7 +268,7 @@ def _of_flight(
     by_mass = shares.get("mass, whole", 0.0)
     by_yaw = shares.get("I_zz", 1.0)
     results = []
-    for e in fit_flight(params, now):
+    for e in fit_flight(params, logged):
         share = by_yaw if e.name.startswith(("c_M", "J_r", "figure")) else by_mass
         results.append(e._replace(sigma=float(np.hypot(e.sigma, share * e.value))))
     return results
@@ -296,7 +297,7 @@ def draw_fit(fit: VehicleFit, path: Path) -> None:
         panels = figure.subplot_mosaic(
             [["shares", "x", "y"], ["shares", "motion", "motion"]], width_ratios=(1.1, 1, 1)
         )
-        figure.suptitle(f"parameters found, beside those of {fit.given.name}")
+        figure.suptitle(f"identified parameters, against those of {fit.given.name}")
         _draw_shares(panels["shares"], fit)
         for axis in "xy":
             _draw_tyre(panels[axis], fit.given, fit.tyres, axis)
@@ -311,7 +312,7 @@ def _draw_shares(axes: Any, fit: VehicleFit) -> None:
     axes.errorbar(shares, rows, xerr=spreads, fmt="o", markersize=4, capsize=3, color="#2f6db3")
     axes.axvline(1.0, color="0.5", linewidth=1.0)
     axes.set_yticks(rows, [e.name for e in shown], fontsize="small")
-    axes.set_xlabel("found / given, with 95 % intervals")
+    axes.set_xlabel("identified / given, with 95 % intervals")
     axes.grid(alpha=0.3)
 
 
@@ -329,7 +330,11 @@ def _draw_tyre(axes: Any, given: VehicleParameters, tyres: TyreFit | None, axis:
     )
     if tyres is not None:
         axes.plot(
-            SLIPS, tyre_curve(tyres.params, axis), color="#c8322b", linewidth=1.6, label="found"
+            SLIPS,
+            tyre_curve(tyres.params, axis),
+            color="#c8322b",
+            linewidth=1.6,
+            label="identified",
         )
         slips = tyres.slips[axis == "y"].ravel()
         slips = slips[np.abs(slips) <= SLIPS[-1]]

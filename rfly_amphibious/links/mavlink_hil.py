@@ -165,10 +165,9 @@ class HilMessages:
     def sensors(self, time_usec: int, seen: Perception, reset: bool = False) -> Any:
         """Return HIL_SENSOR; unmeasured fields are 0.
 
-        Its fields_updated marks the sensors in `seen.fresh`.
-
-        Pressure altitude and temperature are those of the standard atmosphere at the pressure. The
-        differential pressure is that of the airspeed, negative from behind.
+        Its fields_updated marks the sensors in `seen.fresh`. Pressure altitude and temperature are
+        those of the standard atmosphere at the pressure. The differential pressure is that of the
+        airspeed, negative from behind.
         """
         assert seen.imu is not None
         force = flu_to_frd(seen.imu.specific_force[-1])

@@ -132,9 +132,8 @@ class LinkSession(ControllerSession[Command]):
 
     def _send(self, message: StateReport | GpsReport | Heartbeat) -> None:
         with self._lock:
-            sequence = self._sequence
-            self._sequence = self._sequence + 1
-            self._transport.send(encode(message, sequence, self._flags))
+            self._transport.send(encode(message, self._sequence, self._flags))
+            self._sequence += 1
 
     # --- in the transport's thread
 
@@ -174,7 +173,6 @@ class LinkSession(ControllerSession[Command]):
         before = self._taken
         for frame in items:
             alive |= self._take(frame)
-
         if self._taken != before:
             self._wake_up()
         return alive
@@ -189,11 +187,11 @@ class LinkSession(ControllerSession[Command]):
         if frame.type not in _FROM_CONTROLLERS:
             self._counts["direction"] += 1
             return False
+
         # frames overtake each other by UDP
         if frame.sequence <= self._newest.get(frame.type, -1):
             self._counts["older"] += 1
             return False
-
         self._newest[frame.type] = frame.sequence
 
         if isinstance(frame.message, Heartbeat):

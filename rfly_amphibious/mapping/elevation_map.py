@@ -135,9 +135,7 @@ class ElevationMap:
         return self._look(start, end)
 
     def elevation(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-        """Return heights (m) and variances (m²) of the cells around points x, y (m); NaN if
-        unknown.
-        """
+        """Return heights (m) and variances (m²) of the cells around points (m); NaN: unknown."""
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
         height = np.full(x.shape, np.nan)
         variance = np.full(x.shape, np.nan)
@@ -234,8 +232,9 @@ class ElevationMap:
         return len(rows)
 
     def _fuse(self, cells: tuple[Ints, Ints], seen: Floats, seen_variance: Floats) -> None:
-        """Fuse measured heights (m) and variances (m²) of cells, which are rows and columns of the
-        buffers.
+        """Fuse measured heights (m) and variances (m²) of cells.
+
+        The cells are rows and columns of the buffers.
         """
         gate = self.parameters.gate
         height = self._height[cells]

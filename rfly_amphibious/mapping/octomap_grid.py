@@ -40,8 +40,8 @@ class Inserted(NamedTuple):
 class OctomapGrid:
     """Voxels with log-odds of being occupied, in the world's axes (ENU)."""
 
-    def __init__(self, parameters: OctomapParameters = OctomapParameters()) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: OctomapParameters | None = None) -> None:
+        self.parameters = parameters or OctomapParameters()
         self.clear()
 
     def __len__(self) -> int:

@@ -152,7 +152,7 @@ class Cloud(NamedTuple):
     """Voxels that rays have hit or passed."""
 
     voxels: Voxels
-    count: int
+    size: int
     """Number of these voxels."""
 
 
@@ -166,7 +166,7 @@ def with_voxel(cloud: Cloud, packed: int, state: int) -> Cloud:
 
     table[place] = packed + 1
     states[place] = state
-    count = cloud.count + 1
+    count = cloud.size + 1
     if count >= FULL * table.size:
         table, states = grown(table, states)
     return Cloud(Voxels(table, states), count)
@@ -213,14 +213,14 @@ def walk(
 
     # hits first, so that passing rays never cover them
     for n in range(origins.shape[0]):
-        if cloud.count >= most:
+        if cloud.size >= most:
             break
         ray = ray_of(origins, ends, n, resolution, max_range)
         if ray.inside and ray.hits:
             cloud = with_voxel(cloud, pack(ray.x.last, ray.y.last, ray.z.last), OCCUPIED)
 
     for n in range(origins.shape[0]):
-        if cloud.count >= most:
+        if cloud.size >= most:
             left_out += origins.shape[0] - n
             break
         ray = ray_of(origins, ends, n, resolution, max_range)

@@ -135,10 +135,8 @@ class ClosedLoopRun:
     def position_nees(self) -> Floats:
         """Return the normalised estimation error squared of the position, (k,).
 
-        NaN before the alignment.
-
-        With the right covariance it is chi-square of 3 degrees of freedom (Bar-Shalom, Li &
-        Kirubarajan 2001, section 5.4).
+        NaN before the alignment. With the right covariance it is chi-square of 3 degrees of freedom
+        (Bar-Shalom, Li & Kirubarajan 2001, section 5.4).
         """
         error = self.position_error
         return np.einsum("ki,kij,kj->k", error, np.linalg.inv(self.position_covariance), error)
@@ -255,11 +253,10 @@ class _ClosedLoop:
 
     def sample(self) -> None:
         """Keep the state and the estimate."""
-        now = self._aboard.estimate
-        self.recorder.sample(
-            self._simulation.state, self._simulation.outputs, self._simulation.wind_now
-        )
+        simulation = self._simulation
+        self.recorder.sample(simulation.state, simulation.outputs, simulation.wind_now)
 
+        now = self._aboard.estimate
         if now is None or now.covariance is None:
             unknown = np.full(3, np.nan)
             self.estimates.append((unknown, unknown, np.full((3, 3), np.nan)))

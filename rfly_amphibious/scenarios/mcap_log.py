@@ -215,10 +215,8 @@ _EXACT_6 = [0.0] * 36
 def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
     """Return names, positions and rates, (k, names), of the joints, as in `/joint_states`.
 
-    Positions are in rad and m.
-
-    The joints are wheels, steered wheels, struts and rotors. Angles of wheels and rotors count from
-    the first sample; steering angles have no rates (0).
+    Positions are in rad and m. The joints are wheels, steered wheels, struts and rotors. Angles of
+    wheels and rotors count from the first sample; steering angles have no rates (0).
     """
     params = run.scenario.params
     geometry = joint_geometry(params)

@@ -327,9 +327,8 @@ def run_sweep(
 ) -> list[Result]:
     """Run a sweep in `jobs` processes; return its results in the order of runs.
 
-    `jobs`: by default one per core.
-
-    The results do not depend on the number of jobs. `jobs` 1: in this process.
+    `jobs`: by default one per core. The results do not depend on the number of jobs. `jobs` 1: in
+    this process.
     """
     report = progress or (lambda done, runs: None)
     jobs = min(jobs or cores(), len(sweep), MAX_PROCESSES)

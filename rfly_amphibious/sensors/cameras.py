@@ -30,6 +30,9 @@ from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
 from rfly_terrain.world.weather import Weather
 
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
+
 GROUND_REFLECTIVITY = 0.3
 """Reflectivity of the ground in the infrared."""
 BODY_REFLECTIVITY = 0.6
@@ -38,9 +41,6 @@ SUN_SHARE = 0.25
 """Share of the infrared image's scale for a white surface that faces the sun at full light."""
 FULL_SCALE_RANGE = 0.5
 """Range at which the camera's own light makes a white surface fill the infrared scale, m."""
-if TYPE_CHECKING:
-    from rfly_terrain.height_map.height_map import HeightMap
-
 STRIP = 14_400
 """Pixels that are rendered at once. Arrays of whole images would take long to allocate."""
 GROUND_CLASS = 254
@@ -48,7 +48,34 @@ GROUND_CLASS = 254
 SKY_CLASS = 255
 """Sky in the semantic image."""
 SKY = np.array((0.56, 0.72, 0.90))
+"""Colour of a clear sky."""
 FOG = np.array((0.78, 0.80, 0.82))
+"""Colour of fog and clouds."""
+TINTS = (
+    np.array(
+        [
+            (85, 144, 106),
+            (134, 178, 119),
+            (188, 207, 141),
+            (235, 225, 171),
+            (223, 192, 137),
+            (192, 149, 106),
+            (165, 132, 117),
+            (207, 198, 193),
+            (252, 251, 250),
+        ]
+    )
+    / 255.0
+)
+"""Colours from the lowest ground to the highest, those of `rfly_terrain.plots.relief`."""
+SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
+"""Direction to the sun: in the north-west, at 45°."""
+SHADOW_GAP = 2e-3
+"""Distance from a surface at which a ray to the sun begins, m."""
+SHADOW_RANGE = 500.0
+"""Length of a ray to the sun, m."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Difference of neighbouring ids' hues: the inverse of the golden ratio."""
 
 
 class CameraPose(NamedTuple):
@@ -370,33 +397,6 @@ class Gimbal:
 
     def _within(self, pitch: float) -> float:
         return min(max(pitch, self.parameters.min_pitch), self.parameters.max_pitch)
-
-
-TINTS = (
-    np.array(
-        [
-            (85, 144, 106),
-            (134, 178, 119),
-            (188, 207, 141),
-            (235, 225, 171),
-            (223, 192, 137),
-            (192, 149, 106),
-            (165, 132, 117),
-            (207, 198, 193),
-            (252, 251, 250),
-        ]
-    )
-    / 255.0
-)
-"""Colours from the lowest ground to the highest, those of `rfly_terrain.plots.relief`."""
-SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
-"""Direction to the sun: in the north-west, at 45°."""
-SHADOW_GAP = 2e-3
-"""Distance from a surface at which a ray to the sun begins, m."""
-SHADOW_RANGE = 500.0
-"""Length of a ray to the sun, m."""
-GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-"""Golden ratio's inverse, by which hues of neighbouring ids differ."""
 
 
 def body_color(number: int) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -77,12 +77,11 @@ class Neighbours:
     def take(
         self, states: VehicleStates, time: float, steady_ns: int, age: float = 0.0
     ) -> dict[str, int]:
-        """Take in states in `map`, all usable (`states_to_enu`), that arrived at `time` and are
-        `age` old.
+        """Take in states in `map`, all usable (`states_to_enu`); count those left out, by reason.
 
-        `time` is the simulation's, both in s. If they are more than OLD_S old, or ahead, the stamps
-        are another clock's, or late: they count as those of that time, are seen, and can't be run
-        into. Returns how many states were left out, by reason.
+        They arrived at `time`, which is the simulation's, and are `age` old, both in s. If they are
+        more than OLD_S old, or ahead, the stamps are another clock's, or late: they count as those
+        of that time, are seen, and can't be run into.
         """
         self._table.drop_stale(steady_ns, self._stale_after_ns)
         good, dropped = within_limits(states)
@@ -190,74 +189,96 @@ class Neighbours:
     def near(
         self, terrain: HeightMap | None, place: Floats, reach: float, more: float, time: float
     ) -> list[MovingPart]:
-        """Return the other vehicles that one at a place (3,) may touch at `time` (s), or `more` m
-        later.
+        """Return the other vehicles that a vehicle at a place (3,) may touch at `time`, s.
 
-        The vehicle reaches `reach` m far, and `time` is the simulation's. Only the nearest
-        MOST_NEAR are returned, each carried on from its state by velocity and yaw rate. A silent
-        vehicle is carried on for OLD_S, and stands there until SILENT_S.
+        The vehicle reaches `reach` m far, or `more` m farther later; `time` is the simulation's.
+        Only the nearest MOST_NEAR are returned, each carried on from its state by velocity and yaw
+        rate. A silent vehicle is carried on for OLD_S, and stands there until SILENT_S.
 
         Left out are vehicles that are silent for longer, or faster than all that moves (MAX_SPEED),
         or within half the reach when they come up: two that were put at one place don't burst
         apart.
         """
-        table = self._table
         before = self.solid
         self.solid = set()
         self.passed = 0
         self.left_out = 0
+        table = self._table
         if not len(table):
             return []
+
         self._know_shapes()
+        nearest = self._nearest(place, reach + more, time)
+        position, orientation = self._fitted(terrain, nearest.rows, nearest.position)
+        parts: list[MovingPart] = []
+        for k, row in enumerate(nearest.rows.tolist()):
+            number = int(table.id[row])
+            corners = _corners(self._forms[0][self._forms[1][row]])
+            yaw_rate = float(table["angular_velocity"][row, 2])
+            rotation = _turned(orientation[k], yaw_rate, nearest.age[k])
+
+            # not from inside
+            distance = _distance_from_box(rotation.T @ (place - position[k]), corners)
+            if distance > (0.0 if number in before else 0.5 * reach):
+                self.solid.add(number)
+                parts.append((corners, position[k], rotation, nearest.velocity[k]))
+            else:
+                self.passed += 1
+        return parts
+
+    def _nearest(self, place: Floats, reach: float, time: float) -> _CarriedOn:
+        """Return the nearest usable vehicles within reach of a place; count those left out."""
+        table = self._table
 
         # a first choice by positions alone, as a table may have thousands
         offset = np.abs(table["position"][:, :2] - place[:2]).max(axis=1)
-        rows = np.flatnonzero(offset < reach + more + self._sizes.max() + MAX_SPEED * OLD_S)
+        rows = np.flatnonzero(offset < reach + self._sizes.max() + MAX_SPEED * OLD_S)
         if len(self._old):
             rows = rows[~np.isin(table.id[rows], self._old)]
-        if not len(rows):
-            return []
 
         # carried on to this time
         silent = time - table["stamp_ns"][rows] * 1e-9
-        velocity = table["velocity"][rows]
         age = np.clip(silent, -OLD_S, OLD_S)
+        velocity = table["velocity"][rows]
         position = table["position"][rows] + velocity * age[:, None]
         apart = np.hypot(*(position - place)[:, :2].T) - self._sizes[rows]
-        usable = (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach + more)
+        usable = (np.abs(velocity) <= MAX_SPEED).all(axis=1) & (apart < reach)
         usable &= np.abs(silent) <= SILENT_S + 1e-9
         velocity = np.where(np.abs(silent)[:, None] <= OLD_S + 1e-9, velocity, 0.0)
 
         # the nearest of them
         self.left_out = max(0, int(np.count_nonzero(usable)) - MOST_NEAR)
         nearest = np.flatnonzero(usable)[np.argsort(apart[usable], kind="stable")[:MOST_NEAR]]
-        rows = rows[nearest]
-        age = age[nearest]
-        position = position[nearest]
-        velocity = velocity[nearest]
-        position, orientation = self._fitted(terrain, rows, position)
+        return _CarriedOn(rows[nearest], age[nearest], position[nearest], velocity[nearest])
 
-        parts: list[MovingPart] = []
-        for k, row in enumerate(rows.tolist()):
-            number = int(table.id[row])
-            corners = _corners(self._forms[0][self._forms[1][row]])
-            yaw_rate = float(table["angular_velocity"][row, 2])
-            turned = 0.0
-            if abs(yaw_rate) <= MAX_YAW_RATE:  # False for NaN, too
-                turned = yaw_rate * age[k]
-            turn = euler_to_quat((0.0, 0.0, turned))
-            rotation = rotation_matrix(quat_multiply(orientation[k], turn))
 
-            # not from inside
-            local = rotation.T @ (place - position[k])
-            beyond = np.maximum(corners.min(axis=0) - local, local - corners.max(axis=0))
-            distance = np.linalg.norm(np.maximum(beyond, 0.0))
-            if distance > (0.0 if number in before else 0.5 * reach):
-                self.solid.add(number)
-                parts.append((corners, position[k], rotation, velocity[k]))
-            else:
-                self.passed += 1
-        return parts
+class _CarriedOn(NamedTuple):
+    """Vehicles carried on from their states, n of them."""
+
+    rows: Ints
+    """Rows of the table, (n,)."""
+    age: Floats
+    """Times for which they are carried on, s, (n,)."""
+    position: Floats
+    """Positions then, m, (n, 3)."""
+    velocity: Floats
+    """Velocities then, m/s, (n, 3)."""
+
+
+def _turned(orientation: Floats, yaw_rate: float, age: float) -> Floats:
+    """Return the rotation (3, 3) of an attitude (4,) that has turned for `age` s.
+
+    A yaw rate beyond MAX_YAW_RATE, or NaN, does not count.
+    """
+    angle = yaw_rate * age if abs(yaw_rate) <= MAX_YAW_RATE else 0.0
+    turn = euler_to_quat((0.0, 0.0, angle))
+    return rotation_matrix(quat_multiply(orientation, turn))
+
+
+def _distance_from_box(point: Floats, corners: Floats) -> float:
+    """Return the distance of a point from the box around corners (v, 3), m; 0 inside."""
+    beyond = np.maximum(corners.min(axis=0) - point, point - corners.max(axis=0))
+    return float(np.linalg.norm(np.maximum(beyond, 0.0)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -274,8 +295,7 @@ def _corners(shape: Shape) -> Floats:
 
 
 def world_bodies(world: World, time: float | None = None) -> SceneBodies:
-    """Return a world's objects, on its terrain, and with a `time` (s) its moving objects at that
-    time.
+    """Return a world's objects on its terrain, and with a `time` (s) its moving objects then.
 
     Ids count the objects from 1, then the moving ones. Each convex part, or mesh, is a body.
     """
@@ -283,20 +303,20 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
     poses = [] if moving is None or time is None else [path.at(time) for path in moving.paths]
     bodies: list[WorldObject | MovingObject] = [*world.objects, *(world.moving if poses else ())]
 
-    # different parts once, and what each body has
-    models = [o.scaled_model for o in bodies]
+    # parts of all bodies, and each different part once
+    models = [body.scaled_model for body in bodies]
     parts = [
-        (row, *each)
-        for row, m in enumerate(models)
-        for each in zip(m.seen, m.seen_colors, strict=True)
+        (body, part, color)
+        for body, model in enumerate(models)
+        for part, color in zip(model.seen, model.seen_colors, strict=True)
     ]
-    row = np.array([at for at, _, _ in parts], np.int64)
+    row = np.array([body for body, _, _ in parts], np.int64)
     different = {id(part): part for _, part, _ in parts}
-    which = {key: index for index, key in enumerate(different)}
+    shape_index = {key: index for index, key in enumerate(different)}
 
     # poses
     turns = np.zeros((len(bodies), 3))
-    turns[:, 2] = [*(o.yaw for o in world.objects), *(yaw for _, yaw, _ in poses)]
+    turns[:, 2] = [*(body.yaw for body in world.objects), *(yaw for _, yaw, _ in poses)]
     velocity = np.zeros((len(bodies), 3))
     velocity[len(world.objects) :] = np.reshape([velocity for _, _, velocity in poses], (-1, 3))
     shapes = [
@@ -306,7 +326,7 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
     position = np.concatenate([world.positions, moving_positions])
     return SceneBodies(
         tuple(shapes),
-        np.array([which[id(part)] for _, part, _ in parts], np.int64),
+        np.array([shape_index[id(part)] for _, part, _ in parts], np.int64),
         position[row],
         np.asarray(euler_to_quat(turns), float)[row],
         velocity[row],

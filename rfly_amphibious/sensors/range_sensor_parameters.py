@@ -144,9 +144,7 @@ class LidarParameters:
         return cls(**values)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if `beams` and `beam_elevations`, if there are any, differ in their
-        number.
-        """
+        """Raise ConfigError if there are more or fewer `beam_elevations` than `beams`."""
         if len(self.beam_elevations) not in (0, self.beams):
             raise ConfigError(
                 f"beams: {self.beams}, but beam_elevations has {len(self.beam_elevations)} rings"

@@ -1,5 +1,4 @@
-"""RangeSensors: lidar and cameras of one vehicle, stepped with its simulation. docs/model, section
-11.
+"""Lidar and cameras of one vehicle, stepped with its simulation. docs/model, section 11.
 
 Due measurements are separate from measuring: a sweep takes milliseconds, and may be taken in
 another thread, or not at all if there is no subscriber. Measurement k of a sensor depends on the
@@ -87,8 +86,9 @@ class RangeSensors:
         self._now = math.nan
 
     def restart(self, time: float, position: ArrayLike, orientation: ArrayLike) -> None:
-        """Begin anew at `time` (s), with base_link at `position` (3,) and `orientation` (4,) x y z
-        w.
+        """Begin anew at `time` (s).
+
+        base_link is at `position` (3,) with `orientation` (4,) x y z w.
         """
         pose = VehicleTrack(
             np.array([time]),

@@ -15,6 +15,7 @@ from rfly_amphibious.sensors.box_tree import DEPTH, BoxTree
 from rfly_collision.shapes.shape_table import ShapeTable
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel, pasted_kernel
+from rfly_common.kernels.record_vectors import row, set_row
 from rfly_common.kernels.vectors import Vector, add, cross, dot, scaled, subtract, vector_at
 
 FAR = 1e8
@@ -390,6 +391,26 @@ def convex_hit(
     return distance, normal
 
 
+@inlined_kernel
+def out_of_body(rotation: Floats, k: int, vector: Vector) -> Vector:
+    """Return a vector in the axes of body k in those of the world."""
+    x, y, z = vector
+    return (
+        rotation[k, 0, 0] * x + rotation[k, 0, 1] * y + rotation[k, 0, 2] * z,
+        rotation[k, 1, 0] * x + rotation[k, 1, 1] * y + rotation[k, 1, 2] * z,
+        rotation[k, 2, 0] * x + rotation[k, 2, 1] * y + rotation[k, 2, 2] * z,
+    )
+
+
+@inlined_kernel
+def seen_from_body(
+    ray: SceneRay, position: Floats, rotation: Floats, velocity: Floats, k: int, since: float
+) -> SceneRay:
+    """Return a ray of the world in the axes of body k, which has moved for `since` seconds."""
+    moved = subtract(subtract(ray.origin, scaled(since, row(velocity, k))), row(position, k))
+    return SceneRay(into_body(rotation, k, moved), into_body(rotation, k, ray.direction))
+
+
 @kernel
 def nearest_bodies(
     rays: RayBatch,
@@ -414,12 +435,14 @@ def nearest_bodies(
     ranges, normals, body = hits
     stack = np.empty(2 * DEPTH, np.int64)
     near = np.empty(2 * DEPTH)
+
     for n in range(ranges.size):
-        direction = vector_at(directions, n, 0)
-        world_ray = SceneRay(vector_at(origins, n, 0), direction)
-        per = inverses(direction)
+        world_ray = SceneRay(vector_at(origins, n, 0), vector_at(directions, n, 0))
+        per = inverses(world_ray.direction)
         best = min(ranges[n], max_range)
         since = times[n] - time
+
+        # nodes of the tree, the nearer first
         top = 0
         stack[0] = 0
         near[0] = box_entry(boxes, 0, world_ray, per)
@@ -432,14 +455,11 @@ def nearest_bodies(
             if held[node] == 0:
                 top = push_children(boxes, link[node], world_ray, per, best, stack, near, top)
                 continue
-            for m in range(link[node], link[node] + held[node]):
-                # the ray in the body's axes
-                k = items[m]
-                x = origins[n, 0] - velocity[k, 0] * since - position[k, 0]
-                y = origins[n, 1] - velocity[k, 1] * since - position[k, 1]
-                z = origins[n, 2] - velocity[k, 2] * since - position[k, 2]
-                ray = SceneRay(into_body(rotation, k, (x, y, z)), into_body(rotation, k, direction))
 
+            # pieces of a leaf, each met in its body's axes
+            for m in range(link[node], link[node] + held[node]):
+                k = items[m]
+                ray = seen_from_body(world_ray, position, rotation, velocity, k, since)
                 s = shape[k]
                 if s >= 0:
                     distance, normal = convex_hit(first, vertices, planes, radius, s, ray)
@@ -454,9 +474,4 @@ def nearest_bodies(
                     best = distance
                     ranges[n] = distance
                     body[n] = owner[k]
-                    for c in range(3):
-                        normals[n, c] = (
-                            rotation[k, c, 0] * normal[0]
-                            + rotation[k, c, 1] * normal[1]
-                            + rotation[k, c, 2] * normal[2]
-                        )
+                    set_row(normals, n, out_of_body(rotation, k, normal))

@@ -168,8 +168,9 @@ class SensorParameters:
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of the files: its sections in a file, and those that classes
-        declare.
+        """Return the JSON schema of the files.
+
+        It has the sections that stand in a file, and those that classes declare.
         """
         schema = dict(load_schema("sensors"))
         declared = {section: schema_of(declaration) for section, declaration in _DECLARED.items()}

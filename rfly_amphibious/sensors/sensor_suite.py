@@ -56,9 +56,7 @@ class WheelOdometry:
     """
 
     def __init__(self, params: VehicleParameters, wheel_angle: Floats | None = None) -> None:
-        """`wheel_angle` (wheels,): angles at the beginning, rad; by default those of the first
-        update.
-        """
+        """Begin with angles of the wheels (wheels,), rad; by default those of the first update."""
         self._turn_x = params.turn_x
         hubs = params.hub_position
         self._across = hubs[:, 1].tolist()
@@ -73,8 +71,9 @@ class WheelOdometry:
         return self._motion
 
     def update(self, wheel_angle: Floats, steering: Floats, period: float) -> PlanarMotion:
-        """Take in angles (wheels,) of wheels and steering, rad, `period` seconds after the last
-        ones.
+        """Take in angles (wheels,) of wheels and steering, rad.
+
+        The last ones were `period` seconds before.
         """
         angle = wheel_angle.tolist()
         steered = steering.tolist()
@@ -153,8 +152,7 @@ def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
 
 
 class SensorSuite:
-    """The sensors of one vehicle, which advance with its simulation and return what is due in a
-    tick.
+    """Sensors of one vehicle, which advance with its simulation tick by tick.
 
     A sensor of rate f measures at every multiple of 1/f. The same seed gives the same readings, bit
     by bit, however the time is cut into ticks; `seed` may be several numbers, such as a run's and a

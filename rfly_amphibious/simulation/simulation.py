@@ -208,9 +208,7 @@ class Simulation:
 
     @property
     def step_states(self) -> tuple[Floats, Floats]:
-        """Times (k,) and states (k, states) of all steps of the last tick; empty before the first
-        one.
-        """
+        """Times (k,) and states (k, states) of the last tick's steps; empty before the first."""
         x = self._step_states[0]
         steps = np.arange(self._done - len(x) + 1, self._done + 1)
         return steps.astype(np.float64) * STEP, x
@@ -324,8 +322,9 @@ class Simulation:
     # progress
 
     def tick(self) -> SensorSamples:
-        """Simulate one period; return the samples that arrived. Raise DynamicsError as the model
-        does.
+        """Simulate one period; return the samples that arrived.
+
+        Raise DynamicsError as the model does.
         """
         begin = self.time
         self._apply_events(begin)

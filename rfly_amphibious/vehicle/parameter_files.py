@@ -125,8 +125,7 @@ def checked_document(
     changes: Sequence[Change] = (),
     absent: Mapping[KeyPath, Any] | None = None,
 ) -> Document:
-    """Return the document of a file's content, with the changes of `changed`, checked by the
-    schema.
+    """Return a file's content with the changes of `changed`, checked by the schema.
 
     `keys`: first keys of such a file, for the error of a file without any keys. Raise ConfigError
     that names file, line and key.

@@ -461,10 +461,9 @@ class VehicleParameters:
 
     @property
     def axle_stiffness(self) -> Floats:
-        """Cornering stiffnesses of both wheels of an axle, under their loads at rest, (axles,),
-        N/rad.
+        """Cornering stiffnesses of both wheels of an axle, N/rad, (axles,). Eq. 10.11.
 
-        Eq. 10.11.
+        The loads are those at rest.
         """
         ratio = self.static_load[::2] / (self.cornering_load_ratio * self.nominal_load)
         of_load = 2.0 * ratio / (1.0 + ratio**2)  # sin(2 atan r) = 2 r / (1 + r²)
@@ -552,8 +551,9 @@ class VehicleParameters:
 
     @property
     def hub_position(self) -> Floats:
-        """Hubs at rest on level ground, from the sprung centre of mass, (wheels, 3), body axes, m.
-        Eq. 6.1.
+        """Hubs at rest on level ground, body axes, m, (wheels, 3). Eq. 6.1.
+
+        They are measured from the centre of the sprung mass.
         """
         x = np.repeat(self.axles, 2)
         y = np.tile((1.0, -1.0), len(self.axles)) * self.track / 2.0

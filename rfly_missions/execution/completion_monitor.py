@@ -65,10 +65,8 @@ class CompletionMonitor:
             "waypoint_tolerance": waypoint_tolerance,
             "loiter_radius": loiter_radius,
         }
-
         if orbit_tolerance is not None:
             numbers["orbit_tolerance"] = orbit_tolerance
-
         for name, value in numbers.items():
             finite_number(name, value, "m", above=0.0, error=ValueError)
 
@@ -143,6 +141,7 @@ class CompletionMonitor:
         self._logged = False
 
     def _at_waypoint(self, position: tuple[float, float, float], item: MissionItem) -> bool:
+        """Return whether a way-point is reached, or the plane through it is passed."""
         target = item.position.tolist()
         radius = float(item.params[1])
         reach = max(radius if math.isfinite(radius) else 0.0, self._waypoint_tolerance, TOLERANCE)
@@ -185,6 +184,7 @@ class CompletionMonitor:
         item: MissionItem,
         next_position: ArrayLike | None,
     ) -> bool:
+        """Return whether a CUSTOM item is done: by the user's function, or by MAVLink's rules."""
         if self._custom is not None:
             return bool(self._custom(pose, item))
         command = mavlink.mavlink_command(item)

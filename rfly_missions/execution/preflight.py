@@ -73,11 +73,9 @@ def planned_way(
 ) -> Way:
     """Return the way of a mission from home (NED, m).
 
-    Jumps are followed as often as they say, −1 once.
-
-    The way is that of the file, before any vehicle raises it over the ground or rounds its corners.
-    `loiter_radius` (m): radius with which a fixed wing circles where a multirotor waits; 0 for a
-    multirotor.
+    Jumps are followed as often as they say, −1 once. The way is that of the file, before any
+    vehicle raises it over the ground or rounds its corners. `loiter_radius` (m): radius with which
+    a fixed wing circles where a multirotor waits; 0 for a multirotor.
     """
     return _Walk(items, numbers, home, loiter_radius).way()
 

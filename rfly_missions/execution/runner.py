@@ -375,6 +375,7 @@ class MissionRunner:
     def _new_state(
         self, params: MissionParams, flown: MissionItem, here: tuple[float, ...], driven: bool
     ) -> RunnerState:
+        """Return the state after a step, and update the progress of the item."""
         mission = self.manager.state
         distance = distance_to(flown, (*here[:2], float(flown.position[2])) if driven else here)
         if mission.shown is Shown.ITEM:

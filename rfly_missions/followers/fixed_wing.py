@@ -198,11 +198,11 @@ class FixedWing(SteeredVehicle):
         self._cruise_down = self.position[2]
 
         # direction of a circle
-        free = 1.0 if item.mode is MissionMode.RTL else self._free_turn(item.position)
-        direction = (
-            float(item.params[1]) if item.mode in (MissionMode.ORBIT, MissionMode.HOLD) else 0.0
-        )
-        self._turn = direction if direction in (-1.0, 1.0) else free
+        self._turn = 1.0 if item.mode is MissionMode.RTL else self._free_turn(item.position)
+        if item.mode in (MissionMode.ORBIT, MissionMode.HOLD):
+            direction = float(item.params[1])
+            if direction in (-1.0, 1.0):
+                self._turn = direction
 
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
         """Move for dt seconds."""
@@ -234,12 +234,13 @@ class FixedWing(SteeredVehicle):
     def _roll(self, go: bool, dt: float) -> None:
         """Accelerate on the ground until lift-off, or brake to a stop."""
         setpoint = self.limits.min_speed if go else 0.0
+        change = self.limits.acceleration * dt
         old = self._speed
-        self._speed += clip(
-            setpoint - old, -self.limits.acceleration * dt, self.limits.acceleration * dt
-        )
+        self._speed += clip(setpoint - old, -change, change)
 
-        self._rate = self._sink = 0.0
+        # along the heading, on the ground
+        self._rate = 0.0
+        self._sink = 0.0
         self._advance(0.5 * (old + self._speed) * dt, self._course)
         floor = self.ground.down(self.position[0], self.position[1])
         if math.isfinite(floor):
@@ -255,38 +256,40 @@ class FixedWing(SteeredVehicle):
         self._steer(course, target[2], self._cruise, dt)
 
     def _line(self, start: Vector, end: Vector, dt: float) -> None:
+        """Fly along a line, and beyond its end to the end, again and again."""
         north = end[0] - start[0]
         east = end[1] - start[1]
         length = math.hypot(north, east)
-        along = (
-            (self.position[0] - start[0]) * north + (self.position[1] - start[1]) * east
-        ) / max(length, 1e-9)
-
+        from_north = self.position[0] - start[0]
+        from_east = self.position[1] - start[1]
+        along = (from_north * north + from_east * east) / max(length, 1e-9)
         if length < 1.0 or along > length:
             self._fly_to(end, dt)
             return
 
+        # climbs at once where it can: the next item may begin higher
         down = start[2] + (end[2] - start[2]) * clip(along / length, 0.0, 1.0)
-        if start[2] - end[2] > 0.0:  # climbs at once where it can: the next item may begin higher
+        if start[2] - end[2] > 0.0:
             down = end[2]
-
         course = self._course_on_line(start, math.atan2(east, north), self._line_reach)
         self._steer(course, down, self._cruise, dt)
 
     @property
     def _line_reach(self) -> float:
+        """Distance from a line, m, at which it flies to the line at 45°."""
         return max(20.0, 1.2 * self.turn_radius(self._speed))
 
     def _circle(self, center: Vector, radius: float, dt: float) -> None:
-        tightest = GRAVITY * math.tan(self.limits.bank)
-        speed = clip(
-            math.sqrt(radius / TURN_MARGIN * tightest), self.limits.min_speed, self._cruise
-        )
-        radius = max(radius, TURN_MARGIN * speed * speed / tightest)
+        """Fly around a place, as fast as the radius allows, or wider than that if it must."""
+        turning = GRAVITY * math.tan(self.limits.bank)
+        fastest = math.sqrt(radius / TURN_MARGIN * turning)
+        speed = clip(fastest, self.limits.min_speed, self._cruise)
+        radius = max(radius, TURN_MARGIN * speed * speed / turning)
         course, curvature = self._course_around(center, radius)
         self._steer(course, center[2], speed, dt, rate=self._speed * curvature)
 
     def _return(self, home: Vector, dt: float) -> None:
+        """Fly home at the present height or above, and circle there."""
         down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
         point = (home[0], home[1], down)
         if not self._arrived:
@@ -297,6 +300,7 @@ class FixedWing(SteeredVehicle):
             self._circle(point, self.loiter_radius, dt)
 
     def _land(self, touchdown: Vector, dt: float) -> None:
+        """Fly to the begin of an approach, down along it, and touch down or go around."""
         radius = self.turn_radius(self._cruise)
 
         # choose an approach
@@ -306,10 +310,11 @@ class FixedWing(SteeredVehicle):
         course, length, down = self._approach
         back = length + 3.0 * radius
         entry = touchdown[0] - back * math.cos(course), touchdown[1] - back * math.sin(course)
+        away = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1])
 
         # limit its time
         if self._approach_left == 0.0:
-            way = back + math.hypot(entry[0] - self.position[0], entry[1] - self.position[1])
+            way = back + away
             vertical = abs(self.position[2] - down) / min(self._climb, self._descent)
             self._approach_left = APPROACH_TIME + 2.0 * (way / self._cruise + vertical)
         self._approach_left -= dt
@@ -317,21 +322,19 @@ class FixedWing(SteeredVehicle):
             self._go_around(touchdown)
             return
 
-        # the way to it
-        north = touchdown[0] - self.position[0]
-        east = touchdown[1] - self.position[1]
-        left = north * math.cos(course) + east * math.sin(course)
-        cross_track = math.cos(course) * east - math.sin(course) * north
-
+        # to its begin
         if not self._final:
-            is_near = math.hypot(entry[0] - self.position[0], entry[1] - self.position[1]) <= radius
             is_ahead = abs(math.remainder(self._course - course, 2 * math.pi)) < math.pi / 2
             is_at_height = abs(self.position[2] - down) < ENTRY_HEIGHT_ERROR
-            self._final = is_near and is_ahead and is_at_height
+            self._final = away <= radius and is_ahead and is_at_height
             self._fly_to((*entry, down), dt)
             return
 
         # touchdown, or a miss
+        north = touchdown[0] - self.position[0]
+        east = touchdown[1] - self.position[1]
+        left = north * math.cos(course) + east * math.sin(course)
+        cross_track = math.cos(course) * east - math.sin(course) * north
         slope = (touchdown[2] - down) / length
         glide = max(touchdown[2] - slope * max(left, 0.0), down)
         if left < 0.5 * self._speed * dt:
@@ -404,10 +407,8 @@ class FixedWing(SteeredVehicle):
         distance, allowed = self.ground.profile(touchdown[0], touchdown[1], course + math.pi, back)
         surface = allowed + self.ground.min_height
         path = np.maximum(touchdown[2] - (touchdown[2] - down) / length * distance, down)
-        into_ground = float(
-            np.max(path + 0.5 * high * np.minimum(distance / length, 1.0) - surface)
-        )
-
+        margin = 0.5 * high * np.minimum(distance / length, 1.0)
+        into_ground = float(np.max(path + margin - surface))
         too_steep = (touchdown[2] - down) - MAX_GLIDE * length
         return max(into_ground, too_steep), down
 
@@ -445,19 +446,16 @@ class FixedWing(SteeredVehicle):
             margin = -CLEARANCE if self._spiral else 3.0
             self._spiral = self.position[2] > here + margin
 
-        # climb and turn
-        climb = clip(
-            min(sink + 0.8 * (down - self.position[2]), max_sink), -self._climb, self._descent
-        )
+        # sink and turn
+        wanted_sink = min(sink + 0.8 * (down - self.position[2]), max_sink)
+        sink = clip(wanted_sink, -self._climb, self._descent)
+        course_error = math.remainder(course - self._course, 2 * math.pi)
         max_rate = GRAVITY * math.tan(self.limits.bank) / max(self._speed, 1.0)
-        turn = clip(
-            rate + 2.0 * math.remainder(course - self._course, 2 * math.pi), -max_rate, max_rate
-        )
-
+        turn = clip(rate + 2.0 * course_error, -max_rate, max_rate)
         if self._spiral:
             turn = self._turn * max_rate
-            climb = -self._climb
-        self._fly(turn, climb, speed, dt)
+            sink = -self._climb
+        self._fly(turn, sink, speed, dt)
 
     def _over_ground(self) -> tuple[float, float]:
         """Return the z of the envelope here, and the fastest sink that keeps above it.
@@ -478,23 +476,24 @@ class FixedWing(SteeredVehicle):
         return here, sink
 
     def _fly(self, rate: float, sink: float, speed: float, dt: float) -> None:
-        limits = self.limits
+        """Turn at a rate, and change sink and speed within limits, for dt seconds."""
         old_speed = self._speed
         old_sink = self._sink
-        self._speed += clip(speed - old_speed, -limits.acceleration * dt, limits.acceleration * dt)
-        change = limits.vertical_acceleration * dt
-        self._sink += clip(sink - old_sink, -change, change)
+        speed_change = self.limits.acceleration * dt
+        sink_change = self.limits.vertical_acceleration * dt
+        self._speed += clip(speed - old_speed, -speed_change, speed_change)
+        self._sink += clip(sink - old_sink, -sink_change, sink_change)
         self._rate = rate
 
+        # along the chord of the turn
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
         self._advance(0.5 * (old_speed + self._speed) * dt, self._course)
         self._course = math.remainder(self._course + 0.5 * rate * dt, 2 * math.pi)
 
-        # the ground
+        # no deeper than the ground
         down = self.position[2] + 0.5 * (old_sink + self._sink) * dt
         floor = self.ground.down(self.position[0], self.position[1])
         if down > floor:
             down = floor
             self._sink = min(0.0, self._sink)
-
         self.position = (self.position[0], self.position[1], down)

@@ -121,10 +121,8 @@ class GroundVehicle(SteeredVehicle):
         if item.mode is MissionMode.ORBIT:
             self._around(target, float(item.params[0]), dt)
         elif item.mode is MissionMode.WAYPOINT:
-            start: Vector = tuple(previous.position.tolist())
-            self._drive(
-                self._line_course(start, target), self._speed_before(target, PASS_SPEED), dt
-            )
+            course = self._line_course(tuple(previous.position.tolist()), target)
+            self._drive(course, self._speed_before(target, PASS_SPEED), dt)
         elif item.mode is MissionMode.RTL:
             distance = math.hypot(home[0] - self.position[0], home[1] - self.position[1])
             speed = self._speed_before(home, 0.0) if distance > ARRIVED else 0.0
@@ -137,17 +135,14 @@ class GroundVehicle(SteeredVehicle):
     def _speed_before(self, target: Vector, passed_at: float) -> float:
         """Return the speed from which it can brake until a place, at 70 % of its braking."""
         distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
-        return min(
-            self._cruise,
-            math.sqrt(max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance),
-        )
+        square = max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance
+        return min(self._cruise, math.sqrt(square))
 
     def _course_to(self, target: Vector) -> float:
-        is_near = (
-            math.hypot(target[0] - self.position[0], target[1] - self.position[1]) <= 2.0 * ARRIVED
-        )
-        radius = TURN_MARGIN * self.limits.turn_radius
-        return self._course_to_point(target, radius, math.inf if is_near else ARRIVED)
+        """Return the course to a place; near it also where it lies within the turning circle."""
+        distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
+        margin = math.inf if distance <= 2.0 * ARRIVED else ARRIVED
+        return self._course_to_point(target, TURN_MARGIN * self.limits.turn_radius, margin)
 
     def _line_course(self, start: Vector, end: Vector) -> float:
         """Return the course back to the line, or near its end the course to the end.
@@ -165,6 +160,7 @@ class GroundVehicle(SteeredVehicle):
         return self._course_on_line(start, math.atan2(east, north), reach)
 
     def _around(self, center: Vector, radius: float, dt: float) -> None:
+        """Drive around a place, as fast as the lateral acceleration allows."""
         radius = max(radius, TURN_MARGIN * self.limits.turn_radius)
         course, curvature = self._course_around(center, radius)
         speed = min(self._cruise, math.sqrt(0.7 * self.limits.lateral_acceleration * radius))
@@ -177,17 +173,19 @@ class GroundVehicle(SteeredVehicle):
         """
         limits = self.limits
         old = self._speed
-        error = math.remainder(course - self._course, 2 * math.pi)
-        tightest = min(1.0 / limits.turn_radius, limits.lateral_acceleration / max(old * old, 1e-6))
 
         # steering
+        error = math.remainder(course - self._course, 2 * math.pi)
+        tightest = min(1.0 / limits.turn_radius, limits.lateral_acceleration / max(old * old, 1e-6))
         self._curvature = clip(curvature + 2.0 * error / limits.turn_radius, -tightest, tightest)
 
+        # speed
         if abs(error) > 0.3:
             speed = min(speed, math.sqrt(0.7 * limits.lateral_acceleration * limits.turn_radius))
+        change = limits.acceleration * dt
+        self._speed += clip(speed - old, -change, change)
 
-        self._speed += clip(speed - old, -limits.acceleration * dt, limits.acceleration * dt)
-
+        # along the chord of the turn
         distance = 0.5 * (old + self._speed) * dt
         turn = self._curvature * distance
         self._advance(distance, self._course + 0.5 * turn)
@@ -206,7 +204,6 @@ class GroundVehicle(SteeredVehicle):
 
         # a positive curvature turns clockwise, that of a path in ENU counter-clockwise
         point = np.array([[east[0], north[0], ahead_east, ahead_north, -curvature, 0.0]])
-
         contact = wheel_contact(
             terrain,
             np.array([self.limits.wheelbase]),
@@ -217,7 +214,6 @@ class GroundVehicle(SteeredVehicle):
             np.asarray(terrain.altitude(east, north), dtype=float),
             terrain.gradient(east, north),
         )
-
         self._slope = float(contact.slope[0, 0]), float(contact.slope[0, 1])
         self._sink = float(up_to_down(contact.climb_rate[0]))
         self.position = (self.position[0], self.position[1], float(up_to_down(contact.altitude[0])))

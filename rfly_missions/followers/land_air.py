@@ -42,8 +42,8 @@ def mode_request(item: MissionItem, mode: str, position: Vector, driven: bool) -
 class LandAir:
     """A vehicle that drives until a TAKEOFF and flies until it has landed.
 
-    `mode` is DRIVE, TAKEOFF, FLIGHT or LAND. If an item is to be driven and begins in the air, the
-    vehicle lands first; if an item is to be flown and begins on the ground, it takes off first.
+    `mode` is DRIVE, TAKEOFF, FLIGHT or LAND. In the air it lands before an item that is to be
+    driven; on the ground it takes off before an item that is to be flown.
     """
 
     problem = ""
@@ -65,6 +65,7 @@ class LandAir:
 
     @property
     def _active(self) -> Multirotor | GroundVehicle:
+        """The car or the multirotor, by the mode."""
         return self._car if self.mode == "DRIVE" else self._multirotor
 
     @property
@@ -124,6 +125,7 @@ class LandAir:
     def _step_on_ground(
         self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
     ) -> None:
+        """Drive; or stop and leave the ground, if the item is to be flown."""
         wants_up = item.mode is MissionMode.TAKEOFF or (
             not self._driven
             and item.mode in (MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.CUSTOM)
@@ -150,10 +152,11 @@ class LandAir:
     def _step_in_air(
         self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
     ) -> None:
+        """Fly; and become a car at touchdown."""
         lands = item.mode in (MissionMode.LAND, MissionMode.RTL)
-
-        # land first, right here
         flown = item
+
+        # an item to be driven: land first, right here
         ways = (MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.CUSTOM)
         if self._driven and item.mode in ways:
             down = self.ground.down(*self.position[:2])
@@ -162,8 +165,8 @@ class LandAir:
             flown = MissionItem(MissionMode.LAND, np.array([*self.position[:2], down]))
             lands = True
 
+        # one step, and the mode after it
         self._multirotor.step(flown, previous, home, dt)
-
         if lands:
             self.mode = "LAND" if flown.mode is MissionMode.LAND else "FLIGHT"
             if self._has_touched_down(flown, home):
@@ -177,6 +180,7 @@ class LandAir:
             self.mode = "FLIGHT"
 
     def _has_touched_down(self, flown: MissionItem, home: Vector) -> bool:
+        """Return whether the vehicle rests on the ground, or on the landing's height."""
         down = home[2] if flown.mode is MissionMode.RTL else float(flown.position[2])
         floor = min(self.ground.down(*self.position[:2]), down)
         rests = abs(self._multirotor.velocity[2]) < 0.1

@@ -142,8 +142,6 @@ class SteeredVehicle:
         """Return the course onto a circle and around it, and the curvature that holds it there.
 
         The curvature, 1/m, is 0 far from the circle.
-
-        The curvature is 0 far from the circle.
         """
         north = self.position[0] - center[0]
         east = self.position[1] - center[1]
@@ -156,6 +154,7 @@ class SteeredVehicle:
         return course, self._turn / max(distance, radius) if is_near else 0.0
 
     def _advance(self, distance: float, course: float) -> None:
+        """Move a distance over the ground, m, at the present height."""
         north, east, down = self.position
         self.position = (
             north + distance * math.cos(course),
@@ -258,7 +257,6 @@ class Multirotor:
             self._turn = float(item.params[1]) or (-1.0 if turn < 0.0 else 1.0)
 
         self._cruise_down = down
-
         if item.mode is MissionMode.RTL:
             self._cruise_down = min(down, float(item.position[2]) - RETURN_HEIGHT)
 
@@ -297,6 +295,7 @@ class Multirotor:
         return to_north * share, to_east * share, self._vertical(down)
 
     def _vertical(self, down: float) -> float:
+        """Return the sink rate, m/s, that goes to a z and stops there."""
         error = down - self.position[2]
         speed = min(
             math.sqrt(1.4 * self.limits.vertical_acceleration * abs(error)), 1.5 * abs(error)
@@ -311,9 +310,9 @@ class Multirotor:
         speed = math.hypot(setpoint[0], setpoint[1])
         if self.ground.terrain is None or speed < 1e-6:
             return setpoint
-        allowed = math.inf
 
         # the way of the set-point, and that of the present velocity until it has turned
+        allowed = math.inf
         for north, east, _ in (setpoint, self.velocity):
             speed = math.hypot(north, east)
             distance = speed * speed / (2.0 * self.limits.acceleration) + 2.0 * speed
@@ -383,11 +382,13 @@ class Multirotor:
         return north, east, min(down, 0.7) if point[2] - self.position[2] < 4.0 else down
 
     def _around(self, center: Vector, radius: float) -> Vector:
+        """Return the velocity onto a circle and around it, as fast as the acceleration allows."""
         north = self.position[0] - center[0]
         east = self.position[1] - center[1]
         distance = math.hypot(north, east)
         speed = min(self._speed, math.sqrt(0.7 * self.limits.acceleration * max(radius, 0.1)))
 
+        # unit vector from the centre; any direction in the centre itself
         if distance < 1e-6:
             north = 1.0
             east = 0.0
@@ -395,6 +396,7 @@ class Multirotor:
         north = north / distance
         east = east / distance
 
+        # back to the circle first, the rest of the speed along it
         inward = clip(distance - radius, -speed, speed)
         along = self._turn * math.sqrt(max(0.0, speed * speed - inward * inward))
         setpoint = (
@@ -405,25 +407,28 @@ class Multirotor:
         return self._over_ground(setpoint)
 
     def _move(self, setpoint: Vector, yaw: float, dt: float) -> None:
+        """Move and turn for dt seconds; the velocity goes to the set-point within limits."""
         limits = self.limits
         old = self.velocity
+
+        # the largest change of velocity
         by_north = setpoint[0] - old[0]
         by_east = setpoint[1] - old[1]
         change = math.hypot(by_north, by_east)
         share = min(1.0, limits.acceleration * dt / change) if change > 0.0 else 0.0
-
         by_down = clip(
             setpoint[2] - old[2],
             -limits.vertical_acceleration * dt,
             limits.vertical_acceleration * dt,
         )
-
         new = (old[0] + by_north * share, old[1] + by_east * share, old[2] + by_down)
+
+        # trapezoidal rule
         north = self.position[0] + 0.5 * (old[0] + new[0]) * dt
         east = self.position[1] + 0.5 * (old[1] + new[1]) * dt
         down = self.position[2] + 0.5 * (old[2] + new[2]) * dt
 
-        # the ground
+        # no deeper than the ground
         floor = self.ground.down(north, east)
         if down >= floor:
             down = floor
@@ -435,13 +440,11 @@ class Multirotor:
         self._turn_to(yaw, acceleration, dt)
 
     def _turn_to(self, yaw: float, acceleration: Vector, dt: float) -> None:
-        """Yaw as wanted, otherwise along the way; roll and pitch as the acceleration demands."""
+        """Turn to a yaw, NaN: along the way; roll and pitch follow from the acceleration."""
         now = self.euler[2]
         if math.isnan(yaw):
             speed = math.hypot(self.velocity[0], self.velocity[1])
             yaw = math.atan2(self.velocity[1], self.velocity[0]) if speed > 0.5 else now
-
-        # yaw
         turn = clip(
             math.remainder(yaw - now, 2 * math.pi),
             -self.limits.yaw_rate * dt,

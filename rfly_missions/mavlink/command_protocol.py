@@ -107,7 +107,6 @@ class CommandProtocol:
         command = CommandRequest.of_message(message)
         result = "MAV_RESULT_ACCEPTED"
         action = self._actions.get(command.number)
-
         try:
             if action is None:
                 raise Denied("", "MAV_RESULT_UNSUPPORTED")

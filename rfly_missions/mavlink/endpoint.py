@@ -242,10 +242,9 @@ class MavlinkVehicle:
 class MavlinkEndpoint:
     """Vehicles behind one port: `receive` and `tick` fill what `datagrams` returns.
 
-    All three are called in one thread.
-
-    Everything goes to the `targets`, and to every station that has sent a valid message lately.
-    With a `key` all messages are signed, and only signed ones are accepted.
+    All three are called in one thread. Everything goes to the `targets`, and to every station that
+    has sent a valid message lately. With a `key` all messages are signed, and only signed ones are
+    accepted.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """MAVLink's mission protocol, the vehicle's side.
 
-Missions are uploaded row by row, and sent back as they came.
-
-Fences and rally points are no missions here: they are refused (MAV_MISSION_UNSUPPORTED).
+Missions are uploaded row by row, and sent back as they came. Fences and rally points are no
+missions here: they are refused (MAV_MISSION_UNSUPPORTED).
 https://mavlink.io/en/services/mission.html
 """
 

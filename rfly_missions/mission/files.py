@@ -143,10 +143,8 @@ def write_mission(
 ) -> tuple[str, ...]:
     """Write a .plan or .waypoints file, by the path's extension.
 
-    Returns what the file can't hold, one line each.
-
-    Raises MissionFileError for an extension of neither kind, and for an item that MAVLink can't
-    express; ValueError for an unknown `uav_type`.
+    Returns what the file can't hold, one line each. Raises MissionFileError for an extension of
+    neither kind, and for an item that MAVLink can't express; ValueError for an unknown `uav_type`.
     """
     check_choice("uav_type", uav_type, VEHICLE_TYPES, error=ValueError)
     target = Path(path)

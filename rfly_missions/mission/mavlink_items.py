@@ -201,12 +201,10 @@ def _placed(
         raise row.error(
             "params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's"
         )
-
     if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
         raise row.error(
             "params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home"
         )
-
     return north, east, down
 
 

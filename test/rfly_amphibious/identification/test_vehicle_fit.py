@@ -226,7 +226,7 @@ def at_rest(**more: Series) -> VehicleLog:
 
 
 def test_mass_and_thrust_cannot_be_separated_without_loads_or_a_scale():
-    with pytest.raises(ConfigError, match="weigh the vehicle and say --mass"):
+    with pytest.raises(ConfigError, match="weigh the vehicle and give --mass"):
         fit_vehicle(at_rest(), GIVEN)
     fit = fit_vehicle(at_rest(), GIVEN, mass=31.5)
     assert [(path, value) for path, value in fit.changes] == [
