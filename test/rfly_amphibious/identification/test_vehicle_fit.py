@@ -21,7 +21,7 @@ from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fi
 from rfly_amphibious.identification.vehicle_log import Series, VehicleLog, motion
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.vehicle import state_layout
+from rfly_amphibious.vehicle import state_layout as at
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
@@ -118,22 +118,18 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
     rng = np.random.default_rng((seed, 7))
     x = run.x
     t = run.time
-    orientation = x[:, state_layout.QUATERNION_XYZW]
-    velocity = quat_rotate(
-        quat_conjugate(orientation), x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]
-    )
-    rates = x[:, state_layout.RATES : state_layout.RATES + 3]
-    spin = (
-        x[:, state_layout.WHEEL_SPEED : state_layout.WHEEL_SPEED + 4] - rates[:, 1:2]
-    )  # steering tilts no axle
+    orientation = x[:, at.QUATERNION_XYZW]
+    velocity = quat_rotate(quat_conjugate(orientation), x[:, at.VELOCITY : at.VELOCITY + 3])
+    rates = x[:, at.RATES : at.RATES + 3]
+    spin = x[:, at.WHEEL_SPEED : at.WHEEL_SPEED + 4] - rates[:, 1:2]  # steering tilts no axle
     angle = np.vstack([np.zeros(4), np.cumsum(0.5 * SAMPLE * (spin[1:] + spin[:-1]), axis=0)])
     angle = np.floor(angle * 2048 / (2 * np.pi)) * (2 * np.pi / 2048)
-    steering = np.tan(x[:, state_layout.ROTOR_SPEED + p.rotors])
+    steering = np.tan(x[:, at.ROTOR_SPEED + p.rotors])
     share = p.track / (2.0 * p.wheelbase) * steering
     steered = np.arctan(steering[:, None] / np.stack([1.0 - share, 1.0 + share], axis=1))
-    strut = x[:, state_layout.STRUT : state_layout.STRUT + 4]
-    strut_rate = x[:, state_layout.STRUT_RATE : state_layout.STRUT_RATE + 4]
-    rotor = x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] * p.rotor_spin
+    strut = x[:, at.STRUT : at.STRUT + 4]
+    strut_rate = x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
+    rotor = x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] * p.rotor_spin
     none = np.zeros_like(rotor)
     joints = np.hstack([angle, steered, strut, none, spin, 0 * steered, strut_rate, rotor])
     noise = rng.standard_normal
