@@ -21,7 +21,7 @@ from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fi
 from rfly_amphibious.identification.vehicle_log import Series, VehicleLog, motion
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.vehicle import state_layout as at
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
@@ -61,6 +61,7 @@ def hidden(seed: int) -> VehicleParameters:
         "shape_y": rng.uniform(1.25, 1.5),
         "curvature_y": rng.uniform(-0.8, 0),
     }
+
     return GIVEN.replace(**values, **shapes, inertia=tuple(inertia))
 
 
@@ -118,18 +119,22 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
     rng = np.random.default_rng((seed, 7))
     x = run.x
     t = run.time
-    orientation = x[:, at.QUATERNION_XYZW]
-    velocity = quat_rotate(quat_conjugate(orientation), x[:, at.VELOCITY : at.VELOCITY + 3])
-    rates = x[:, at.RATES : at.RATES + 3]
-    spin = x[:, at.WHEEL_SPEED : at.WHEEL_SPEED + 4] - rates[:, 1:2]  # steering tilts no axle
+    orientation = x[:, state_layout.QUATERNION_XYZW]
+    velocity = quat_rotate(
+        quat_conjugate(orientation), x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]
+    )
+    rates = x[:, state_layout.RATES : state_layout.RATES + 3]
+    spin = (
+        x[:, state_layout.WHEEL_SPEED : state_layout.WHEEL_SPEED + 4] - rates[:, 1:2]
+    )  # steering tilts no axle
     angle = np.vstack([np.zeros(4), np.cumsum(0.5 * SAMPLE * (spin[1:] + spin[:-1]), axis=0)])
     angle = np.floor(angle * 2048 / (2 * np.pi)) * (2 * np.pi / 2048)
-    steering = np.tan(x[:, at.ROTOR_SPEED + p.rotors])
+    steering = np.tan(x[:, state_layout.ROTOR_SPEED + p.rotors])
     share = p.track / (2.0 * p.wheelbase) * steering
     steered = np.arctan(steering[:, None] / np.stack([1.0 - share, 1.0 + share], axis=1))
-    strut = x[:, at.STRUT : at.STRUT + 4]
-    strut_rate = x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
-    rotor = x[:, at.ROTOR_SPEED : at.ROTOR_SPEED + p.rotors] * p.rotor_spin
+    strut = x[:, state_layout.STRUT : state_layout.STRUT + 4]
+    strut_rate = x[:, state_layout.STRUT_RATE : state_layout.STRUT_RATE + 4]
+    rotor = x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] * p.rotor_spin
     none = np.zeros_like(rotor)
     joints = np.hstack([angle, steered, strut, none, spin, 0 * steered, strut_rate, rotor])
     noise = rng.standard_normal
@@ -145,6 +150,7 @@ def recorded(p: VehicleParameters, run, commands, seed: int) -> VehicleLog:
             np.array([c[0] for c in commands]), np.array([c[1] for c in commands])
         ),
     }
+
     return VehicleLog("test", series, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)))
 
 
@@ -183,7 +189,7 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
         fitted_document("scale", fit, "test.mcap").encode(), "found.yaml"
     )
     assert written.mass == pytest.approx(truth.mass, rel=0.01)
-    assert written.thrust_coefficient == GIVEN.thrust_coefficient  # of which nothing was found
+    assert written.thrust_coefficient == GIVEN.thrust_coefficient  # it was not found
 
     draw_fit(fit, tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 20_000
@@ -219,7 +225,7 @@ def at_rest(**more: Series) -> VehicleLog:
     return VehicleLog("still.mcap", {**series, **more}, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)))
 
 
-def test_mass_and_thrust_are_not_told_apart_without_loads_or_a_scale():
+def test_mass_and_thrust_cannot_be_separated_without_loads_or_a_scale():
     with pytest.raises(ConfigError, match="weigh the vehicle and give --mass"):
         fit_vehicle(at_rest(), GIVEN)
     fit = fit_vehicle(at_rest(), GIVEN, mass=31.5)
@@ -280,7 +286,7 @@ def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
 
 
 @pytest.mark.needs("mcap_ros2")
-def test_what_is_no_whole_log_is_refused(tmp_path):
+def test_an_incomplete_log_is_refused(tmp_path):
     """A pipe is not waited for.
 
     Files that were cut, or are no logs, have messages of their own.
@@ -319,7 +325,7 @@ def test_slip_follows_over_the_relaxation_length():
 
 
 def test_a_signal_sweeps_its_frequency():
-    """From 1 to 3 Hz in 4 s there are 8 turns, and after 2 s (1 + 2)/2 · 2 = 3."""
+    """A sweep from 1 to 3 Hz in 4 s has 8 turns, and after 2 s (1 + 2)/2 · 2 = 3."""
     signal = Signal("roll_nm", 10.0, 14.0, 1.0, 2.0, (1.0, 3.0))
     assert signal.at(10.0) == pytest.approx(1.0)
     assert signal.at(12.0) == pytest.approx(1.0, abs=1e-9)
