@@ -490,7 +490,7 @@ class AmphibiousModel:
         return ModelState(state, np.zeros(self._memory_size))
 
     def _plane(self, x: float, y: float, yaw: float) -> tuple[Floats, float]:
-        """Return normal and height at x, y of the plane that fits the ground under the wheels best."""
+        """Return the plane that best fits the ground under the wheels: normal, height at x, y."""
         if self.terrain is None:
             return np.array((0.0, 0.0, 1.0)), 0.0
         hubs = self.params.hub_position[:, :2]

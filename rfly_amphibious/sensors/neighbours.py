@@ -191,9 +191,10 @@ class Neighbours:
     ) -> list[MovingPart]:
         """Return the other vehicles that a vehicle at a place (3,) may touch at `time`, s.
 
-        The vehicle reaches `reach` m far, or `more` m farther later; `time` is the simulation's.
-        Only the nearest MOST_NEAR are returned, each carried on from its state by velocity and yaw
-        rate. A silent vehicle is carried on for OLD_S, and stands there until SILENT_S.
+        The vehicle reaches `reach` m far. Others up to `more` m beyond that are returned, too: they
+        may touch it soon. `time` is the simulation's. Only the nearest MOST_NEAR are returned, each
+        carried on from its state by velocity and yaw rate. A silent vehicle is carried on for
+        OLD_S, and stands there until SILENT_S.
 
         Left out are vehicles that are silent for longer, or faster than all that moves (MAX_SPEED),
         or within half the reach when they come up: two that were put at one place don't burst
