@@ -168,6 +168,6 @@ def _points(document: Document) -> Floats:
     try:
         return waypoints(points, frame)
     except ConfigError as error:
-        key, _, text = str(error).partition(": ")
-        path: tuple[Key, ...] = ("header", "frame_id") if key == "frame_id" else ("poses",)
+        name, _, text = str(error).partition(": ")
+        path: tuple[Key, ...] = ("header", "frame_id") if name == "frame_id" else ("poses",)
         raise document.error(path, text) from None
