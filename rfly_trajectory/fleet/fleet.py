@@ -220,7 +220,7 @@ class FleetMotion(NamedTuple):
     """Speed along the path over ground, (m, n), m/s; negative backwards."""
 
 
-class VehicleTrack(NamedTuple):
+class FleetTrack(NamedTuple):
     """The path of a vehicle over the terrain, in order; ENU."""
 
     position: Floats
@@ -374,7 +374,7 @@ class Fleet:
         slope = np.where(follows, (ground.gradient * points[:, 2:4]).sum(axis=1), 0.0)
         return VehicleMotion(progress, points, pose.position, slope)
 
-    def track(self, vehicle: int) -> VehicleTrack:
+    def track(self, vehicle: int) -> FleetTrack:
         """Return the whole path over the terrain of the vehicle with this index, first to last
         point.
         """
@@ -385,7 +385,7 @@ class Fleet:
         progress[:, 0] = np.linspace(0.0, path.length, points)
         progress[:, 1] = self.vehicles[vehicle].profile.cruise
         pose = self._poses(np.full(points, vehicle), progress)
-        return VehicleTrack(pose.position, pose.orientation)
+        return FleetTrack(pose.position, pose.orientation)
 
     def _poses(
         self,
