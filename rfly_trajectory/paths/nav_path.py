@@ -168,11 +168,6 @@ def _points(document: Document) -> Floats:
     try:
         return waypoints(points, frame)
     except ConfigError as error:
-<<<<<<< HEAD
         field, _, text = str(error).partition(": ")
         path: tuple[Key, ...] = ("header", "frame_id") if field == "frame_id" else ("poses",)
-=======
-        name, _, text = str(error).partition(": ")
-        path: tuple[Key, ...] = ("header", "frame_id") if name == "frame_id" else ("poses",)
->>>>>>> review1
         raise document.error(path, text) from None
