@@ -1,5 +1,4 @@
-"""The bridge under a flood on its feedback port: does its memory stay, and do poses still leave in
-time?
+"""The bridge under a flood on its feedback port: memory, and the delay of poses.
 
 50,000 datagrams/s for 10 minutes; the environment variable RFLY_FLOOD_SECONDS (`make bench
 FLOOD=20`) shortens that, and what was run is in the rows. The same number of poses goes through the

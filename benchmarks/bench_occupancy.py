@@ -234,7 +234,6 @@ def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
     """(field, queries (n, 3) column, row from below, angle; longest, out (n,)), all in cells and
     float32.
     """
-
     from numba import njit
 
     @njit(nogil=True, fastmath=True)

@@ -192,7 +192,7 @@ def _serve(connection: socket.socket) -> dict[str, Any] | None:
 
 
 def _become(request: dict[str, Any]) -> None:
-    """This forked process is the node from here on."""
+    """Run the node in this forked process."""
     os.setsid()
     os.chdir(request["folder"])
     os.environ.clear()

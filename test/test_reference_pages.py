@@ -1,4 +1,4 @@
-"""The pages of docs/reference say what the code does. If not: python docs/reference_pages.py"""
+"""The pages of docs/reference say what the code does. If not: python docs/reference_pages.py."""
 
 from __future__ import annotations
 

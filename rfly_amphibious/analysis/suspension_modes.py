@@ -61,7 +61,6 @@ def suspension_matrices(p: VehicleParameters) -> Matrices:
     Wheels are free to slide sideways. Dampers count with the mean of bump and rebound, and the
     tyres with their damping. Eq. 8.1 with the two additions below it.
     """
-
     # movements of body and wheels at the wheels
     hub = p.hub_position
     wheels = len(p.wheels)

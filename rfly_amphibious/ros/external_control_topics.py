@@ -195,7 +195,6 @@ class ExternalControl:
         The hardware id of the diagnostics must be the wanted address, transport and host or a
         serial line; from then on it is where the session listens.
         """
-
         diagnostics = self._diagnostics
         try:
             session.start()

@@ -1,4 +1,4 @@
-"""This machine as ROS nodes find it: UDP ports, destinations, multicast, Fast DDS's shared memory.
+"""The machine as ROS nodes find it: UDP ports, destinations, multicast, Fast DDS's shared memory.
 
 Linux only; no ROS.
 """

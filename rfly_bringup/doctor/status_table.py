@@ -116,7 +116,7 @@ def _dropped(status: DiagnosticReport) -> str:
 
 
 def _ranges(ids: list[int], most: int = 6) -> str:
-    """Return ids as text such as 1001-1010, 1020 …"""
+    """Return ids as text such as "1001-1010, 1020"."""
     runs: list[list[int]] = []
     for vehicle_id in ids:
         if runs and vehicle_id == runs[-1][1] + 1:

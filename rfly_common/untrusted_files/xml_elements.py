@@ -46,20 +46,20 @@ class XmlElements:
             raise
 
     def error(self, what: str) -> ConfigError:
-        """An error with the line that is read now."""
+        """Return an error with the line that is being read."""
         return ConfigError(f"{self.name}:{self._parser.parser.CurrentLineNumber}: {what}")
 
     def opened(self, tag: str, attributes: dict[str, str]) -> None:
-        """An element begins; `_open` ends with it."""
+        """Handle the begin of an element, the last of `_open`."""
 
     def closed(self, tag: str) -> None:
-        """An element has ended; `_open` ends with the one around it."""
+        """Handle the end of an element; the last of `_open` is the one around it."""
 
     def data(self, text: str) -> None:
-        """A piece of the text in an element."""
+        """Handle a piece of the text in an element."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Called by the parser."""
+        """Count an element that begins. The parser calls this."""
         self._open.append(tag.rpartition("}")[2])
         self._elements += 1
         if self._elements > self._max_elements:
@@ -69,8 +69,8 @@ class XmlElements:
         self.opened(self._open[-1], attributes)
 
     def end(self, tag: str) -> None:
-        """Called by the parser."""
+        """Leave an element. The parser calls this."""
         self.closed(self._open.pop())
 
     def close(self) -> None:
-        """Called by the parser."""
+        """Do nothing at the end of the document. The parser calls this."""

@@ -71,7 +71,6 @@ def height_over_ground(terrain: HeightMap, start: Floats, end: Floats) -> tuple[
     The place is a share of the line. Within a cell the ground below a line is a quadratic of the
     way, and beyond the map its edge continues: exact except for rounding.
     """
-
     # shares at which the line enters another cell, and the middles between them
     breaks = [np.array([0.0, 1.0])]
     for axis, origin, step, count in (

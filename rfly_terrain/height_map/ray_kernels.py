@@ -367,7 +367,6 @@ def hit_in_cell(
 
     The ray crosses the cell from t to `leave`.
     """
-
     # the surface at the beginning, and the height above it
     z00, z01, z10, z11 = corner
     a = ray.u + t * ray.du - i

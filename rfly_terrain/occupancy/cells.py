@@ -88,7 +88,8 @@ def resample(cells: Bools, factor: float) -> Bools:
     """Return cells `factor` times as fine, from the bottom-left corner.
 
     A new cell is occupied if it shares area with an occupied one.
-    ."""
+    .
+    """
     rows, columns = (math.ceil(float(snap(size * factor, SNAP))) for size in cells.shape)
     checked_size(rows, columns)
     from_below = _any_along_rows(cells[::-1], rows, factor)

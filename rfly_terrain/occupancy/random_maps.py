@@ -102,7 +102,6 @@ def map_clutter(
     `shapes`: "Box", "Circle" or both. `collision_free`: with a free cell between any two. The same
     `seed` gives the same map. Raises ValueError if they do not fit.
     """
-
     shape, per_metre = _shape(map_size, map_resolution)
     names = [shapes] if isinstance(shapes, str) else list(shapes)
     kinds = [str(name).lower() for name in names]

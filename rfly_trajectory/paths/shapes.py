@@ -233,7 +233,9 @@ class LawnMower(Shape):
 
 @dataclass(frozen=True)
 class FigureEight(Shape):
-    """Figure of eight; closed. The curve is Gerono's lemniscate, the 1:2 Lissajous figure
+    """Figure of eight; closed.
+
+    The curve is Gerono's lemniscate, the 1:2 Lissajous figure
 
         x' = width/2 · sin u,   y' = height/2 · sin 2u,
 

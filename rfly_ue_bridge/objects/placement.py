@@ -178,7 +178,6 @@ class Placement:
         The box stands on the ground: `offset` below the model's origin. The box of an object with a
         model is the one around the model.
         """
-
         offset = np.array([o.offset for o in self.objects], float)
         middle = self.position.copy()
         middle[:, 2] += self.box_half_extent[:, 2] - offset

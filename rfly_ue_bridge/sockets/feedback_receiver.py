@@ -249,7 +249,7 @@ class FeedbackReceiver(Closing):
         return packets
 
     def __len__(self) -> int:
-        """Number of packets that wait."""
+        """Return the number of packets that wait."""
         return len(self._queue)
 
     def _open_unicast(self) -> socket.socket:

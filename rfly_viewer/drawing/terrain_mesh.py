@@ -223,7 +223,6 @@ def _shaded(
     z: NDArray[np.float32], scale: tuple[float, float], limits: tuple[float, float]
 ) -> NDArray[np.float32]:
     """Return colours (0 … 255, floats) of heights whose pixels are `scale` metres wide and high."""
-
     # tints by height
     low, high = limits
     levels = np.linspace(0, len(_TINTS) - 1, 256)

@@ -165,7 +165,6 @@ def test_points_of_a_turn():
 
 def march(terrain, shapes, scene, origin, direction, when, limit, step=0.03):
     """Return where a ray first is below the ground or inside a shape, in steps that get smaller."""
-
     axes = [
         np.stack([quat_rotate(turned, axis) for axis in np.eye(3)], axis=1)
         for turned in scene.orientation

@@ -1,5 +1,6 @@
-"""This machine as the doctor sees it: real sockets and locks; /dev/shm and the routes are files of
-the test's own.
+"""The machine as the doctor sees it.
+
+Sockets and locks are real; /dev/shm and the routes are files that the tests write.
 """
 
 from __future__ import annotations

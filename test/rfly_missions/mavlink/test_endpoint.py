@@ -251,7 +251,6 @@ def test_velocities_in_offboard(station):
 
 def test_attitudes_in_offboard(station):
     """Attitudes go to the flight controller; after the last one it holds where it is then."""
-
     nose_down = (math.cos(0.1), 0.0, math.sin(0.1), 0.0)
 
     def setpoint(mask=7, thrust=0.4, q=nose_down):

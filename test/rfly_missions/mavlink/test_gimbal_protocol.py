@@ -229,7 +229,7 @@ def test_the_old_mount_command(station):
 
 
 def test_who_is_in_control(station):
-    """This station is 245/190."""
+    """The station that asks is 245/190."""
 
     def control():
         assert station.command(REQUEST, 281.0) == "ACCEPTED"

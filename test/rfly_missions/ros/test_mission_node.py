@@ -94,7 +94,6 @@ def test_a_pose_beyond_all_places_is_refused(x):
 
 def publish_ground(peer, terrain=None, origin=ORIGIN):
     """Publish a terrain map; return its publisher."""
-
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
