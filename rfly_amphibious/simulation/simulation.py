@@ -324,8 +324,9 @@ class Simulation:
     # progress
 
     def tick(self) -> SensorSamples:
-        """Simulate one period; return the samples that arrived. Raise DynamicsError as the model
-        does.
+        """Simulate one period; return the samples that arrived.
+
+        Raise DynamicsError as the model does.
         """
         begin = self.time
         self._apply_events(begin)

@@ -553,6 +553,7 @@ class VehicleParameters:
     @property
     def hub_position(self) -> Floats:
         """Hubs at rest on level ground, from the sprung centre of mass, (wheels, 3), body axes, m.
+
         Eq. 6.1.
         """
         x = np.repeat(self.axles, 2)
