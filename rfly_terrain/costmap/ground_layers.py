@@ -166,8 +166,9 @@ def _traversability(
 def _plane_layers(
     terrain: HeightMap, side: float, half_wheelbase: float, rows: Indices, columns: Indices
 ) -> dict[str, Layer]:
-    """Return slope, roughness and normals of cells of the map's grid with cells of `side` m, by
-    rows and columns.
+    """Return slope, roughness and normals of cells of the map's grid.
+
+    The cells are `side` m wide, by rows and columns.
     """
     grid, factor = traversability.cells_of_map(terrain, side)
     fine = grid.finer(factor)
@@ -204,8 +205,9 @@ def _plane_layers(
 
 
 def _planes(terrain: HeightMap, grid: Grid, disc: Bools, rows: Indices, columns: Indices) -> Floats:
-    """Return rise along x, rise along y, and roughness, (3, rows, columns), at some cells of a
-    grid; NaN where the disc leaves the map.
+    """Return rise along x, rise along y, and roughness at some cells of a grid.
+
+    Shape (3, rows, columns); NaN where the disc leaves the map.
     """
     reach = disc.shape[0] // 2
     first_row = int(rows[0]) - reach

@@ -95,8 +95,9 @@ def _between(places: Floats, origin: float, step: float, count: int) -> tuple[In
 
 
 def grown(cells: Bools, radius: float) -> Bools | None:
-    """Return the cells whose centre is at most `radius` (in cells) from that of a set one; None if
-    nothing changes.
+    """Return the cells whose centre is at most `radius` (in cells) from that of a set one.
+
+    Returns None if nothing changes.
     """
     square = int(np.floor(radius * radius + 1e-6))  # squares of distances are whole numbers
     if square < 1 or not cells.any():
@@ -105,8 +106,9 @@ def grown(cells: Bools, radius: float) -> Bools | None:
 
 
 def worst_of_blocks(cost: NDArray[np.int8], factor: int) -> NDArray[np.int8]:
-    """Return the largest cost of factor x factor cells; −1 if one of them is unknown and none is
-    100.
+    """Return the largest cost of factor x factor cells.
+
+    It is −1 if one of them is unknown and none is 100.
     """
     rows, columns = (n // factor for n in cost.shape)
     blocks = cost.reshape(rows, factor, columns, factor)
@@ -375,8 +377,9 @@ def leaves_map(known: Bools, reach: int) -> Bools:
 
 
 def disc_reach(radius: float) -> int:
-    """Return the distance from the middle of a disc of that radius (in cells) to its rim, cells; at
-    least 1.
+    """Return the distance from the middle of a disc of that radius (in cells) to its rim.
+
+    It is in cells, at least 1.
     """
     return max(1, math.floor(radius + 1e-9))
 
@@ -440,8 +443,9 @@ def _worst_ratio(heights: Floats, disc: Bools, side: float, limits: Traversabili
 
 
 def _mean_plane(heights: Floats) -> tuple[Floats, float, float]:
-    """Return the heights of a plane through the tile, its rise from column to column, and from row
-    to row.
+    """Return the heights of a plane through the tile, and its rises.
+
+    The rises are from column to column, and from row to row.
     """
     y, x = (np.arange(n) - (n - 1) / 2 for n in heights.shape)
     mean = float(heights.mean())

@@ -112,8 +112,9 @@ def _shapes(model: Model, folder: Path, number: int) -> list[_Shape]:
 
 
 def _box_or_cylinder(part: Floats) -> _Shape | None:
-    """Return a part as a box along its model's axes or a cylinder as `cylinder_part` makes it; None
-    if it is neither.
+    """Return a part as a box along its model's axes or a cylinder as `cylinder_part` makes it.
+
+    Returns None if it is neither.
     """
     low = part.min(axis=0)
     high = part.max(axis=0)
@@ -233,8 +234,9 @@ def gazebo_heights(height_map: HeightMap, side: int | None = None) -> GazeboHeig
 
 
 def gazebo_surface(heights: GazeboHeights) -> HeightMap:
-    """Return Gazebo's surface of the image, bilinear between its samples (Gazebo: two triangles
-    each).
+    """Return Gazebo's surface of the image.
+
+    It is bilinear between its samples (Gazebo: two triangles each).
     """
     east, north, up = heights.size
     x, y, z = heights.position
@@ -321,8 +323,9 @@ def _largest_error(height_map: HeightMap, surface: HeightMap) -> float:
 
 
 def _square_texture(height_map: HeightMap) -> NDArray[np.uint8]:
-    """Return the relief, RGB, row 0 north, in the north-west of a square: Gazebo's textures are
-    square.
+    """Return the relief, RGB, row 0 north, in the north-west of a square.
+
+    Gazebo's textures are square.
     """
     x_min, x_max, y_min, y_max = height_map.bounds
     longest = max(x_max - x_min, y_max - y_min)

@@ -86,8 +86,9 @@ def import_array(
 
 
 def write_npy(height_map: HeightMap, path: StrPath) -> None:
-    """Write (rows, columns) float32 heights, z up, as a raster: row 0 the northern edge, columns
-    west to east.
+    """Write (rows, columns) float32 heights, z up, as a raster.
+
+    Row 0 is the northern edge; columns run west to east.
     """
     with Path(path).open("wb") as file:
         np.save(file, north_up(height_map))
@@ -111,8 +112,9 @@ def write_npz(height_map: HeightMap, path: StrPath) -> None:
 
 
 def north_up(height_map: HeightMap) -> NDArray[np.float32]:
-    """Return the heights in the order of images and rasters: row 0 the northern edge, columns west
-    to east.
+    """Return the heights in the order of images and rasters.
+
+    Row 0 is the northern edge; columns run west to east.
     """
     raster = height_map.heights.T
     return np.ascontiguousarray(

@@ -75,8 +75,9 @@ class PngHeader:
 
 
 def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
-    """Return the header of a png from its first 33 bytes. Raises TerrainFormatError that begins
-    with `file`.
+    """Return the header of a png from its first 33 bytes.
+
+    Raises TerrainFormatError that begins with `file`.
     """
     if bytes(data[:8]) != SIGNATURE:
         what = "is empty" if len(data) == 0 else f"begins with {bytes(data[:8])!r}"

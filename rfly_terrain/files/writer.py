@@ -165,8 +165,9 @@ def _txt(
     gps: Sequence[float] | None,
     file: Path,
 ) -> str:
-    """Return line 1 of the txt; x and y are (offset, scale) in cm. All three points lie on the
-    quantised ground.
+    """Return line 1 of the txt; x and y are (offset, scale) in cm.
+
+    All three points lie on the quantised ground.
     """
     rows, columns = pixels.shape
     i3, j3 = _third_pixel(pixels)

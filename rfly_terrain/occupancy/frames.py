@@ -67,8 +67,9 @@ class MapFrames:
 
     @property
     def grid_origin_in_local(self) -> Floats:
-        """Bottom-left corner, (2,), m, in the local frame. Assigning relabels the grid: no cell
-        changes.
+        """Bottom-left corner, (2,), m, in the local frame.
+
+        Assigning relabels the grid: no cell changes.
         """
         return np.array(self._grid_origin)
 
@@ -87,8 +88,9 @@ class MapFrames:
 
     @property
     def grid_location_in_world(self) -> Floats:
-        """Bottom-left corner, (2,), m, in the world frame. Assigning moves the local origin with
-        it.
+        """Bottom-left corner, (2,), m, in the world frame.
+
+        Assigning moves the local origin with it.
         """
         return self.local_origin_in_world + self.grid_origin_in_local
 
@@ -137,8 +139,9 @@ class MapFrames:
         return MatrixGrid(self._rows, self._columns, side, side, x, y)
 
     def world2grid(self, xy: ArrayLike) -> Ints:
-        """Convert (n, 2) metres to (n, 2) row, column. A point on an edge belongs to the cell on
-        its left, or below.
+        """Convert (n, 2) metres to (n, 2) row, column.
+
+        A point on an edge belongs to the cell on its left, or below.
 
         A point outside the map gets an index outside the array.
         """
@@ -195,9 +198,10 @@ class MapFrames:
 
 
 def _coordinates(grid: MatrixGrid, xy: ArrayLike, what: str) -> Floats:
-    """Return (n, 2) cell coordinates of points. Those of single precision that are whole numbers
-    but for its rounding are whole: 1.2 m of cells of 0.1 m is on the edge of the twelfth in either
-    precision.
+    """Return (n, 2) cell coordinates of points.
+
+    Those of single precision that are whole numbers but for its rounding are whole: 1.2 m of cells
+    of 0.1 m is on the edge of the twelfth in either precision.
     """
     places = points(xy, what)
     uv = grid.cell_coordinates(places)

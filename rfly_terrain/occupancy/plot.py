@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
-    """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`. Returns the
-    image artist.
+    """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`.
+
+    Returns the image artist.
     """
     require("matplotlib", "drawing")
     import matplotlib.pyplot as plt

@@ -63,8 +63,9 @@ def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid
 def write_traversability(
     terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
 ) -> None:
-    """Write the picture; needs no display. The ending of `path` is its format (png, pdf, svg, jpg
-    …).
+    """Write the picture; needs no display.
+
+    The ending of `path` is its format (png, pdf, svg, jpg …).
     """
     from rfly_terrain.plots.relief import picture
 

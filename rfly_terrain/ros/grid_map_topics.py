@@ -1,5 +1,6 @@
-"""`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap. Part of
-terrain_node.
+"""`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap.
+
+Part of terrain_node.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""`terrain_marker` and `traversability_marker`: the ground and its costs as RViz draws them. Part
-of terrain_node.
+"""`terrain_marker` and `traversability_marker`: the ground and its costs as RViz draws them.
+
+Part of terrain_node.
 
 Each is made when it gets its first subscriber, and whenever the map or the costs have changed
 since: without a subscriber they cost nothing.

@@ -1,5 +1,6 @@
-"""planner_node: paths over the terrain as a service, and for RViz's goal. A thin shell around
-Planner.
+"""planner_node: paths over the terrain as a service, and for RViz's goal.
+
+A thin shell around Planner.
 
 Plans are computed one after the other in a thread of their own. Their kernels release the
 interpreter, so that the node keeps answering and receiving meanwhile.
@@ -89,8 +90,9 @@ class _OctomapSpace:
         await self._on_octomap()
 
     def seen(self, terrain: HeightMap) -> SeenSpace:
-        """Return the space of the newest octomap. Raises PlanError if there is none, or an
-        unreadable one.
+        """Return the space of the newest octomap.
+
+        Raises PlanError if there is none, or an unreadable one.
         """
         message = self._newest
         if message is None:

@@ -136,8 +136,9 @@ def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> 
 
 
 def msg_to_cloud(message: PointCloud2) -> np.ndarray[Any, Any]:
-    """Return x, y, z of a PointCloud2 as (height, width, 3) float32. Raises SensorMessageError if
-    it has none.
+    """Return x, y, z of a PointCloud2 as (height, width, 3) float32.
+
+    Raises SensorMessageError if it has none.
     """
     table = read_fields(message, "xyz")
     points = np.stack([table[name] for name in "xyz"], axis=-1).astype(np.float32)

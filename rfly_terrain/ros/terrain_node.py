@@ -1,5 +1,6 @@
-"""terrain_node: a terrain as a latched cloud and map, altitudes as services. A thin shell around
-HeightMap.
+"""terrain_node: a terrain as a latched cloud and map, altitudes as services.
+
+A thin shell around HeightMap.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Populated worlds: forest, village, its roads, and pillars on any terrain. The same seed makes the
-same world.
+"""Populated worlds: forest, village, its roads, and pillars on any terrain.
+
+The same seed makes the same world.
 """
 
 from __future__ import annotations

@@ -235,8 +235,9 @@ def _object(entry: Mapping[str, Any], model: Model) -> WorldObject:
 
 
 def write_world(world: World, path: StrPath) -> None:
-    """Write the world, each model once. Meshes and cylinders are written as the hulls with which
-    they collide.
+    """Write the world, each model once.
+
+    Meshes and cylinders are written as the hulls with which they collide.
 
     Positions are rounded to centimetres, yaws to hundredths of a degree. Raises ConfigError if the
     file would be too large to be read again.

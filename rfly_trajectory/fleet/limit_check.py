@@ -93,8 +93,9 @@ def drive(fleet: Fleet, index: int) -> Drive:
 
 
 def check_limits(fleet: Fleet) -> list[LimitViolation]:
-    """Return the worst violation of each limit that vehicles exceed. Copies on one track count
-    once.
+    """Return the worst violation of each limit that vehicles exceed.
+
+    Copies on one track count once.
     """
     findings = []
     seen = set()

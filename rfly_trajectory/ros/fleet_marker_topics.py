@@ -1,5 +1,6 @@
-"""`fleet_markers`: vehicles, names and paths as RViz draws them. Part of trajectory_node and
-mission_node.
+"""`fleet_markers`: vehicles, names and paths as RViz draws them.
+
+Part of trajectory_node and mission_node.
 
 Latched, and made only for subscribers: the first time, and after a change.
 """

@@ -44,8 +44,9 @@ JUMP_NS = SECOND // 10
 
 
 class RunControl:
-    """Fleet time of a node. Declares `start_time` and `time_scale`; serves `~/start`, `~/pause` and
-    `~/reset`.
+    """Fleet time of a node.
+
+    Declares `start_time` and `time_scale`; serves `~/start`, `~/pause` and `~/reset`.
 
     Every node publishes the start that all agree on as its own latched sample of `fleet_start`: a
     node that joins late or again gets it as long as one of them runs. `restarted()` is called
