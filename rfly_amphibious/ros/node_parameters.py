@@ -26,7 +26,7 @@ SENSORS = "sensor set: a shipped name or a YAML file (default: the vehicle's)"
 
 
 def _as_in(owner: Any, name: str, text: str, unit: str = "", **about: Any) -> Any:
-    """A parameter whose default is the field `name` of `owner`."""
+    """Return a parameter whose default is the field `name` of `owner`."""
     return parameter(getattr(owner, name), text, unit=unit, **about)
 
 

@@ -125,7 +125,7 @@ def test_drawn(monkeypatch, capsys, tmp_path):
         "--out",
         str(tmp_path / "free.png"),
     )
-    assert (code, "made for no map: give one by --map" in err) == (2, True)
+    assert (code, "it is made for no map; choose one with --map" in err) == (2, True)
 
 
 def test_a_plan_around_it(monkeypatch, capsys, tmp_path):

@@ -324,7 +324,7 @@ def test_first_source_keeps_an_id_and_a_diagnostic_names_both(bridge):
     bridge.peer.spin_until(both)
     level, text, _ = bridge.status()
     assert level == 1
-    assert "vehicle 77 comes from /first; what /second says" in text
+    assert "vehicle 77 comes from /first; its states from /second" in text
     from_second = struct.pack("<3d", 1.0, 2.0, -3.0)
     assert all(from_second not in datagram for datagram in bridge.window.poll())
     bridge.publish_until(
