@@ -151,8 +151,9 @@ def lower_side(shape: Solid, x: Floats, y: Floats) -> Floats:
 
 
 def deepest_in_ground(terrain: HeightMap, shape: Solid, void: bool = False) -> tuple[float, Floats]:
-    """(how far straight down, (2,) x, y) of the deepest point of a polyhedron: a raster, then ever
-    finer ones.
+    """Return the depth of a polyhedron's deepest point straight down, and its (2,) x, y.
+
+    The search uses a raster, then ever finer ones.
     """
 
     def depth(x: Floats, y: Floats) -> Floats:
@@ -166,8 +167,9 @@ def deepest_in_ground(terrain: HeightMap, shape: Solid, void: bool = False) -> t
 def distance_to_ground(
     terrain: HeightMap, core: Floats, reach: float, void: bool = False
 ) -> tuple[float, Floats]:
-    """(the distance, the nearest point of the ground) of a line (2, 3) above the ground, looked for
-    up to `reach`.
+    """Return the distance and the nearest ground point of a line (2, 3) above the ground.
+
+    The search goes up to `reach`.
     """
     p = core[0]
     along = core[1] - core[0]
@@ -204,8 +206,9 @@ def deepest_on_line(terrain: HeightMap, core: Floats, void: bool = False) -> flo
 
 
 def _largest(value: Any, low: Floats, high: Floats, extra: Floats) -> tuple[float, Floats]:
-    """The largest value over a rectangle (and `extra` points): a raster, then ever finer ones about
-    its best places.
+    """Return the largest value over a rectangle and the `extra` points.
+
+    The search uses a raster, then ever finer ones around its best places.
     """
     x, y = (np.linspace(low[k], high[k], RASTER) for k in range(2))
     grid = np.vstack([np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2), extra])

@@ -1,4 +1,7 @@
-"""Which boxes overlap: beside all pairs, for sizes of many orders, and what filters drop."""
+"""Overlapping boxes, compared with all pairs.
+
+Sizes span many orders of magnitude. Filters drop the pairs that they should.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def test_all_overlaps_once(name):
         assert found(oracle, low, high).tolist() == all_pairs(low, high).tolist()
 
 
-def test_a_list_that_is_too_short_is_told():
+def test_a_list_that_is_too_short_is_reported():
     low = np.zeros((50, 3))
     keys = np.empty(7, np.int64)
     for module in (kernels, oracle):
@@ -95,8 +98,9 @@ def test_filters_of_a_scene():
 
 @pytest.mark.parametrize("dt", [0.0, 0.3])
 def test_boxes_hold_bodies_at_every_moment(dt):
-    """Corners of tumbling boxes at 50 moments of the step lie within; the oracle's and the
-    compiled boxes are the same.
+    """Boxes contain the corners of tumbling boxes at 50 moments of the step.
+
+    The reference's boxes and the compiled ones are the same.
     """
     rng = np.random.default_rng(1)
     n = 50

@@ -1,5 +1,6 @@
-"""Contacts of two bodies: random ones beside the hull of their differences, and ones whose answer
-is known.
+"""Contacts of two bodies.
+
+Random pairs are compared with the hull of their differences; others have a known answer.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def compare_scenes(seed, count):
     """Scenes of two bodies each, 100 m apart, all in one call; how many of them touch."""
     rng = np.random.default_rng(seed)
     rows = []
+
+    # one pair in each place, 100 m apart
     for scene in range(count):
         at = np.array([100.0 * scene, 0, 0])
         first = scene % KINDS
@@ -48,23 +51,29 @@ def compare_scenes(seed, count):
         rows.append((random_shape(rng, first), at, random_quat(rng)))
         away = at + rng.normal(size=3) * rng.uniform(0.4, 1.8)
         rows.append((random_shape(rng, second), away, random_quat(rng)))
+
     contacts = Scene().contacts(bodies_of(rows))
     assert (contacts.b == contacts.a + 1).all()
     assert (contacts.a % 2 == 0).all()
     row_of = {int(a) // 2: row for row, a in enumerate(contacts.a)}
+
+    # each answer against the hull of differences
     for scene in range(count):
         a = solid(*rows[2 * scene])
         b = solid(*rows[2 * scene + 1])
         expected = overlap(a, b)
         row = row_of.get(scene)
+
         if row is None:
             assert expected.depth < 1e-6, f"scene {scene} missed"
             continue
+
         assert expected.depth > -1e-6, f"scene {scene} invented"
         assert contacts.depth[row] == pytest.approx(expected.depth, abs=1e-6)
         assert (expected.normals @ contacts.normal[row]).max() > math.cos(math.radians(0.5)), scene
         point = contacts.position[row]
         assert max(a.outside(point), b.outside(point)) < 1e-3, scene
+
     return len(row_of)
 
 
@@ -200,7 +209,7 @@ def test_contacts_with_known_answers(name):
 
 
 def both_ways_or_one(name, a, b):
-    """Where the axes meet up and down are as good, and no order is better than the other."""
+    """Up and down are equally good where the axes meet, and so is either order."""
     return (
         Scene().contacts(bodies_of((a, b)))
         if name == "capsules whose axes meet"
