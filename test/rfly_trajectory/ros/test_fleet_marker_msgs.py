@@ -60,8 +60,9 @@ def test_a_vehicle_is_locked_to_its_frame():
 
 
 def test_names_of_neighbours_do_not_overlap():
-    """Three of a kind in one place: their names stand one above the other, farther apart than they
-    are high.
+    """Names of three vehicles of a kind in one place stand one above the other.
+
+    They are farther apart than they are high.
     """
     names = [
         marker

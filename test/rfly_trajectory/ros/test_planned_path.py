@@ -28,7 +28,7 @@ vehicles:
 
 
 def terrain():
-    """200 m x 200 m about the origin: two walls with a gap each, which the way has to wind through."""
+    """200 m x 200 m about the origin: the way has to wind through a gap in each of two walls."""
     from rfly_terrain import HeightMap
 
     at = (np.arange(SIZE) - SIZE // 2) * STEP
