@@ -20,7 +20,7 @@ NO_LIMITS = np.array([10**9, 10**12])
 
 
 def all_pairs(low, high):
-    """Sorted keys a·n + b of the boxes that overlap, each with each."""
+    """Return sorted keys a·n + b of the boxes that overlap, from all pairs."""
     touch = ((low[:, None] <= high) & (high[:, None] >= low)).all(axis=2)
     a, b = np.nonzero(np.triu(touch, 1))
     return a * len(low) + b
@@ -68,7 +68,7 @@ def test_a_list_that_is_too_short_is_reported():
 
 @pytest.mark.parametrize("module", [kernels, oracle])
 def test_filters(module):
-    """Six boxes in one place; of 15 pairs fall: static 0-1, one group 2-3, ignored 4-5 and 0-5."""
+    """Filters drop static 0-1, one group 2-3, ignored 4-5 and 0-5 of 15 pairs in one place."""
     low = np.zeros((6, 3))
     static = np.array([1, 1, 0, 0, 0, 0], bool)
     group = np.array([-1, -1, 7, 7, 8, -1])
@@ -80,7 +80,7 @@ def test_filters(module):
 
 
 def test_filters_of_a_scene():
-    """The same through bodies, where ignored pairs come in any order."""
+    """The filters act on bodies, too, with ignored pairs in any order."""
     bodies = Bodies(
         (Sphere(1.0),),
         np.zeros(6, int),

@@ -39,7 +39,7 @@ def random_shape(rng, kind):
 
 
 def compare_scenes(seed, count):
-    """Scenes of two bodies each, 100 m apart, all in one call; how many of them touch."""
+    """Compare scenes of two bodies, all in one call; return the number that touch."""
     rng = np.random.default_rng(seed)
     rows = []
 
@@ -87,7 +87,7 @@ def test_a_thousand_random_pairs():
 
 
 def both_ways(a, b):
-    """The contact of two rows, after the swapped one was found to be its mirror image."""
+    """Return the contact of two rows, after a check that the swapped one is its mirror image."""
     there, back = (Scene().contacts(bodies_of(rows)) for rows in ((a, b), (b, a)))
     assert len(there) == len(back) <= 1
     if len(there):
@@ -220,7 +220,7 @@ def both_ways_or_one(name, a, b):
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_corner_on_every_face_of_a_box(axis, side):
-    """A cube on its tip, turned about it, 5 cm deep in each face; as boxes and as hulls."""
+    """A cube on its tip, turned about it, is 5 cm deep in each face; as boxes and as hulls."""
     size = np.array([4.0, 2.0, 1.5])
     outwards = side * np.eye(3)[axis]
     tip, _ = Rotation.align_vectors([-outwards], [np.ones(3) / math.sqrt(3)])
@@ -265,7 +265,7 @@ def test_bodies_that_just_touch_and_just_do_not(kind):
 
 
 def test_equal_boxes_at_one_place():
-    """The least way out is the shortest side, whatever the direction is called."""
+    """The shortest side is the least way out, in either direction."""
     contacts = Scene().contacts(bodies_of([(Box((4, 2, 1)), (1, 2, 3))] * 2))
     assert contacts.depth[0] == pytest.approx(1)
     assert abs(contacts.normal[0]) == pytest.approx((0, 0, 1))

@@ -16,7 +16,7 @@ FIELDS = ("a", "b", "position", "normal", "depth", "time")
 
 
 def crowd_over_ground() -> Contacts:
-    """36 bodies of four kinds, moving, close to each other and to rough ground."""
+    """Return the contacts of 36 moving bodies of four kinds, close to each other and to ground."""
     rng = np.random.default_rng(11)
     n = 36
 

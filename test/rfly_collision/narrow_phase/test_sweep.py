@@ -18,7 +18,7 @@ DART = ConvexHull([(0.05, 0, 0), (-0.05, 0.01, 0), (-0.05, -0.01, 0.01), (-0.05,
 
 
 def ridge(outside="extend"):
-    """A wall along y at x = 0, 5 m high and one cell wide on each side."""
+    """Return a wall along y at x = 0, 5 m high and one cell wide on each side."""
     heights = np.zeros((41, 41))
     heights[20] = 5.0
     return Scene(HeightMap(heights, origin_x=-20, origin_y=-20, step_x=1, step_y=1), outside)
@@ -89,7 +89,7 @@ def test_spheres_that_meet_head_on():
 
 
 def test_a_spinning_blade_hits_what_it_was_not_near_at_either_end():
-    """Half a turn of a bar 10 m long within the step; the sphere lies on its way."""
+    """A bar of 10 m that makes half a turn within the step hits a sphere on its way."""
     bar = Box((10, 0.1, 0.1))
     spin = (0.0, 0.0, math.pi / 0.1)
     rows = [(bar, (0, 0, 0), LEVEL, (0, 0, 0), spin), (Sphere(0.2), (0, 4.0, 0))]

@@ -28,7 +28,7 @@ ABOUT_Y_45 = (0.0, math.sin(math.pi / 8), 0.0, math.cos(math.pi / 8))
 
 
 def terrain(heights, step_x=1.0, step_y=1.0, origin_x=None, origin_y=None):
-    """Centred about 0 unless an origin is given."""
+    """Return a terrain centred about 0 unless an origin is given."""
     heights = np.asarray(heights, float)
     origin_x = -step_x * (heights.shape[0] - 1) / 2 if origin_x is None else origin_x
     origin_y = -step_y * (heights.shape[1] - 1) / 2 if origin_y is None else origin_y
@@ -43,7 +43,7 @@ def slope(degrees):
 
 
 def ridge(height=5.0):
-    """A wall along y at x = 0, one cell wide on each side."""
+    """Return a wall along y at x = 0, one cell wide on each side."""
     heights = np.zeros((41, 41))
     heights[20] = height
     return terrain(heights)
@@ -132,7 +132,7 @@ def compare_polyhedron(ground, reference, contacts, void):
 
 
 def edge_clamped(ground, point):
-    """x, y of a point that rounding may have moved off the map."""
+    """Return x, y of a point that rounding may have moved off the map."""
     x_min, x_max, y_min, y_max = ground.bounds
     assert x_min - 1e-9 < point[0] < x_max + 1e-9
     assert y_min - 1e-9 < point[1] < y_max + 1e-9

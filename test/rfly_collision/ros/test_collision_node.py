@@ -32,7 +32,7 @@ vehicles:
 
 
 def ground():
-    """400 m x 400 m at 100 m, rising by 0.2 to the east."""
+    """Return 400 m x 400 m of ground at 100 m, rising by 0.2 to the east."""
     axis = np.linspace(-200.0, 200.0, 21)
     heights = 100.0 + 0.2 * np.repeat(axis[:, None], 21, axis=1)
     return HeightMap(
@@ -153,7 +153,7 @@ class Scene:
 
 
 def rows(message):
-    """{(id_a, id_b, object_id): (event, position, normal, depth, time)} of a ContactArray."""
+    """Return {(id_a, id_b, object_id): (event, position, normal, depth, time)} of the contacts."""
     position, normal = (
         np.asarray(a).reshape(-1, 3).tolist() for a in (message.position, message.normal)
     )
@@ -239,7 +239,7 @@ def test_two_vehicles_crash(scene):
 
 
 def test_a_bullet_does_not_pass_through(scene):
-    """14 m in 20 ms, 700 m/s; 6 m to the other's face."""
+    """A bullet at 700 m/s, 14 m in 20 ms, does not pass through a face 6 m away."""
     wall = (112, BOX, (7, 0, 510))
     assert scene.see((111, BOX, (0, 0, 510)), wall) == {}
     event, _, _, depth, seconds = scene.see((111, BOX, (14, 0, 510)), wall)[111, 112, 0]
@@ -290,7 +290,7 @@ def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
 
 
 def test_a_placed_object_is_static(scene):
-    """A pole of 1 x 1 x 20 m; contact ends when the object goes."""
+    """A pole of 1 x 1 x 20 m is touched; the contact ends when the object goes."""
     scene.place((2001, (0, 80, 200), (0.5, 0.5, 10)))
     scene.peer.spin_until(lambda: scene.status()[2].get("objects") == "1")
     assert scene.see((151, BOX, (-3, 80, 205))) == {}
@@ -328,7 +328,7 @@ def test_ignored_pairs_never_count(scene):
 
 
 def test_what_no_vehicle_can_be_is_dropped_alone(scene):
-    """One NaN in a message: its vehicle is counted and left out, the others are tested."""
+    """A vehicle with a NaN is counted and left out; the others of the message are tested."""
     before = int(scene.status()[2].get("not_finite", 0))
     at = (0, 100, 500)
     assert events(scene.see((161, BOX, (math.nan, 0, 0)), (162, BOX, at), (163, BOX, at))) == {
@@ -352,7 +352,7 @@ def test_types_without_a_shape_are_reported_once(scene):
 
 
 def test_silent_vehicles_are_gone_after_a_time(scene):
-    """Only the marks go on; the contact ends by itself."""
+    """The contact of silent vehicles ends by itself while only the marks go on."""
     at = (100, 0, 500)
     assert events(scene.see((181, BOX, at), (182, BOX, at))) == {(181, 182, 0): BEGIN}
     scene.contacts.clear()
@@ -365,7 +365,7 @@ def test_silent_vehicles_are_gone_after_a_time(scene):
 
 
 def test_arrows_come_and_go(scene):
-    """One for each contact, along its normal; DELETE when it has ended."""
+    """Each contact has an arrow along its normal, and a DELETE when it has ended."""
     from visualization_msgs.msg import Marker
 
     other = (192, BOX, (0, 0, 700))
@@ -498,7 +498,7 @@ def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
 def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
     domain_id,
 ):
-    """They did for more than a minute."""
+    """Services and signals are answered at once; they once waited for more than a minute."""
     import time
 
     from bridge_harness import fleet

@@ -131,7 +131,10 @@ def test_shapes_of_described_types(tmp_path):
 
 
 def test_a_taller_vehicle_touches_what_the_shipped_shape_passes_below(tmp_path):
-    """A car of 1.42 m drives below a multirotor at 2 m; described as twice as tall it does not."""
+    """A car of 1.42 m passes below a multirotor at 2 m.
+
+    A car that is described as twice as tall does not.
+    """
     write(tmp_path, "a.xml", 50, scale=SCALE.format(z=2))
 
     shapes = load_shapes()

@@ -33,7 +33,7 @@ SHAPES = load_shapes()
 
 
 def flat(height=0.0, slope=0.0):
-    """200 m x 200 m around the origin, rising by `slope` to the east."""
+    """Return 200 m x 200 m of ground around the origin, rising by `slope` to the east."""
     axis = np.linspace(-100.0, 100.0, 21)
     heights = height + slope * np.repeat(axis[:, None], 21, axis=1)
     return HeightMap(
@@ -42,7 +42,7 @@ def flat(height=0.0, slope=0.0):
 
 
 def states(*vehicles, **fields):
-    """VehicleStates of (id, type, position) that look east."""
+    """Return VehicleStates of (id, type, position) that look east."""
     ids, types, positions = (list(column) for column in zip(*vehicles, strict=True))
     n = len(ids)
     euler = fields.pop("euler", np.zeros((n, 3)))
@@ -56,7 +56,7 @@ def states(*vehicles, **fields):
 
 
 def objects(*placed):
-    """PlacedBodies of (id, box middle, half extent), or (id, position, None) of type 50."""
+    """Return PlacedBodies of (id, box middle, half extent), or (id, position, None) of type 50."""
     n = len(placed)
     half = np.array([(0, 0, 0) if each[2] is None else each[2] for each in placed], float).reshape(
         n, 3
@@ -76,7 +76,7 @@ def objects(*placed):
 
 
 def test_what_moves_is_touched_where_it_is_by_then():
-    """A column of 1 m that crosses the origin at 2 m/s: 8 m from it at 6 s, there at 10 s."""
+    """A column of 1 m crosses the origin at 2 m/s: 8 m from it at 6 s, in the origin at 10 s."""
     column = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 2.0)])
     placed = dataclasses.replace(
         objects((1001, (-20.0, 0.0, 0.0), (0.5, 0.5, 1.0))),
@@ -106,7 +106,7 @@ class World(CollisionWorld):
         self.now_ms = 0
 
     def see(self, *vehicles, ms=20, **fields):
-        """[(event, vehicle, other, object)] after `ms` more."""
+        """Step `ms` later and return [(event, vehicle, other, object)]."""
         self.now_ms += ms
         if vehicles:
             self.update(states(*vehicles, **fields), self.now_ms * MS, self.now_ms * MS)
@@ -158,7 +158,10 @@ def test_a_bullet_does_not_pass_through():
 
 
 def test_one_that_was_put_elsewhere_crosses_nothing():
-    """200 m in 20 ms are 10,000 m/s: a restart, not a flight. So is a stamp that has not moved."""
+    """A jump of 200 m in 20 ms, 10,000 m/s, is a restart and not a flight.
+
+    A stamp that has not moved is a restart, too.
+    """
     world = World()
     world.see((1, BOX, (-100, 0, 50)), (2, BOX, (0, 0, 50)))
     assert world.see((1, BOX, (100, 0, 50))) == []
@@ -212,7 +215,7 @@ def test_silent_vehicles_are_gone_with_their_contacts():
     ],
 )
 def test_ignored_pairs_never_count(rule, kept):
-    """Two cars, one with a look of its own, and a multirotor within each other."""
+    """Two cars, one of another variant, and a multirotor overlap, but their pairs are ignored."""
     world = World(rule)
     found = world.see((1, CAR, (0, 0, 50)), (2, 100150, (0.5, 0, 50)), (3, QUAD, (0, 0, 50.5)))
     if rule == "type:50,type:50":  # 150 is a class of its own
@@ -386,7 +389,7 @@ def test_a_check_moves_nothing():
 
 
 def test_in_a_crowd_only_the_ground_is_tested():
-    """Five in one place are ten pairs; one of them is gone, six are left."""
+    """Five boxes in one place are ten pairs, too many; without one of them, six are tested."""
     world = World(max_pairs=9)
     world.set_terrain(flat())
 

@@ -42,14 +42,14 @@ def pairs(*contacts):
 
 
 def event_rows(events):
-    """[(event, vehicle, other, object id, depth)]"""
+    """Return [(event, vehicle, other, object id, depth)]."""
     c = events.contacts
     rows = zip(events.event, c.vehicle, c.other, c.object_id, c.depth, strict=True)
     return [tuple(value.item() for value in row) for row in rows]
 
 
 def test_two_vehicles_touch_and_part():
-    """They begin once, stay, end at the first look that does not find them, and may begin again."""
+    """Contacts begin once, stay, end when a look does not find them, and may begin again."""
     tracker = ContactTracker()
     pair = (1, 2, 0, 0.5)
     assert event_rows(tracker.update(0, pairs())) == []
@@ -84,7 +84,7 @@ def test_what_rattles_on_the_ground_touches_it_all_the_time():
 
 
 def test_small_clearance_ends_after_a_tenth_of_a_second():
-    """Last touched at 0: still there at 99 ms, gone at 100 ms."""
+    """A contact last touched at 0 is open at 99 ms and ended at 100 ms."""
     tracker = ContactTracker()
     box = (7, STATIC, 1001, 0.01)
     tracker.update(0, pairs(box))

@@ -16,7 +16,7 @@ NORTH = math.pi / 2
 
 
 def ground(height):
-    """Samples every metre within 20 m of the origin."""
+    """Return samples every metre within 20 m of the origin."""
     axis = np.arange(-20.0, 21.0)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(height(x, y), origin_x=-20.0, origin_y=-20.0, step_x=1.0, step_y=1.0)
@@ -25,7 +25,7 @@ def ground(height):
 def stand(
     terrain, yaw, centre_height=0.5, upright=False, position=(0.0, 0.0, 99.0), euler=(0.3, -0.2)
 ):
-    """A vehicle of 4 x 2 m."""
+    """Stand a vehicle of 4 x 2 m on the ground."""
     quat = euler_to_quat(np.array([[*euler, yaw]]))
     return stand_on_ground(
         terrain,
