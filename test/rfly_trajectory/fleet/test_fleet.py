@@ -229,14 +229,14 @@ def test_ids_and_names_are_each_vehicles_own():
 
 
 class TestCheckTracks:
-    """The map reaches from -200 to 200 m."""
+    """Tracks on a map that reaches from -200 to 200 m."""
 
     def test_a_track_on_the_map_gives_no_finding(self):
         vehicle = Vehicle("a", 1, 3, Circle((0, 0), 200.0).path(), SpeedProfile(1.0), "repeat")
         assert check_tracks(Fleet([vehicle], ground())) == []
 
     def test_a_track_off_the_map_is_named_with_its_place(self):
-        """100 m of 400 m lie beyond x = 200."""
+        """A track of 400 m leaves the map at x = 200 for 100 m."""
         vehicle = Vehicle("far", 1, 3, Line((-100, 0), (300, 0)).path(), SpeedProfile(1.0), "stop")
         (finding,) = check_tracks(Fleet([vehicle], ground()))
         assert finding.vehicle == "far"

@@ -528,7 +528,7 @@ def test_broken_yaml_names_the_line():
 
 
 def test_aliases_that_multiply_are_stopped():
-    """Nine levels of nine aliases each would be 9⁹ values."""
+    """Nine levels of nine aliases each, 9⁹ values, are refused."""
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
     assert "more than 2000000 values" in refused("\n".join(lines))

@@ -26,7 +26,7 @@ from rfly_trajectory.paths.shapes import (
 )
 
 HALF = 300.0
-"""m, of the maps"""
+"""Half the side of the maps, m."""
 WAY = [(-150, -100), (120, -140), (180, 60), (-20, 150), (-170, 40)]
 CLIMB = [(x, y, 12.0 * abs(i - 2)) for i, (x, y) in enumerate(WAY)]
 SMOOTH = [
@@ -46,7 +46,7 @@ STEPPED = [
     Dubins([(*p, 80.0 * i) for i, p in enumerate(WAY)], 25.0, closed).path()
     for closed in (False, True)
 ]
-"""their curvature has steps, and with it yaw rates and banks"""
+"""Paths whose curvature has steps, and with it yaw rates and banks."""
 
 rate = st.floats(0.3, 4.0)
 profiles = st.one_of(
@@ -86,7 +86,7 @@ def vehicles(draw, paths=(*SMOOTH, *CLIMBING, *STEPPED), profile=profiles, wheel
 
 
 def rough(seed, amplitude, step=10.0):
-    """A map of heights that have nothing to do with one another, on a slope."""
+    """Return a map of independent heights on a slope."""
     cells = round(2 * HALF / step)
     rows = np.random.default_rng(seed).uniform(-amplitude, amplitude, (cells + 1, cells + 1))
     slope = np.linspace(-0.1, 0.1, cells + 1)[:, None] * HALF

@@ -1,4 +1,4 @@
-"""Limits and closest approach, against values worked out by hand."""
+"""Limits and closest approach, compared with values worked out by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def vehicle(number, path, speed, **keys):
 
 
 def slope(rise_x, rise_y=0.0):
-    """A plane from -200 to 200 m."""
+    """Return a plane from -200 to 200 m."""
     axis = np.linspace(-200.0, 200.0, 41)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(rise_x * x + rise_y * y, origin_x=-200, origin_y=-200, step_x=10, step_y=10)
@@ -175,7 +175,7 @@ class TestSeparation:
         assert check_separation(Fleet([early, late])) == []
 
     def test_a_fast_pass_between_samples_is_found(self):
-        """Head-on on ways 0.5 m apart, at 100 m/s each."""
+        """A head-on pass on ways 0.5 m apart, at 100 m/s each, is found."""
         back = Line((100.0, 0.5), (-100.0, 0.5)).path()
         (finding,) = check_separation(
             Fleet([vehicle(1, EAST, 100.0), vehicle(2, back, 100.0)], min_separation=0.6)
@@ -190,7 +190,7 @@ class TestSeparation:
         )
 
     def test_who_waits_at_a_common_start_is_no_finding(self):
-        """10 m/s and 2 s between departures: 20 m apart."""
+        """Vehicles at 10 m/s with 2 s between departures are 20 m apart."""
         ring = Circle((0.0, 0.0), 500.0).path()
         copies = [vehicle(i, ring, 10.0, delay=2.0 * i) for i in range(1, 4)]
         chord = 2 * 500 * math.sin(20 / 1000)

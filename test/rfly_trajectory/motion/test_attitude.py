@@ -25,7 +25,7 @@ SOUTH_NORTH = Line((3.0, -40.0), (3.0, 40.0)).path()
 
 
 def plane(a, b, c=0.0, cells=20, step=5.0):
-    """z = a x + b y + c around the origin."""
+    """Return the ground z = a x + b y + c around the origin."""
     axis = (np.arange(cells + 1) - cells / 2) * step
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(
@@ -34,7 +34,7 @@ def plane(a, b, c=0.0, cells=20, step=5.0):
 
 
 def hills(seed=1, cells=80, step=10.0):
-    """Rough ground, 800 m on a side, on which every cell is twisted."""
+    """Return rough ground, 800 m on a side, on which every cell is twisted."""
     rng = np.random.default_rng(seed)
     heights = rng.normal(0.0, 3.0, (cells + 1, cells + 1))
     return HeightMap(
@@ -54,7 +54,7 @@ def one(path, terrain=None, speed=10.0, **options):
 
 
 def body_rates_by_difference(fleet, times, h=1e-5):
-    """(m, n, 3) from q(t-h) and q(t+h): 2 q⁻¹ dq/dt."""
+    """Return (m, n, 3) body rates 2 q⁻¹ dq/dt from q(t-h) and q(t+h)."""
     before, after = (fleet.sample_times(times + d).orientation for d in (-h, h))
     turn = quat_multiply(quat_conjugate(before), after)
     return 2.0 * np.where(turn[..., 3:] < 0, -turn[..., :3], turn[..., :3]) / (2 * h)
@@ -96,7 +96,7 @@ class TestGroundVehicle:
         )
 
     def test_downhill_to_the_north(self):
-        """The same ground driven northwards: it falls to the front, nothing to the side."""
+        """The same ground driven northwards falls to the front, but not to the side."""
         state = one(SOUTH_NORTH, plane(0.0, -0.25)).sample(1.0)
         np.testing.assert_allclose(
             quat_to_euler(state.orientation),
@@ -160,7 +160,7 @@ class TestGroundVehicle:
 
 
 def smooth_inside_cells(fleet, times, h):
-    """Which times lie clear of cell borders and of joints of pieces (where rates may jump)."""
+    """Return a mask of times clear of cell borders and of joints, where rates may jump."""
     moved = fleet.sample_times(times)
     terrain = fleet.terrain
     keep = np.ones(moved.arc_length.shape, bool)
@@ -342,15 +342,17 @@ class TestAircraft:
         np.testing.assert_allclose((left * force).sum(-1), 0.0, atol=1e-6)
 
     def test_multirotor_leans_into_the_turn_and_its_acceleration(self):
-        """z of the body points along gravity's opposite plus acceleration, here 2 m/s² ahead."""
+        """The body's z points along acceleration, here 2 m/s² ahead, minus gravity."""
         profile = SpeedProfile(10.0, 2.0)
         state = one(WEST_EAST, speed=profile, kind="multirotor", height=20.0).sample(1.0)
+
         # nose down
         np.testing.assert_allclose(
             quat_to_euler(state.orientation),
             [[0, math.atan(2 / GRAVITY), 0]],
             atol=1e-12,
         )
+
         turning = one(self.CIRCLE, speed=20.0, kind="multirotor", height=20.0).sample(0.0)
         up = quat_rotate(turning.orientation[0], np.array([0.0, 0.0, 1.0]))
         thrust = np.array([-4.0, 0.0, GRAVITY])
@@ -361,7 +363,7 @@ class TestAircraft:
         np.testing.assert_allclose(state.orientation, [[0, 0, 0, 1]], atol=1e-12)
 
     def test_an_absolute_altitude_below_the_ground_is_raised_to_it(self):
-        """z = 0 over ground that rises through it at x = 0."""
+        """A vehicle at z = 0 is raised to the ground that rises through it at x = 0."""
         fleet = one(WEST_EAST, plane(0.1, 0.0), kind="multirotor", height=0.0, absolute=True)
         moved = fleet.sample_times([2.0, 6.0])
         np.testing.assert_allclose(moved.position[:, 0], [[-20, 3, 0], [20, 3, 2]], atol=1e-6)

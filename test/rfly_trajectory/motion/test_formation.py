@@ -112,7 +112,7 @@ def test_an_open_path_goes_on_straight_at_both_ends():
 
 
 def test_delay_spacing_and_formation_add_up():
-    """The second copy: 6 m farther east, 3 s of 2 m/s later, and 4 m behind in the column."""
+    """The second copy is 6 m farther east, 3 s of 2 m/s later, and 4 m behind in the column."""
     fleet = fleet_of(
         f"{{id: 1, type: 3, count: 2, delay: 3, spacing: [6, 0], speed: 2, shape: {LINE}, "
         "formation: {type: column, spacing: 4}}"

@@ -1,4 +1,4 @@
-"""Speed profiles and what happens at a path's end, with times and distances worked out by hand."""
+"""Speed profiles and the ends of paths, with times and distances worked out by hand."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rfly_trajectory.motion.speed_profile import (
 
 
 def run(times, length, closed, profile, at_end, phase=0.0, delay=0.0):
-    """(m, 3) arc length, speed, acceleration of one vehicle."""
+    """Return (m, 3) arc length, speed, acceleration of one vehicle."""
     return run_with_jerk(times, schedule(length, closed, profile, at_end, phase), delay)[:, :3]
 
 
 def run_with_jerk(times, motion, delay=0.0):
-    """(m, 4) the same and the jerk."""
+    """Return (m, 4) arc length, speed, acceleration, jerk of one vehicle."""
     times = np.asarray(times, float)
     return progress(join_schedules([motion], [delay]), np.zeros(times.size, np.int64), times)
 

@@ -17,7 +17,7 @@ from rfly_trajectory.motion.speed_profile import SpeedProfile, join_schedules, p
 
 
 def run(motion, times):
-    """(m, 4) arc length, speed, acceleration, jerk."""
+    """Return (m, 4) arc length, speed, acceleration, jerk."""
     times = np.asarray(times, float)
     return progress(join_schedules([motion], [0.0]), np.zeros(times.size, np.int64), times)
 
@@ -34,7 +34,7 @@ def test_trapezoid_entered_at_a_speed_by_hand():
 
 
 def test_at_cruising_speed_without_accelerations_it_brakes_gently():
-    """10 m/s: 75 m at that speed, then 25 m with 2 m/s²."""
+    """A vehicle at 10 m/s drives 75 m at that speed, then brakes on 25 m with 2 m/s²."""
     rows = run(schedule_to_end(100.0, 10.0, SpeedProfile(10.0)), [0, 7.5, 12.5, 20])
     np.testing.assert_allclose(rows[:, :2], [[0, 10], [75, 10], [100, 0], [100, 0]], atol=1e-12)
 

@@ -51,7 +51,7 @@ def car(path, speed=8.0, **keys):
 
 
 def wheels(position, orientation):
-    """(…, 4, 3) from the pose: half the wheelbase along x_body, half the track along y_body."""
+    """Return (…, 4, 3) wheels: half the wheelbase along x_body, half the track along y_body."""
     corners = np.array([[s * BASE / 2, t * TRACK / 2, 0.0] for s in (1, -1) for t in (1, -1)])
     turned = np.stack(
         [Rotation.from_quat(orientation.reshape(-1, 4)).apply(corner) for corner in corners],
@@ -133,7 +133,7 @@ def test_the_least_gap_is_that_of_linear_programming():
 
 
 def rough(cells, step, amplitude, seed=5):
-    """Every height on its own, as no terrain is and no smoothing expects it."""
+    """Return a map of independent heights, rougher than any terrain."""
     rng = np.random.default_rng(seed)
     return grid(
         lambda x, y: rng.uniform(-amplitude, amplitude, x.shape) + 0.1 * x,
@@ -222,7 +222,7 @@ def test_the_origin_is_never_below_a_crest():
     "path", [Circle((3.0, 4.0), 30.0).path(), Line((-40.0, -30.0), (40.0, 35.0)).path()]
 )
 def test_rates_are_derivatives(path):
-    """Inside of one cell of twisted and sloping ground, against central differences."""
+    """Rates inside of one cell of twisted and sloping ground are central differences."""
     terrain = grid(lambda x, y: 0.004 * (x + 60) * (y + 80) - 0.2 * x, cells=1, step=200.0)
     fleet = Fleet([car(path, height=0.5)], terrain)
     h = 1e-3

@@ -51,7 +51,7 @@ def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
 
 
 def heights(path, s):
-    """(k, 3) z, slope and rate of slope of one path."""
+    """Return (k, 3) z, slope and rate of slope of one path."""
     s = np.asarray(s, float)
     return altitudes(join_profiles([path]), np.zeros(s.size, np.int64), s)
 
@@ -184,7 +184,7 @@ def test_climb_and_body_rates_are_derivatives(closed):
 
 
 def hill():
-    """60 m high in the middle of 400 m."""
+    """Return a hill 60 m high in the middle of 400 m."""
     axis = np.linspace(-200.0, 200.0, 41)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(
@@ -221,7 +221,7 @@ def test_a_check_names_the_place_where_the_ground_is_higher():
 
 
 def test_the_limit_of_slope_counts_climbs():
-    """An even climb by 0.2 is one of 11.31°."""
+    """An even climb by 0.2 counts as a slope of 11.31°."""
     path = Polyline([(0, 0, 10), (0, 100, 30)]).path()
     limits = Limits(max_slope_deg=11.0)
     (finding,) = check_limits(one(path, limits=limits))

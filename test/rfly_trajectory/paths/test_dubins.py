@@ -70,7 +70,7 @@ def test_ways_by_hand(end, name, segments):
 
 @pytest.mark.parametrize(("word", "angles"), [("LRL", (30, 290, 40)), ("RLR", (40, 290, 30))])
 def test_three_turns_that_were_driven_are_found(word, angles):
-    """An end that was made by a word of three turns: the same word comes back."""
+    """The end of a word of three turns gives the same word again."""
     segments = np.radians(angles) * R
     way = dubins_path((3.0, -2.0, 0.7), driven((3.0, -2.0, 0.7), word, segments, R), R)
     assert way.name == word
@@ -127,7 +127,7 @@ def slow_length(start, end, r, steps=400):
 
 
 def test_no_way_is_shorter():
-    """Near and far ends, against a search over all first turns that knows no closed form."""
+    """A search over all first turns, without a closed form, finds no shorter way."""
     rng = np.random.default_rng(2)
     starts, ends = (
         np.column_stack([rng.uniform(-9, 9, (25, 2)), rng.uniform(-4, 4, 25)]) for _ in range(2)

@@ -149,7 +149,10 @@ class TestNavPath:
         assert read_points(tmp_path / "path.yaml")[0].tolist() == [5.0, 2.0]
 
     def test_straight_up_keeps_the_higher_point(self):
-        """A way by arc length has no place for it; the end of a climb is safer than its start."""
+        """Only the upper end of a vertical climb is kept.
+
+        A way by arc length has no place for the climb; its end is safer than its start.
+        """
         points = waypoints([[0, 0, 0], [0, 0, 30], [50, 0, 30], [50, 0, 0], [50, 0, 0]])
         np.testing.assert_array_equal(points, [[0, 0, 30], [50, 0, 30]])
 

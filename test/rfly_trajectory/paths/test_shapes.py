@@ -218,7 +218,10 @@ class TestFigureEight:
         return np.array([self.WIDTH / 2 * math.sin(u), self.HEIGHT / 2 * math.sin(2 * u)])
 
     def arc_length(self, u):
-        """Quarter by quarter, so that quad sees no more than one minimum of the speed at a time."""
+        """Integrate the speed quarter by quarter.
+
+        Quad then sees at most one minimum of the speed at a time.
+        """
         edges = [*np.arange(0.0, u, math.pi / 4), u]
         return math.fsum(
             quad(self.speed, a, b, epsabs=1e-12, epsrel=1e-13)[0]
@@ -494,7 +497,7 @@ class TestSpline:
 
     @pytest.mark.parametrize("closed", [False, True])
     def test_goes_through_its_points_at_the_arc_length_of_the_curve(self, closed):
-        """Against quad over SciPy's spline."""
+        """The arc length is that of quad over SciPy's spline."""
         path = Spline(self.POINTS.tolist(), closed).path()
 
         # the spline and its length by SciPy

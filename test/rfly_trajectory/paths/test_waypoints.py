@@ -93,7 +93,7 @@ def test_points_that_make_no_path_are_refused(points, text):
 
 
 def test_a_vehicle_that_is_on_its_way_already_goes_on():
-    """30 m along the first line: what is behind it is left out, and the rest is driven as it is."""
+    """A vehicle 30 m along the first line leaves out the part behind it and drives the rest."""
     path = path_through(CORNER, 12.0)
     joined = transition_to(path, MovingPose(30.0, 0.0, 0.0), 12.0)
     assert joined.length == pytest.approx(path.length - 30.0, abs=1e-9)
@@ -102,7 +102,7 @@ def test_a_vehicle_that_is_on_its_way_already_goes_on():
 
 
 def test_a_vehicle_beside_the_path_joins_it_ahead():
-    """4 m to the left of the line and 20 m along: no loop, no detour to the path's start."""
+    """A vehicle 4 m left of the line, 20 m along, makes no loop and no detour to its start."""
     path = path_through(CORNER, 12.0)
     joined = transition_to(path, MovingPose(20.0, 4.0, 0.0), 12.0)
     check_joints(joined)

@@ -36,7 +36,7 @@ PAUSED = 2
 
 
 class Client:
-    """Calls the services of one node."""
+    """A client of one node's services."""
 
     def __init__(self, peer, node, fleet):
         self.peer = peer
@@ -310,7 +310,7 @@ def test_a_vehicle_is_put_elsewhere_with_a_speed_and_brakes(client):
 
 
 def test_a_spawned_vehicle_follows_a_path(client):
-    """A person at 1.4 m/s, 1 m/s²: after 10 s 1.4·(10 − 0.7) m of the 20 m."""
+    """A person at 1.4 m/s, 1 m/s², is after 10 s at 1.4·(10 − 0.7) m of the 20 m."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
 
@@ -427,7 +427,7 @@ def test_steps_as_an_action_tell_each_and_can_be_cancelled(client):
 
 
 def test_the_commands_of_the_page_work(client):
-    """Each `ros2 service call` of the howto in its order, with the fields that it names."""
+    """Each `ros2 service call` of the howto works in its order, with its fields."""
     import yaml
     from simulation_interfaces import srv
 

@@ -91,7 +91,7 @@ def angles(ids, positions):
 
 
 def turn(difference):
-    """Angles in -π … π."""
+    """Return angles in -π … π."""
     return np.mod(np.asarray(difference) + math.pi, 2.0 * math.pi) - math.pi
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.ros
 
 SPEED = 20.0
 PACE = 4.0
-"""m/s of fleet time, and fleet seconds a second"""
+"""Speed in fleet time, m/s, and fleet seconds a second."""
 FLEET = """
 version: 1
 defaults: {type: 3, speed: {cruise: 20, acceleration: 4}, limits: {turn_radius: 10}}
@@ -74,7 +74,7 @@ def running(shared_domain_id, tmp_path_factory):
 
 @pytest.fixture
 def driving(running):
-    """The same, all on their rings at full speed."""
+    """The running node with all vehicles on their rings at full speed."""
     peer, states, diagnostics, _ = running
     reset(peer, diagnostics)
     begin = time.time()  # before: states of the last run
@@ -120,12 +120,12 @@ def path_message(points, frame, headings=None):
 
 
 def velocities(message):
-    """(n, 3); none on the wire are zeros."""
+    """Return (n, 3) velocities; absent ones are zeros."""
     return np.reshape(message.velocity or np.zeros(3 * len(message.id)), (-1, 3))
 
 
 def motion(states, vehicle):
-    """Times (m,), positions (m, 3), velocities (m, 3) of a vehicle in all states."""
+    """Return times (m,), positions (m, 3), velocities (m, 3) of a vehicle in all states."""
     times = np.array([stamp(message.header) for message in states])
     place = np.array([positions(message)[vehicle] for message in states])
     velocity = np.array([velocities(message)[vehicle] for message in states])
@@ -133,7 +133,7 @@ def motion(states, vehicle):
 
 
 def radii(states, vehicle):
-    """Distances from the ring's centre."""
+    """Return distances from the ring's centre."""
     return np.hypot(*motion(states, vehicle)[1][:, :2].T)
 
 
@@ -212,7 +212,7 @@ def test_a_car_leaves_its_ring_for_a_path_and_ends_there(driving):
 
 
 def test_a_drone_follows_heights_given_in_map_ned(driving):
-    """North, east, down; the end is 90 m up, and the climb is as continuous as the rest."""
+    """A drone's path in north, east, down ends 90 m up, with a continuous climb."""
     peer, states, _, _ = driving
 
     # far from the path's beginning

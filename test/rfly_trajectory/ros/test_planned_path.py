@@ -1,4 +1,4 @@
-"""A goal of RViz becomes a planned path, and trajectory_node drives it: both nodes, real DDS."""
+"""Planned paths: a goal of RViz becomes one, and trajectory_node drives it, over real DDS."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.ros
 RADIUS = 120.0
 SPEED = 10.0
 RATE = SPEED / RADIUS
-"""rad/s about the centre"""
+"""Angular rate about the centre, rad/s."""
 RING = """
 version: 1
 vehicles:
@@ -61,7 +61,7 @@ def expected_angles(message, start, count, first_id=11):
 
 
 def off_by(message, start, count):
-    """m along the ring, of the vehicle that is farthest from where it should be."""
+    """Return the largest distance along the ring of a vehicle from its place, m."""
     difference = angles(message) - expected_angles(message, start, count)
     return RADIUS * float(np.max(np.abs(np.mod(difference + math.pi, 2 * math.pi) - math.pi)))
 
@@ -97,7 +97,7 @@ def trigger(peer, name, node="trajectory_node"):
 
 
 def set_time_scale(peer, value):
-    """(successful, reason) of setting the parameter."""
+    """Set the parameter and return (successful, reason)."""
     from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
     from rcl_interfaces.srv import SetParameters
 
@@ -185,7 +185,7 @@ def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
 
 
 def speed_of(message):
-    """Horizontal speed of the first vehicle, m/s; no velocities on the wire are zeros."""
+    """Return the first vehicle's horizontal speed, m/s; absent velocities are zeros."""
     velocity = np.asarray(message.velocity).reshape(-1, 3)
     return float(np.hypot(*velocity[0, :2])) if velocity.size else 0.0
 
@@ -304,7 +304,7 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
         return [message for message in states if message.source == f"/s{i}"]
 
     def assert_in_phase(start):
-        """A second of both: all five cars, each from one node, at their places by the stamps."""
+        """Check for a second of each that all five cars, each from one node, are in place."""
         states.clear()
         peer.spin_until(lambda: of(0) and of(1))
         begin = max(start, stamp(states[0].header))

@@ -1,4 +1,4 @@
-"""trajectory_node as other nodes meet it: a running process, real DDS, a latched terrain_map."""
+"""The trajectory_node from outside: a running process, real DDS, a latched terrain_map."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def peer(domain_id):
 
 @pytest.fixture
 def start(domain_id):
-    """Starts trajectory_node with parameters; it is stopped when the test is over."""
+    """Start trajectory_node with parameters, and stop it when the test is over."""
     from contextlib import ExitStack
 
     from node_harness import NodeProcess
@@ -133,7 +133,7 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
 
 
 def test_poses_transforms_and_paths_of_each_vehicle(served):
-    """They say the same as vehicle_states. The path is latched: who asks late gets it, once."""
+    """Poses, transforms and paths agree with vehicle_states; a late subscriber gets the path."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
     from tf2_msgs.msg import TFMessage
@@ -333,7 +333,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     )
 
     def run_until(begin, ready):
-        """Publish a clock that advances 20 ms a step from `begin` on."""
+        """Publish a clock that starts at `begin` and advances 20 ms a step."""
         time = begin
         while not ready():
             clock.publish(Clock(clock=Time(sec=int(time), nanosec=round(time % 1 * 1e9))))
@@ -346,7 +346,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
         return math.atan2(*positions(message)[0, 1::-1])
 
     def check():
-        """They stand until the start, a whole second, and are where they should be after it."""
+        """Check that vehicles stand until the start, a whole second, and then are in place."""
         assert 0.0 < starts[-1] - stamp(states[0].header) <= 1.0
         assert starts[-1] == pytest.approx(round(starts[-1]), abs=1e-6)
         for message in states:
@@ -377,7 +377,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
 
 
 def shown(peer):
-    """Markers by namespace and id, as RViz keeps them, of all that is received from now on."""
+    """Return markers received later, by namespace and id, as RViz keeps them."""
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
     from visualization_msgs.msg import Marker, MarkerArray
 
