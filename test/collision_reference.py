@@ -31,12 +31,12 @@ LEVEL = (0.0, 0.0, 0.0, 1.0)
 def body(
     shape: Shape, position: Any, quat: Any = LEVEL, velocity: Any = (0, 0, 0), turn: Any = (0, 0, 0)
 ) -> Bodies:
-    """One body."""
+    """Return one body."""
     return bodies_of([(shape, position, quat, velocity, turn)])
 
 
 def bodies_of(rows: Any, **more: Any) -> Bodies:
-    """Bodies from tuples (shape, position[, quaternion[, velocity[, angular velocity]]])."""
+    """Return Bodies of tuples (shape, position[, quaternion[, velocity[, angular velocity]]])."""
     rows = [(*row, *(LEVEL, (0, 0, 0), (0, 0, 0))[len(row) - 2 :]) for row in rows]
     columns = [np.array(column, float) for column in list(zip(*rows, strict=True))[1:]]
     shapes = {id(row[0]): row[0] for row in rows}
@@ -53,13 +53,13 @@ class Solid:
     _planes: Floats | None = None
 
     def planes(self) -> Floats:
-        """(f, 4) normals out of the faces and minus their distances from 0."""
+        """Return (f, 4) normals out of the faces and minus their distances from 0."""
         if self._planes is None:
             self._planes = QuickHull(self.points).equations
         return self._planes
 
     def outside(self, point: Floats) -> float:
-        """0 or less for a point of the body."""
+        """Return a value above 0, m, for a point outside of the body."""
         if len(self.points) > 2:
             planes = self.planes()
             return float((planes[:, :3] @ point + planes[:, 3]).max())
@@ -86,7 +86,7 @@ class Overlap:
     depth: float
     """Depth of the shortest way out, m; negative: minus the distance."""
     normals: Floats
-    """(k, 3) directions from b to a along which it is, or is longer by 1e-5 m at most"""
+    """Directions from b to a, (k, 3), of the ways out that are at most 1e-5 m longer."""
 
 
 def overlap(a: Solid, b: Solid) -> Overlap:
@@ -114,7 +114,7 @@ def overlap(a: Solid, b: Solid) -> Overlap:
 
 
 def bilinear(terrain: HeightMap, x: Floats, y: Floats, void: bool = False) -> Floats:
-    """The height of the ground; off the map that of the edge, or (void) minus infinity."""
+    """Return the ground's height; off the map that of the edge, or (void) minus infinity."""
     u = (x - terrain.origin_x) / terrain.step_x
     v = (y - terrain.origin_y) / terrain.step_y
     slack = 1e-9  # a point on the edge may be rounded off the map

@@ -72,7 +72,7 @@ RFLY_LINES = [
 
 @pytest.fixture(scope="module")
 def files_of_a_user(tmp_path_factory) -> Path:
-    """The files that the pages assume: maps, an elevation model, a mission, parameter files and more."""
+    """The files that the pages assume: maps, an elevation model, a mission, parameter files."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "map").mkdir()
     maps = files("rfly_terrain") / "data" / "maps"

@@ -19,7 +19,7 @@ from rfly_bringup.nodes.node_set import NODES
 
 @pytest.fixture
 def compiled(monkeypatch, tmp_path):
-    """The parts that were compiled, in a cache of the test's own; compiling itself takes no time."""
+    """Return the parts that were compiled, in a cache of the test; compiling takes no time."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     parts = []
 

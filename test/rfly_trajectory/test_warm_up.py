@@ -1,5 +1,6 @@
-"""After the warm-up nothing is left to compile: the first state of a fleet comes as quickly as any
-other.
+"""Warm-up: afterwards nothing is left to compile.
+
+The first state of a fleet comes as quickly as any other.
 """
 
 from __future__ import annotations
@@ -20,18 +21,23 @@ from rfly_trajectory.paths.shapes import Circle, FigureEight
 
 def compiled():
     modules = vars(kernels) | vars(terrain_kernels)
-    return {name: len(each.signatures) for name, each in modules.items() if hasattr(each, "signatures")}
+    return {
+        name: len(each.signatures) for name, each in modules.items() if hasattr(each, "signatures")
+    }
 
 before = compiled()
 assert before["poses"] and before["path_points"] and before["surfaces"]
-terrain = HeightMap(np.random.default_rng(1).uniform(0, 9, (20, 30)), origin_x=-50, origin_y=-50, step_x=5, step_y=5)
+altitudes = np.random.default_rng(1).uniform(0, 9, (20, 30))
+terrain = HeightMap(altitudes, origin_x=-50, origin_y=-50, step_x=5, step_y=5)
 paths = Circle((0.0, 0.0), 20.0).path(), FigureEight((0.0, 0.0), 60.0, 30.0).path()
-sorts = ("ground", {}), ("ground", {"wheelbase": 0.5, "track": 0.3}), ("fixed_wing", {"absolute": True})
+wheels = {"wheelbase": 0.5, "track": 0.3}
+sorts = ("ground", {}), ("ground", wheels), ("fixed_wing", {"absolute": True})
 for count in (1, 2, 7):
     for kind, more in sorts:
         profile = SpeedProfile(3.0, 1.0)
         vehicles = [
-            Vehicle(f"v{i}", i + 1, 3, paths[i % 2], profile, "repeat", kind, height=5.0, **more) for i in range(count)
+            Vehicle(f"v{i}", i + 1, 3, paths[i % 2], profile, "repeat", kind, height=5.0, **more)
+            for i in range(count)
         ]
         for ground in (None, terrain):
             fleet = Fleet(vehicles, ground)

@@ -312,7 +312,10 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
         assert sum(loads[-1].data) == pytest.approx(36.0 * 9.80665, rel=1e-3)
         assert len(loads[-1].data) == 6
 
-        text = "cmd/wheels refused: drive_torque: 5 values, expected one for each of fl, fr, rl, rr, ml, mr"
+        text = (
+            "cmd/wheels refused: drive_torque: 5 values, expected one for each of fl, fr, rl, rr, "
+            "ml, mr"
+        )
         seat.wheels.publish(WheelCommand(drive_torque=[1.0] * 5))
         seat.until(lambda: seat.said()[:2] == (1, text))
         assert seat.said()[2]["refused_wheel_commands"] == "1"

@@ -22,7 +22,7 @@ TICK_NS = 4_000_000
 
 
 class Plant:
-    """A simulation whose samples, and the truth as an estimate, go out; the nodes' answers come in."""
+    """A simulation: samples, and the truth as an estimate, go out; the nodes' answers come in."""
 
     def __init__(self, peer, vehicle, lock_step):
         from diagnostic_msgs.msg import DiagnosticArray

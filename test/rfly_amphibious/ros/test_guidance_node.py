@@ -1,4 +1,4 @@
-"""guidance_node as a vehicle meets it: the test plays a vehicle that does at once what it is told."""
+"""guidance_node against a vehicle of the test, which obeys each command at once."""
 
 from __future__ import annotations
 

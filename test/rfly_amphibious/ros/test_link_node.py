@@ -1,4 +1,4 @@
-"""link_node and mavlink_hil_node against sensor topics and controllers of the test's own; real DDS."""
+"""link_node and mavlink_hil_node against sensor topics and controllers of the test; real DDS."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_lock_step_by_tcp(domain_id):
                 assert diagnostic(told, "link")[0] == 2
                 tick(
                     4_000_000
-                    # told again: the state once more, and the rotors' answer, which may have been lost
+                    # repeat the state, and the rotors' answer, which may have been lost
                 )
                 assert peer.spin_until(lambda: frames_of(controller, 1))[1] == time_s
                 peer.spin_until(lambda: len(vehicle.rotors) == 3)

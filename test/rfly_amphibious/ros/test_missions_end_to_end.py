@@ -25,9 +25,10 @@ classes:
     kind: land_air
     mass: 30
     radius: 0.6
-    drive: {speed: 3, turning_radius: 1.6, half_wheelbase: 0.33, max_slope_deg: 15, rolling_resistance: 0.02,
-            efficiency: 0.8}
-    fly: {min_height: 2, speed: 5, climb_rate: 2, sink_rate: 1.5, power: 3200, hover_power: 3200, efficiency: 0.6}
+    drive: {speed: 3, turning_radius: 1.6, half_wheelbase: 0.33, max_slope_deg: 15,
+            rolling_resistance: 0.02, efficiency: 0.8}
+    fly: {min_height: 2, speed: 5, climb_rate: 2, sink_rate: 1.5, power: 3200,
+          hover_power: 3200, efficiency: 0.6}
 """
 
 

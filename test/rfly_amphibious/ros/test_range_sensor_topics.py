@@ -317,8 +317,8 @@ def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
     from node_harness import NodeProcess, Peer
     from rcl_interfaces.srv import GetParameters
 
-    text = """{version: 1, vehicle: scale, mission: {items: [{mode: waypoint, position_m: [9, 0]}]}, end: {time_s: 9},
-      environment: {visibility_m: 150, cloud_cover: 0.5, rain_mmph: 3}}"""
+    text = """{version: 1, vehicle: scale, mission: {items: [{mode: waypoint, position_m: [9, 0]}]},
+      end: {time_s: 9}, environment: {visibility_m: 150, cloud_cover: 0.5, rain_mmph: 3}}"""
     (tmp_path / "rain.yaml").write_text(text, encoding="utf-8")
     parameters = {"scenario": str(tmp_path / "rain.yaml"), "rain_rate": "7.0"}
     with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer"):
@@ -386,7 +386,7 @@ def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(
 
 
 def test_a_rate_that_cannot_be_held_is_told(domain_id, tmp_path) -> None:
-    """640,000 pixels at 25 Hz: images are left out and counted, the vehicle goes on in real time."""
+    """At 640,000 pixels and 25 Hz images are skipped and counted; the vehicle keeps real time."""
     from importlib.resources import files
 
     from node_harness import NodeProcess, diagnostic

@@ -121,8 +121,16 @@ class Vehicle:
         self.expected = self.library.update(samples)
         self.time_ns = round(self.state.time * 1e9)
         counts = [0] * 10
-        for index, kind in ((4, "joints"), (7, "wheel_loads"), (1, "gps"), (2, "magnetometer"), (3, "barometer"),
-                            (6, "height"), (0, "imu")):  # fmt: skip
+        kinds = {
+            "joints": 4,
+            "wheel_loads": 7,
+            "gps": 1,
+            "magnetometer": 2,
+            "barometer": 3,
+            "height": 6,
+            "imu": 0,
+        }
+        for kind, index in kinds.items():
             given = getattr(samples, kind)
             for message in getattr(self._messages, kind)(given) if given is not None else []:
                 parts = message if kind == "gps" else (message,)

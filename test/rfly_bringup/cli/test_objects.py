@@ -213,7 +213,7 @@ def test_without_a_bridge_the_missing_service_is_named(rfly, domain_id, monkeypa
 
 @pytest.mark.ros
 def test_with_a_running_bridge(rfly, domain_id, tmp_path):
-    """place --bridge, list, move and remove by the services of a bridge on the demo map's terrain."""
+    """Place, list, move and remove objects by the services of a bridge on the demo map."""
     from node_harness import NodeProcess
 
     terrain = HeightMap.load("JacksboroFault")

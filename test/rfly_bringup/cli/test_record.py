@@ -162,7 +162,7 @@ def test_recorded_and_replayed(tmp_path, windows):
 
 
 def test_by_default_a_replay_goes_to_the_same_ports(tmp_path, windows):
-    """… of this machine, whatever address the recording names; several passes, quicker than it was."""
+    """A replay goes to this machine whatever address it names, several times and faster."""
     out = tmp_path / "flight.pcap"
     port = windows[0].getsockname()[1]
     write(out, [(0, port, b"a"), (2_000_000_000, port, b"b")])

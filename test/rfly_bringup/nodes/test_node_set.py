@@ -1,4 +1,4 @@
-"""The one description of the nodes, and the launch files and command lines that are made from it."""
+"""The description of the nodes, and the launch files and command lines made from it."""
 
 import configparser
 import runpy

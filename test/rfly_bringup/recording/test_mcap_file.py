@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 
 def written(path, seconds):
-    """A message of each topic each second, handed to the system after each; {topic: (time, data)}."""
+    """Write a message of each topic each second, flushed after each; {topic: (time, data)}."""
     writer = McapWriter(path)
     channels = {topic.name: writer.add_topic(topic) for topic in (TEXT, MAP, FAST)}
     content = {name: [] for name in channels}
@@ -67,7 +67,7 @@ def test_a_message_that_came_later_but_is_older_is_read_in_its_place(tmp_path):
 
 
 def test_a_file_that_was_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
-    """At each byte from the header on: a beginning of what was written, and an error that says so."""
+    """A file cut at any byte after its header gives its first messages, and an error."""
     file = tmp_path / "a.mcap"
     cut = tmp_path / "cut.mcap"
     writer, content = written(file, 3)
@@ -139,7 +139,10 @@ def test_rosbag2s_files_tell_their_qos(tmp_path, names):
     from mcap.writer import Writer
 
     history, durability, reliability = names
-    qos = f"- {{history: {history}, depth: 3, reliability: {reliability}, durability: {durability}}}\n"
+    qos = (
+        f"- {{history: {history}, depth: 3, reliability: {reliability}, "
+        f"durability: {durability}}}\n"
+    )
     with (tmp_path / "bag.mcap").open("wb") as file:
         writer = Writer(file)
         writer.start(profile="ros2")

@@ -336,7 +336,7 @@ def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tm
     ],
 )
 def test_only_packages_of_messages_are_imported(kind):
-    """A recording's types are names that somebody else chose: `import antigravity` opens a browser."""
+    """A recording's types are foreign names: `import antigravity` would open a browser."""
     from rfly_bringup.ros.message_definitions import message_class, message_definition
     from rfly_common.errors import ConfigError
 

@@ -1,4 +1,7 @@
-"""Which boxes overlap: beside all pairs, for sizes of many orders, and what filters drop."""
+"""Overlapping boxes, compared with all pairs.
+
+Sizes span many orders of magnitude. Filters drop the pairs that they should.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ NO_LIMITS = np.array([10**9, 10**12])
 
 
 def all_pairs(low, high):
-    """Sorted keys a·n + b of the boxes that overlap, each with each."""
+    """Return sorted keys a·n + b of the boxes that overlap, from all pairs."""
     touch = ((low[:, None] <= high) & (high[:, None] >= low)).all(axis=2)
     a, b = np.nonzero(np.triu(touch, 1))
     return a * len(low) + b
@@ -53,7 +56,7 @@ def test_all_overlaps_once(name):
         assert found(oracle, low, high).tolist() == all_pairs(low, high).tolist()
 
 
-def test_a_list_that_is_too_short_is_told():
+def test_a_list_that_is_too_short_is_reported():
     low = np.zeros((50, 3))
     keys = np.empty(7, np.int64)
     for module in (kernels, oracle):
@@ -65,7 +68,7 @@ def test_a_list_that_is_too_short_is_told():
 
 @pytest.mark.parametrize("module", [kernels, oracle])
 def test_filters(module):
-    """Six boxes in one place; of 15 pairs fall: static 0-1, one group 2-3, ignored 4-5 and 0-5."""
+    """Filters drop static 0-1, one group 2-3, ignored 4-5 and 0-5 of 15 pairs in one place."""
     low = np.zeros((6, 3))
     static = np.array([1, 1, 0, 0, 0, 0], bool)
     group = np.array([-1, -1, 7, 7, 8, -1])
@@ -77,7 +80,7 @@ def test_filters(module):
 
 
 def test_filters_of_a_scene():
-    """The same through bodies, where ignored pairs come in any order."""
+    """The filters act on bodies, too, with ignored pairs in any order."""
     bodies = Bodies(
         (Sphere(1.0),),
         np.zeros(6, int),
@@ -95,8 +98,9 @@ def test_filters_of_a_scene():
 
 @pytest.mark.parametrize("dt", [0.0, 0.3])
 def test_boxes_hold_bodies_at_every_moment(dt):
-    """Corners of tumbling boxes at 50 moments of the step lie within; the oracle's and the
-    compiled boxes are the same.
+    """Boxes contain the corners of tumbling boxes at 50 moments of the step.
+
+    The reference's boxes and the compiled ones are the same.
     """
     rng = np.random.default_rng(1)
     n = 50

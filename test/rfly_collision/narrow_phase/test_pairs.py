@@ -1,5 +1,6 @@
-"""Contacts of two bodies: random ones beside the hull of their differences, and ones whose answer
-is known.
+"""Contacts of two bodies.
+
+Random pairs are compared with the hull of their differences; others have a known answer.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ def random_shape(rng, kind):
 
 
 def compare_scenes(seed, count):
-    """Scenes of two bodies each, 100 m apart, all in one call; how many of them touch."""
+    """Compare scenes of two bodies, all in one call; return the number that touch."""
     rng = np.random.default_rng(seed)
     rows = []
+
+    # one pair in each place, 100 m apart
     for scene in range(count):
         at = np.array([100.0 * scene, 0, 0])
         first = scene % KINDS
@@ -48,23 +51,29 @@ def compare_scenes(seed, count):
         rows.append((random_shape(rng, first), at, random_quat(rng)))
         away = at + rng.normal(size=3) * rng.uniform(0.4, 1.8)
         rows.append((random_shape(rng, second), away, random_quat(rng)))
+
     contacts = Scene().contacts(bodies_of(rows))
     assert (contacts.b == contacts.a + 1).all()
     assert (contacts.a % 2 == 0).all()
     row_of = {int(a) // 2: row for row, a in enumerate(contacts.a)}
+
+    # each answer against the hull of differences
     for scene in range(count):
         a = solid(*rows[2 * scene])
         b = solid(*rows[2 * scene + 1])
         expected = overlap(a, b)
         row = row_of.get(scene)
+
         if row is None:
             assert expected.depth < 1e-6, f"scene {scene} missed"
             continue
+
         assert expected.depth > -1e-6, f"scene {scene} invented"
         assert contacts.depth[row] == pytest.approx(expected.depth, abs=1e-6)
         assert (expected.normals @ contacts.normal[row]).max() > math.cos(math.radians(0.5)), scene
         point = contacts.position[row]
         assert max(a.outside(point), b.outside(point)) < 1e-3, scene
+
     return len(row_of)
 
 
@@ -78,7 +87,7 @@ def test_a_thousand_random_pairs():
 
 
 def both_ways(a, b):
-    """The contact of two rows, after the swapped one was found to be its mirror image."""
+    """Return the contact of two rows, after a check that the swapped one is its mirror image."""
     there, back = (Scene().contacts(bodies_of(rows)) for rows in ((a, b), (b, a)))
     assert len(there) == len(back) <= 1
     if len(there):
@@ -200,7 +209,7 @@ def test_contacts_with_known_answers(name):
 
 
 def both_ways_or_one(name, a, b):
-    """Where the axes meet up and down are as good, and no order is better than the other."""
+    """Up and down are equally good where the axes meet, and so is either order."""
     return (
         Scene().contacts(bodies_of((a, b)))
         if name == "capsules whose axes meet"
@@ -211,7 +220,7 @@ def both_ways_or_one(name, a, b):
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_corner_on_every_face_of_a_box(axis, side):
-    """A cube on its tip, turned about it, 5 cm deep in each face; as boxes and as hulls."""
+    """A cube on its tip, turned about it, is 5 cm deep in each face; as boxes and as hulls."""
     size = np.array([4.0, 2.0, 1.5])
     outwards = side * np.eye(3)[axis]
     tip, _ = Rotation.align_vectors([-outwards], [np.ones(3) / math.sqrt(3)])
@@ -256,7 +265,7 @@ def test_bodies_that_just_touch_and_just_do_not(kind):
 
 
 def test_equal_boxes_at_one_place():
-    """The least way out is the shortest side, whatever the direction is called."""
+    """The shortest side is the least way out, in either direction."""
     contacts = Scene().contacts(bodies_of([(Box((4, 2, 1)), (1, 2, 3))] * 2))
     assert contacts.depth[0] == pytest.approx(1)
     assert abs(contacts.normal[0]) == pytest.approx((0, 0, 1))

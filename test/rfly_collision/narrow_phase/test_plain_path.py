@@ -16,12 +16,14 @@ FIELDS = ("a", "b", "position", "normal", "depth", "time")
 
 
 def crowd_over_ground() -> Contacts:
-    """36 bodies of four kinds, moving, close to each other and to rough ground."""
+    """Return the contacts of 36 moving bodies of four kinds, close to each other and to ground."""
     rng = np.random.default_rng(11)
     n = 36
+
     corners = rng.normal(size=(9, 3)) * 0.6
     shapes = (Sphere(0.6), Capsule(0.3, 1.5), Box((2, 1, 0.8), (0.2, 0, 0)), ConvexHull(corners))
     quat = rng.normal(size=(n, 4))
+
     bodies = Bodies(
         shapes,
         np.arange(n) % 4,
@@ -33,9 +35,11 @@ def crowd_over_ground() -> Contacts:
         group=np.arange(n) // 6,
         ignore=[(1, 8), (20, -1)],
     )
+
     ground = HeightMap(
         rng.normal(0.5, 0.5, (9, 9)), origin_x=-3, origin_y=-3, step_x=0.75, step_y=0.75
     )
+
     return Scene(ground).contacts(bodies, 0.05)
 
 
@@ -56,11 +60,15 @@ def test_the_same_contacts_as_plain_python(tmp_path):
         **ENVIRONMENT,
         "PYTHONPATH": os.pathsep.join([folder, *filter(None, sys.path)]),
     }
+
+    # the same scene without compiled kernels
     target = tmp_path / "plain.npz"
     subprocess.run([sys.executable, "-c", PROGRAM, str(target)], env=env, check=True, timeout=120)
+
     contacts = crowd_over_ground()
     assert len(contacts) > 30
     assert (contacts.b == -1).sum() > 5
+
     with np.load(target) as plain:
         for name in FIELDS:
             found = getattr(contacts, name)

@@ -18,7 +18,7 @@ DART = ConvexHull([(0.05, 0, 0), (-0.05, 0.01, 0), (-0.05, -0.01, 0.01), (-0.05,
 
 
 def ridge(outside="extend"):
-    """A wall along y at x = 0, 5 m high and one cell wide on each side."""
+    """Return a wall along y at x = 0, 5 m high and one cell wide on each side."""
     heights = np.zeros((41, 41))
     heights[20] = 5.0
     return Scene(HeightMap(heights, origin_x=-20, origin_y=-20, step_x=1, step_y=1), outside)
@@ -36,7 +36,7 @@ BULLETS = {
 @pytest.mark.parametrize("kind", BULLETS)
 @pytest.mark.parametrize("outside", ["extend", "void"])
 def test_a_bullet_does_not_pass_through_a_thin_ridge(kind, outside):
-    """At 800 m/s it is 11 m before the wall at the begin of the step and 5 m behind it at the end."""
+    """A bullet at 800 m/s starts the step 11 m before the wall and ends it 5 m behind."""
     shape, x_touch = BULLETS[kind]
     bullet = body(shape, (5.0, 0.3, 1.0), LEVEL, (800.0, 0, 0))
     scene = ridge(outside)
@@ -59,7 +59,7 @@ def test_a_bullet_passes_over_the_ridge():
 @pytest.mark.parametrize("first", BULLETS)
 @pytest.mark.parametrize("second", BULLETS)
 def test_two_bullets_that_cross(first, second):
-    """Both pass (0, 0, 0) at once in the middle of the step, 10 m away from it at its ends."""
+    """Two bullets pass (0, 0, 0) in the middle of the step, 10 m away from it at its ends."""
     one = BULLETS[first][0]
     other = BULLETS[second][0]
     across = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
@@ -89,16 +89,15 @@ def test_spheres_that_meet_head_on():
 
 
 def test_a_spinning_blade_hits_what_it_was_not_near_at_either_end():
-    """Half a turn of a bar 10 m long within the step; the sphere lies on its way."""
+    """A bar of 10 m that makes half a turn within the step hits a sphere on its way."""
     bar = Box((10, 0.1, 0.1))
     spin = (0.0, 0.0, math.pi / 0.1)
     rows = [(bar, (0, 0, 0), LEVEL, (0, 0, 0), spin), (Sphere(0.2), (0, 4.0, 0))]
     assert not len(Scene().contacts(bodies_of(rows)))
     contacts = Scene().contacts(bodies_of(rows), 0.1)
     assert len(contacts) == 1
-    touch = math.pi / 2 - math.asin(
-        0.25 / 4
-    )  # the bar's side is 0.05 from its axis, the sphere's 0.2
+    # the bar's side is 0.05 from its axis, the sphere's 0.2
+    touch = math.pi / 2 - math.asin(0.25 / 4)
     assert contacts.time == pytest.approx([0.1 * touch / math.pi], abs=1e-5)
 
 
@@ -159,8 +158,9 @@ def moved_back(row, before):
 
 
 def random_motion(rng, middle, speed, dt):
-    """Position, quaternion, velocity, angular velocity of a body that is at `middle` in the middle
-    of the step.
+    """Return position, quaternion, velocity and angular velocity of a body in motion.
+
+    The body is at `middle` in the middle of the step.
     """
     quat = rng.normal(size=4)
     velocity = rng.normal(0, speed, 3)
@@ -173,15 +173,17 @@ def random_motion(rng, middle, speed, dt):
 
 
 def earliest(touching_at, moments):
-    """The first moment at which they touch, infinity where they never do, from (moment index, …) of
-    all contacts.
+    """Return the first moment at which each pair touches, infinity for pairs that never do.
+
+    `contacts` are those of all moments, with the moment's index.
     """
     return moments[touching_at.min()] if touching_at.size else math.inf
 
 
 def test_times_of_random_pairs_beside_many_moments():
-    """The first of 200 moments of the step at which the bodies touch, each judged for itself,
-    brackets the time.
+    """The first of 200 moments at which the bodies touch brackets the time.
+
+    Each moment is tested for itself.
     """
     rng = np.random.default_rng(7)
     dt = 0.2
@@ -217,8 +219,9 @@ def test_times_of_random_pairs_beside_many_moments():
 
 
 def grazing(rows, contacts, dt):
-    """Bodies that touched between two of the moments only: at the time that was told they do,
-    within 10 µm.
+    """Bodies that touched only between two moments do touch at the reported time.
+
+    The tolerance is 10 µm.
     """
     a, b = (solid(*moved_back(row, dt - contacts.time[0])) for row in rows)
     return overlap(a, b).depth > -1e-5
@@ -246,7 +249,7 @@ def test_times_of_random_bodies_over_rough_ground_beside_many_moments():
             hits += 1
             slack = dt / count + 1e-5
             if not expected - slack <= contacts.time[0] <= expected + 1e-9:
-                # a touch between two of the moments: at the time that was told, sunk by 0.01 mm
+                # a touch between two of the moments: at the reported time, sunk by 0.01 mm
                 shape, at, quat = moved_back(row, dt - contacts.time[0])
                 assert len(scene.contacts(body(shape, at - np.array((0, 0, 1e-5)), quat))), k
         else:

@@ -1,5 +1,6 @@
-"""Contacts with the ground: random ones beside sampling of the bilinear surface, and ones whose
-answer is known.
+"""Contacts with the ground.
+
+Random ones are compared with samples of the bilinear surface; others have a known answer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ABOUT_Y_45 = (0.0, math.sin(math.pi / 8), 0.0, math.cos(math.pi / 8))
 
 
 def terrain(heights, step_x=1.0, step_y=1.0, origin_x=None, origin_y=None):
-    """Centred about 0 unless an origin is given."""
+    """Return a terrain centred about 0 unless an origin is given."""
     heights = np.asarray(heights, float)
     origin_x = -step_x * (heights.shape[0] - 1) / 2 if origin_x is None else origin_x
     origin_y = -step_y * (heights.shape[1] - 1) / 2 if origin_y is None else origin_y
@@ -42,7 +43,7 @@ def slope(degrees):
 
 
 def ridge(height=5.0):
-    """A wall along y at x = 0, one cell wide on each side."""
+    """Return a wall along y at x = 0, one cell wide on each side."""
     heights = np.zeros((41, 41))
     heights[20] = height
     return terrain(heights)
@@ -60,30 +61,34 @@ def random_shape(rng, kind):
 
 
 def random_scene(rng, kind):
-    """(terrain, shape, position, quaternion): rough ground, steps of both signs, bodies about to
-    touch, some outside.
+    """Return (terrain, shape, position, quaternion) of rough ground and a body about to touch.
 
-    A part of them lies on grid lines and samples.
+    Steps have either sign. Some bodies are outside of the map, some lie on grid lines and samples.
     """
     roughness = rng.choice([0.1, 0.5, 2.0])
     steps = (rng.choice([1.0, -0.7, 0.8]), rng.choice([1.0, -0.9, 0.6]))
     ground = terrain(rng.normal(0, roughness, (14, 15)), *steps, *rng.normal(size=2))
+
+    # inside the map, or up to a metre outside
     x_min, x_max, y_min, y_max = ground.bounds
     margin = -1.0 if rng.random() < 0.3 else 2.5
     x = rng.uniform(x_min + margin, x_max - margin)
     y = rng.uniform(y_min + margin, y_max - margin)
+
+    # some on grid lines and samples
     where = rng.integers(0, 6)
     if where in (0, 1):
         x = ground.origin_x + round((x - ground.origin_x) / ground.step_x) * ground.step_x
     if where in (1, 2):
         y = ground.origin_y + round((y - ground.origin_y) / ground.step_y) * ground.step_y
+
     quat = rng.normal(size=4)
     position = (x, y, float(ground.altitude(x, y)) + rng.normal(0.4, 0.7))
     return ground, random_shape(rng, kind), position, quat / np.linalg.norm(quat)
 
 
 def compare(ground, shape, position, quat, void):
-    """Whether it touches, after the answer was compared."""
+    """Compare the answer with the reference; return whether the body touches."""
     contacts = Scene(ground, "void" if void else "extend").contacts(body(shape, position, quat))
     reference = solid(shape, position, quat)
     if len(reference.points) > 2:
@@ -92,22 +97,29 @@ def compare(ground, shape, position, quat, void):
 
 
 def compare_polyhedron(ground, reference, contacts, void):
-    """The plane at the deepest point along the normal leaves ground below and body above, to first
-    order around it.
+    """Compare a polyhedron's contact with the reference; return whether it touches.
+
+    To first order around the deepest point along the normal, the plane there has the ground below
+    it and the body above it.
     """
     expected, _ = deepest_in_ground(ground, reference, void)
     if not len(contacts):
         assert expected < 1e-6, "missed"
         return False
+
     normal = contacts.normal[0]
     depth = contacts.depth[0]
     assert np.linalg.norm(normal) == pytest.approx(1)
+
+    # the deepest point, straight down
     deepest = contacts.position[0] - normal * depth / 2
     assert reference.outside(deepest) < 1e-6, "invented"
     x, y = edge_clamped(ground, deepest) if void else deepest[:2]
     straight_down = float(bilinear(ground, x, y, void)) - deepest[2]
     assert depth == pytest.approx(straight_down * normal[2], abs=1e-6)
     assert straight_down * normal[2] > expected * normal[2] - 1e-3, "not the deepest"
+
+    # the plane separates a small circle around it
     angle = np.linspace(0, 2 * np.pi, 33)[:-1]
     dx = 1e-5 * np.cos(angle)
     dy = 1e-5 * np.sin(angle)
@@ -115,11 +127,12 @@ def compare_polyhedron(ground, reference, contacts, void):
     rise = bilinear(ground, x + dx, y + dy, void) - bilinear(ground, x, y, void) - plane
     fall = lower_side(reference, deepest[0] + dx, deepest[1] + dy) - deepest[2] - plane
     assert max(rise.max(), -fall.min()) * normal[2] < 1e-5 * HALF_DEGREE
+
     return True
 
 
 def edge_clamped(ground, point):
-    """x, y of a point that rounding may have moved off the map."""
+    """Return x, y of a point that rounding may have moved off the map."""
     x_min, x_max, y_min, y_max = ground.bounds
     assert x_min - 1e-9 < point[0] < x_max + 1e-9
     assert y_min - 1e-9 < point[1] < y_max + 1e-9
@@ -129,23 +142,31 @@ def edge_clamped(ground, point):
 def compare_round(ground, reference, contacts, void):
     core = reference.points[[0, -1]]
     below = deepest_on_line(ground, core, void)
+
+    # the axis is below the ground
     if below >= 0:
         assert len(contacts) == 1
         normal = contacts.normal[0]
         depth = contacts.depth[0]
         assert (depth - reference.radius) == pytest.approx(below * normal[2], abs=1e-3)
         return True
+
+    # the surface alone may touch
     distance, point = distance_to_ground(ground, core, reference.radius + 0.3, void)
     if not len(contacts):
         assert distance > reference.radius - 1e-6, "missed"
         return False
+
     assert distance < reference.radius + 1e-6, "invented"
     assert contacts.depth[0] == pytest.approx(reference.radius - distance, abs=1e-3)
+
+    # the normal leads from the ground to the axis
     along = core[1] - core[0]
     share = np.clip((point - core[0]) @ along / max(along @ along, 1e-300), 0, 1)
     towards = core[0] + share * along - point
     cosine = towards @ contacts.normal[0] / np.linalg.norm(towards)
     assert cosine > math.cos(HALF_DEGREE) or distance < 1e-3
+
     return True
 
 
@@ -215,15 +236,19 @@ def test_capsule_lying_on_the_ground_touches_in_its_middle():
 
 
 def test_capsule_across_a_ridge():
-    """Its axis passes 0.2 m above the crest of a wall, its ends are high above the ground beside
-    it.
+    """A capsule's axis passes 0.2 m above the crest of a wall.
+
+    Its ends are high above the ground on the two sides of the wall.
     """
     position, normal, depth = only(Scene(ridge()).contacts(body(Capsule(0.3, 6), (0.4, 0.25, 5.2))))
     assert (*position, *normal, depth) == pytest.approx((0, 0.25, 4.95, 0, 0, 1, 0.1), abs=1e-6)
 
 
 def test_box_edge_across_a_ridge_and_face_on_a_peak():
-    """What has no normal of its own takes that of the other: across both edges, or the face's."""
+    """A feature without a normal takes the other's.
+
+    Two edges give the direction across them; a peak takes the normal of the face.
+    """
     box = Box((2, 6, 2))
     half = math.radians(10) / 2
     tilted = (0.0, math.sin(half), 0.0, math.cos(half))
@@ -247,8 +272,9 @@ def test_box_edge_across_a_ridge_and_face_on_a_peak():
 
 @pytest.mark.parametrize("corner", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_the_surface_is_bilinear_and_no_triangles(corner):
-    """One corner of a cell is 1 m high: in the middle the surface is at 0.25, triangles would be at
-    0 or 0.5.
+    """A cell with one corner 1 m high is 0.25 m high in the middle.
+
+    Triangles would give 0 or 0.5 m.
     """
     heights = np.zeros((2, 2))
     heights[corner] = 1.0
@@ -295,8 +321,9 @@ def test_points_on_grid_lines_samples_and_the_edge(x, y):
 
 
 def test_outside_of_the_map():
-    """Extended the edge goes on, and with it its slope along the edge; void: nothing, but for what
-    is over the map.
+    """Outside of the map, extended ground continues the edge and its slope along the edge.
+
+    Void ground touches only bodies that are over the map.
     """
     heights = np.tile(0.5 * np.arange(5.0), (5, 1))  # rises along y: 0 … 2 over y = -2 … 2
     ground = terrain(heights)
@@ -316,7 +343,7 @@ def test_outside_of_the_map():
     # half over the edge: the part over the map alone counts
     assert only(void.contacts(body(Box((1, 1, 1)), (2.4, -1.5, 0.3))))[2] > 0
     assert not len(void.contacts(body(Box((1, 1, 1)), (2.6, -1.5, 0.3))))
-    # a sphere beside the edge meets the rim
+    # a sphere next to the edge meets the rim
     _, normal, depth = only(void.contacts(body(Sphere(0.5), (2.4, 0, 1.0))))
     assert depth == pytest.approx(0.1)
     assert normal == pytest.approx((1, 0, 0), abs=1e-9)
@@ -334,7 +361,7 @@ def test_static_and_ignored_bodies_do_not_count():
 
 
 def test_contacts_come_in_order():
-    """By body, the terrain before other bodies."""
+    """Contacts are sorted by body, with the terrain before other bodies."""
     rows = [(Sphere(1), (0.1 * x, 0, 0.5)) for x in range(3)]
     contacts = Scene(FLAT).contacts(bodies_of(rows))
     pairs = list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
@@ -342,8 +369,9 @@ def test_contacts_come_in_order():
 
 
 def test_a_body_much_larger_than_the_cells():
-    """A ball of 20 m in a bowl of 1 m cells whose bottom it does not reach: it touches where the
-    bowl is narrower.
+    """A ball of 20 m in a bowl of 1 m cells touches where the bowl is narrower.
+
+    It does not reach the bottom.
     """
     at = np.arange(-30.0, 31.0)
     bowl = terrain(np.hypot(at[:, None], at) ** 2 / 30)  # radius of curvature 15 m at the bottom

@@ -1,8 +1,7 @@
-"""collision_node as other nodes meet it: a running process, real DDS. Two nodes serve the whole
-module.
+"""collision_node from outside: a running process and real DDS.
 
-Two vehicles that lie within each other are in every message: the contacts of a step tell of them,
-whatever else is there, so that a test knows when its states have been tested.
+Two nodes serve the whole module. Two vehicles that lie within each other are in every message, so a
+test sees in the contacts of a step when its own states have been tested.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ vehicles:
 
 
 def ground():
-    """400 m x 400 m at 100 m, rising by 0.2 to the east."""
+    """Return 400 m x 400 m of ground at 100 m, rising by 0.2 to the east."""
     axis = np.linspace(-200.0, 200.0, 21)
     heights = 100.0 + 0.2 * np.repeat(axis[:, None], 21, axis=1)
     return HeightMap(
@@ -42,7 +41,7 @@ def ground():
 
 
 class Scene:
-    """A running node, and what it tells."""
+    """A running node and its messages."""
 
     def __init__(self, peer, node, namespace=""):
         from diagnostic_msgs.msg import DiagnosticArray
@@ -63,9 +62,7 @@ class Scene:
         self._known = {}
 
     def publish(self, *vehicles, source="/test", frame="map", seconds=None, **arrays):
-        """Send states of (id, type, position); returns the stamp in seconds, 0.02 s after the one
-        before.
-        """
+        """Send states of (id, type, position); return the stamp, s, 0.02 s after the last."""
         from bridge_harness import fleet
 
         seconds = next(self._seconds) / 50 if seconds is None else seconds
@@ -90,7 +87,7 @@ class Scene:
         return seconds
 
     def part(self):
-        """Put all vehicles so far where they touch nothing: what touched has ended."""
+        """Move all known vehicles apart, so that every contact has ended."""
         apart = {}
         for vehicle_id, (kind, source) in self._known.items():
             if (vehicle_id, kind) not in [mark[:2] for mark in MARKS]:
@@ -103,13 +100,14 @@ class Scene:
         self._known.clear()
 
     def tested(self, seconds):
-        """The message of the step with that stamp."""
+        """Return the message of the step with that stamp."""
         stamps = lambda m: abs(m.header.stamp.sec + m.header.stamp.nanosec * 1e-9 - seconds) < 1e-6  # noqa: E731
         return self.peer.spin_until(lambda: next((m for m in self.contacts if stamps(m)), None))
 
     def see(self, *vehicles, **options):
-        """What the step with these states tells of them: {(id_a, id_b, object_id): (event,
-        position, normal, …)}.
+        """Return the contacts of the step with these states.
+
+        The keys are (id_a, id_b, object_id), the values (event, position, normal, …).
         """
         seconds = self.publish(*MARKS, *vehicles, **options)
         found = rows(self.tested(seconds))
@@ -155,7 +153,7 @@ class Scene:
 
 
 def rows(message):
-    """{(id_a, id_b, object_id): (event, position, normal, depth, time)} of a ContactArray."""
+    """Return {(id_a, id_b, object_id): (event, position, normal, depth, time)} of the contacts."""
     position, normal = (
         np.asarray(a).reshape(-1, 3).tolist() for a in (message.position, message.normal)
     )
@@ -170,8 +168,9 @@ def events(found):
 
 @pytest.fixture(scope="module")
 def scenes(shared_domain_id, tmp_path_factory):
-    """A node with the shipped shapes over a terrain, and one in map_ned with shapes of its own and
-    no terrain.
+    """Two nodes: one with the shipped shapes over a terrain, one in map_ned.
+
+    The second has shapes of its own and no terrain.
     """
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import TerrainMap
@@ -218,8 +217,10 @@ def ned(scenes):
 
 
 def test_two_vehicles_crash(scene):
-    """Begin where they meet, stay while they lie in each other, end when they part: in this order,
-    with ids, place, depth, normal from the second to the first, and the time within the step.
+    """A crash begins where vehicles meet, stays while they overlap, and ends when they part.
+
+    Events come in this order, with ids, place, depth, the normal from the second to the first, and
+    the time within the step.
     """
     other = (102, BOX, (0, 0, 500))
     assert scene.see((101, BOX, (-1.5, 0, 500)), other) == {}
@@ -238,7 +239,7 @@ def test_two_vehicles_crash(scene):
 
 
 def test_a_bullet_does_not_pass_through(scene):
-    """14 m in 20 ms, 700 m/s; 6 m to the other's face."""
+    """A bullet at 700 m/s, 14 m in 20 ms, does not pass through a face 6 m away."""
     wall = (112, BOX, (7, 0, 510))
     assert scene.see((111, BOX, (0, 0, 510)), wall) == {}
     event, _, _, depth, seconds = scene.see((111, BOX, (14, 0, 510)), wall)[111, 112, 0]
@@ -247,7 +248,10 @@ def test_a_bullet_does_not_pass_through(scene):
 
 
 def test_partial_updates_of_several_sources_are_one_world(scene):
-    """Each source tells of its own vehicle only; one that writes another's id is not heard."""
+    """Each source reports its own vehicle only.
+
+    States for another source's id are ignored.
+    """
     before = int(scene.status()[2].get("other_source", 0))
     assert scene.see((121, BOX, (50, 0, 500))) == {}
     scene.publish((122, BOX, (50.5, 0, 500)), source="/b")
@@ -258,8 +262,10 @@ def test_partial_updates_of_several_sources_are_one_world(scene):
 
 
 def test_the_ground(scene):
-    """At x = 20 m the ground is at 104 m. A car is 0.2 m off it on its wheels; a box sent level
-    into the slope touches it, with the slope's normal.
+    """The ground touches a box, but not a car on its wheels.
+
+    It is 104 m high at x = 20 m. A car is 0.2 m off it on its wheels; a box sent level into the
+    slope touches it, with the slope's normal.
     """
     slope = np.array([-0.2, 0, 1]) / math.sqrt(1.04)
     found = scene.see((131, BOX, (20, 0, 104.4)), (132, CAR, (20, 50, 104.5)))
@@ -269,8 +275,9 @@ def test_the_ground(scene):
 
 
 def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
-    """Both are sent 50 m below the ground; on it they are beside each other, within a metre of 104
-    m.
+    """Vehicles sent 50 m below the ground are fitted to it before the test.
+
+    They then stand next to each other, within a metre of 104 m.
     """
     three = (
         (141, CAR, (20, -50, 50)),
@@ -283,7 +290,7 @@ def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
 
 
 def test_a_placed_object_is_static(scene):
-    """A pole of 1 x 1 x 20 m; contact ends when the object goes."""
+    """A pole of 1 x 1 x 20 m is touched; the contact ends when the object goes."""
     scene.place((2001, (0, 80, 200), (0.5, 0.5, 10)))
     scene.peer.spin_until(lambda: scene.status()[2].get("objects") == "1")
     assert scene.see((151, BOX, (-3, 80, 205))) == {}
@@ -302,7 +309,7 @@ def test_objects_that_are_none_are_refused(scene):
     scene.place((2002, (0, math.nan, 200), (0.5, 0.5, 10)))
 
     def refused():
-        scene.publish(*MARKS)  # without vehicles that would be told first
+        scene.publish(*MARKS)  # without vehicles that would be reported first
         level, _, values = scene.status()
         return level == 1 and int(values["refused_objects"]) == before + 1
 
@@ -314,14 +321,14 @@ def test_objects_that_are_none_are_refused(scene):
 
 
 def test_ignored_pairs_never_count(scene):
-    """Two ids, and persons with the ground; the third is told."""
+    """Two ids, and persons with the ground, are ignored; the third contact is reported."""
     at = (100, 100, 500)
     found = scene.see((801, BOX, at), (802, BOX, at), (803, BOX, at), (804, 30, (0, 0, 99.5)))
     assert events(found) == {(801, 803, 0): BEGIN, (802, 803, 0): BEGIN}
 
 
 def test_what_no_vehicle_can_be_is_dropped_alone(scene):
-    """One NaN in a message: its vehicle is counted and left out, the others are tested."""
+    """A vehicle with a NaN is counted and left out; the others of the message are tested."""
     before = int(scene.status()[2].get("not_finite", 0))
     at = (0, 100, 500)
     assert events(scene.see((161, BOX, (math.nan, 0, 0)), (162, BOX, at), (163, BOX, at))) == {
@@ -332,7 +339,7 @@ def test_what_no_vehicle_can_be_is_dropped_alone(scene):
     assert (level, "not_finite: vehicle_states of '/test'" in message) == (1, True)
 
 
-def test_types_without_a_shape_are_told_once(scene):
+def test_types_without_a_shape_are_reported_once(scene):
     for _ in range(3):
         scene.see((171, 777, (0, 0, 600)))
     scene.peer.spin_until(lambda: "777" in scene.status()[1])
@@ -345,7 +352,7 @@ def test_types_without_a_shape_are_told_once(scene):
 
 
 def test_silent_vehicles_are_gone_after_a_time(scene):
-    """Only the marks go on; the contact ends by itself."""
+    """The contact of silent vehicles ends by itself while only the marks go on."""
     at = (100, 0, 500)
     assert events(scene.see((181, BOX, at), (182, BOX, at))) == {(181, 182, 0): BEGIN}
     scene.contacts.clear()
@@ -358,7 +365,7 @@ def test_silent_vehicles_are_gone_after_a_time(scene):
 
 
 def test_arrows_come_and_go(scene):
-    """One for each contact, along its normal; DELETE when it has ended."""
+    """Each contact has an arrow along its normal, and a DELETE when it has ended."""
     from visualization_msgs.msg import Marker
 
     other = (192, BOX, (0, 0, 700))
@@ -394,8 +401,8 @@ def test_arrows_come_and_go(scene):
     scene.peer.spin_until(gone)
 
 
-def test_check_collision_tells_of_poses_that_nobody_has(scene):
-    """With ground, each other and who is there; nothing begins by asking."""
+def test_check_collision_answers_for_hypothetical_poses(scene):
+    """Hypothetical poses meet ground, each other and present vehicles; no contact begins."""
     scene.see((201, BOX, (0, 0, 800)))
     answer = scene.check((202, CAR, (0, 0, 799.5)), (203, CAR, (0, -100, 90)))
     assert (answer.success, answer.message) == (True, "")
@@ -426,8 +433,9 @@ def test_a_check_that_cannot_be_made_says_why(scene, fields, message):
 
 
 def test_the_other_world_frame_and_shapes_of_ones_own(ned):
-    """Balls of 1 m: one at 10 m north, 1.5 m over the other. In map_ned: x north, z down, normals
-    too. No ground.
+    """Two balls of 1 m, one 1.5 m over the other at 10 m north, touch in map_ned.
+
+    There x is north and z down, for normals too. There is no ground.
     """
     found = ned.see((301, 8, (0, 10, 51.5)), (302, 8, (0, 10, 50)))
     _, position, normal, depth, _ = found[301, 302, 0]
@@ -443,8 +451,9 @@ def test_the_other_world_frame_and_shapes_of_ones_own(ned):
 
 
 def test_the_deepest_contacts_are_shown(ned):
-    """At most one arrow here: that of 1.9 m, between 311 and 312, not that of 0.1 m or of the test
-    before.
+    """The single arrow shown is that of the deepest contact, 1.9 m, between 311 and 312.
+
+    Neither the contact of 0.1 m nor one of the test before is shown.
     """
     balls = (
         (311, 8, (0, 0, 60)),
@@ -489,7 +498,7 @@ def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
 def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
     domain_id,
 ):
-    """They did for more than a minute."""
+    """Services and signals are answered at once; they once waited for more than a minute."""
     import time
 
     from bridge_harness import fleet

@@ -1,5 +1,6 @@
-"""Shapes: what they refuse, what of a hull remains, and the faces and edges that the narrow phase
-works with.
+"""Shapes: the values they refuse and the part of a hull that remains.
+
+Faces and edges are those that the narrow phase uses.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Shapes of vehicle types: the shipped set, scales, and files that are wrong, each named with file,
-line and key.
+"""Shapes of vehicle types: the shipped set, scales, and wrong files.
+
+Each error names file, line and key.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ ONE_OF_EACH = """\
 version: 1
 default: {shape: {type: sphere, radius: 2.0}, centre_height: 2.0}
 vehicles:
-  - {name: buggy, types: [7, 100-109], shape: {type: box, size: [4, 2, 1.5]}, centre_height: 0.5, ground_clearance: 0.3}
-  - {name: rocket, types: [300150], shape: {type: capsule, radius: 0.5, length: 3, offset: [1, 0, 0]}}
+  - {name: buggy, types: [7, 100-109], shape: {type: box, size: [4, 2, 1.5]}, \
+centre_height: 0.5, ground_clearance: 0.3}
+  - {name: rocket, types: [300150], \
+shape: {type: capsule, radius: 0.5, length: 3, offset: [1, 0, 0]}}
   - {name: ball, types: [8], shape: {type: sphere, radius: 0.25}}
   - {name: wedge, types: [9], upright: true,
      shape: {type: hull, vertices: [[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]]}}
@@ -36,10 +39,12 @@ def names(table, types):
 
 
 def test_the_shipped_set_knows_rflysims_types():
-    """100150 and 200150 are looks of class 150; what is not listed is a box of 1 m around its
-    origin.
+    """Types 100150 and 200150 are variants of class 150.
+
+    An unlisted type is a box of 1 m around its origin.
     """
     assert shipped_shapes() == ["rflysim3d"]
+
     table = load_shapes()
     found = names(
         table,
@@ -61,6 +66,7 @@ def test_the_shipped_set_knows_rflysims_types():
             -5,
         ],
     )
+
     assert found == [
         "multirotor",
         "person",
@@ -69,11 +75,15 @@ def test_the_shipped_set_knows_rflysims_types():
         "target",
         *["box"] * 7,
     ]
+
     assert table.default.touching == Box((1, 1, 1))
 
 
 def test_what_can_touch_of_a_car_begins_above_its_wheels():
-    """4.3 x 1.96 x 1.42 m on the ground, the lowest 0.2 m are wheels: 0.2 … 1.42 m, middle 0.81 m."""
+    """A car of 4.3 x 1.96 x 1.42 m touches with the part above its wheels.
+
+    The lowest 0.2 m are wheels: the part is 0.2 … 1.42 m high, its middle at 0.81 m.
+    """
     table = load_shapes()
     car = table[int(table.index_of(50))]
     assert car.low.tolist() == [-2.15, -0.98, 0]
@@ -83,11 +93,13 @@ def test_what_can_touch_of_a_car_begins_above_its_wheels():
 
 
 def test_one_of_each_shape():
-    """Without an offset a shape stands centre_height below the origin; a hull lies where its
-    corners are.
+    """A shape without an offset stands centre_height below the origin.
+
+    A hull lies where its corners are.
     """
     table = parse_shapes(ONE_OF_EACH.encode(), "shapes.yaml", "mine")
     assert table.name == "mine"
+
     assert names(table, [7, 105, 300150, 150, 8, 9, 1]) == [
         "buggy",
         "buggy",
@@ -97,12 +109,14 @@ def test_one_of_each_shape():
         "wedge",
         "box",
     ]
+
     buggy, rocket, ball, wedge = table.shapes
     assert buggy.touching == Box((4, 2, 1.2), (0, 0, 0.4))  # from -0.5 + 0.3 up
     assert rocket.touching == Capsule(0.5, 3, (1, 0, 0))
     assert ball.touching == Sphere(0.25, (0, 0, 0.25))
     assert isinstance(wedge.touching, ConvexHull)
     assert wedge.upright
+
     assert table.default.touching == Sphere(2.0)
     assert table.column("centre_height").tolist() == [0.5, 0, 0, 0, 2]
 
@@ -213,7 +227,7 @@ def test_the_file_of_the_page_is_one():
 
 
 def test_half_a_million_errors_are_not_all_looked_for(monkeypatch):
-    """The first is told after a few of them: to find all would take a minute."""
+    """The first error is reported after a few of them: finding all would take a minute."""
     from rfly_common.config import documents
 
     looked = []

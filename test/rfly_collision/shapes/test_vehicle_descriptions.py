@@ -1,4 +1,7 @@
-"""What vehicle XML changes of what one sees; files as RflySim3D's own are laid out."""
+"""Visible changes by vehicle XML.
+
+The files are laid out as RflySim3D's own.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +49,16 @@ def grounded(*types):
 
 
 def test_heights_scales_and_names_are_seen(tmp_path):
-    """The ground is at 10 m; a centre of 150 cm of a vehicle sent at twice its size stands 3 m
-    above it.
+    """A centre of 150 cm at twice the size puts the vehicle 3 m above the ground.
+
+    The ground is at 10 m.
     """
     write(tmp_path, "a.xml", 9001, "Tall", SCALE.format(z=3), HEIGHT.format(cm=150))
     write(tmp_path, "b.XML", 9002, "Plain")
     (tmp_path / "readme.txt").write_text("no vehicle")
     descriptions = read_vehicle_descriptions(tmp_path)
+
+    # the same vehicles without and with descriptions
     ground = HeightMap(np.full((2, 2), 10.0), origin_x=-9, origin_y=-9, step_x=18, step_y=18)
     before = SceneState(load=lambda name: ground)
     after = SceneState(load=lambda name: ground, descriptions=descriptions)
@@ -61,6 +67,7 @@ def test_heights_scales_and_names_are_seen(tmp_path):
         state.change_map("any")
         state.vehicles.update(grounded(9001, 9002, 9003), 0.0)
         poses.append(state.vehicles.world(state.terrain))
+
     assert poses[1].position_ned[0, 2] == pytest.approx(-13.0)
     assert poses[1].scale.tolist() == [[2.0, 4.0, 6.0], [2.0] * 3, [2.0] * 3]
     np.testing.assert_array_equal(poses[1].position_ned[1:], poses[0].position_ned[1:])
@@ -102,12 +109,14 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path, files, text):
 
 
 def test_shapes_of_described_types(tmp_path):
-    """Type 51 has its size and height, its look 100051 too; what no file describes stays as it was."""
+    """Type 51 and its variant 100051 get its size and height; undescribed types stay."""
     write(tmp_path, "a.xml", 51, "Lorry", SCALE.format(z=3), HEIGHT.format(cm=90))
     write(tmp_path, "b.xml", 9001, scale=SCALE.format(z=4))
+
     shapes = load_shapes()
     after = with_descriptions(shapes, read_vehicle_descriptions(tmp_path))
     car, lorry = (after[int(after.index_of(number))] for number in (50, 51))
+
     assert (car.name, car.centre_height) == ("car", 0.0)
     assert (lorry.name, lorry.centre_height) == ("Lorry", 0.9)
     assert (lorry.high - lorry.low) == pytest.approx((car.high - car.low) * (1, 2, 3))
@@ -115,15 +124,19 @@ def test_shapes_of_described_types(tmp_path):
     assert [after[int(after.index_of(number))].name for number in (52, 59, 150, 3, 9999)] == [
         shapes[int(shapes.index_of(number))].name for number in (52, 59, 150, 3, 9999)
     ]
-    unknown = after[
-        int(after.index_of(9001))
-    ]  # of the default, a box of 1 m with its origin at half its height
+
+    # the default is a box of 1 m with its origin at half its height
+    unknown = after[int(after.index_of(9001))]
     assert (unknown.centre_height, unknown.low[2], unknown.high[2]) == (2.0, -2.0, 2.0)
 
 
 def test_a_taller_vehicle_touches_what_the_shipped_shape_passes_below(tmp_path):
-    """A car of 1.42 m drives below a multirotor at 2 m; described as twice as tall it does not."""
+    """A car of 1.42 m passes below a multirotor at 2 m.
+
+    A car that is described as twice as tall does not.
+    """
     write(tmp_path, "a.xml", 50, scale=SCALE.format(z=2))
+
     shapes = load_shapes()
     touched = []
     for chosen in (
@@ -138,4 +151,5 @@ def test_a_taller_vehicle_touches_what_the_shipped_shape_passes_below(tmp_path):
             np.tile((0, 0, 0, 1.0), (2, 1)),
         )
         touched.append(len(world.check(states).vehicle))
+
     assert touched == [0, 1]

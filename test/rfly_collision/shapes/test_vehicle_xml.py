@@ -26,7 +26,8 @@ TARGET = """<?xml version="1.0" encoding="utf-8"?>
   <Name>Цель 目标 <![CDATA[<1>]]></Name>
   <Scale><x>1</x><y>1</y><z>1</z></Scale>
   <body>
-    <MeshPath>/Game/Target &amp; more</MeshPath>  <!-- <CenterHeightAboveGroundCm>7</CenterHeightAboveGroundCm> -->
+    <MeshPath>/Game/Target &amp; more</MeshPath>
+    <!-- <CenterHeightAboveGroundCm>7</CenterHeightAboveGroundCm> -->
     <CenterHeightAboveGroundCm unit='cm > m'> 12.50 <!-- 13 --></CenterHeightAboveGroundCm>
     <NumberHeigthAboveCenterCm>20</NumberHeigthAboveCenterCm>
   </body>
@@ -245,18 +246,24 @@ def test_correction_with_backup_and_difference(tmp_path):
     path = tmp_path / "Target.xml"
     path.write_bytes(TARGET.encode())
     path.chmod(0o640)
+
     done = correct_center_height(path, 98.25)
     assert (done.old_cm, done.new_cm) == (12.5, 98.25)
+
+    # the mode stays
     assert path.read_bytes() == TARGET.replace(" 12.50 ", " 98.25 ").encode()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
     assert done.backup == tmp_path / "Target.xml.bak"
     assert done.backup.read_bytes() == TARGET.encode()
+
     assert [line for line in done.diff.splitlines() if line[0] in "+-"][2:] == [
         "-    <CenterHeightAboveGroundCm unit='cm > m'> 12.50 <!-- 13 "
         "--></CenterHeightAboveGroundCm>",
         "+    <CenterHeightAboveGroundCm unit='cm > m'> 98.25 <!-- 13 "
         "--></CenterHeightAboveGroundCm>",
     ]
+
     assert read_vehicle_xml(path).center_height_cm == 98.25
 
 
@@ -328,9 +335,12 @@ CHILDREN = st.lists(
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "gbk"]),
 )
 def test_every_other_byte_stays(gaps, children, inside, old, new, encoding):
-    """Random layouts: before and behind the number, bytes are those that were there."""
+    """Random layouts: the bytes before and behind the number stay."""
     head = '<?xml version="1.0" encoding="gbk"?>' if encoding == "gbk" else ""
-    before = f"{head}{gaps[0]}<vehicle>{children[0]}{gaps[1]}<body>{gaps[2]}{children[1]}<CenterHeightAboveGroundCm>"
+    before = (
+        f"{head}{gaps[0]}<vehicle>{children[0]}{gaps[1]}"
+        f"<body>{gaps[2]}{children[1]}<CenterHeightAboveGroundCm>"
+    )
     behind = f"</CenterHeightAboveGroundCm>{gaps[3]}{children[2]}</body>{gaps[4]}</vehicle>\n"
     before = before + inside[0]
     behind = inside[1] + behind

@@ -33,7 +33,7 @@ SHAPES = load_shapes()
 
 
 def flat(height=0.0, slope=0.0):
-    """200 m x 200 m around the origin, rising by `slope` to the east."""
+    """Return 200 m x 200 m of ground around the origin, rising by `slope` to the east."""
     axis = np.linspace(-100.0, 100.0, 21)
     heights = height + slope * np.repeat(axis[:, None], 21, axis=1)
     return HeightMap(
@@ -42,7 +42,7 @@ def flat(height=0.0, slope=0.0):
 
 
 def states(*vehicles, **fields):
-    """VehicleStates of (id, type, position) that look east."""
+    """Return VehicleStates of (id, type, position) that look east."""
     ids, types, positions = (list(column) for column in zip(*vehicles, strict=True))
     n = len(ids)
     euler = fields.pop("euler", np.zeros((n, 3)))
@@ -56,13 +56,14 @@ def states(*vehicles, **fields):
 
 
 def objects(*placed):
-    """PlacedBodies of (id, box middle, half extent), or (id, position, None) of type 50."""
+    """Return PlacedBodies of (id, box middle, half extent), or (id, position, None) of type 50."""
     n = len(placed)
     half = np.array([(0, 0, 0) if each[2] is None else each[2] for each in placed], float).reshape(
         n, 3
     )
     place = np.array([each[1] for each in placed], float).reshape(n, 3)
     ids = np.array([each[0] for each in placed], np.int64)
+
     return PlacedBodies(
         ids,
         np.full(n, CAR),
@@ -75,15 +76,17 @@ def objects(*placed):
 
 
 def test_what_moves_is_touched_where_it_is_by_then():
-    """A column of 1 m that crosses the origin at 2 m/s: 8 m from it at 6 s, there at 10 s."""
+    """A column of 1 m crosses the origin at 2 m/s: 8 m from it at 6 s, in the origin at 10 s."""
     column = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 2.0)])
     placed = dataclasses.replace(
         objects((1001, (-20.0, 0.0, 0.0), (0.5, 0.5, 1.0))),
         hulls=(ConvexHull(column),), hull=np.zeros(1, np.int64),
         paths=(MovingPath(np.array([(-20.0, 0.0, 0.0), (20.0, 0.0, 0.0)]), 2.0),),
     )  # fmt: skip
+
     world = CollisionWorld(SHAPES)
     world.set_objects(placed)
+
     touched = []
     for seconds in (6.0, 10.0, 14.0):
         world.update(states((7, BOX, (0.0, 0.0, 1.0))), round(seconds * 1e9), 0)
@@ -91,24 +94,25 @@ def test_what_moves_is_touched_where_it_is_by_then():
         touched.append(
             [(o, e) for o, e in zip(step.events.contacts.object_id, step.events.event, strict=True)]
         )
+
     assert touched == [[], [(1001, BEGIN)], [(1001, END)]]
 
 
 class World(CollisionWorld):
-    """Steps at 50 Hz, told in tuples."""
+    """A world stepped at 50 Hz, with contacts as tuples."""
 
     def __init__(self, *rules, **options):
         super().__init__(SHAPES, IgnoreRules(rules), **options)
         self.now_ms = 0
 
     def see(self, *vehicles, ms=20, **fields):
-        """[(event, vehicle, other, object)] after `ms` more."""
+        """Step `ms` later and return [(event, vehicle, other, object)]."""
         self.now_ms += ms
         if vehicles:
             self.update(states(*vehicles, **fields), self.now_ms * MS, self.now_ms * MS)
-        return self.told()
+        return self.event_rows()
 
-    def told(self):
+    def event_rows(self):
         step = self.step()
         if step is None:
             return None
@@ -125,8 +129,9 @@ class World(CollisionWorld):
 
 
 def test_two_vehicles_crash_and_part():
-    """Boxes of 1 m, one comes from the west: at x = -0.9 they overlap by 0.1 m; the normal points
-    from 8 to 3.
+    """Two boxes of 1 m overlap by 0.1 m when one, from the west, is at x = -0.9.
+
+    The normal points from 8 to 3.
     """
     world = World()
     assert world.see((8, BOX, (0, 0, 50)), (3, BOX, (-1.2, 0, 50))) == []
@@ -143,7 +148,7 @@ def test_two_vehicles_crash_and_part():
 
 
 def test_a_bullet_does_not_pass_through():
-    """At 500 m/s it is 10 m away from the other at both ends of a step of 40 ms."""
+    """A bullet at 500 m/s is 10 m away from the other at both ends of a step of 40 ms."""
     world = World()
     world.see((1, BOX, (-10, 0, 50)), (2, BOX, (0, 0, 50)))
     assert world.see((1, BOX, (10, 0, 50)), ms=40) == [(BEGIN, 1, 2, 0)]
@@ -153,7 +158,10 @@ def test_a_bullet_does_not_pass_through():
 
 
 def test_one_that_was_put_elsewhere_crosses_nothing():
-    """200 m in 20 ms are 10,000 m/s: a restart, not a flight. So is a stamp that has not moved."""
+    """A jump of 200 m in 20 ms, 10,000 m/s, is a restart and not a flight.
+
+    A stamp that has not moved is a restart, too.
+    """
     world = World()
     world.see((1, BOX, (-100, 0, 50)), (2, BOX, (0, 0, 50)))
     assert world.see((1, BOX, (100, 0, 50))) == []
@@ -161,8 +169,9 @@ def test_one_that_was_put_elsewhere_crosses_nothing():
 
 
 def test_states_of_several_sources_are_swept_each_from_where_it_was_tested():
-    """The first comes every 20 ms, the second every 40 ms: while no word of it comes it stands
-    still.
+    """States of several sources are swept from where each was last tested.
+
+    The first comes every 20 ms, the second every 40 ms and stands still in between.
     """
     world = World()
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (20, 0, 50)))
@@ -171,8 +180,9 @@ def test_states_of_several_sources_are_swept_each_from_where_it_was_tested():
 
 
 def test_a_turning_vehicle_sweeps_what_it_turns_through():
-    """A car of 4.3 m turns from east to north in one step; 1.7 m north-east of its middle there is
-    a box in the way, which it touches neither before nor after.
+    """A car of 4.3 m that turns from east to north in one step touches a box on the way.
+
+    The box is 1.7 m north-east of its middle; the car touches it neither before nor after.
     """
     world = World()
     post = (2, BOX, (1.8, 1.8, 50.8))
@@ -186,9 +196,9 @@ def test_silent_vehicles_are_gone_with_their_contacts():
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)))
     world.see((1, BOX, (0, 0, 50)), ms=900)
     world.drop_stale(1020 * MS)  # 2 was heard at 20 ms, not more than 1 s ago
-    assert world.told() is None
+    assert world.event_rows() is None
     world.drop_stale(1021 * MS)
-    assert world.told() == [(END, 1, 2, 0)]
+    assert world.event_rows() == [(END, 1, 2, 0)]
     assert world.vehicles == 1
 
 
@@ -205,7 +215,7 @@ def test_silent_vehicles_are_gone_with_their_contacts():
     ],
 )
 def test_ignored_pairs_never_count(rule, kept):
-    """Two cars, one with a look of its own, and a multirotor within each other."""
+    """Two cars, one of another variant, and a multirotor overlap, but their pairs are ignored."""
     world = World(rule)
     found = world.see((1, CAR, (0, 0, 50)), (2, 100150, (0.5, 0, 50)), (3, QUAD, (0, 0, 50.5)))
     if rule == "type:50,type:50":  # 150 is a class of its own
@@ -240,8 +250,9 @@ def test_wrong_rules_are_named(rule, error):
 
 
 def test_placed_objects_by_their_box_or_by_their_type():
-    """A box of 2 x 2 x 4 m, and a car without a size; the objects stand in each other, which never
-    counts.
+    """A box of 2 x 2 x 4 m and a car without a size are placed.
+
+    The objects overlap each other, which never counts.
     """
     world = World()
     world.set_objects(objects((1001, (0, 0, 2), (1, 1, 2)), (1002, (0, 2, 0), None)))
@@ -251,12 +262,13 @@ def test_placed_objects_by_their_box_or_by_their_type():
     found = world.see((5, BOX, (2.4, 2, 0.8)), (6, BOX, (0, 50, 0)))
     assert found == [(END, 5, STATIC, 1001), (BEGIN, 5, STATIC, 1002)]
     world.set_objects(objects())
-    assert world.told() == [(END, 5, STATIC, 1002)]
+    assert world.event_rows() == [(END, 5, STATIC, 1002)]
 
 
 def test_clearance_holds_contacts_with_objects():
-    """A box on a table of 1 m touches it still at 1.9 mm, at 2.1 mm no more. Two vehicles part at
-    once.
+    """A box on a table of 1 m still touches it at 1.9 mm, but not at 2.1 mm.
+
+    Two vehicles part at once.
     """
     world = World()
     world.set_objects(objects((9, (30, 0, 0.5), (1, 1, 0.5)), (1001, (0, 0, 0.5), (1, 1, 0.5))))
@@ -278,8 +290,9 @@ def test_clearance_holds_for_a_tenth_of_a_second():
 
 
 def test_landing_and_standing_on_the_ground():
-    """A multirotor stands 0.2 m below its origin; on the ground it touches, and at 1 mm goes on to
-    touch.
+    """A multirotor stands 0.2 m below its origin.
+
+    It touches the ground there; the contact lasts up to 1 mm above.
     """
     world = World()
     world.set_terrain(flat(10.0))
@@ -293,8 +306,9 @@ def test_landing_and_standing_on_the_ground():
 
 
 def test_cars_stand_on_wheels_that_never_count():
-    """0.2 m of clearance: at 0.19 m deep a car does not touch the ground, at 0.21 m it does; a
-    scaled one later.
+    """A car's wheels, 0.2 m of clearance, never count.
+
+    It does not touch the ground at 0.19 m deep, at 0.21 m it does; a scaled one touches later.
     """
     world = World()
     world.set_terrain(flat())
@@ -305,9 +319,10 @@ def test_cars_stand_on_wheels_that_never_count():
 
 
 def test_fitted_vehicles_are_tested_on_the_ground():
-    """On a slope of 0.5 a car sent level and 5 m up stands on its wheels along the slope: it does
-    not touch the ground, but a box 1.5 m above its place. One that is not fitted does touch, and a
-    person stays upright.
+    """A fitted car stands on its wheels along the slope and does not touch the ground.
+
+    The slope is 0.5, the car is sent level and 5 m up. It touches a box 1.5 m above its place. A
+    car that is not fitted does touch the ground, and a person stays upright.
     """
     world = World()
     world.set_terrain(flat(100.0, slope=0.5))
@@ -333,26 +348,30 @@ def test_another_terrain_is_tested_at_once():
     world.set_terrain(flat())
     assert world.see((1, BOX, (0, 0, 5))) == []
     world.set_terrain(flat(10.0))
-    assert world.told() == [(BEGIN, 1, GROUND, 0)]
+    assert world.event_rows() == [(BEGIN, 1, GROUND, 0)]
 
 
 def test_a_check_moves_nothing():
-    """Hypothetical poses with each other, with vehicles that are there and not asked for, with
-    objects and ground.
+    """Hypothetical poses meet each other, present vehicles, objects and ground.
+
+    The world itself does not change.
     """
     world = World()
     world.set_terrain(flat())
     world.set_objects(objects((1001, (30, 0, 0), (1, 1, 1))))
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)), (3, BOX, (10, 0, 0.2)))
+
     found = world.check(
         states((3, BOX, (30, 0, 0.5)), (4, BOX, (0, 0.5, 50)), (9, BOX, (30.5, 0, 0.5)))
     )
+
     rows = zip(
         found.vehicle.tolist(),
         found.other.tolist(),
         found.object_id.tolist(),
         strict=True,
     )
+
     assert list(rows) == [
         (1, 4, 0),
         (2, 4, 0),
@@ -362,22 +381,28 @@ def test_a_check_moves_nothing():
         (9, GROUND, 0),
         (9, STATIC, 1001),
     ]
+
+    # the world is as it was
     assert found.time.tolist() == [0] * 7
     assert world.see((1, BOX, (0, 0, 50))) == [(STAY, 1, 2, 0), (STAY, 3, GROUND, 0)]
     assert world.vehicles == 3
 
 
 def test_in_a_crowd_only_the_ground_is_tested():
-    """Five in one place are ten pairs; one of them is gone, six are left."""
+    """Five boxes in one place are ten pairs, too many; without one of them, six are tested."""
     world = World(max_pairs=9)
     world.set_terrain(flat())
+
     five = [(i, BOX, (0, 0, 0.1 * i)) for i in range(1, 6)]
     assert world.see(*five) == [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
+
     assert world.crowd.startswith(
         "only the ground is tested: the boxes of more than 9 pairs of bodies overlap"
     )
     with pytest.raises(CrowdError, match="more than 9 pairs"):
         world.check(states(*five))
+
+    # one leaves the crowd
     found = world.see((5, BOX, (50, 0, 50)))
     assert [row[1:3] for row in found if row[0] == BEGIN] == [
         (1, 2),
@@ -387,12 +412,14 @@ def test_in_a_crowd_only_the_ground_is_tested():
         (2, 4),
         (3, 4),
     ]
+
     assert world.crowd == ""
 
 
 def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
-    """Of five thousand million pairs no more are looked at than are allowed; so it is where all of
-    them had touched.
+    """A crowd of 100,000, five thousand million pairs, is given up after the allowed number.
+
+    The second step is as quick, though all of them had touched.
     """
     n = 100_000
     crowd = VehicleStates(
@@ -401,23 +428,28 @@ def test_a_hundred_thousand_in_one_place_are_given_up_at_once():
         position=np.tile([0.0, 0.0, 0.2], (n, 1)),
         orientation=np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)),
     )
+
     world = CollisionWorld(SHAPES)
     world.set_terrain(flat())
+
     for attempt in range(2):
         world.update(crowd, attempt * 20_000_000, attempt)
         start = time.monotonic()
         step = world.step()
         took = time.monotonic() - start
         assert world.crowd.startswith("only the ground is tested")
+
     assert np.count_nonzero(step.events.contacts.other == GROUND) == len(step.events) == n
     assert took < 10.0  # it was more than 70 s; 0.2 s on an idle machine
+
     with pytest.raises(CrowdError, match="more than 50,000 pairs"):
         world.check(crowd)
 
 
 def test_contacts_of_a_crowd_that_is_lost_are_tested_one_by_one():
-    """Three hundred that were one in another, and part: each pair ends, as it would with two
-    vehicles.
+    """Three hundred overlapping vehicles part, and each pair ends as two vehicles would.
+
+    Their contacts are tested one by one.
     """
     n = 300
     world = World()
@@ -429,12 +461,16 @@ def test_contacts_of_a_crowd_that_is_lost_are_tested_one_by_one():
     assert time.monotonic() - start < 10.0
 
 
-def test_vehicles_and_shapes_beyond_the_limits_are_told():
+def test_vehicles_and_shapes_beyond_the_limits_are_counted():
     world = CollisionWorld(SHAPES, max_vehicles=4)
+
+    # the fifth finds no room
     given = states(*((i, BOX, (10.0 * i, 0, 50)) for i in (7, 3, 9, 1, 5)))
     assert world.update(given, 1, 1) == 1
     assert world.vehicles == 4
     assert world.update(given, 2, 2) == 1  # those that are known stay, the fifth finds no room
+
+    # more scales than shapes
     many = CollisionWorld(SHAPES)
     n = MAX_SHAPES + 3
     given = states(*((i, BOX, (10.0 * i, 0, 50)) for i in range(1, n + 1)))
@@ -442,6 +478,8 @@ def test_vehicles_and_shapes_beyond_the_limits_are_told():
     many.update(given, 1, 1)
     many.step()
     assert many.unscaled == 3
+
+    # more sizes of objects than shapes
     boxes = PlacedBodies(
         np.arange(n),
         np.full(n, BOX),
@@ -451,6 +489,7 @@ def test_vehicles_and_shapes_beyond_the_limits_are_told():
         np.zeros((n, 3)),
         np.linspace(1.0, 2.0, 3 * n).reshape(n, 3),
     )
+
     with pytest.raises(PlacementError, match=r"2,003 different sizes, at most 2,000"):
         many.set_objects(boxes)
 
@@ -464,7 +503,7 @@ def test_a_restart_ends_all_contacts_and_sweeps_nothing():
     assert world.see((1, BOX, (9, 0, 50)), ms=20) == [(BEGIN, 2, 3, 0)]
 
 
-def test_types_without_a_shape_are_told():
+def test_types_without_a_shape_are_reported():
     world = World()
     world.see((1, BOX, (0, 0, 50)), (2, CAR, (9, 0, 50)), (3, 777, (20, 0, 50)))
     assert world.default_types == {777, BOX}
@@ -485,8 +524,9 @@ def test_what_cannot_be_tested_is_counted():
 
 
 def two_parts(identity, position, gap):
-    """An object of two cubes of 2 m along x, `gap` m between their middles, as two bodies of one
-    id.
+    """Return an object of two cubes of 2 m along x, as two bodies of one id.
+
+    `gap` m lie between their middles.
     """
     cube = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
     hulls = (ConvexHull(cube, (-gap / 2, 0, 0)), ConvexHull(cube, (gap / 2, 0, 0)))
@@ -503,33 +543,38 @@ def two_parts(identity, position, gap):
 
 
 def test_an_object_of_several_parts_is_one():
-    """One contact, the deepest, with whichever of its parts; none within its box but beside its
-    parts.
+    """An object of several parts has one contact, with its deepest part.
+
+    There is none in its box but outside its parts.
     """
     world = World()
     world.set_objects(two_parts(2001, (0.0, 0.0, 50.0), 3.0))
+
     assert world.objects == 1
-    assert world.see((1, BOX, (-2.8, 0, 50))) == [
-        (BEGIN, 1, -1, 2001)
-    ]  # its 1 m cube reaches 0.2 m in
-    assert world.see((1, BOX, (0.0, 0, 50))) == [
-        (STAY, 1, -1, 2001)
-    ]  # both parts, 0 m deep in the gap of 1 m
+
+    # its 1 m cube reaches 0.2 m in
+    assert world.see((1, BOX, (-2.8, 0, 50))) == [(BEGIN, 1, -1, 2001)]
+
+    # both parts, 0 m deep in the gap of 1 m
+    assert world.see((1, BOX, (0.0, 0, 50))) == [(STAY, 1, -1, 2001)]
+
     assert world.see((1, BOX, (0.3, 0, 50))) == [(STAY, 1, -1, 2001)]
     assert world.last.depth[0] == pytest.approx(0.3)
     assert world.last.normal[0] == pytest.approx([-1, 0, 0])
+
     for ms in (20, 200):
         world.see((1, BOX, (0.0, 0, 60)), ms=ms)
     assert world.active.vehicle.tolist() == []
-    assert (
-        world.see((1, BOX, (0.0, 3.0, 50)), ms=400) == []
-    )  # within the box of 18 m that the parts have around them
+
+    # within the box of 18 m around the parts
+    assert world.see((1, BOX, (0.0, 3.0, 50)), ms=400) == []
     assert world.default_types == {BOX}
 
 
 def test_a_contact_is_held_by_the_second_part_too():
-    """1 mm off the far part: still one contact, for a tenth of a second; farther off it ends at
-    once.
+    """A contact 1 mm off the far part lasts a tenth of a second.
+
+    Farther off it ends at once.
     """
     world = World()
     world.set_objects(two_parts(2001, (0.0, 0.0, 50.0), 3.0))

@@ -1,5 +1,6 @@
-"""Contacts that begin, go on and end: sequences worked out by hand, and a slow dictionary beside
-the tracker.
+"""Contacts that begin, go on and end.
+
+The sequences are worked out by hand, or compared with a slow dictionary.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MS = 1_000_000
 
 
 def pairs(*contacts):
-    """PairContacts of (vehicle, other, object id, depth), 3 ms into the step, with the normal up."""
+    """Return PairContacts of (vehicle, other, object id, depth), 3 ms into the step, normal up."""
     if not contacts:
         return no_pairs()
     vehicle, other, object_id, depth = (np.array(column) for column in zip(*contacts, strict=True))
@@ -40,56 +41,57 @@ def pairs(*contacts):
     )
 
 
-def told(events):
-    """[(event, vehicle, other, object id, depth)]"""
+def event_rows(events):
+    """Return [(event, vehicle, other, object id, depth)]."""
     c = events.contacts
     rows = zip(events.event, c.vehicle, c.other, c.object_id, c.depth, strict=True)
     return [tuple(value.item() for value in row) for row in rows]
 
 
 def test_two_vehicles_touch_and_part():
-    """They begin once, stay, end at the first look that does not find them, and may begin again."""
+    """Contacts begin once, stay, end when a look does not find them, and may begin again."""
     tracker = ContactTracker()
     pair = (1, 2, 0, 0.5)
-    assert told(tracker.update(0, pairs())) == []
-    assert told(tracker.update(20 * MS, pairs(pair))) == [(BEGIN, *pair)]
-    assert told(tracker.update(40 * MS, pairs((1, 2, 0, 0.25)))) == [(STAY, 1, 2, 0, 0.25)]
+    assert event_rows(tracker.update(0, pairs())) == []
+    assert event_rows(tracker.update(20 * MS, pairs(pair))) == [(BEGIN, *pair)]
+    assert event_rows(tracker.update(40 * MS, pairs((1, 2, 0, 0.25)))) == [(STAY, 1, 2, 0, 0.25)]
     assert len(tracker.lost(no_pairs(), 41 * MS)) == 0
     ended = tracker.update(41 * MS, pairs(), near=pairs(pair).key)
-    assert told(ended) == [(END, 1, 2, 0, 0.25)]
+    assert event_rows(ended) == [(END, 1, 2, 0, 0.25)]
     assert ended.contacts.time.tolist() == [0]
-    assert told(tracker.update(60 * MS, pairs())) == []
-    assert told(tracker.update(80 * MS, pairs(pair))) == [(BEGIN, *pair)]
+    assert event_rows(tracker.update(60 * MS, pairs())) == []
+    assert event_rows(tracker.update(80 * MS, pairs(pair))) == [(BEGIN, *pair)]
 
 
 def test_what_rattles_on_the_ground_touches_it_all_the_time():
-    """Lost for 60 ms by less than 2 mm, found, lost for good: one begin, one end with the depth
-    that was seen last.
+    """A contact that is lost for 60 ms by less than 2 mm and found again is one contact.
+
+    It begins once and ends once, with the last depth.
     """
     tracker = ContactTracker()
     ground = (7, GROUND, 0, 0.01)
-    assert told(tracker.update(0, pairs(ground))) == [(BEGIN, *ground)]
+    assert event_rows(tracker.update(0, pairs(ground))) == [(BEGIN, *ground)]
     for ms in (20, 40, 60):
         lost = tracker.lost(no_pairs(), ms * MS)
-        assert told(tracker.update(ms * MS, pairs(), lost.key)) == [(STAY, 7, GROUND, 0, 0.0)]
-    assert told(tracker.update(80 * MS, pairs((7, GROUND, 0, 0.02)))) == [
+        assert event_rows(tracker.update(ms * MS, pairs(), lost.key)) == [(STAY, 7, GROUND, 0, 0.0)]
+    assert event_rows(tracker.update(80 * MS, pairs((7, GROUND, 0, 0.02)))) == [
         (STAY, 7, GROUND, 0, 0.02)
     ]
-    assert told(tracker.update(100 * MS, pairs(), tracker.lost(no_pairs(), 100 * MS).key)) == [
-        (STAY, 7, GROUND, 0, 0)
-    ]
-    assert told(tracker.update(120 * MS, pairs())) == [(END, 7, GROUND, 0, 0.02)]
+    assert event_rows(
+        tracker.update(100 * MS, pairs(), tracker.lost(no_pairs(), 100 * MS).key)
+    ) == [(STAY, 7, GROUND, 0, 0)]
+    assert event_rows(tracker.update(120 * MS, pairs())) == [(END, 7, GROUND, 0, 0.02)]
 
 
 def test_small_clearance_ends_after_a_tenth_of_a_second():
-    """Last touched at 0: still there at 99 ms, gone at 100 ms."""
+    """A contact last touched at 0 is open at 99 ms and ended at 100 ms."""
     tracker = ContactTracker()
     box = (7, STATIC, 1001, 0.01)
     tracker.update(0, pairs(box))
     near = pairs(box).key
-    assert told(tracker.update(99 * MS, pairs(), near)) == [(STAY, 7, STATIC, 1001, 0)]
+    assert event_rows(tracker.update(99 * MS, pairs(), near)) == [(STAY, 7, STATIC, 1001, 0)]
     assert len(tracker.lost(no_pairs(), 100 * MS)) == 0
-    assert told(tracker.update(100 * MS, pairs(), near)) == [(END, *box)]
+    assert event_rows(tracker.update(100 * MS, pairs(), near)) == [(END, *box)]
 
 
 def test_more_than_2_mm_ends_at_once():
@@ -98,12 +100,13 @@ def test_more_than_2_mm_ends_at_once():
     lost = tracker.lost(no_pairs(), MS)
     assert lost.vehicle.tolist() == [7, 8]
     events = tracker.update(MS, pairs(), near=lost.key[1:])  # the scene has found 8 near, 7 not
-    assert told(events) == [(END, 7, GROUND, 0, 0.01), (STAY, 8, GROUND, 0, 0)]
+    assert event_rows(events) == [(END, 7, GROUND, 0, 0.01), (STAY, 8, GROUND, 0, 0)]
 
 
 def test_each_pair_is_one_contact():
-    """One vehicle on the ground, on two objects, beside two vehicles; told in one order, whatever
-    came first.
+    """One vehicle on the ground, on two objects and next to two vehicles has five contacts.
+
+    They are reported in one order, whichever came first.
     """
     last = 2**31 - 1
     five = [
@@ -114,13 +117,15 @@ def test_each_pair_is_one_contact():
         (3, STATIC, last, 0.5),
     ]
     mixed = [five[i] for i in (4, 1, 3, 0, 2)]
+
     tracker = ContactTracker()
-    assert told(tracker.update(0, pairs((last, GROUND, 0, 1.0), *mixed))) == [
+    assert event_rows(tracker.update(0, pairs((last, GROUND, 0, 1.0), *mixed))) == [
         *[(BEGIN, *contact) for contact in five],
         (BEGIN, last, GROUND, 0, 1.0),
     ]
+
     events = tracker.update(MS, pairs(five[1], (4, 5, 0, 0.1), five[4]))
-    assert told(events) == [
+    assert event_rows(events) == [
         (END, *five[0]),
         (STAY, *five[1]),
         (END, *five[2]),
@@ -145,8 +150,8 @@ def test_positions_and_times_stay_with_their_contacts():
 def test_all_contacts_can_be_ended():
     tracker = ContactTracker()
     tracker.update(0, pairs((3, GROUND, 0, 0.2), (1, 2, 0, 0.1)))
-    assert told(tracker.end_all()) == [(END, 1, 2, 0, 0.1), (END, 3, GROUND, 0, 0.2)]
-    assert told(tracker.end_all()) == []
+    assert event_rows(tracker.end_all()) == [(END, 1, 2, 0, 0.1), (END, 3, GROUND, 0, 0.2)]
+    assert event_rows(tracker.end_all()) == []
 
 
 def test_a_clock_that_went_back_holds_nothing():
@@ -176,13 +181,15 @@ _looks = st.lists(
 
 @given(_looks)
 def test_the_tracker_agrees_with_one_dictionary_entry_after_the_other(looks):
-    """So that no contact ends that has not begun, and none begins twice."""
+    """No contact ends before it has begun, and none begins twice."""
     tracker = ContactTracker()
     slow = {}
     now = 0
     open_contacts = set()
     for pause, touching, near in looks:
         now += pause
+
+        # the slow dictionary's answer
         expected = {}
         for contact in set(touching) | set(slow):
             if contact in touching:
@@ -193,15 +200,20 @@ def test_the_tracker_agrees_with_one_dictionary_entry_after_the_other(looks):
             else:
                 expected[contact] = END
                 del slow[contact]
+
         events = tracker.update(
             now,
             pairs(*[(*c, 0.1) for c in touching]),
             pairs(*[(*c, 0.0) for c in near]).key,
         )
-        rows = told(events)
+        rows = event_rows(events)
+
         assert {row[1:4]: row[0] for row in rows} == expected
         assert len(rows) == len(expected)
+
+        # begin and end alternate
         for event, *contact, _ in rows:
             assert (tuple(contact) in open_contacts) == (event != BEGIN)
             (open_contacts.discard if event == END else open_contacts.add)(tuple(contact))
+
         assert len(tracker.active) == len(slow)

@@ -16,7 +16,7 @@ NORTH = math.pi / 2
 
 
 def ground(height):
-    """Samples every metre within 20 m of the origin."""
+    """Return samples every metre within 20 m of the origin."""
     axis = np.arange(-20.0, 21.0)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(height(x, y), origin_x=-20.0, origin_y=-20.0, step_x=1.0, step_y=1.0)
@@ -25,7 +25,7 @@ def ground(height):
 def stand(
     terrain, yaw, centre_height=0.5, upright=False, position=(0.0, 0.0, 99.0), euler=(0.3, -0.2)
 ):
-    """A vehicle of 4 x 2 m."""
+    """Stand a vehicle of 4 x 2 m on the ground."""
     quat = euler_to_quat(np.array([[*euler, yaw]]))
     return stand_on_ground(
         terrain,
@@ -39,8 +39,9 @@ def stand(
 
 @pytest.mark.parametrize("yaw", [EAST, NORTH, 0.4, -2.5])
 def test_on_a_plane_the_body_stands_along_it(yaw):
-    """z = 5 + 0.3 x - 0.2 y: the body's z is the normal, and the origin lies 0.5 m off the plane
-    along it.
+    """The body stands along the plane z = 5 + 0.3 x - 0.2 y.
+
+    Its z axis is the normal, and the origin lies 0.5 m off the plane along it.
     """
     terrain = ground(lambda x, y: 5 + 0.3 * x - 0.2 * y)
     position, orientation = stand(terrain, yaw, position=(3.0, -4.0, 0.0))
@@ -61,8 +62,10 @@ def test_upright_ones_stand_under_their_origin():
 
 
 def test_on_a_ridge_and_in_a_valley_no_wheel_is_below_ground():
-    """|x| with the wheels at ±1.4 m: in the valley the plane lies on all wheels, 1.4 m up; on the
-    ridge the origin touches, 1.4 m above the ground under the wheels.
+    """No wheel is below the ground |x|, with the wheels at ±1.4 m.
+
+    The plane lies on all wheels, 1.4 m up, in the valley. On the ridge the origin touches, 1.4 m
+    above the ground under the wheels.
     """
     valley, _ = stand(ground(lambda x, y: abs(x)), EAST, centre_height=0.0)
     ridge, _ = stand(ground(lambda x, y: -abs(x)), EAST, centre_height=0.0)
@@ -70,9 +73,10 @@ def test_on_a_ridge_and_in_a_valley_no_wheel_is_below_ground():
 
 
 def test_one_wheel_on_a_bump_lifts_two():
-    """1 m of height under the front left corner alone, at (1.4, 0.9): on the plane that is raised
-    by a quarter it touches there and at the rear right, where the ground is 0; the plane's middle
-    is at 1/4 + 1/4.
+    """A bump of 1 m under the front left corner, at (1.4, 0.9), lifts two wheels.
+
+    The plane, raised by a quarter, touches there and at the rear right, where the ground is 0. Its
+    middle is at 1/4 + 1/4.
     """
     terrain = HeightMap(
         [[0, 0, 0], [0, 0, 0], [0, 0, 1.0]],

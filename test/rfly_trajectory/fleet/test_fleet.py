@@ -1,5 +1,6 @@
-"""Fleets: one call for all vehicles gives what each alone gives, on compiled kernels and on NumPy
-alike.
+"""Fleets: one call for all vehicles gives the same as a call for each alone.
+
+Compiled kernels and NumPy agree.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def ground(cells=40, step=10.0, name="waves"):
 def mixed_vehicles(count, seed=3):
     rng = np.random.default_rng(seed)
     vehicles = []
+
+    # any path, kind and end that fit each other
     for i in range(count):
         path = PATHS[rng.integers(len(PATHS))]
         kind = KINDS[rng.integers(3)]
@@ -65,6 +68,7 @@ def mixed_vehicles(count, seed=3):
                 scale=(1.0, 1.0, float(rng.uniform(0.5, 2))),
             )
         )
+
     return vehicles
 
 
@@ -144,8 +148,9 @@ def test_every_state_is_finite_and_every_quaternion_of_unit_norm():
 
 
 def test_no_vehicle_jumps():
-    """Between two instants no one goes farther than its speed allows (ground steps of the cells
-    included).
+    """No vehicle goes farther between two instants than its speed allows.
+
+    Ground steps of the cells are included.
     """
     fleet = Fleet(VEHICLES, ground())
     dt = 0.02
@@ -177,17 +182,22 @@ def test_a_new_terrain_leaves_the_old_fleet_alone():
 def test_a_track_leads_where_the_vehicle_goes():
     terrain = ground()
     fleet = Fleet(VEHICLES, terrain)
+
     for i in (0, 5, 9):
         track = fleet.track(i)
         path = VEHICLES[i].path
         shift = VEHICLES[i].shift
+
+        # it begins and ends where the vehicle does
         np.testing.assert_allclose(track.position[0, :2], path.at(0.0).position + shift, atol=1e-9)
         np.testing.assert_allclose(
             track.position[-1, :2], path.at(path.length).position + shift, atol=1e-9
         )
+
         steps = np.linalg.norm(np.diff(track.position[:, :2], axis=0), axis=-1)
         assert steps.max() <= 2.0 + 1e-9
         assert track.orientation.shape == (len(track.position), 4)
+
         if VEHICLES[i].kind == "ground":
             np.testing.assert_allclose(
                 track.position[:, 2], terrain.altitude(*track.position[:, :2].T), atol=1e-12
@@ -219,14 +229,14 @@ def test_ids_and_names_are_each_vehicles_own():
 
 
 class TestCheckTracks:
-    """The map reaches from -200 to 200 m."""
+    """Tracks on a map that reaches from -200 to 200 m."""
 
     def test_a_track_on_the_map_gives_no_finding(self):
         vehicle = Vehicle("a", 1, 3, Circle((0, 0), 200.0).path(), SpeedProfile(1.0), "repeat")
         assert check_tracks(Fleet([vehicle], ground())) == []
 
     def test_a_track_off_the_map_is_named_with_its_place(self):
-        """100 m of 400 m lie beyond x = 200."""
+        """A track of 400 m leaves the map at x = 200 for 100 m."""
         vehicle = Vehicle("far", 1, 3, Line((-100, 0), (300, 0)).path(), SpeedProfile(1.0), "stop")
         (finding,) = check_tracks(Fleet([vehicle], ground()))
         assert finding.vehicle == "far"
@@ -265,9 +275,11 @@ class TestCheckTracks:
             -2.0,
             True,
         )
+
         (finding,) = check_tracks(Fleet([vehicle], terrain))
         angle = np.linspace(0, 2 * np.pi, 20000)
         deepest = terrain.altitude(100 * np.cos(angle), 100 * np.sin(angle)).max() + 2
+
         found = float(finding.text.split("up to ")[1].split(" m below the ground")[0])
         assert found == pytest.approx(deepest, abs=0.05)
 

@@ -1,5 +1,6 @@
-"""Fleet files: what they mean, and that whatever is wrong is told with file, line, key and what is
-allowed.
+"""Fleet files: their meaning and their errors.
+
+Errors name file, line, key and the allowed values.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def refused(text):
 class TestMeaning:
     def test_one_vehicle_and_its_defaults(self):
         (vehicle,) = fleet_of(f"{{id: 5, type: 30, speed: 1.5, shape: {LINE}}}").vehicles
+
         assert (vehicle.name, vehicle.id, vehicle.vehicle_type, vehicle.kind) == (
             "vehicle_5",
             5,
@@ -63,6 +65,7 @@ class TestMeaning:
             (1.0, 1.0, 1.0),
             False,
         )
+
         assert vehicle.path.length == pytest.approx(100.0)
 
     def test_closed_paths_repeat_by_default(self):
@@ -72,7 +75,10 @@ class TestMeaning:
         )
 
     def test_a_key_of_the_vehicle_replaces_the_default_as_a_whole(self):
-        head = f"version: 1\ndefaults: {{type: 3, speed: {{cruise: 9, acceleration: 2}}, shape: {CIRCLE}}}"
+        head = (
+            f"version: 1\ndefaults: {{type: 3, speed: {{cruise: 9, acceleration: 2}}, "
+            f"shape: {CIRCLE}}}"
+        )
         a, b = fleet_of("{id: 1}", "{id: 2, type: 4, speed: {cruise: 5}}", head=head).vehicles
         assert (a.vehicle_type, a.profile.cruise, a.profile.acceleration) == (
             3,
@@ -160,6 +166,7 @@ class TestMeaning:
             f"{{id: 3, type: 3, speed: 4, shape: {LINE}, kind: fixed_wing, altitude: {{absolute: "
             f"300}}}}",
         ).vehicles
+
         assert (a.height, a.absolute, a.fit_ground, a.scale) == (
             0.4,
             False,
@@ -236,12 +243,14 @@ vehicles:
     id: 2
   - {{id: 3, type: 30, speed: 1, shape: *way}}
 """
+
         fleet = parse_fleet(text.encode(), "f.yaml")
         assert [(v.id, v.vehicle_type, v.profile.cruise) for v in fleet.vehicles] == [
             (1, 3, 2),
             (2, 3, 2),
             (3, 30, 1),
         ]
+
         assert len({id(v.path) for v in fleet.vehicles}) == 1
 
 
@@ -519,7 +528,7 @@ def test_broken_yaml_names_the_line():
 
 
 def test_aliases_that_multiply_are_stopped():
-    """Nine levels of nine aliases each would be 9⁹ values."""
+    """Nine levels of nine aliases each, 9⁹ values, are refused."""
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
     assert "more than 2000000 values" in refused("\n".join(lines))
@@ -540,7 +549,7 @@ k: [*x, *x]
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)])
 def test_reads_yaml_as_safe_load_does(loader, monkeypatch):
-    """With PyYAML's own parser and with libyaml."""
+    """PyYAML's own parser and libyaml read the same."""
     monkeypatch.setattr(marked_yaml, "_LOADER", loader)
     document = parse_yaml(SAFE_TEXT, "f.yaml")
     assert document.value == yaml.safe_load(SAFE_TEXT)
@@ -578,13 +587,19 @@ def test_reads_back_what_yaml_dumps(value):
 GOOD = f"""version: 1
 defaults: {{kind: ground, speed: {{cruise: 3, acceleration: 1}}}}
 vehicles:
-  - {{name: a, id: 1, type: 3, count: 2, delay: 1, spacing: [1, 2], shape: {LINE}, at_end: ping_pong}}
-  - &b {{id: 7, type: 30, shape: {CIRCLE}, scale: [1, 2, 3], phase: 2.5, altitude: {{agl: 1}}, fit_ground: true}}
-  - {{<<: *b, id: 8, shape: {{type: polyline, points: [[0, 0], [50, 0], [50, 60]], corner_radius: 9}}}}
-  - {{<<: *b, id: 9, shape: {{type: figure_eight, center: [3, 4], width: 50, height: 20, heading_deg: 30}}}}
+  - {{name: a, id: 1, type: 3, count: 2, delay: 1, spacing: [1, 2], shape: {LINE},
+     at_end: ping_pong}}
+  - &b {{id: 7, type: 30, shape: {CIRCLE}, scale: [1, 2, 3], phase: 2.5,
+     altitude: {{agl: 1}}, fit_ground: true}}
+  - {{<<: *b, id: 8,
+     shape: {{type: polyline, points: [[0, 0], [50, 0], [50, 60]], corner_radius: 9}}}}
+  - {{<<: *b, id: 9,
+     shape: {{type: figure_eight, center: [3, 4], width: 50, height: 20, heading_deg: 30}}}}
   - {{<<: *b, id: 10, count: 3, shape: {{type: ellipse, center: [3, 4], width: 90, height: 60}},
-     formation: {{type: wedge, spacing: 2.5, angle_deg: 60}}, wheelbase: 2.5, track: 1.5, limits: {{turn_radius: 9}}}}
-  - {{<<: *b, id: 20, count: 2, shape: {{type: lawn_mower, center: [3, 4], length: 50, width: 20, spacing: 9}},
+     formation: {{type: wedge, spacing: 2.5, angle_deg: 60}}, wheelbase: 2.5, track: 1.5,
+     limits: {{turn_radius: 9}}}}
+  - {{<<: *b, id: 20, count: 2,
+     shape: {{type: lawn_mower, center: [3, 4], length: 50, width: 20, spacing: 9}},
      formation: {{type: custom, offsets: [[0, 0], [-4, 2]], frame: world, heading_deg: 30}}}}
   - {{<<: *b, id: 30, shape: {{type: spline, points: [[0, 0], [50, 0], [50, 60]], closed: true}}}}
 """
@@ -593,8 +608,10 @@ vehicles:
 @given(data=st.data())
 @settings(max_examples=400, deadline=None)
 def test_a_mutated_file_is_a_fleet_or_a_config_error(data):
-    """Nothing else comes out, and a fleet that does come out can be sampled."""
+    """A mutated file gives a fleet that can be sampled, or a ConfigError."""
     text = bytearray(GOOD.encode())
+
+    # a few random edits
     for _ in range(data.draw(st.integers(1, 6))):
         place = data.draw(st.integers(0, len(text) - 1))
         length = data.draw(st.integers(0, 8))
@@ -605,10 +622,12 @@ def test_a_mutated_file_is_a_fleet_or_a_config_error(data):
         text[place : place + length] = new
         if not text:
             return
+
     try:
         fleet = parse_fleet(bytes(text), "f.yaml")
     except ConfigError:
         return
+
     assert np.isfinite(fleet.sample(12.5).position).all()
 
 
@@ -694,7 +713,7 @@ def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
     ids=["one entry", "defaults"],
 )
 def test_too_many_vehicles_are_refused_before_one_is_made(text):
-    """By the count alone: nothing else of the file is looked at, so that it takes no time."""
+    """The count alone refuses them; the rest of the file is not read, so this takes no time."""
     with pytest.raises(
         ConfigError,
         match=r"f.yaml:[23]: vehicles: 100000 vehicles .* at most 2000 are allowed",

@@ -1,4 +1,6 @@
-"""Whatever the fleet: nobody below the ground, nothing jumps, headings follow velocities, rates are
+"""Properties of every fleet.
+
+No vehicle is below the ground, no state jumps, headings follow velocities, and rates are
 derivatives.
 """
 
@@ -24,7 +26,7 @@ from rfly_trajectory.paths.shapes import (
 )
 
 HALF = 300.0
-"""m, of the maps"""
+"""Half the side of the maps, m."""
 WAY = [(-150, -100), (120, -140), (180, 60), (-20, 150), (-170, 40)]
 CLIMB = [(x, y, 12.0 * abs(i - 2)) for i, (x, y) in enumerate(WAY)]
 SMOOTH = [
@@ -44,7 +46,7 @@ STEPPED = [
     Dubins([(*p, 80.0 * i) for i, p in enumerate(WAY)], 25.0, closed).path()
     for closed in (False, True)
 ]
-"""their curvature has steps, and with it yaw rates and banks"""
+"""Paths whose curvature has steps, and with it yaw rates and banks."""
 
 rate = st.floats(0.3, 4.0)
 profiles = st.one_of(
@@ -63,6 +65,7 @@ def vehicles(draw, paths=(*SMOOTH, *CLIMBING, *STEPPED), profile=profiles, wheel
     ends = ["stop"] + ["repeat"] * path.closed + ["ping_pong"] * (kind != "fixed_wing")
     absolute = kind != "ground" and not climbs and draw(st.booleans())
     on_wheels = wheels and kind == "ground" and draw(st.booleans())
+
     return Vehicle(
         "v",
         1,
@@ -83,7 +86,7 @@ def vehicles(draw, paths=(*SMOOTH, *CLIMBING, *STEPPED), profile=profiles, wheel
 
 
 def rough(seed, amplitude, step=10.0):
-    """A map of heights that have nothing to do with one another, on a slope."""
+    """Return a map of independent heights on a slope."""
     cells = round(2 * HALF / step)
     rows = np.random.default_rng(seed).uniform(-amplitude, amplitude, (cells + 1, cells + 1))
     slope = np.linspace(-0.1, 0.1, cells + 1)[:, None] * HALF
@@ -120,8 +123,9 @@ def test_nobody_is_below_the_ground_and_all_is_finite(vehicle, seed, amplitude, 
 @common
 @given(vehicle=vehicles(), seed=st.integers(0, 99), begin=st.floats(-2.0, 200.0))
 def test_no_position_jumps(vehicle, seed, begin):
-    """Over ground no step is longer than the speed allows; up and down none than the steepest cell
-    does.
+    """No step over ground is longer than the speed allows.
+
+    The steepest cell bounds the steps up and down.
     """
     terrain = rough(seed, 2.0)
     dt = 0.01
@@ -132,23 +136,26 @@ def test_no_position_jumps(vehicle, seed, begin):
     allowed = np.maximum(speed[1:], speed[:-1]) * dt * 1.02 + 5.0 * dt * dt + 1e-9
     assert np.all(np.hypot(step[:, 0], step[:, 1]) <= allowed)
     steepest = 2.0 * np.hypot(0.4 + 0.1, 0.4) + (1.0 if vehicle.path.altitude is not None else 0.0)
-    turning = (
-        3.0 * dt if vehicle.wheelbase else 0.0
-    )  # wheels that come around while the body stands raise it too
+    # wheels that come around while the body stands raise it too
+    turning = 3.0 * dt if vehicle.wheelbase else 0.0
     assert np.all(step[:, 2] <= steepest * (allowed + turning) + 1e-9)
 
 
 @common
 @given(vehicle=vehicles(SMOOTH + CLIMBING, s_curves), begin=st.floats(-2.0, 100.0))
 def test_velocities_and_attitudes_do_not_jump(vehicle, begin):
-    """On level ground, on paths of continuous curvature and with S-curves: the change of velocity
-    is an acceleration times the time, which along and across is bounded; the attitude changes by
-    its rate times the time.
+    """Velocities and attitudes do not jump on level ground.
+
+    Paths have continuous curvature, profiles are S-curves. The change of velocity is an
+    acceleration, bounded along and across, times the time; the attitude changes by its rate times
+    the time.
     """
     dt = 1e-3
     moved = Fleet([vehicle]).sample_times(begin + np.arange(0.0, 4.0, dt))
     velocity = moved.velocity[:, 0]
     q = moved.orientation[:, 0]
+
+    # the accelerations that paths and profile allow
     bend = max(abs(each.curvature) for each in vehicle.path.curvature_range)
     bend /= 1.0 - min(0.6, bend * 9.0)  # in a formation the way inside of a turn is tighter
     fastest = np.abs(moved.speed).max()
@@ -156,15 +163,17 @@ def test_velocities_and_attitudes_do_not_jump(vehicle, begin):
     sideways = fastest**2 * bend
     shear = 9.0 * fastest**2 * 0.05  # a member's speed changes with the path's curvature
     climb = 1.5 * (along + fastest**2 * 0.1) if vehicle.path.altitude is not None else 0.0
+
     assert (
         np.linalg.norm(np.diff(velocity, axis=0), axis=1).max()
         <= (along + sideways + shear + climb) * dt + 1e-9
     )
+
+    # the attitude turns at its rate
     turned = 2.0 * np.linalg.norm(quat_multiply(quat_conjugate(q[:-1]), q[1:])[:, :3], axis=1)
     fast = np.linalg.norm(moved.angular_velocity[:, 0], axis=1)
-    if not (
-        vehicle.kind == "multirotor" and any(vehicle.offset)
-    ):  # where a clothoid begins these lean at once
+    # multirotors in formation lean at once where a clothoid begins
+    if not (vehicle.kind == "multirotor" and any(vehicle.offset)):
         assert np.all(turned <= np.maximum(fast[1:], fast[:-1]) * dt * 1.1 + 1e-4)
 
 
@@ -176,8 +185,9 @@ def test_velocities_and_attitudes_do_not_jump(vehicle, begin):
     times=st.lists(st.floats(0, 300), min_size=1),
 )
 def test_heading_follows_velocity(vehicle, a, b, times):
-    """Seen from above the nose points where the vehicle goes; on the way back of a ping-pong, where
-    it comes from.
+    """The nose points where the vehicle goes, seen from above.
+
+    On the way back of a ping-pong it points where the vehicle comes from.
     """
     moved = Fleet([vehicle], plane(a, b)).sample_times(times)
     nose = quat_rotate(moved.orientation[:, 0], np.array([1.0, 0.0, 0.0]))[:, :2]
@@ -199,8 +209,10 @@ def test_heading_follows_velocity(vehicle, a, b, times):
     begin=st.floats(0.0, 150.0),
 )
 def test_rates_are_central_differences(vehicle, a, b, begin):
-    """On an even slope, but for two times, at which pieces of path, speed or altitude may meet, or
-    a climbing way the ground: rates have steps there.
+    """Rates are central differences on an even slope.
+
+    Two times may differ: rates have steps where pieces of path, speed or altitude meet, or where a
+    climbing way meets the ground.
     """
     h = 1e-5
     fleet = Fleet([vehicle], plane(a, b))

@@ -1,4 +1,7 @@
-"""A vehicle that leaves its fleet: place, heading and velocity go on; it ends where the path ends."""
+"""Vehicles that leave their fleet.
+
+Place, heading and velocity go on, and the vehicle ends where the path ends.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +77,9 @@ VEHICLES = {
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
-    """Just before and after the hand-over the states are the same; after it positions move as
-    velocities say.
+    """States just before and after the hand-over are the same.
+
+    Afterwards positions move as the velocities say.
     """
     vehicle = VEHICLES[name]
     time = 12.3
@@ -114,8 +118,9 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
 
 
 def test_a_car_that_drives_backwards_stops_first():
-    """On its way back it is told to follow: not yet; the halt brakes with the profile's 4 m/s², 8 m
-    on from 8 m/s.
+    """A car on its way back halts before it follows a path.
+
+    The halt brakes with the profile's 4 m/s²: 8 m from 8 m/s.
     """
     vehicle = Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0, 4.0), "ping_pong")
     fleet = Fleet([vehicle])
@@ -134,8 +139,9 @@ def test_a_car_that_drives_backwards_stops_first():
 
 
 def around_a_cusp():
-    """East on a line, left on a quarter of radius 8, then backwards on a quarter to the left: (k,
-    3), (k,).
+    """Return points (k, 2) and headings (k,) of a way around a cusp.
+
+    It leads east on a line, left on a quarter of radius 8, then backwards on a quarter to the left.
     """
     angle = np.radians(np.arange(0.0, 91.0, 9.0))
     line = np.column_stack([np.arange(0.0, 10.0, 2.0), np.zeros(5), np.zeros(5)])
@@ -149,8 +155,9 @@ def around_a_cusp():
 
 @pytest.mark.parametrize("wheels", [{}, {"wheelbase": 2.7, "track": 1.6}])
 def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
-    """Poses that look against their motion: it stops at the cusp, the heading goes on, the velocity
-    turns round.
+    """A path whose poses look against their motion is driven backwards.
+
+    The vehicle stops at the cusp, the heading goes on, and the velocity turns round.
     """
     points, heading = around_a_cusp()
     start = Vehicle(
@@ -163,8 +170,11 @@ def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
         delay=1e6,
         **wheels,
     )
+
     ahead, back = reference_paths(start, points, heading)
     assert (ahead.backward, back.backward) == (False, True)
+
+    # ahead, then backwards
     fleet = Fleet([start])
     time = 5.0
     rows = []
@@ -173,8 +183,10 @@ def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
         fleet = Fleet([taken.vehicle])
         rows.append(fleet.sample_times(np.arange(time, taken.stop_time, 0.02)))
         time = taken.stop_time
+
     last = fleet.sample_times([time + 1.0])
     np.testing.assert_allclose(last.position[0, 0, :2], points[-1, :2], atol=1e-6)
+
     place = np.concatenate([states.position[:, 0, :2] for states in (*rows, last)])
     nose = np.concatenate(
         [
@@ -183,15 +195,20 @@ def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
         ]
     )
     velocity = np.concatenate([states.velocity[:, 0, :2] for states in (*rows, last)])
+
+    # neither place nor nose jumps
     assert nose[-1] @ (math.cos(heading[-1]), math.sin(heading[-1])) == pytest.approx(1.0, abs=1e-6)
     assert np.hypot(*np.diff(place, axis=0).T).max() < 3.0 * 0.021
     assert np.linalg.norm(np.diff(nose, axis=0), axis=1).max() < 3.0 * 0.021 / 7.5
+
+    # forwards, a stop, backwards
     count = len(rows[0].position)
     speed = (velocity * nose).sum(axis=1)
     assert speed[:count].min() >= 0.0 >= speed[count:].max()
     assert speed.max() == pytest.approx(3.0)
     assert speed.min() == pytest.approx(-3.0)
     assert abs(speed[count - 1 : count + 1]).max() < 0.05, "it stops at the cusp"
+
     away = np.hypot(*(place[count:] - (26.0, 8.0)).T) - 8.0
     assert np.abs(away).max() < 0.01, "on the arc of the path"
 
@@ -210,7 +227,7 @@ def test_a_car_that_moves_stops_before_it_backs_out():
 
 
 def test_a_halt_shortly_before_the_end_does_not_run_over_it():
-    """Without accelerations a car brakes with 2 m/s²; with 1 m left from 8 m/s it takes 32 m/s²."""
+    """A car without accelerations brakes with 2 m/s²; with 1 m left from 8 m/s, with 32 m/s²."""
     fleet = Fleet([Vehicle("car", 1, 3, LINE, SpeedProfile(8.0), "stop")])
     halted = brake_to_stop(fleet, 0, 199.0 / 8.0)
     np.testing.assert_allclose(
@@ -220,8 +237,9 @@ def test_a_halt_shortly_before_the_end_does_not_run_over_it():
 
 
 def test_the_radius_of_corners():
-    """That of the limits; else cruise² over the lateral acceleration of the limits, or 3 m/s² for
-    cars.
+    """The radius of corners is that of the limits.
+
+    Otherwise it is cruise² over the lateral acceleration of the limits, or 3 m/s² for cars.
     """
     car = VEHICLES["car"]
     assert corner_radius(car) == pytest.approx(100 / 3)

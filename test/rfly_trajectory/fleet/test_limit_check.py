@@ -1,4 +1,4 @@
-"""Limits and closest approach, against values worked out by hand."""
+"""Limits and closest approach, compared with values worked out by hand."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ def vehicle(number, path, speed, **keys):
 
 
 def slope(rise_x, rise_y=0.0):
-    """A plane from -200 to 200 m."""
+    """Return a plane from -200 to 200 m."""
     axis = np.linspace(-200.0, 200.0, 41)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(rise_x * x + rise_y * y, origin_x=-200, origin_y=-200, step_x=10, step_y=10)
 
 
 class TestLimits:
-    """A circle of 50 m at 10 m/s: 2 m/s² sideways. On the parallel circle of 40 m it is 8 m/s and
-    1.6 m/s².
+    """A circle of 50 m at 10 m/s takes 2 m/s² sideways.
+
+    On the parallel circle of 40 m it is 8 m/s and 1.6 m/s².
     """
 
     CIRCLE = Circle((0.0, 0.0), 50.0).path()
@@ -79,8 +80,10 @@ class TestLimits:
         assert values == [["40", "m"], ["8", "m/s"], ["1.6", "m/s²"]]
 
     def test_slope_is_that_along_the_way_and_its_place_is_told(self):
-        """The plane rises by 0.2 eastwards; a circle meets its full slope where it leads east or
-        west: atan 0.2 is 11.31°. A line to the north is level.
+        """Slope counts along the way, and its place is reported.
+
+        The plane rises by 0.2 eastwards; a circle meets its full slope where it leads east or west:
+        atan 0.2 is 11.31°. A line to the north is level.
         """
         terrain = slope(0.2)
         fleet = Fleet([vehicle(1, self.CIRCLE, 10.0, limits=Limits(max_slope_deg=11.3))], terrain)
@@ -126,6 +129,7 @@ vehicles:
     shape: {type: circle, center: [0, 0], radius: 2}
     limits: {turn_radius: 3}
 """
+
         findings = check_limits(parse_fleet(text.encode(), "f.yaml"))
         assert [(finding.vehicle, finding.location) for finding in findings] == [
             ("vehicle_1", "f.yaml:4: defaults.limits.max_speed"),
@@ -135,7 +139,7 @@ vehicles:
 
 class TestDrive:
     def test_trapezoid_on_a_slope_by_hand(self):
-        """200 m at up to 10 m/s with 2 m/s²: 5 s and 25 m each to start and brake, 15 s at speed."""
+        """200 m at 10 m/s with 2 m/s²: 5 s and 25 m each to start and brake, 15 s at speed."""
         fleet = Fleet([vehicle(1, EAST, SpeedProfile(10.0, 2.0), delay=7.0)], slope(0.1))
         assert duration(fleet.vehicles[0]) == pytest.approx(25.0)
         run = drive(fleet, 0)
@@ -155,8 +159,9 @@ class TestDrive:
 
 class TestSeparation:
     def test_crossing_ways_by_hand(self):
-        """One is 20 m late at the crossing, both at 10 m/s: they pass at 20/√2 m, 1 s before the
-        late one is there.
+        """Two vehicles at 10 m/s pass at 20/√2 m, 1 s before the late one reaches the crossing.
+
+        The late one is 20 m behind.
         """
         early = vehicle(1, EAST, 10.0)
         late = vehicle(2, NORTH, 10.0, delay=2.0)
@@ -170,7 +175,7 @@ class TestSeparation:
         assert check_separation(Fleet([early, late])) == []
 
     def test_a_fast_pass_between_samples_is_found(self):
-        """Head-on on ways 0.5 m apart, at 100 m/s each."""
+        """A head-on pass on ways 0.5 m apart, at 100 m/s each, is found."""
         back = Line((100.0, 0.5), (-100.0, 0.5)).path()
         (finding,) = check_separation(
             Fleet([vehicle(1, EAST, 100.0), vehicle(2, back, 100.0)], min_separation=0.6)
@@ -185,7 +190,7 @@ class TestSeparation:
         )
 
     def test_who_waits_at_a_common_start_is_no_finding(self):
-        """10 m/s and 2 s between departures: 20 m apart."""
+        """Vehicles at 10 m/s with 2 s between departures are 20 m apart."""
         ring = Circle((0.0, 0.0), 500.0).path()
         copies = [vehicle(i, ring, 10.0, delay=2.0 * i) for i in range(1, 4)]
         chord = 2 * 500 * math.sin(20 / 1000)
@@ -194,7 +199,10 @@ class TestSeparation:
 
     def test_every_close_pair_is_named_nearest_first(self):
         rows = [vehicle(i, EAST, 10.0, shift=(0.0, y)) for i, y in enumerate([0.0, 3.0, 5.0, 50.0])]
-        text = "version: 1\nmin_separation: 4\nvehicles: [{id: 1, type: 3, speed: 1, shape: {type: line, "
+        text = (
+            "version: 1\nmin_separation: 4\n"
+            "vehicles: [{id: 1, type: 3, speed: 1, shape: {type: line, "
+        )
         where = parse_fleet((text + "from: [0, 0], to: [9, 0]}}]").encode(), "f.yaml").locations
         findings = check_separation(Fleet(rows, min_separation=4.0, locations=where))
         assert [(finding.vehicle, finding.text[:29]) for finding in findings] == [

@@ -1,5 +1,6 @@
-"""Fleet time over node time, the common start of several nodes, and shards; against integrals and
-counts by hand.
+"""Fleet time over node time, the common start of several nodes, and shards.
+
+Expected values are integrals and counts by hand.
 """
 
 from __future__ import annotations
@@ -27,29 +28,38 @@ START = 1_700_000_000 * S
 
 
 def test_fleet_time_by_hand():
-    """Start; 4 s at 1; from then 6 s at 0.5; pause of 10 s; 2 s at 0.5 again; 1 s at 3: 4 + 3 + 0 +
-    1 + 3 = 11.
+    """Fleet time is 4 + 3 + 0 + 1 + 3 = 11 s by hand.
+
+    Start; 4 s at 1; from then 6 s at 0.5; pause of 10 s; 2 s at 0.5 again; 1 s at 3.
     """
     clock = RunClock(START)
     assert clock.fleet_time(START - 3 * S) == 0.0
     assert clock.pace(START - 1) == 0.0
     assert clock.fleet_time(START + 4 * S) == 4.0
+
+    # half the pace
     clock = clock.scaled(START + 4 * S, 0.5)
     assert clock.fleet_time(START + 10 * S) == 7.0
+
+    # a pause
     clock = clock.paused(START + 10 * S)
     assert clock.fleet_time(START + 15 * S) == 7.0
     assert clock.pace(START + 15 * S) == 0.0
+
+    # on at half the pace, then threefold
     clock = clock.started(START + 20 * S)
     assert clock.pace(START + 20 * S) == 0.5
     clock = clock.scaled(START + 22 * S, 3.0)
     assert clock.fleet_time(START + 23 * S) == 11.0
+
     again = clock.restarted(START + 30 * S)
     assert (again.fleet_time(START + 29 * S), again.fleet_time(START + 31 * S)) == (0.0, 3.0)
 
 
 def test_what_happens_before_the_start_does_not_move_it():
-    """A pause that ends, or a scale that changes, before the start: the fleet begins at the start
-    all the same.
+    """A pause that ends, or a scale that changes, before the start does not move it.
+
+    The fleet begins at the start all the same.
     """
     clock = RunClock(START).paused(START - 5 * S).scaled(START - 4 * S, 2.0).started(START - 3 * S)
     assert clock.fleet_time(START) == 0.0
@@ -80,19 +90,22 @@ commands = st.tuples(st.sampled_from(["start", "pause", "scale"]), st.floats(0.0
     st.lists(st.tuples(st.integers(0, 5 * S), commands), max_size=12), st.integers(-8 * S, 8 * S)
 )
 def test_fleet_time_is_the_integral_of_the_pace(steps, begin):
-    """Whatever is commanded when: no jump at a command, and between commands the scale counts only
-    while running.
+    """Fleet time does not jump at a command, whenever it comes.
+
+    Between commands the scale counts only while the clock runs.
     """
     clock = RunClock(START)
     now = START + begin
     expected = max(0.0, begin * 1e-9)
     running = True
     scale = 1.0
+
     for wait, (command, value) in steps:
         after = now + wait
         if running:
             expected += scale * max(0, after - max(now, START)) * 1e-9
         now = after
+
         before = clock.fleet_time(now)
         if command == "start":
             clock = clock.started(now)
@@ -103,6 +116,7 @@ def test_fleet_time_is_the_integral_of_the_pace(steps, begin):
         else:
             clock = clock.scaled(now, value)
             scale = value
+
         assert clock.fleet_time(now) == pytest.approx(before, abs=1e-9)
         assert clock.fleet_time(now) == pytest.approx(expected, abs=1e-6)
 
@@ -112,9 +126,8 @@ def test_the_next_whole_second_and_the_run():
     assert next_start(START) == START + S  # a whole second is over when it is read
     assert next_start(START + S - 1, START) == START + S + 1
     assert run_number(next_start(START, START + 999)) == 0
-    assert (
-        next_start(START, START - S, START + 5 * S) == START + 5 * S + 1
-    )  # a given start that is to come is kept
+    # a given start that is to come is kept
+    assert next_start(START, START - S, START + 5 * S) == START + 5 * S + 1
     assert next_start(START, START - S, START) == START + S + 1
     assert is_near(START + 1 * S, START)
     assert not is_near(START, START - 100 * S)
@@ -134,12 +147,10 @@ def test_a_start_that_no_message_carries_is_refused(seconds):
 
 
 def test_the_earlier_start_of_the_later_run_counts():
-    assert (
-        agreed_start(START, START + S) == agreed_start(START + S, START) == START
-    )  # two nodes began at once
-    assert (
-        agreed_start(START + S + 1, START) == START + S + 1
-    )  # a reset that one node has not heard of
+    # two nodes began at once
+    assert agreed_start(START, START + S) == agreed_start(START + S, START) == START
+    # a reset that one node has not heard of
+    assert agreed_start(START + S + 1, START) == START + S + 1
     assert agreed_start(START + 9 * S, START + 998) == START + 9 * S  # run 1000 is run 0 again
 
 
@@ -149,8 +160,9 @@ starts = st.builds(lambda second, run: START + second * S + run, st.integers(0, 
 
 @given(st.lists(starts, min_size=1, max_size=6), st.randoms())
 def test_nodes_agree_in_whatever_order_they_hear(heard, chance):
-    """The result of every order, with repetitions, is the same: nothing can keep two nodes apart
-    for ever.
+    """Every order of messages, with repetitions, gives the same result.
+
+    Two nodes can never stay apart.
     """
     order = [*heard, *chance.choices(heard, k=3)]
     chance.shuffle(order)

@@ -1,5 +1,6 @@
-"""Height and attitude over a terrain: planes and slopes by hand, body rates against differences of
-quaternions.
+"""Height and attitude over a terrain.
+
+Planes and slopes are worked out by hand, body rates compared with differences of quaternions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SOUTH_NORTH = Line((3.0, -40.0), (3.0, 40.0)).path()
 
 
 def plane(a, b, c=0.0, cells=20, step=5.0):
-    """z = a x + b y + c around the origin."""
+    """Return the ground z = a x + b y + c around the origin."""
     axis = (np.arange(cells + 1) - cells / 2) * step
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(
@@ -33,7 +34,7 @@ def plane(a, b, c=0.0, cells=20, step=5.0):
 
 
 def hills(seed=1, cells=80, step=10.0):
-    """Rough ground, 800 m on a side, on which every cell is twisted."""
+    """Return rough ground, 800 m on a side, on which every cell is twisted."""
     rng = np.random.default_rng(seed)
     heights = rng.normal(0.0, 3.0, (cells + 1, cells + 1))
     return HeightMap(
@@ -53,7 +54,7 @@ def one(path, terrain=None, speed=10.0, **options):
 
 
 def body_rates_by_difference(fleet, times, h=1e-5):
-    """(m, n, 3) from q(t-h) and q(t+h): 2 q⁻¹ dq/dt."""
+    """Return (m, n, 3) body rates 2 q⁻¹ dq/dt from q(t-h) and q(t+h)."""
     before, after = (fleet.sample_times(times + d).orientation for d in (-h, h))
     turn = quat_multiply(quat_conjugate(before), after)
     return 2.0 * np.where(turn[..., 3:] < 0, -turn[..., :3], turn[..., :3]) / (2 * h)
@@ -76,8 +77,10 @@ class TestGroundVehicle:
         )
 
     def test_uphill_the_nose_goes_up_and_the_speed_over_ground_is_kept(self):
-        """Slope 1:4 along the way: pitch is -atan 0.25 (positive is nose down in FLU), it climbs
-        2.5 m/s.
+        """The nose goes up uphill, and the speed over ground is kept.
+
+        On a slope of 1:4 along the way, pitch is -atan 0.25 (positive is nose down in FLU), and it
+        climbs 2.5 m/s.
         """
         state = one(WEST_EAST, plane(0.25, 0.0, 100.0)).sample(1.0)
         np.testing.assert_allclose(state.position, [[-30, 3, 92.5]], atol=1e-5)
@@ -93,7 +96,7 @@ class TestGroundVehicle:
         )
 
     def test_downhill_to_the_north(self):
-        """The same ground driven northwards: it falls to the front, nothing to the side."""
+        """The same ground driven northwards falls to the front, but not to the side."""
         state = one(SOUTH_NORTH, plane(0.0, -0.25)).sample(1.0)
         np.testing.assert_allclose(
             quat_to_euler(state.orientation),
@@ -110,7 +113,7 @@ class TestGroundVehicle:
         t=st.floats(0, 100),
     )
     def test_stands_on_the_plane_and_heads_along_its_path(self, a, b, angle, t):
-        """z of the body is the plane's normal; x of the body lies in the plane, above the velocity."""
+        """The body's z is the plane's normal; its x lies in the plane, above the velocity."""
         state = one(Circle((2.0, 1.0), 20.0, angle).path(), plane(a, b)).sample(t)
         normal = np.array([-a, -b, 1.0]) / math.sqrt(a * a + b * b + 1)
         forward, up = (quat_rotate(state.orientation[0], np.eye(3)[axis]) for axis in (0, 2))
@@ -145,7 +148,9 @@ class TestGroundVehicle:
         np.testing.assert_allclose(back.velocity, -out.velocity, atol=1e-5)
 
     def test_off_the_map_the_ground_is_as_high_as_the_edge(self):
-        """The map ends at x = 50, where it is 5 m high; beyond it is level along x, and nothing is
+        """The ground off the map is as high as the map's edge.
+
+        The map ends at x = 50, where it is 5 m high; beyond it is level along x, and nothing is
         NaN.
         """
         state = one(Line((60.0, 0.0), (90.0, 0.0)).path(), plane(0.1, 0.0)).sample(1.0)
@@ -155,7 +160,7 @@ class TestGroundVehicle:
 
 
 def smooth_inside_cells(fleet, times, h):
-    """Which times lie clear of cell borders and of joints of pieces (where rates may jump)."""
+    """Return a mask of times clear of cell borders and of joints, where rates may jump."""
     moved = fleet.sample_times(times)
     terrain = fleet.terrain
     keep = np.ones(moved.arc_length.shape, bool)
@@ -191,26 +196,32 @@ PROFILES = {
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("kind", ["ground", "fixed_wing", "multirotor"])
 def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
-    """Over rough ground, within the cells: velocity is the derivative of position, body rates that
-    of the attitude.
+    """Velocity is the derivative of position, body rates that of the attitude.
+
+    The ground is rough, the times are within the cells.
     """
     options = {} if kind == "ground" else {"height": 30.0}
     fleet = one(PATHS[path], hills(), PROFILES[profile], kind=kind, at_end="stop", **options)
+
+    # times away from steps of speed and borders of cells
     h = 1e-5
     times = np.random.default_rng(5).uniform(0.5, 100.0, 3000)
     speed_steps = np.array([piece[0] for piece in fleet.vehicles[0].schedule.pieces])
     times = times[np.min(np.abs(times[:, None] - speed_steps), axis=1) > 2 * h]
     times = times[smooth_inside_cells(fleet, times, h)]
     assert times.size > 1500
+
     moved = fleet.sample_times(times)
     after = fleet.sample_times(times + h)
     before = fleet.sample_times(times - h)
+
     np.testing.assert_allclose(
         (after.position - before.position) / (2 * h), moved.velocity, atol=2e-6
     )
     np.testing.assert_allclose(
         body_rates_by_difference(fleet, times, h), moved.angular_velocity, atol=2e-6
     )
+
     assert np.max(np.abs(moved.angular_velocity)) > 1e-3 or (kind, path) == (
         "multirotor",
         "line",
@@ -219,11 +230,13 @@ def test_velocity_and_body_rates_are_derivatives(kind, path, profile):
 
 @pytest.mark.parametrize("name", ["polyline", "figure_eight"])
 def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
-    """Beside a clothoid and a curve, under an S-curve: the body rates of members are the
-    derivatives of their attitudes.
+    """Body rates of members are the derivatives of their attitudes.
+
+    They move next to a clothoid and a curve, under an S-curve.
     """
     path = PATHS[name]
     profile = SpeedProfile(15.0, 0.8, 1.1, 0.1)
+
     places = [(0.0, 12.0), (-5.0, -9.0)]
     vehicles = [
         Vehicle(
@@ -240,6 +253,8 @@ def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
         for i, place in enumerate(places)
     ]
     fleet = Fleet(vehicles)
+
+    # times away from joints of the path
     h = 1e-5
     times = np.linspace(1.01, 60.0, 400)
     joints = np.min(
@@ -247,14 +262,16 @@ def test_members_of_a_formation_tilt_as_their_own_motion_asks(name):
         axis=-1,
     )
     times = times[(joints > 0.1).all(axis=1)]
+
     rates = fleet.sample_times(times).angular_velocity
     np.testing.assert_allclose(body_rates_by_difference(fleet, times, h), rates, atol=2e-6)
     assert np.abs(rates[..., 1]).max() > 5e-3
 
 
 def test_attitude_is_continuous_over_cells():
-    """The smooth normal has no steps: between two samples 1 mm apart the attitude turns by next to
-    nothing.
+    """The smooth normal has no steps over cells.
+
+    The attitude hardly turns between two samples 1 mm apart.
     """
     fleet = one(PATHS["circle"], hills(), 10.0)
     q = fleet.sample_times(np.arange(0.0, 10.0, 1e-4)).orientation[:, 0]
@@ -279,8 +296,9 @@ class TestAircraft:
     CIRCLE = Circle((0.0, 0.0), 100.0).path()
 
     def test_fixed_wing_banks_as_a_coordinated_turn(self):
-        """25 m/s on a radius of 100 m to the left: tan roll = -v²/(r g), left wing down; yaw rate
-        0.25 rad/s.
+        """A fixed wing on a radius of 100 m to the left at 25 m/s banks left.
+
+        tan roll = -v²/(r g); the yaw rate is 0.25 rad/s.
         """
         state = one(self.CIRCLE, speed=25.0, kind="fixed_wing", height=500.0, absolute=True).sample(
             0.0
@@ -306,8 +324,9 @@ class TestAircraft:
         np.testing.assert_allclose(state.velocity, [[20, 0, 4]], atol=1e-5)
 
     def test_no_side_force_in_a_climbing_turn(self):
-        """Gravity and centripetal force together have no component along the wings, whatever the
-        climb.
+        """Gravity and centripetal force together have no component along the wings.
+
+        This holds for every climb.
         """
         fleet = one(
             Circle((0.0, 0.0), 30.0).path(),
@@ -323,14 +342,17 @@ class TestAircraft:
         np.testing.assert_allclose((left * force).sum(-1), 0.0, atol=1e-6)
 
     def test_multirotor_leans_into_the_turn_and_its_acceleration(self):
-        """z of the body points along gravity's opposite plus acceleration, here 2 m/s² ahead."""
+        """The body's z points along acceleration, here 2 m/s² ahead, minus gravity."""
         profile = SpeedProfile(10.0, 2.0)
         state = one(WEST_EAST, speed=profile, kind="multirotor", height=20.0).sample(1.0)
+
+        # nose down
         np.testing.assert_allclose(
             quat_to_euler(state.orientation),
             [[0, math.atan(2 / GRAVITY), 0]],
             atol=1e-12,
-        )  # nose down
+        )
+
         turning = one(self.CIRCLE, speed=20.0, kind="multirotor", height=20.0).sample(0.0)
         up = quat_rotate(turning.orientation[0], np.array([0.0, 0.0, 1.0]))
         thrust = np.array([-4.0, 0.0, GRAVITY])
@@ -341,7 +363,7 @@ class TestAircraft:
         np.testing.assert_allclose(state.orientation, [[0, 0, 0, 1]], atol=1e-12)
 
     def test_an_absolute_altitude_below_the_ground_is_raised_to_it(self):
-        """z = 0 over ground that rises through it at x = 0."""
+        """A vehicle at z = 0 is raised to the ground that rises through it at x = 0."""
         fleet = one(WEST_EAST, plane(0.1, 0.0), kind="multirotor", height=0.0, absolute=True)
         moved = fleet.sample_times([2.0, 6.0])
         np.testing.assert_allclose(moved.position[:, 0], [[-20, 3, 0], [20, 3, 2]], atol=1e-6)

@@ -1,5 +1,6 @@
-"""Formations: offsets by hand, places and motion in a turn in closed form, derivatives against
-differences.
+"""Formations: offsets by hand, places and motion in a turn in closed form.
+
+Derivatives are compared with differences.
 """
 
 from __future__ import annotations
@@ -58,9 +59,12 @@ def test_a_wedge_in_a_turn_in_closed_form(clockwise):
     fleet = fleet_of(
         f"{{id: 1, type: 3, count: 3, speed: 5, shape: {shape}, formation: {formation}}}"
     )
+
     turn = -1.0 if clockwise else 1.0
     for t in (0.0, 7.0, 100.0):
         state = fleet.sample(t)
+
+        # places on circles of their own
         angle = turn * (5 * t + np.array([0.0, -10.0, -10.0])) / 50
         radius = 50 - turn * np.array([0.0, 10.0, -10.0])
         np.testing.assert_allclose(
@@ -68,6 +72,7 @@ def test_a_wedge_in_a_turn_in_closed_form(clockwise):
             np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1),
             atol=1e-9,
         )
+
         speed = turn * 5 * radius / 50
         np.testing.assert_allclose(
             state.velocity[:, :2],
@@ -75,6 +80,8 @@ def test_a_wedge_in_a_turn_in_closed_form(clockwise):
             atol=1e-5,
         )
         np.testing.assert_allclose(state.angular_velocity[:, 2], turn * 0.1, atol=1e-6)
+
+    # the inner one is slower
     np.testing.assert_allclose(
         fleet.sample_times([3.0]).speed, [[5, 4, 6] if not clockwise else [5, 6, 4]]
     )
@@ -105,7 +112,7 @@ def test_an_open_path_goes_on_straight_at_both_ends():
 
 
 def test_delay_spacing_and_formation_add_up():
-    """The second copy: 6 m farther east, 3 s of 2 m/s later, and 4 m behind in the column."""
+    """The second copy is 6 m farther east, 3 s of 2 m/s later, and 4 m behind in the column."""
     fleet = fleet_of(
         f"{{id: 1, type: 3, count: 2, delay: 3, spacing: [6, 0], speed: 2, shape: {LINE}, "
         "formation: {type: column, spacing: 4}}"
@@ -114,8 +121,9 @@ def test_delay_spacing_and_formation_add_up():
 
 
 def test_rates_are_derivatives_on_a_figure_of_eight():
-    """Velocity, yaw rate and bank of members against central differences, while the leader
-    accelerates.
+    """Velocity, yaw rate and bank of members are central differences.
+
+    The leader accelerates.
     """
     path = FigureEight((0.0, 0.0), 400.0, 160.0).path()
     vehicles = [
@@ -162,14 +170,16 @@ def test_rates_are_derivatives_on_a_figure_of_eight():
 
 def test_a_place_beyond_the_centre_of_a_turn_is_refused_with_its_place():
     message = (
-        r"f.yaml:3: vehicles\[0\].formation: 'vehicle_2' is 60 m left of the path, which turns to that side with a "
-        r"radius of 50 m at x \d"
+        r"f.yaml:3: vehicles\[0\].formation: 'vehicle_2' is 60 m left of the path, which turns to "
+        r"that side with a radius of 50 m at x \d"
     )
     with pytest.raises(ConfigError, match=message):
         fleet_of(
             f"{{id: 1, type: 3, count: 2, speed: 1, shape: {CIRCLE}, formation: {{type: line, "
             f"spacing: 60}}}}",
         )
+
+    # the outside of a turn and a line have no such limit
     Vehicle(
         "a",
         1,

@@ -1,4 +1,4 @@
-"""Speed profiles and what happens at a path's end, with times and distances worked out by hand."""
+"""Speed profiles and the ends of paths, with times and distances worked out by hand."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rfly_trajectory.motion.speed_profile import (
 
 
 def run(times, length, closed, profile, at_end, phase=0.0, delay=0.0):
-    """(m, 3) arc length, speed, acceleration of one vehicle."""
+    """Return (m, 3) arc length, speed, acceleration of one vehicle."""
     return run_with_jerk(times, schedule(length, closed, profile, at_end, phase), delay)[:, :3]
 
 
 def run_with_jerk(times, motion, delay=0.0):
-    """(m, 4) the same and the jerk."""
+    """Return (m, 4) arc length, speed, acceleration, jerk of one vehicle."""
     times = np.asarray(times, float)
     return progress(join_schedules([motion], [delay]), np.zeros(times.size, np.int64), times)
 
@@ -63,7 +63,7 @@ def test_trapezoid_that_stops_by_hand():
 
 
 def test_a_short_way_is_driven_as_a_triangle():
-    """12 m with 2 m/s² up and 4 m/s² down never reach 10 m/s: the peak is √(2·12·2·4/6) = √32 m/s."""
+    """12 m with 2 m/s² up, 4 m/s² down never reach 10 m/s: the peak is √(2·12·2·4/6) = √32 m/s."""
     peak = math.sqrt(32.0)
     rows = run(
         [peak / 2, peak / 2 + peak / 4],
@@ -88,7 +88,7 @@ def test_a_closed_path_stops_after_one_lap():
 
 
 def test_ping_pong_at_constant_speed():
-    """From 30 m: 7 s to the end at 100 m, 10 s back, 10 s out, …"""
+    """A ping-pong from 30 m takes 7 s to the end at 100 m, 10 s back, 10 s out, …"""
     rows = run(
         [0, 6, 8, 16, 18, 26, 28, 48],
         100.0,
@@ -146,8 +146,10 @@ def test_arc_length_speed_and_acceleration_fit_together(length, cruise, up, down
 
 class TestSCurve:
     def test_seven_pieces_by_hand(self):
-        """10 m/s with 2 m/s² and 1 m/s³: 2 s of jerk, 3 s at 2 m/s², 2 s of jerk; a ramp is 7 s and
-        10/2·7 = 35 m long. Of 100 m, 30 m are left for 3 s at 10 m/s.
+        """10 m/s with 2 m/s² and 1 m/s³ take seven pieces.
+
+        2 s of jerk, 3 s at 2 m/s², 2 s of jerk; a ramp is 7 s and 10/2·7 = 35 m long. Of 100 m, 30
+        m are left for 3 s at 10 m/s.
         """
         motion = schedule(100.0, False, SpeedProfile(10.0, 2.0, jerk=1.0), "stop")
         rows = run_with_jerk([0, 1, 2, 5, 6, 7, 8.5, 10, 11, 12, 15, 17, 99], motion)
@@ -166,6 +168,7 @@ class TestSCurve:
             100,
             100,
         ]
+
         np.testing.assert_allclose(rows[:, 0], s, rtol=1e-14)
         np.testing.assert_allclose(
             rows[:, 1], [0, 0.5, 2, 8, 9.5, 10, 10, 10, 9.5, 8, 2, 0, 0], atol=1e-13
@@ -245,9 +248,10 @@ class TestSCurve:
         at_end=st.sampled_from(["repeat", "ping_pong", "stop"]),
     )
     def test_all_limits_are_kept_and_nothing_jumps(self, length, cruise, up, down, jerk, at_end):
-        """Each value is the integral of the next one by time, from rest at the start to rest at the
-        end of the way; all limits are kept, and at each moment one of them is reached: no one could
-        be faster.
+        """Motions keep all limits and reach one of them at each moment.
+
+        So no motion could be faster. Each value is the integral of the next one by time, from rest
+        at the start to rest at the end of the way.
         """
         motion = schedule(length, True, SpeedProfile(cruise, up, down, jerk), at_end)
         starts = np.array([piece[0] for piece in motion.pieces])
@@ -256,16 +260,22 @@ class TestSCurve:
             if math.isinf(motion.loop_period)
             else motion.loop_start + motion.loop_period
         )
+
+        # nine samples in each piece
         borders = np.append(starts, last)
         times = borders[:-1, None] + np.diff(borders)[:, None] * np.linspace(1e-7, 1.0 - 1e-7, 9)
         rows = run_with_jerk(times.ravel(), motion)
         dt = np.repeat(np.diff(borders) * (1.0 - 2e-7), 9).reshape(-1, 9)
         seen = dt[:, 0] > 1e-3  # pieces that rounding left are too short for samples inside them
         s, v, a, j = rows.T.reshape(4, -1, 9)
+
+        # limits
         assert np.abs(v).max() <= cruise * (1 + 1e-9)
         assert (a * np.sign(v)).max() <= up * (1 + 1e-9)
         assert (-a * np.sign(v)).max() <= down * (1 + 1e-9)
         assert set(np.abs(j).ravel()) <= {0.0, jerk}
+
+        # no jumps, and each value is the integral of its rate
         for value, rate in ((s, v), (v, a), (a, j)):
             np.testing.assert_allclose(
                 value[1:, 0], value[:-1, -1], rtol=0, atol=1e-6 * np.abs(value).max()
@@ -275,9 +285,13 @@ class TestSCurve:
             np.testing.assert_allclose(
                 grown, simpson[seen], rtol=0, atol=1e-6 * np.abs(value).max()
             )
+
+        # at rest at the end
         if at_end != "repeat":
             assert s[-1, -1] == pytest.approx(length, rel=1e-6)
             assert abs(v[-1, -1]) <= 1e-6 * cruise
+
+        # one limit is reached
         even = (j[:, 4] == 0.0) & seen & (v[:, 4] != 0.0)
         at_a_limit = [
             np.isclose(np.abs(v), cruise),

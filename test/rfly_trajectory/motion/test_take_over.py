@@ -1,5 +1,6 @@
-"""Motions that begin on the way: by hand for trapezoids, and for all profiles as integrals of what
-they are made of.
+"""Motions that begin on the way.
+
+Trapezoids are worked out by hand, all profiles compared with integrals of their pieces.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from rfly_trajectory.motion.speed_profile import SpeedProfile, join_schedules, p
 
 
 def run(motion, times):
-    """(m, 4) arc length, speed, acceleration, jerk."""
+    """Return (m, 4) arc length, speed, acceleration, jerk."""
     times = np.asarray(times, float)
     return progress(join_schedules([motion], [0.0]), np.zeros(times.size, np.int64), times)
 
 
 def test_trapezoid_entered_at_a_speed_by_hand():
-    """6 m/s to 10 m/s with 2 m/s²: 2 s, 16 m; the brake with 5 m/s²: 2 s, 10 m; in between 74 m at
-    10 m/s.
+    """6 m/s to 10 m/s with 2 m/s² takes 2 s and 16 m.
+
+    The brake with 5 m/s² takes 2 s and 10 m; 74 m at 10 m/s are in between.
     """
     motion = schedule_to_end(100.0, 6.0, SpeedProfile(10.0, 2.0, 5.0))
     rows = run(motion, [0, 1, 2, 9.4, 10.4, 11.4, 99])
@@ -32,14 +34,15 @@ def test_trapezoid_entered_at_a_speed_by_hand():
 
 
 def test_at_cruising_speed_without_accelerations_it_brakes_gently():
-    """10 m/s: 75 m at that speed, then 25 m with 2 m/s²."""
+    """A vehicle at 10 m/s drives 75 m at that speed, then brakes on 25 m with 2 m/s²."""
     rows = run(schedule_to_end(100.0, 10.0, SpeedProfile(10.0)), [0, 7.5, 12.5, 20])
     np.testing.assert_allclose(rows[:, :2], [[0, 10], [75, 10], [100, 0], [100, 0]], atol=1e-12)
 
 
 def test_too_fast_and_too_short_by_hand():
-    """Above its cruising speed it brakes to that; with 10 m left and 10 m/s it takes 5 m/s²,
-    whatever the profile.
+    """A vehicle above its cruising speed brakes to that speed.
+
+    With 10 m left and 10 m/s it takes 5 m/s², whatever the profile.
     """
     rows = run(schedule_to_end(100.0, 12.0, SpeedProfile(10.0, 2.0)), [0, 1, 2])
     np.testing.assert_allclose(rows[:, :2], [[0, 12], [11, 10], [21, 10]])
@@ -66,12 +69,15 @@ def test_a_stop_by_hand(sign):
 @example(2.0, 1.0, 1.0, (0.5000000000000001, 1.0, 0.5))
 @example(1.0, 1.0, 1.0, (0.5, 0.5000000000000001, None))
 def test_every_motion_begins_at_its_speed_and_ends_at_rest(length, speed, cruise, accelerations):
-    """Pieces fit together in place and speed, and so in acceleration where there is a jerk and no
-    emergency; it never drives backwards nor faster than it was or cruises; at the end it has come
-    exactly to the path's end.
+    """Every motion begins at its speed and comes to rest exactly at the path's end.
+
+    Pieces fit together in place and speed, and also in acceleration where there is a jerk and no
+    emergency. It never drives backwards, nor faster than it was or cruises.
     """
     profile = SpeedProfile(cruise, *(accelerations or ()))
     motion = schedule_to_end(length, speed, profile)
+
+    # the end of each piece is the beginning of the next
     rows = np.array(motion.pieces)
     dt = np.diff(rows[:, 0])
     s, v, a, j = rows[:-1, 1:].T
@@ -80,9 +86,11 @@ def test_every_motion_begins_at_its_speed_and_ends_at_rest(length, speed, cruise
     np.testing.assert_allclose(ends[1], rows[1:, 2], atol=1e-6)
     if profile.jerk is not None and 1e-9 < speed <= cruise and len(rows) > 2:
         np.testing.assert_allclose(ends[2], rows[1:, 3], atol=1e-5)
+
     if speed > 1e-9:
         np.testing.assert_allclose(rows[0, :3], [0.0, 0.0, speed], atol=1e-9)
     np.testing.assert_allclose(rows[-1, 1:], [length, 0, 0, 0], atol=1e-9)
+
     times = np.linspace(0.0, rows[-1, 0] + 1.0, 300)
     speeds = run(motion, times)[:, 1]
     assert speeds.min() > -1e-6

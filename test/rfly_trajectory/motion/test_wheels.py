@@ -1,5 +1,7 @@
-"""Wheel contact: planes and twisted ground by hand; on a rough map each wheel from the pose alone,
-without the fit.
+"""Wheel contact.
+
+Planes and twisted ground are worked out by hand; on a rough map each wheel is computed from the
+pose alone, without the fit.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def car(path, speed=8.0, **keys):
 
 
 def wheels(position, orientation):
-    """(…, 4, 3) from the pose: half the wheelbase along x_body, half the track along y_body."""
+    """Return (…, 4, 3) wheels: half the wheelbase along x_body, half the track along y_body."""
     corners = np.array([[s * BASE / 2, t * TRACK / 2, 0.0] for s in (1, -1) for t in (1, -1)])
     turned = np.stack(
         [Rotation.from_quat(orientation.reshape(-1, 4)).apply(corner) for corner in corners],
@@ -67,7 +69,7 @@ def gaps(terrain, motion):
 
 @pytest.mark.parametrize("heading_deg", [0.0, 37.0, 90.0, 200.0])
 def test_on_a_plane_the_body_lies_in_it(heading_deg):
-    """The body's z axis is the plane's normal, the origin is in the plane, all four wheels touch."""
+    """The body's z is the plane's normal, the origin is in the plane, and all four wheels touch."""
     terrain = grid(lambda x, y: 0.1 * x - 0.25 * y + 3.0)
     c = math.cos(math.radians(heading_deg))
     s = math.sin(math.radians(heading_deg))
@@ -84,8 +86,10 @@ def test_on_a_plane_the_body_lies_in_it(heading_deg):
 
 
 def test_twisted_ground_by_hand():
-    """z = 0.01·x·y eastwards through the origin: the wheels' heights are ±0.01·1.4·0.8 = ±11.2 mm,
-    the plane is level and raised by 11.2 mm: two wheels touch, two are 22.4 mm in the air.
+    """Two wheels touch on twisted ground z = 0.01·x·y, two are 22.4 mm in the air.
+
+    The way leads eastwards through the origin: the wheels' heights are ±0.01·1.4·0.8 = ±11.2 mm,
+    and the plane is level and raised by 11.2 mm.
     """
     terrain = grid(lambda x, y: 0.01 * x * y, cells=2, step=50.0)
     fleet = Fleet([car(Line((-40.0, 0.0), (40.0, 0.0)).path())], terrain)
@@ -97,8 +101,7 @@ def test_twisted_ground_by_hand():
 
 
 def least_gap(h, middle):
-    """(k,) the least that the highest wheel can stand off the ground, whatever the plane that puts
-    none below it.
+    """Return (k,) the least possible gap of the highest wheel if no wheel is below ground.
 
     Heights h (k, 4) under the wheels differ from their best plane by ±c, alternating. A plane
     through no wheel's ground lifts two of them by at least 2c; one that is raised by r at the
@@ -109,8 +112,9 @@ def least_gap(h, middle):
 
 
 def test_the_least_gap_is_that_of_linear_programming():
-    """Of all planes z = a + b x + c y that are nowhere below the ground the one with the lowest
-    highest wheel.
+    """The least gap is that of linear programming.
+
+    It finds the plane z = a + b x + c y, nowhere below the ground, with the lowest highest wheel.
     """
     rng = np.random.default_rng(3)
     x = BASE / 2 * np.array([1, 1, -1, -1])
@@ -129,7 +133,7 @@ def test_the_least_gap_is_that_of_linear_programming():
 
 
 def rough(cells, step, amplitude, seed=5):
-    """Every height on its own, as no terrain is and no smoothing expects it."""
+    """Return a map of independent heights, rougher than any terrain."""
     rng = np.random.default_rng(seed)
     return grid(
         lambda x, y: rng.uniform(-amplitude, amplitude, x.shape) + 0.1 * x,
@@ -150,35 +154,43 @@ def rough(cells, step, amplitude, seed=5):
     ],
 )
 def test_on_a_rough_map_all_wheels_touch_where_they_can(step, amplitude, height):
-    """At a tenth of a cell, from the poses alone: no wheel is below ground, and none is more than a
-    millimetre higher than the best plane would have it. So all are within 2 cm where the ground
-    allows it; elsewhere the rest is told.
+    """No wheel is below ground, and none more than a millimetre higher than the best plane allows.
+
+    Places are a tenth of a cell apart; wheels follow from the poses alone. So all are within 2 cm
+    where the ground allows it; elsewhere the rest is reported.
     """
     terrain = rough(60, step, amplitude)
     fleet = Fleet(
         [car(FigureEight((0.0, 0.0), 40 * step, 20 * step).path(), height=height)],
         terrain,
     )
+
     times = np.arange(0.0, fleet.vehicles[0].path.length, step / 10) / 8.0
     motion = fleet.sample_times(times)
-    gap = (
-        gaps(terrain, motion) - height
-    )  # the origin is so high above the wheels' plane, and so are these points
+
+    # the origin is `height` above the wheels' plane, and these points are, too
+    gap = gaps(terrain, motion) - height
     assert gap.min() >= -1e-9
+
+    # the best plane that the ground allows
     at = wheels(motion.position, motion.orientation)
     h = terrain.altitude(at[..., 0].ravel(), at[..., 1].ravel()).reshape(-1, 4)
     middle = terrain.altitude(*motion.position[:, 0, :2].T.copy())
     best = least_gap(h, middle - height)
     assert (gap.max(axis=1) - best).max() < 1e-3
+
     allowed = best <= 0.019
     assert 0.1 < allowed.mean() < 0.95
     assert gap[allowed].max() <= 0.02
+
     np.testing.assert_allclose(fleet.max_wheel_gap(0, 8.0 * times), gap.max(axis=1), atol=1e-5)
     assert (motion.position[:, 0, 2] - middle).min() >= -1e-9
 
 
 def test_what_can_not_touch_is_told_by_vehicle_and_place():
-    """A ridge at x = 0, falling by 0.2 to both sides, crossed by a car whose origin would be in it:
+    """Wheels that cannot touch are reported with vehicle and place.
+
+    A car crosses a ridge at x = 0, falling by 0.2 to both sides, that would be above its origin:
     0.28 m there.
     """
     terrain = grid(lambda x, y: -0.2 * np.abs(x) + 0.0 * y)
@@ -194,7 +206,9 @@ def test_what_can_not_touch_is_told_by_vehicle_and_place():
 
 
 def test_the_origin_is_never_below_a_crest():
-    """A ridge with slopes of 0.2 on both sides, crossed at right angles: the axles 1.4 m before and
+    """The origin is never below a crest.
+
+    A ridge with slopes of 0.2 on both sides is crossed at right angles: the axles 1.4 m before and
     behind it would stand lower than the crest between them.
     """
     terrain = grid(lambda x, y: -0.2 * np.abs(x) + 0.0 * y)
@@ -208,7 +222,7 @@ def test_the_origin_is_never_below_a_crest():
     "path", [Circle((3.0, 4.0), 30.0).path(), Line((-40.0, -30.0), (40.0, 35.0)).path()]
 )
 def test_rates_are_derivatives(path):
-    """Inside of one cell of twisted and sloping ground, against central differences."""
+    """Rates inside of one cell of twisted and sloping ground are central differences."""
     terrain = grid(lambda x, y: 0.004 * (x + 60) * (y + 80) - 0.2 * x, cells=1, step=200.0)
     fleet = Fleet([car(path, height=0.5)], terrain)
     h = 1e-3
@@ -230,7 +244,10 @@ def test_vehicles_without_wheels_are_as_before():
     assert np.abs(both.orientation[0] - alone.orientation[0]).max() > 1e-4
 
 
-VEHICLE = "version: 1\nvehicles:\n  - id: 1\n    type: 3\n    speed: 1\n    shape: {type: line, from: [0, 0], to: [9, 0]}\n"
+VEHICLE = (
+    "version: 1\nvehicles:\n  - id: 1\n    type: 3\n    speed: 1\n"
+    "    shape: {type: line, from: [0, 0], to: [9, 0]}\n"
+)
 
 
 def test_a_fleet_file_gives_wheels():
@@ -267,6 +284,7 @@ def test_the_oracle_gives_the_same_as_the_kernels():
     rng = np.random.default_rng(8)
     terrain = grid(lambda x, y: rng.uniform(-1.0, 1.0, x.shape), cells=60, step=5.0)
     path = FigureEight((0.0, 0.0), 220.0, 110.0).path()
+
     vehicles = [
         Vehicle(
             f"v{i}",
@@ -281,9 +299,11 @@ def test_the_oracle_gives_the_same_as_the_kernels():
         )
         for i, (base, track) in enumerate(rng.uniform(0.5, 6.0, (40, 2)).tolist())
     ]
+
     compiled = Fleet(vehicles, terrain).sample_times(np.arange(20.0))
     with in_place_of(motion_kernels, oracle):
         expected = Fleet(vehicles, terrain).sample_times(np.arange(20.0))
+
     for name in expected._fields:
         np.testing.assert_allclose(
             getattr(compiled, name), getattr(expected, name), rtol=1e-9, atol=1e-9

@@ -1,5 +1,6 @@
-"""Heights of waypoints: profiles by hand, climb and attitude against differences, and the heights
-of fleet files.
+"""Heights of waypoints and of fleet files.
+
+Profiles are worked out by hand, climb and attitude compared with differences.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)
 
 def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
     profile = speed if isinstance(speed, SpeedProfile) else SpeedProfile(speed)
+
     return Fleet(
         [
             Vehicle(
@@ -49,14 +51,15 @@ def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
 
 
 def heights(path, s):
-    """(k, 3) z, slope and rate of slope of one path."""
+    """Return (k, 3) z, slope and rate of slope of one path."""
     s = np.asarray(s, float)
     return altitudes(join_profiles([path]), np.zeros(s.size, np.int64), s)
 
 
 def test_an_even_climb_by_hand():
-    """20 m up on 100 m: at 10 m/s it climbs 2 m/s, with the nose atan 0.2 up; a multirotor's nose
-    stays level.
+    """20 m up on 100 m at 10 m/s climb 2 m/s, with the nose atan 0.2 up.
+
+    A multirotor's nose stays level.
     """
     path = Polyline([(0, 0, 10), (0, 100, 30)]).path()
     for kind, pitch in (("fixed_wing", -math.atan(0.2)), ("multirotor", 0.0)):
@@ -72,9 +75,10 @@ def test_an_even_climb_by_hand():
 
 
 def test_level_between_equal_heights_and_without_overshoot_before():
-    """Heights 0, 10, 10 each 100 m apart: the slope at the second is 0, at the first by PCHIP's
-    rule for ends (2·0.1·100 + 0.1·100 - 0)/200 = 0.15; Hermite's cubic is at 5 + 100/8·0.15 halfway
-    up.
+    """Heights 0, 10, 10 each 100 m apart do not overshoot.
+
+    The slope at the second is 0, at the first by PCHIP's rule for ends (2·0.1·100 + 0.1·100 -
+    0)/200 = 0.15; Hermite's cubic is at 5 + 100/8·0.15 halfway up.
     """
     path = Polyline([(0, 0, 0), (100, 0, 10), (200, 0, 10)]).path()
     z = heights(path, [0.0, 50.0, 100.0, 130.0, 200.0])
@@ -106,8 +110,9 @@ def test_an_open_path_goes_on_as_steep_before_and_behind():
     ],
 )
 def test_each_way_point_has_its_height(path):
-    """In the place of the path that is nearest to it, within what the slope makes of the 2 cm
-    between samples.
+    """The nearest place of the path to a waypoint has its height.
+
+    The tolerance is what the slope makes of the 2 cm between samples.
     """
     s = np.arange(0.0, path.length, 0.02)
     place = path.at(s).position
@@ -142,7 +147,7 @@ def test_no_profile_overshoots_or_jumps(z, gaps, closed):
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_climb_and_body_rates_are_derivatives(closed):
-    """Along the path and beside it in a formation, under an S-curve."""
+    """Climb and body rates are derivatives along the path and next to it, under an S-curve."""
     path = Polyline(HILLY, 20.0, closed).path()
     speed = SpeedProfile(12.0, 1.0, jerk=0.4)
     vehicles = [
@@ -179,7 +184,7 @@ def test_climb_and_body_rates_are_derivatives(closed):
 
 
 def hill():
-    """60 m high in the middle of 400 m."""
+    """Return a hill 60 m high in the middle of 400 m."""
     axis = np.linspace(-200.0, 200.0, 41)
     x, y = np.meshgrid(axis, axis, indexing="ij")
     return HeightMap(
@@ -216,7 +221,7 @@ def test_a_check_names_the_place_where_the_ground_is_higher():
 
 
 def test_the_limit_of_slope_counts_climbs():
-    """An even climb by 0.2 is one of 11.31°."""
+    """An even climb by 0.2 counts as a slope of 11.31°."""
     path = Polyline([(0, 0, 10), (0, 100, 30)]).path()
     limits = Limits(max_slope_deg=11.0)
     (finding,) = check_limits(one(path, limits=limits))
@@ -229,6 +234,7 @@ def test_the_oracle_gives_the_same_as_the_kernels():
         Line((0, 0), (300, 200)).path(),
         Polyline(HILLY, 8.0).path(),
     ]
+
     vehicles = [
         Vehicle(
             f"v{i}",
@@ -251,6 +257,7 @@ def test_the_oracle_gives_the_same_as_the_kernels():
             ]
         )
     ]
+
     times = np.arange(0.0, 90.0, 0.7)
     for terrain in (None, hill()):
         compiled = Fleet(vehicles, terrain).sample_times(times)
@@ -263,7 +270,7 @@ def test_the_oracle_gives_the_same_as_the_kernels():
 
 
 def test_vehicles_without_heights_are_as_before():
-    """Beside one that climbs, and on a path of the same course."""
+    """Another vehicle that climbs, or a path of the same course, changes nothing."""
     flat = Line((0, 0), (300, 200)).path()
     plain = Vehicle("b", 2, 3, flat, SpeedProfile(8.0), "stop")
     climbing = Vehicle(
@@ -275,8 +282,10 @@ def test_vehicles_without_heights_are_as_before():
         "stop",
         "multirotor",
     )
+
     both = Fleet([climbing, plain], hill()).sample(9.0)
     alone = Fleet([plain], hill()).sample(9.0)
+
     np.testing.assert_array_equal(both.position[1], alone.position[0])
     np.testing.assert_array_equal(both.velocity[1], alone.velocity[0])
     np.testing.assert_array_equal(both.position[0, :2], alone.position[0, :2])

@@ -1,5 +1,6 @@
-"""Dubins paths: lengths by hand, ends by integration in the complex plane, and a slow search over
-all first turns.
+"""Dubins paths: lengths by hand and ends by integration in the complex plane.
+
+A slow search over all first turns finds the same lengths.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ TURN = {"L": 1.0, "S": 0.0, "R": -1.0}
 
 
 def driven(start, word, segments, radius):
-    """The end of a word: a turn by φ about the centre i·r beside the vehicle, or straight on.
-    Complex numbers.
+    """Return the end of a word, with complex numbers.
+
+    Each letter is a turn by φ about the centre i·r at the vehicle's side, or straight on.
     """
     z = complex(*start[:2])
     heading = start[2]
@@ -68,7 +70,7 @@ def test_ways_by_hand(end, name, segments):
 
 @pytest.mark.parametrize(("word", "angles"), [("LRL", (30, 290, 40)), ("RLR", (40, 290, 30))])
 def test_three_turns_that_were_driven_are_found(word, angles):
-    """An end that was made by a word of three turns: the same word comes back."""
+    """The end of a word of three turns gives the same word again."""
     segments = np.radians(angles) * R
     way = dubins_path((3.0, -2.0, 0.7), driven((3.0, -2.0, 0.7), word, segments, R), R)
     assert way.name == word
@@ -76,8 +78,9 @@ def test_three_turns_that_were_driven_are_found(word, angles):
 
 
 def slow_length(start, end, r, steps=400):
-    """The shortest of all ways turn – straight or counter-turn – turn: the angle of the first turn
-    is searched.
+    """Return the shortest length of all ways turn – straight or counter-turn – turn.
+
+    The angle of the first turn is searched.
     """
     goal = complex(*end[:2])
     best = math.inf
@@ -90,12 +93,12 @@ def slow_length(start, end, r, steps=400):
             return complex(x, y), cmath.exp(1j * heading)
 
         def off_straight(t, center=center, last=last, after=after):
-            """How far the line ahead passes the last circle by."""
+            """Return the distance between the line ahead and the last circle."""
             z, ahead = after(t)
             return ((center - z) / ahead).imag - last * r
 
         def off_circle(t, center=center, first=first, after=after):
-            """How far a circle to the other side is from touching the last one."""
+            """Return the gap between a circle to the other side and the last one."""
             z, ahead = after(t)
             return abs(z - 1j * first * r * ahead - center) - 2 * r
 
@@ -124,7 +127,7 @@ def slow_length(start, end, r, steps=400):
 
 
 def test_no_way_is_shorter():
-    """Near and far ends, against a search over all first turns that knows no closed form."""
+    """A search over all first turns, without a closed form, finds no shorter way."""
     rng = np.random.default_rng(2)
     starts, ends = (
         np.column_stack([rng.uniform(-9, 9, (25, 2)), rng.uniform(-4, 4, 25)]) for _ in range(2)
@@ -136,8 +139,9 @@ def test_no_way_is_shorter():
 
 
 def test_ends_on_one_circle_or_line_need_no_turn_more():
-    """An end that lies on the start's own circle, or straight ahead, is as far away as that arc or
-    line is long.
+    """An end on the start's own circle, or straight ahead, needs no further turn.
+
+    It is as far away as that arc or line is long.
     """
     rng = np.random.default_rng(6)
     starts = np.column_stack([rng.uniform(-20, 20, (200, 2)), rng.uniform(-4, 4, 200)])
@@ -169,19 +173,25 @@ def test_many_ends_at_once_and_places_along_the_ways():
     ends = np.column_stack(
         [rng.uniform(-30, 30, (2, 40, 2)).reshape(-1, 2), rng.uniform(-4, 4, 80)]
     ).reshape(2, 40, 3)
+
+    # all at once, and one alone
     ways = dubins_path((1.0, 2.0, 3.0), ends, R)
     assert ways.length.shape == (2, 40)
     one = dubins_path((1.0, 2.0, 3.0), ends[1, 7], R)
     assert one.length == ways.length[1, 7]
+
+    # places before, along and behind the ways
     at = ways.at(ways.length[..., None] * [-1.0, 0.0, 0.3, 1.0, 2.0])
     assert at.shape == (2, 40, 5, 3)
     np.testing.assert_allclose(at[..., :2, :], np.broadcast_to([1.0, 2.0, 3.0], (2, 40, 2, 3)))
     np.testing.assert_allclose(at[..., 3:, :2], np.stack([ends, ends], 2)[..., :2], atol=1e-9)
+
     part = 0.3 * one.length
     segments = []
     for way in one.segments:
         segments.append(min(way, part))
         part -= segments[-1]
+
     np.testing.assert_allclose(
         at[1, 7, 2], driven((1.0, 2.0, 3.0), one.name, segments, R), atol=1e-9
     )
@@ -198,8 +208,11 @@ class TestShape:
         lengths = [float(dubins_path(a, b, 12.0).length) for a, b in itertools.pairwise(radians)][
             : len(ends)
         ]
+
         assert path.closed == closed
         assert path.length == pytest.approx(sum(lengths), rel=1e-12)
+
+        # it passes each pose
         s = np.cumsum(lengths) - 1e-9
         at = path.at(np.append(0.0, s))
         np.testing.assert_allclose(
@@ -209,6 +222,7 @@ class TestShape:
         np.testing.assert_allclose(
             at.tangent, np.stack([np.cos(headings), np.sin(headings)], -1), atol=1e-7
         )
+
         curvature = path.at(np.linspace(0.0, path.length, 500)).curvature
         assert set(np.round(curvature * 12.0, 12)) == {-1.0, 0.0, 1.0}
 

@@ -1,4 +1,4 @@
-"""Waypoints from files: what is read, and that damaged and hostile files are told in one line."""
+"""Waypoints from files: their points, and one line of error for damaged and hostile files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from rfly_trajectory.paths.point_files import read_points
 
 GPX = """<?xml version="1.0"?>
 <gpx xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="1" lon="2"/>
-<trk><trkseg><trkpt lat="47.0" lon="8.0"><ele>5</ele></trkpt><trkpt lat="47.001" lon="8.0"/></trkseg>
+<trk><trkseg><trkpt lat="47.0" lon="8.0"><ele>5</ele></trkpt>
+<trkpt lat="47.001" lon="8.0"/></trkseg>
 <trkseg><trkpt lat="47.001" lon="8.002"/></trkseg></trk></gpx>"""
 
 
@@ -37,8 +38,9 @@ def test_npy(tmp_path):
 
 
 def test_gpx_and_latitudes_in_metres_of_the_ellipsoid(tmp_path):
-    """At 47° a degree is 111 170 m of meridian and 76 056 m of parallel on WGS 84 (series of the
-    NGA's calculator).
+    """A degree at 47° is 111 170 m of meridian and 76 056 m of parallel on WGS 84.
+
+    The numbers are those of the series of the NGA's calculator.
     """
     (tmp_path / "way.gpx").write_text(GPX, encoding="utf-8")
     (tmp_path / "way.csv").write_text(
@@ -54,6 +56,7 @@ def test_heights_are_read_where_they_are_asked_for(tmp_path):
     np.save(tmp_path / "way.npy", np.array([[0, 1, 7], [10, 2, 8]]))
     np.save(tmp_path / "speeds.npy", np.array([[0, 1, 7, 9], [10, 2, 8, 9]]))
     (tmp_path / "bare.csv").write_text("0,1,7\n10,2,8\n", encoding="utf-8")
+
     for name, expected in (
         ("way.csv", 3),
         ("way.npy", 3),
@@ -70,7 +73,10 @@ def test_heights_are_read_where_they_are_asked_for(tmp_path):
 def test_heights_of_latitudes_are_above_the_origin(tmp_path):
     """The map's origin lies 480 m high; without its altitude the file's heights say nothing."""
     (tmp_path / "a.csv").write_text("lat,lon,alt\n47.0,8.0,500\n47.001,8.0,510\n", encoding="utf-8")
-    gpx = '<gpx><wpt lat="47" lon="8"><ele>500</ele></wpt><wpt lat="47.001" lon="8"><ele>510</ele></wpt></gpx>'
+    gpx = (
+        '<gpx><wpt lat="47" lon="8"><ele>500</ele></wpt>'
+        '<wpt lat="47.001" lon="8"><ele>510</ele></wpt></gpx>'
+    )
     (tmp_path / "a.gpx").write_text(gpx, encoding="utf-8")
     for name in ("a.csv", "a.gpx"):
         points = read_points(tmp_path / name, (47.0, 8.0, 480.0), heights=True)
@@ -143,7 +149,10 @@ class TestNavPath:
         assert read_points(tmp_path / "path.yaml")[0].tolist() == [5.0, 2.0]
 
     def test_straight_up_keeps_the_higher_point(self):
-        """A way by arc length has no place for it; the end of a climb is safer than its start."""
+        """Only the upper end of a vertical climb is kept.
+
+        A way by arc length has no place for the climb; its end is safer than its start.
+        """
         points = waypoints([[0, 0, 0], [0, 0, 30], [50, 0, 30], [50, 0, 0], [50, 0, 0]])
         np.testing.assert_array_equal(points, [[0, 0, 30], [50, 0, 30]])
 
@@ -257,7 +266,10 @@ def test_sizes_have_limits(tmp_path, monkeypatch):
         read_points(tmp_path / "a.csv")
 
 
-FLEET = "version: 1\nvehicles:\n  - id: 1\n    type: 3\n    speed: 1\n    shape:\n      type: {}\n      {}\n"
+FLEET = (
+    "version: 1\nvehicles:\n  - id: 1\n    type: 3\n    speed: 1\n"
+    "    shape:\n      type: {}\n      {}\n"
+)
 
 
 def test_a_fleet_file_names_a_file_beside_it(tmp_path):

@@ -1,5 +1,6 @@
-"""Shapes: geometry worked out by hand, derivatives against central differences, arc length against
-quadrature.
+"""Shapes: geometry worked out by hand.
+
+Derivatives are compared with central differences, arc length with quadrature.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ def test_rotation_by_hand():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tangent_curvature_and_its_rate_are_derivatives(shape):
-    """Each is the derivative by arc length of the one before; joints of pieces are left out only
-    for the last one.
+    """Tangent, curvature and its rate are each the derivative by arc length of the one before.
+
+    Joints of pieces are left out only for the last one.
     """
     path = shape.path()
     h = 1e-4
@@ -80,22 +82,26 @@ def test_tangent_curvature_and_its_rate_are_derivatives(shape):
 
 
 def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate():
-    """Of two paths at once; on clothoids the curvature has no bend."""
+    """The bend is the derivative of the curvature's rate, for two paths; clothoids have none."""
     paths = [
         FigureEight((-20.0, 30.0), 300.0, 120.0, 25.0).path(),
         Polyline([(0, 0), (90, 0), (90, 80)], 15.0).path(),
     ]
+
     h = 1e-4
     which = np.repeat([0, 1], 400)
     s = np.concatenate([np.linspace(1.0, path.length - 1.0, 400) for path in paths])
     table = join_paths(paths)
     before, after = (path_points(table, which, s + d)[:, 5] for d in (-h, h))
+
     bends = curvature_bends(table, which, s)
     np.testing.assert_allclose(bends, oracle.curvature_bends(table, which, s), atol=1e-12)
+
     clear = np.min(np.abs(s[:400, None] - paths[0].start), axis=1) > h
     np.testing.assert_allclose(
         bends[:400][clear], ((after - before) / (2 * h))[:400][clear], atol=1e-8
     )
+
     assert np.abs(bends[:400]).max() > 1e-6
     assert not bends[400:].any()
 
@@ -112,14 +118,14 @@ def test_tangent_has_unit_length(shape):
     [*SHAPES, pytest.param(Dubins([(0, 0, 20), (90, 5, 200), (9, 80, 0)], 9.0), id="dubins")],
 )
 def test_arc_length_is_the_length_of_the_curve(shape):
-    """Of all parts between eleven places: the lengths of chords, extrapolated from two numbers of
-    them to none.
+    """The lengths between eleven places are the lengths of the curve.
+
+    Chords are extrapolated from two numbers of them to infinitely many.
     """
     path = shape.path()
     edges = np.linspace(0.0, path.length, 11)
-    edges = np.unique(
-        np.concatenate([edges, path.start[:40]])
-    )  # chords that span a joint would converge more slowly
+    # chords that span a joint would converge more slowly
+    edges = np.unique(np.concatenate([edges, path.start[:40]]))
     lengths = []
     for count in (400, 800):
         s = edges[:-1, None] + np.diff(edges)[:, None] * np.linspace(0.0, 1.0, count + 1)
@@ -169,8 +175,9 @@ def test_an_open_path_ends_at_its_ends():
 
 
 def test_circle_by_hand():
-    """Counter-clockwise from north of the centre: the path begins westwards and a quarter later
-    lies west of it.
+    """A counter-clockwise circle from north of the centre begins westwards.
+
+    A quarter later the path is west of the centre.
     """
     path = Circle((100.0, 50.0), 30.0, 90.0).path()
     assert path.length == pytest.approx(2 * math.pi * 30.0, rel=1e-15)
@@ -211,7 +218,10 @@ class TestFigureEight:
         return np.array([self.WIDTH / 2 * math.sin(u), self.HEIGHT / 2 * math.sin(2 * u)])
 
     def arc_length(self, u):
-        """Quarter by quarter, so that quad sees no more than one minimum of the speed at a time."""
+        """Integrate the speed quarter by quarter.
+
+        Quad then sees at most one minimum of the speed at a time.
+        """
         edges = [*np.arange(0.0, u, math.pi / 4), u]
         return math.fsum(
             quad(self.speed, a, b, epsabs=1e-12, epsrel=1e-13)[0]
@@ -239,8 +249,10 @@ class TestFigureEight:
         assert at.curvature == pytest.approx((x1 * y2 - y1 * x2) / self.speed(u) ** 3, abs=1e-7)
 
     def test_begins_in_the_centre_and_turns_right_at_the_first_tip(self):
-        """Towards +x, +y, so the east loop is driven clockwise; the tightest radius is 2
-        height²/width at the tips.
+        """A figure of eight begins in the centre towards +x, +y, and turns right at the first tip.
+
+        The east loop is therefore driven clockwise; the tightest radius is 2 height²/width at the
+        tips.
         """
         path = FigureEight((5.0, 7.0), self.WIDTH, self.HEIGHT).path()
         start = path.at(0.0)
@@ -261,8 +273,9 @@ class TestFigureEight:
 
 class TestPolyline:
     def test_right_angle_by_hand(self):
-        """Two clothoids of 45° each: their length is R·π/2, and Fresnel's integrals say where they
-        meet.
+        """A right angle is rounded by two clothoids of 45° each.
+
+        Their length is R·π/2, and Fresnel's integrals give the place where they meet.
         """
         radius = 10.0
         path = Polyline([(0, 0), (100, 0), (100, 100)], radius).path()
@@ -270,7 +283,9 @@ class TestPolyline:
         scale = math.sqrt(math.pi * radius * spiral)
         sine, cosine = (scale * value for value in fresnel(spiral / scale))
         cut = cosine + sine  # x + y·tan 45°
+
         assert path.length == pytest.approx(2 * (100 - cut) + 2 * spiral, rel=1e-14)
+
         at = path.at([100 - cut, 100 - cut + spiral, 100 - cut + 2 * spiral, path.length])
         np.testing.assert_allclose(at.position[0], [100 - cut, 0], atol=1e-12)
         np.testing.assert_allclose(at.position[1], [100 - cut + cosine, sine], atol=1e-12)
@@ -312,7 +327,9 @@ class TestPolyline:
     def test_never_tighter_than_the_radius_and_never_far_from_the_legs(
         self, points, shift, radius, closed
     ):
-        """Waypoints at least 40 m apart; those that turn back too sharply for the radius are
+        """A polyline is never tighter than the radius and never far from its legs.
+
+        Waypoints are at least 40 m apart; those that turn back too sharply for the radius are
         refused.
         """
         points = [
@@ -323,11 +340,14 @@ class TestPolyline:
             path = Polyline(points, radius, closed).path()
         except ConfigError:
             assume(False)
+
         s = np.linspace(0.0, path.length, 2000)
         at = path.at(s)
         assert np.max(np.abs(at.curvature)) <= (1 + 1e-9) / radius
+
         if not closed:
             np.testing.assert_allclose(at.position[[0, -1]], [points[0], points[-1]], atol=1e-8)
+
         steps = np.hypot(*np.diff(at.position, axis=0).T)
         assert np.max(steps) <= path.length / 1999 * (1 + 1e-9) + 1e-9
 
@@ -396,8 +416,9 @@ class TestEllipse:
     PATH = Ellipse((0.0, 0.0), 300.0, 120.0).path()
 
     def test_length_and_tips_by_hand(self):
-        """The length is 2·width·E(1 − height²/width²); the curvature at the tip is a/b², beside it
-        b/a².
+        """The length of an ellipse is 2·width·E(1 − height²/width²).
+
+        The curvature at the tip is a/b², at the side b/a².
         """
         path = Ellipse((5.0, 7.0), 300.0, 120.0, 90.0).path()
         assert path.closed
@@ -410,8 +431,10 @@ class TestEllipse:
     @given(u=st.floats(0.0, 2 * math.pi))
     @settings(max_examples=60, deadline=None)
     def test_everywhere_by_the_elliptic_integral(self, u):
-        """From the tip of the longer axis: x = 150 cos u, y = 60 sin u; the integral counts from
-        the other axis.
+        """Every place of an ellipse is that of the elliptic integral.
+
+        Counted from the tip of the longer axis, x = 150 cos u, y = 60 sin u; the integral counts
+        from the other axis.
         """
         path = self.PATH
         m = 1 - (120 / 300) ** 2
@@ -432,15 +455,19 @@ class TestEllipse:
 
 class TestLawnMower:
     def test_lanes_by_hand(self):
-        """90 m at most 40 m apart: three spaces of 30 m. Northward lanes, the first one in the
-        south-east.
+        """90 m with lanes at most 40 m apart have three spaces of 30 m.
+
+        Lanes lead north, the first one is in the south-east.
         """
         path = LawnMower((0.0, 0.0), 200.0, 90.0, 40.0, 90.0).path()
         radius = 0.5 * 30.0 / (math.pi * fresnel(1.0)[0])  # half a turn's width is π·R·S(1)
         assert radius == pytest.approx(0.363 * 30.0, rel=1e-3)
+
         turn = 2 * math.pi * radius
         assert not path.closed
         assert path.length == pytest.approx(4 * 200 + 3 * turn, rel=1e-14)
+
+        # lanes begin and end
         starts = np.arange(4) * (200 + turn)
         at = path.at(starts + 1e-12)
         ends = path.at(starts + 200)
@@ -451,6 +478,8 @@ class TestLawnMower:
             ends.position, [[45, 100], [15, -100], [-15, 100], [-45, -100]], atol=1e-10
         )
         np.testing.assert_allclose(at.tangent, [[0, 1], [0, -1], [0, 1], [0, -1]], atol=1e-12)
+
+        # the turns between them
         middle = path.at(200 + turn / 2)
         np.testing.assert_allclose(
             middle.position, [30, 100 + math.pi * radius * fresnel(1.0)[1]], atol=1e-9
@@ -468,8 +497,10 @@ class TestSpline:
 
     @pytest.mark.parametrize("closed", [False, True])
     def test_goes_through_its_points_at_the_arc_length_of_the_curve(self, closed):
-        """Against quad over SciPy's spline."""
+        """The arc length is that of quad over SciPy's spline."""
         path = Spline(self.POINTS.tolist(), closed).path()
+
+        # the spline and its length by SciPy
         points = np.concatenate([self.POINTS, self.POINTS[:1]]) if closed else self.POINTS
         knots = np.concatenate(
             [[0], np.cumsum(np.sqrt(np.linalg.norm(np.diff(points, axis=0), axis=1)))]
@@ -480,12 +511,14 @@ class TestSpline:
             for a, b in itertools.pairwise(knots)
         ]
         s = np.concatenate([[0], np.cumsum(lengths)])
+
         assert path.length == pytest.approx(s[-1], rel=1e-11)
         np.testing.assert_allclose(path.at(s).position, points, atol=1e-7)
         steps = np.linalg.norm(
             np.diff(path.at(np.linspace(0, path.length, 100001)).position, axis=0), axis=1
         )
         assert steps.sum() == pytest.approx(path.length, rel=1e-7)
+
         if not closed:
             np.testing.assert_allclose(path.at([0.0, path.length]).curvature, 0.0, atol=1e-9)
         for i, (a, b) in enumerate(itertools.pairwise(knots)):  # in the middle of each span

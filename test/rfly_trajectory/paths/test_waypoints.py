@@ -1,5 +1,6 @@
-"""Paths through given points and the ways onto them, against circles, corners by hand and each
-other's joints.
+"""Paths through given points and the ways onto them.
+
+They are compared with circles, corners by hand and each other's joints.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ CORNER = np.array([[0.0, 0.0], [100.0, 0.0], [100.0, 80.0]])
 
 
 def check_joints(path):
-    """Where pieces meet, both have the same place and heading; in between the path is as long as
-    its arc length.
+    """Check that pieces have the same place and heading where they meet.
+
+    The path in between is as long as its arc length.
     """
     s = path.start[1:]
     before = path.at(s - 1e-7)
@@ -36,7 +38,7 @@ def check_joints(path):
 
 
 def test_points_of_a_curve_are_joined_smoothly():
-    """Samples every 2° of a quarter circle of 50 m: its length and curvature, no rounded corners."""
+    """Samples every 2° of a quarter circle of 50 m give its length and curvature, no corners."""
     angle = np.radians(np.arange(0.0, 91.0, 2.0))
     path = path_through(50.0 * np.column_stack([np.cos(angle), np.sin(angle)]), 20.0)
     assert path.length == pytest.approx(50.0 * math.pi / 2, rel=1e-5)
@@ -54,8 +56,9 @@ def test_corners_with_room_are_those_of_a_polyline():
 
 
 def test_corners_without_room_are_tighter_and_stay_beside_their_lines():
-    """Stairs of 2 m: each corner takes half of its lines, so that the path passes through the
-    middles of all lines.
+    """Corners of stairs of 2 m each take half of their lines.
+
+    The path therefore passes through the middles of all lines.
     """
     stairs = np.array([[0, 0], [2, 0], [2, 2], [4, 2], [4, 4], [6, 4]], float)
     path = path_through(stairs, 15.0)
@@ -67,7 +70,7 @@ def test_corners_without_room_are_tighter_and_stay_beside_their_lines():
 
 
 def test_heights_are_those_of_the_points():
-    """At the middle of a corner the height is the corner's; repeated points count once."""
+    """The height in the middle of a corner is the corner's; repeated points count once."""
     points = np.column_stack([np.repeat(CORNER, 2, axis=0), [10, 10, 20, 20, 15, 15]])
     path = path_through(points, 12.0)
     assert path.altitude is not None
@@ -90,7 +93,7 @@ def test_points_that_make_no_path_are_refused(points, text):
 
 
 def test_a_vehicle_that_is_on_its_way_already_goes_on():
-    """30 m along the first line: what is behind it is left out, and the rest is driven as it is."""
+    """A vehicle 30 m along the first line leaves out the part behind it and drives the rest."""
     path = path_through(CORNER, 12.0)
     joined = transition_to(path, MovingPose(30.0, 0.0, 0.0), 12.0)
     assert joined.length == pytest.approx(path.length - 30.0, abs=1e-9)
@@ -99,7 +102,7 @@ def test_a_vehicle_that_is_on_its_way_already_goes_on():
 
 
 def test_a_vehicle_beside_the_path_joins_it_ahead():
-    """4 m to the left of the line and 20 m along: no loop, no detour to the path's start."""
+    """A vehicle 4 m left of the line, 20 m along, makes no loop and no detour to its start."""
     path = path_through(CORNER, 12.0)
     joined = transition_to(path, MovingPose(20.0, 4.0, 0.0), 12.0)
     check_joints(joined)
@@ -151,18 +154,21 @@ coordinates = st.floats(-80.0, 80.0)
     st.booleans(),
 )
 def test_every_way_onto_every_path_is_one_smooth_path(points, place, radius, flies):
-    """From the vehicle's place, heading, height and climb to the last point, without a jump or a
-    corner in between.
+    """Every way onto every path leads smoothly from the vehicle to the last point.
+
+    It begins with the vehicle's place, heading, height and climb, and has no jump or corner.
     """
     points = np.array(points)[:, : 3 if flies else 2]
     try:
         path = path_through(points, radius)
     except ConfigError:
         assume(False)
+
     joined = transition_to(path, place, radius)
     if joined is None:
         np.testing.assert_allclose(path.at(path.length).position, place[:2], atol=2e-3)
         return
+
     check_joints(joined)
     first = joined.at(0.0)
     last = joined.at(joined.length)
@@ -171,6 +177,8 @@ def test_every_way_onto_every_path_is_one_smooth_path(points, place, radius, fli
         first.tangent, [math.cos(place.heading), math.sin(place.heading)], atol=1e-6
     )
     np.testing.assert_allclose(last.position, path.at(path.length).position, atol=1e-6)
+
+    # heights go on without a step, too
     if flies:
         profile = joined.altitude
         assert profile is not None

@@ -1,5 +1,6 @@
-"""Vehicles that come and go by simulation_interfaces, as a client meets them: a running
-trajectory_node, real DDS.
+"""Vehicles that come and go by simulation_interfaces, from a client's side.
+
+A trajectory_node runs, with real DDS.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PAUSED = 2
 
 
 class Client:
-    """Calls the services of one node."""
+    """A client of one node's services."""
 
     def __init__(self, peer, node, fleet):
         self.peer = peer
@@ -96,7 +97,7 @@ def served(shared_domain_id, tmp_path_factory):
 
 @pytest.fixture
 def client(served):
-    """With the file's fleet alone, paused at its start."""
+    """A client of the file's fleet alone, paused at its start."""
     served.go(STOPPED)
     served("reset_simulation")
     served.go(PAUSED)
@@ -108,7 +109,7 @@ def xyz(position):
 
 
 def test_a_vehicle_is_spawned_stands_on_the_ground_and_is_deleted(client):
-    """At x 30, y -20, a sample of the map, the ground is at 6·sin(30/37)·cos(-20/29) + 0.9."""
+    """The ground at x 30, y -20, a sample of the map, is at 6·sin(30/37)·cos(-20/29) + 0.9."""
     states = receive_states(client.peer)
     removed = client.peer.receive(*_removed_vehicles())
     answer = client.spawn(
@@ -116,20 +117,23 @@ def test_a_vehicle_is_spawned_stands_on_the_ground_and_is_deleted(client):
     )
     assert (answer.result.result, answer.entity_name) == (OK, "city/taxi")
     assert client.names() == ["lead", "city/taxi"]
+
     client.peer.spin_until(lambda: states and list(states[-1].id) == [7, 5001])
     assert list(states[-1].vehicle_type) == [100150, 100150]
     height = 6 * math.sin(30 / 37) * math.cos(20 / 29) + 0.9
-    np.testing.assert_allclose(
-        positions(states[-1])[1], [30.0, -20.0, height], atol=0.05
-    )  # its wheels' plane
+    # its wheels' plane
+    np.testing.assert_allclose(positions(states[-1])[1], [30.0, -20.0, height], atol=0.05)
+
     q = client.state_of("city/taxi").pose.orientation
     assert 2 * math.atan2(q.z, q.w) == pytest.approx(math.pi / 2, abs=0.05)
+
     assert client("delete_entity", entity="city/taxi").result.result == OK
     client.peer.spin_until(lambda: removed and list(states[-1].id) == [7])
     assert (list(removed[0].id), list(positions(removed[0])[0, :2])) == (
         [5001],
         pytest.approx([30.0, -20.0]),
     )
+
     assert client.names() == ["lead"]
     assert client("delete_entity", entity="city/taxi").result.result == NOT_FOUND
 
@@ -186,8 +190,10 @@ ASKED = (("quadcopter", "hawk"), ("tank", "tank"), ("car", "hawk"))
 
 
 def test_names_are_chosen_where_that_is_allowed(client):
-    """Free numbers behind the wanted name, or behind the kind where none is wanted; ids are the
-    lowest free ones.
+    """Names are chosen where the request allows it.
+
+    Free numbers are added to the wanted name, or to the kind if none is wanted; ids are the lowest
+    free ones.
     """
     from simulation_interfaces.msg import Resource, SpawnEntity
 
@@ -304,7 +310,7 @@ def test_a_vehicle_is_put_elsewhere_with_a_speed_and_brakes(client):
 
 
 def test_a_spawned_vehicle_follows_a_path(client):
-    """A person at 1.4 m/s, 1 m/s²: after 10 s 1.4·(10 − 0.7) m of the 20 m."""
+    """A person at 1.4 m/s, 1 m/s², is after 10 s at 1.4·(10 − 0.7) m of the 20 m."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
 
@@ -336,20 +342,25 @@ def test_time_is_paused_stepped_stopped_and_reset(client):
     assert client.go(PAUSED) == 101
     assert client("step_simulation", steps=100).result.result == OK
     assert client.state_of("lead").pose.position.x == pytest.approx(20.0)
+
     assert client.go(PLAYING) == OK
     refused = client("step_simulation", steps=1).result
     assert (refused.result, "expected paused" in refused.error_message) == (FAILED, True)
+
     assert client.go(STOPPED) == OK
     assert client("get_simulation_state").state.state == STOPPED
     assert client.state_of("lead").pose.position.x == 0.0
+
     assert client.go(3) == 103
     client.go(PAUSED)
     client.spawn("car", 50.0, name="other")
     client("delete_entity", entity="lead")
     client("step_simulation", steps=100)
+
     assert client("reset_simulation", scope=SPAWNED).result.result == OK
     assert client.names() == []
     assert client("reset_simulation", scope=8).result.result == 0
+
     client("reset_simulation")
     assert client.names() == ["lead"]
     assert client.state_of("lead").pose.position.x == 0.0
@@ -389,19 +400,17 @@ def test_steps_as_an_action_tell_each_and_can_be_cancelled(client):
         client.peer.spin_until(future.done)
         return future.result().status, future.result().result.result.result
 
-    # a list for each goal: what is told late of one is not of the next
+    # a list for each goal: late feedback of one does not count for the next
     heard = []
     going = []
     assert end(ask(1, heard)) == (4, OK)  # succeeded
-    client.peer.spin_until(
-        lambda: heard or (end(ask(1, heard)) and heard)
-    )  # from now on the node knows of who listens
+    # afterwards the node knows its listeners
+    client.peer.spin_until(lambda: heard or (end(ask(1, heard)) and heard))
     before = client.state_of("lead").pose.position.x
     goals = 0
     told = []
-    while (
-        len(told) < 3
-    ):  # with a goal's result rclpy forgets who listens: the last feedback may come too late
+    # with a goal's result rclpy forgets who listens: the last feedback may come too late
+    while len(told) < 3:
         assert goals < 20
         goals = goals + 1
         told = []
@@ -418,7 +427,7 @@ def test_steps_as_an_action_tell_each_and_can_be_cancelled(client):
 
 
 def test_the_commands_of_the_page_work(client):
-    """Each `ros2 service call` of the howto in its order, with the fields that it names."""
+    """Each `ros2 service call` of the howto works in its order, with its fields."""
     import yaml
     from simulation_interfaces import srv
 
@@ -437,9 +446,8 @@ def test_the_commands_of_the_page_work(client):
             name.removeprefix("/trajectory_node/"),
             **{field: getattr(request, field) for field in names},
         )
-        allowed = (
-            (OK, 101) if kind.endswith("SetSimulationState") else (OK,)
-        )  # it is paused already
+        # it is paused already
+        allowed = (OK, 101) if kind.endswith("SetSimulationState") else (OK,)
         assert answer.result.result in allowed, f"{name}: {answer.result.error_message}"
 
 
@@ -452,8 +460,9 @@ def _fill(message, fields):
 
 
 def test_fifty_of_three_kinds_come_and_go_without_a_trace(client):
-    """Five times over: names, ids and topics are what they were, and memory does not grow with what
-    has gone.
+    """Fifty vehicles of three kinds come and go five times without a trace.
+
+    Names, ids and topics are as before, and memory does not grow.
     """
     from simulation_interfaces.msg import Resource, SpawnEntity
 

@@ -27,7 +27,7 @@ def heights(marker):
 
 
 def test_a_vehicle_is_locked_to_its_frame():
-    """The cube of an unknown type with a name: sent once, RViz moves it with /tf."""
+    """The cube of an unknown type, with a name, is sent once; RViz moves it with /tf."""
     from visualization_msgs.msg import Marker
 
     markers = made([("crate", 7, 90_000)])
@@ -60,8 +60,9 @@ def test_a_vehicle_is_locked_to_its_frame():
 
 
 def test_names_of_neighbours_do_not_overlap():
-    """Three of a kind in one place: their names stand one above the other, farther apart than they
-    are high.
+    """Names of three vehicles of a kind in one place stand one above the other.
+
+    They are farther apart than they are high.
     """
     names = [
         marker
@@ -89,7 +90,7 @@ def test_all_grows_with_the_enlargement():
 
 
 def test_a_path_lies_above_its_points_in_map():
-    """More than half its width: seen from the side it does not cut into level ground."""
+    """A path is raised by more than half its width and does not cut into level ground."""
     from visualization_msgs.msg import Marker
 
     points = np.array([(1.0, 2.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 8.0)])

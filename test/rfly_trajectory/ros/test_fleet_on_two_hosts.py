@@ -1,6 +1,4 @@
-"""A ring of vehicles from two hosts whose ROS graphs know nothing of each other, seen by one
-viewer.
-"""
+"""A ring of vehicles from two hosts with separate ROS graphs, seen by one viewer."""
 
 from __future__ import annotations
 
@@ -39,8 +37,9 @@ MULTI_3D_DATA_100_NEW = 3804
 
 
 class Viewer:
-    """Takes datagrams of up to 100 vehicles, with the sender's address and the system's arrival
-    time.
+    """Receiver of datagrams of up to 100 vehicles.
+
+    It keeps the sender's address and the system's arrival time.
     """
 
     def __init__(self, opened):
@@ -60,26 +59,31 @@ class Viewer:
             data, ancillary, _, sender = self.socket.recvmsg(65536, 128)
         except TimeoutError:
             return
+
         assert len(data) == MULTI_3D_DATA_100_NEW
         arrival = next(
             struct.unpack("=qq", d) for _, kind, d in ancillary if kind == SO_TIMESTAMPNS
         )
+
         ids = np.frombuffer(data, "<u2", 100, 4)
         north_east_down = (
             np.frombuffer(data, "<f4", 300, 404).reshape(100, 3)[ids > 0].astype(float)
         )
         positions = north_east_down[:, [1, 0, 2]] * (1.0, 1.0, -1.0)
         ids = ids[ids > 0].astype(int)
+
         clock = positions[np.isin(ids, CLOCKS), 0]
         assert len(clock) == 1
+
         self.shown.append(
             (sender, arrival[0] + 1e-9 * arrival[1], float(clock[0]) / CLOCK_SPEED, ids, positions)
         )
 
 
 def angles(ids, positions):
-    """Of the ring's vehicles by their number from 0, without their even spacing: all the same on a
-    ring.
+    """Return the angles of the ring's vehicles without their even spacing.
+
+    Vehicles are numbered from 0; on a ring all angles are the same.
     """
     ring = ids < 100
     angle = np.arctan2(positions[ring, 1], positions[ring, 0])
@@ -87,16 +91,17 @@ def angles(ids, positions):
 
 
 def turn(difference):
-    """Angles in -π … π."""
+    """Return angles in -π … π."""
     return np.mod(np.asarray(difference) + math.pi, 2.0 * math.pi) - math.pi
 
 
 def test_two_shards_on_two_hosts_are_one_ring(
     domain_id, shared_domain_id, tmp_path, record_property
 ):
-    """Terrain, trajectory and bridge on each host; start_time is all that they have in common. No
-    vehicle comes twice or is missing. By the arrival of the datagrams both halves keep to the
-    clock, and at equal time the 48 vehicles of both are evenly spaced.
+    """Terrain, trajectory and bridge on each of two hosts share only the start_time.
+
+    No vehicle comes twice or is missing. By the arrival of the datagrams each half keeps to the
+    clock, and at equal time the 48 vehicles of the two are evenly spaced.
     """
     file = tmp_path / "ring.yaml"
     file.write_text(FLEET, encoding="utf-8")
@@ -132,9 +137,8 @@ def test_two_shards_on_two_hosts_are_one_ring(
     shards.sort(key=lambda shard: shard[0][3][0] != CLOCKS[0])
     halves = [[100, *range(1, 25)], [*range(25, 49), 101]]
     for shard, half in zip(shards, halves, strict=True):
-        assert all(
-            one[3].tolist() == half for one in shard
-        )  # each vehicle once in each datagram of its host, no other
+        # each vehicle once in each datagram of its host, no other
+        assert all(one[3].tolist() == half for one in shard)
         times = np.array([one[2] for one in shard])
         assert np.all(np.diff(times) > 0.0)
         late = np.array([one[1] - one[2] for one in shard]) - start

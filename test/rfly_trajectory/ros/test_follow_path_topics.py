@@ -1,5 +1,6 @@
-"""Vehicles of a running trajectory_node that leave their fleet for a nav_msgs/Path, and those that
-go on without.
+"""Vehicles of a running trajectory_node that leave their fleet for a nav_msgs/Path.
+
+The others go on.
 """
 
 from __future__ import annotations
@@ -25,21 +26,23 @@ pytestmark = pytest.mark.ros
 
 SPEED = 20.0
 PACE = 4.0
-"""m/s of fleet time, and fleet seconds a second"""
+"""Speed in fleet time, m/s, and fleet seconds a second."""
 FLEET = """
 version: 1
 defaults: {type: 3, speed: {cruise: 20, acceleration: 4}, limits: {turn_radius: 10}}
 vehicles:
   - {name: car, id: 1, count: 2, spacing: even, shape: {type: circle, center: [0, 0], radius: 120}}
-  - {name: drone, id: 5, kind: multirotor, altitude: {agl: 30}, shape: {type: circle, center: [0, 0], radius: 80}}
+  - {name: drone, id: 5, kind: multirotor, altitude: {agl: 30}, \
+shape: {type: circle, center: [0, 0], radius: 80}}
 """
 CAR_1, CAR_2, DRONE = range(3)
 
 
 @pytest.fixture(scope="module")
 def running(shared_domain_id, tmp_path_factory):
-    """A peer of one node with FLEET on the way, its states and diagnostics, and what tells its
-    vehicles paths.
+    """A peer of one node with FLEET on the way, its states and diagnostics.
+
+    The last element is a function that sends a vehicle its path.
     """
     from nav_msgs.msg import Path
     from node_harness import NodeProcess, Peer
@@ -71,7 +74,7 @@ def running(shared_domain_id, tmp_path_factory):
 
 @pytest.fixture
 def driving(running):
-    """The same, all on their rings at full speed."""
+    """The running node with all vehicles on their rings at full speed."""
     peer, states, diagnostics, _ = running
     reset(peer, diagnostics)
     begin = time.time()  # before: states of the last run
@@ -117,12 +120,12 @@ def path_message(points, frame, headings=None):
 
 
 def velocities(message):
-    """(n, 3); none on the wire are zeros."""
+    """Return (n, 3) velocities; absent ones are zeros."""
     return np.reshape(message.velocity or np.zeros(3 * len(message.id)), (-1, 3))
 
 
 def motion(states, vehicle):
-    """Times (m,), positions (m, 3), velocities (m, 3) of a vehicle in all states."""
+    """Return times (m,), positions (m, 3), velocities (m, 3) of a vehicle in all states."""
     times = np.array([stamp(message.header) for message in states])
     place = np.array([positions(message)[vehicle] for message in states])
     velocity = np.array([velocities(message)[vehicle] for message in states])
@@ -130,13 +133,14 @@ def motion(states, vehicle):
 
 
 def radii(states, vehicle):
-    """Distances from the ring's centre."""
+    """Return distances from the ring's centre."""
     return np.hypot(*motion(states, vehicle)[1][:, :2].T)
 
 
 def drive(driving, name, points, frame="map"):
-    """Tell a vehicle a path, wait until it stands at its end, and return all states meanwhile and
-    `<name>/path`.
+    """Send a vehicle a path and wait until it stands at its end.
+
+    Return all states meanwhile, `<name>/path` and the vehicle's row.
     """
     from nav_msgs.msg import Path
 
@@ -155,9 +159,10 @@ def drive(driving, name, points, frame="map"):
 
 
 def assert_no_jump(states, vehicle):
-    """From state to state it moves as its velocities say, and these change by no more than 4 m/s²
-    along and, in turns of 10 m, 40 m/s² across the way in fleet time can do. (A car's climb has the
-    steps of the ground's cells.)
+    """Check that a vehicle moves from state to state as its velocities say.
+
+    Velocities change by no more than fleet time allows for 4 m/s² along the way and, in turns of 10
+    m, 40 m/s² across it. (A car's climb has the steps of the ground's cells.)
     """
     most = PACE**2 * (4.0 + SPEED**2 / 10.0)
     times, place, velocity = motion(states, vehicle)
@@ -176,50 +181,63 @@ def assert_no_jump(states, vehicle):
 
 
 def test_a_car_leaves_its_ring_for_a_path_and_ends_there(driving):
-    """It moves on as it moved, without a jump in place or velocity, stays on the ground, and ends
-    at the last pose, whose height is not its own. Its path is published anew. The other car keeps
-    to the ring.
+    """A car leaves its ring without a jump in place or velocity and ends at the last pose.
+
+    It stays on the ground: the pose's height is not its own. Its path is published anew. The other
+    car keeps to the ring.
     """
     goal = [[140.0, 60.0, 500.0], [150.0, 150.0, 500.0], [20.0, 170.0, 500.0]]
     states, path, vehicle = drive(driving, "car_1", goal)
     assert_no_jump(states, vehicle)
+
+    # it ends at the last pose, on the ground
     _, place, _ = motion(states, vehicle)
     np.testing.assert_allclose(place[-1, :2], goal[-1][:2], atol=1e-6)
     np.testing.assert_allclose(place[:, 2], ground().altitude(place[:, 0], place[:, 1]), atol=1e-6)
+
+    # it passes the first pose
     longest = np.hypot(*np.diff(place[:, :2], axis=0).T).max()  # on a busy machine states come late
     assert np.hypot(*(place[:, :2] - goal[0][:2]).T).min() < max(SPEED * PACE * 0.05, 0.6 * longest)
+
     np.testing.assert_allclose(radii(states[:3], vehicle), 120.0, atol=1e-9)
     np.testing.assert_allclose(radii(states, CAR_2), 120.0, atol=1e-9)
+
+    # its path is published from its place to the end
     drawn = np.array([[p.pose.position.x, p.pose.position.y] for p in path.poses])
     np.testing.assert_allclose(drawn[-1], goal[-1][:2], atol=1e-9)
     assert np.hypot(*(drawn[0] - place[0, :2])) < SPEED * PACE
+
     peer, _, diagnostics, _ = driving
     peer.spin_until(lambda: told(diagnostics)[2]["following_paths"] == "car_1")
 
 
 def test_a_drone_follows_heights_given_in_map_ned(driving):
-    """North, east, down; the end is 90 m up, and the climb is as continuous as the rest."""
+    """A drone's path in north, east, down ends 90 m up, with a continuous climb."""
     peer, states, _, _ = driving
-    peer.spin_until(
-        lambda: positions(states[-1])[DRONE, 1] < -70.0
-    )  # far from the path's beginning
+
+    # far from the path's beginning
+    peer.spin_until(lambda: positions(states[-1])[DRONE, 1] < -70.0)
     states, _, vehicle = drive(
         driving, "drone", [[60.0, 100.0, -60.0], [-50.0, 120.0, -90.0]], "map_ned"
     )
+
     assert_no_jump(states, vehicle)
     times, place, velocity = motion(states, vehicle)
     np.testing.assert_allclose(place[-1], [120.0, -50.0, 90.0], atol=1e-6)
+
+    # the climb has no step
     left = int(np.argmax(np.abs(radii(states, vehicle) - 80.0) > 1e-6))
     climbing = np.diff(velocity[left:, 2]) / np.diff(times[left:])
-    assert (
-        np.abs(climbing).max() < PACE**2 * 20.0
-    )  # m/s²; a step of the climb would be more than twice that
+    # m/s²; a step of the climb would be more than twice that
+    assert np.abs(climbing).max() < PACE**2 * 20.0
+
     assert np.hypot(*(place[:, :2] - [100.0, 60.0]).T).min() < SPEED * PACE * 0.05
 
 
 def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
-    """A frame 100 m east of map, turned by 90°: its x is north. The transform comes after the wait
-    has been told.
+    """A path in a frame 100 m east of map, turned by 90°, waits for the transform.
+
+    The frame's x is north. The transform comes after the node has reported the wait.
     """
     from geometry_msgs.msg import TransformStamped
     from tf2_msgs.msg import TFMessage
@@ -274,8 +292,9 @@ def test_a_path_that_is_none_is_told_and_the_vehicle_goes_on(driving, points, fr
 
 
 def test_an_empty_path_stops_a_car_on_its_ring_and_a_reset_brings_all_back(driving):
-    """It brakes with its 4 m/s²: 50 m from 20 m/s. After the reset every vehicle begins on its own
-    ring.
+    """A car on its ring stops with 4 m/s²: 50 m from 20 m/s.
+
+    A reset puts every vehicle at the beginning of its own ring.
     """
     peer, states, diagnostics, _ = driving
     stopped, _, vehicle = drive(driving, "car_2", [])
@@ -293,22 +312,25 @@ def test_an_empty_path_stops_a_car_on_its_ring_and_a_reset_brings_all_back(drivi
 
 
 def test_a_car_stops_at_a_cusp_and_goes_on_backwards(driving):
-    """North, then nose against the motion on a quarter of 20 m about (160, 160), as the poses look."""
+    """The poses lead north, then nose against the motion on a quarter of 20 m about (160, 160)."""
     peer, states, _, tell = driving
     turned = np.radians(np.arange(9.0, 91.0, 9.0))
     ahead = np.column_stack([np.full(11, 140.0), np.arange(60.0, 161.0, 10.0)])
     back = np.column_stack([160.0 - 20.0 * np.cos(turned), 160.0 - 20.0 * np.sin(turned)])
     points = np.column_stack([np.concatenate([ahead, back]), np.zeros(21)])
+
     states.clear()
     tell(
         "car_1",
         points,
         headings=np.concatenate([np.full(11, math.pi / 2), math.pi / 2 + turned]),
     )
+
     end = (160.0, 140.0)
     peer.spin_until(lambda: states and math.dist(positions(states[-1])[CAR_1][:2], end) < 1e-3)
     kept = list(states)
     assert_no_jump(kept, CAR_1)
+
     _, place, velocity = motion(kept, CAR_1)
     nose = np.array(
         [
@@ -316,10 +338,14 @@ def test_a_car_stops_at_a_cusp_and_goes_on_backwards(driving):
             for m in kept
         ]
     )
+
     along = (nose * velocity).sum(axis=1)
     cusp = int(np.argmin(np.hypot(*(place[:, :2] - (140.0, 160.0)).T)))
+
+    # ahead to the cusp, backwards from it
     assert abs(along[cusp]) < 4.0 * PACE
     assert along[:cusp].min() > -1e-6
     assert along[cusp + 1 :].max() < 1e-6
     assert along.min() < -5.0 * PACE, "it really drives backwards"
+
     assert nose[-1, :2] == pytest.approx((-1.0, 0.0), abs=1e-3)

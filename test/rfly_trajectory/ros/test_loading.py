@@ -1,4 +1,4 @@
-"""A fleet is loaded beside the executor: the one before it drives on."""
+"""A fleet is loaded in parallel to the executor: the one before it drives on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.ros
 
 @pytest.mark.slow
 def test_the_old_fleet_drives_on_while_a_large_one_loads(domain_id, tmp_path):
-    """Its states come as often as before, but for the moments in which Python threads take turns."""
+    """States of the old fleet come as often as before, but for switches of Python's threads."""
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import TerrainMap, VehicleStateArray
     from rfly_suite.srv import LoadFleet

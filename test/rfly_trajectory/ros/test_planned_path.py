@@ -1,4 +1,4 @@
-"""A goal of RViz becomes a planned path, and trajectory_node drives it: both nodes, real DDS."""
+"""Planned paths: a goal of RViz becomes one, and trajectory_node drives it, over real DDS."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ vehicles:
 
 
 def terrain():
-    """200 m x 200 m about the origin: two walls with a gap each, which the way has to wind through."""
+    """200 m x 200 m about the origin: the way has to wind through a gap in each of two walls."""
     from rfly_terrain import HeightMap
 
     at = (np.arange(SIZE) - SIZE // 2) * STEP

@@ -1,5 +1,6 @@
-"""Run control of trajectory_node: real processes, real DDS; every state against the circle's own
-formula.
+"""Run control of trajectory_node: real processes, real DDS.
+
+Every state is compared with the circle's own formula.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.ros
 RADIUS = 120.0
 SPEED = 10.0
 RATE = SPEED / RADIUS
-"""rad/s about the centre"""
+"""Angular rate about the centre, rad/s."""
 RING = """
 version: 1
 vehicles:
@@ -44,14 +45,15 @@ def ring_file(folder, count, name="ring"):
 
 
 def angles(message):
-    """Of each vehicle about the centre, in 0 … 2π."""
+    """Return the angle of each vehicle about the centre, in 0 … 2π."""
     p = positions(message)
     return np.mod(np.arctan2(p[:, 1], p[:, 0]), 2 * math.pi)
 
 
 def expected_angles(message, start, count, first_id=11):
-    """Where the ring's vehicles are, from the message's stamp alone: copy k starts k parts of the
-    ring back.
+    """Return the angles of the ring's vehicles from the message's stamp alone.
+
+    Copy k starts k parts of the ring back.
     """
     elapsed = max(0.0, stamp(message.header) - start)
     part = 2 * math.pi / count
@@ -59,13 +61,13 @@ def expected_angles(message, start, count, first_id=11):
 
 
 def off_by(message, start, count):
-    """m along the ring, of the vehicle that is farthest from where it should be."""
+    """Return the largest distance along the ring of a vehicle from its place, m."""
     difference = angles(message) - expected_angles(message, start, count)
     return RADIUS * float(np.max(np.abs(np.mod(difference + math.pi, 2 * math.pi) - math.pi)))
 
 
 class Starts:
-    """What fleet_start tells, each start once: every node publishes what all agree on."""
+    """Starts published on fleet_start, each once: every node publishes the agreed one."""
 
     def __init__(self, peer):
         from builtin_interfaces.msg import Time
@@ -95,7 +97,7 @@ def trigger(peer, name, node="trajectory_node"):
 
 
 def set_time_scale(peer, value):
-    """(successful, reason) of setting the parameter."""
+    """Set the parameter and return (successful, reason)."""
     from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
     from rcl_interfaces.srv import SetParameters
 
@@ -109,7 +111,7 @@ def set_time_scale(peer, value):
 
 @pytest.fixture
 def driving(domain_id, tmp_path):
-    """A peer of one node that drives a ring of three, its folder, its states and its diagnostics."""
+    """A peer of one node that drives a ring of three, its folder, states and diagnostics."""
     from node_harness import NodeProcess, Peer
 
     peer = Peer(domain_id)
@@ -129,8 +131,9 @@ def driving(domain_id, tmp_path):
 
 
 def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
-    """From one state to the next a car drives as far as its speed says, which is 0, 10, 25 or 5
-    m/s; the velocity in the message is that of the positions.
+    """A car drives from one state to the next as far as its speed says.
+
+    The speed is 0, 10, 25 or 5 m/s; the velocity in the message is that of the positions.
     """
     peer, _, states, diagnostics = driving
 
@@ -182,14 +185,16 @@ def test_pause_start_and_time_scale_never_make_a_vehicle_jump(driving):
 
 
 def speed_of(message):
-    """Horizontal speed of the first vehicle, m/s; no velocities on the wire are zeros."""
+    """Return the first vehicle's horizontal speed, m/s; absent velocities are zeros."""
     velocity = np.asarray(message.velocity).reshape(-1, 3)
     return float(np.hypot(*velocity[0, :2])) if velocity.size else 0.0
 
 
 def test_a_reset_begins_the_next_run_at_a_whole_second(driving):
-    """Until then the cars stand at their starts. fleet_start tells a second and the number of the
-    run. A paused fleet waits at its start until it is started.
+    """Cars stand at their starts until the next run begins, at a whole second.
+
+    fleet_start gives the second and the number of the run. A paused fleet waits at its start until
+    it is started.
     """
     peer, _, states, _ = driving
     starts = Starts(peer)
@@ -216,8 +221,10 @@ def test_a_reset_begins_the_next_run_at_a_whole_second(driving):
 
 
 def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
-    """Bad: named by the service and a diagnostic, the ring drives on. Good: it begins at its start,
-    the old names' topics go, the new ones' come; one that both have keeps its.
+    """A bad fleet is named by the service and a diagnostic, and the ring drives on.
+
+    A good one begins at its start. Topics of the old names go, those of the new ones come; a name
+    in both fleets keeps its topics.
     """
     from rfly_suite.srv import LoadFleet
 
@@ -262,7 +269,7 @@ def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
 
 
 def vehicle_topics(peer):
-    """Topics of single vehicles that somebody publishes."""
+    """Return the topics of single vehicles that have a publisher."""
     names = (
         name
         for name, _ in peer.node.get_topic_names_and_types()
@@ -272,9 +279,10 @@ def vehicle_topics(peer):
 
 
 def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_path):
-    """Two nodes that start at once agree. One is killed and started again, then the other: each
-    joins where its cars should be, because the other serves the start. A reset of one is a reset of
-    both.
+    """Two nodes that start at once agree, and each joins in phase after it was killed.
+
+    One is killed and started again, then the other: each joins where its cars should be, because
+    the other serves the start. A reset of one resets the other, too.
     """
     from node_harness import NodeProcess, Peer
 
@@ -296,7 +304,7 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
         return [message for message in states if message.source == f"/s{i}"]
 
     def assert_in_phase(start):
-        """A second of both: all five cars, each from one node, at their places by the stamps."""
+        """Check for a second of each that all five cars, each from one node, are in place."""
         states.clear()
         peer.spin_until(lambda: of(0) and of(1))
         begin = max(start, stamp(states[0].header))
@@ -322,7 +330,7 @@ def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_pa
             start_shard(i)
 
             def joined(i=i, killed=killed):
-                """By a state of its own, not by one that the killed one left on its way."""
+                """Return whether a state from after the kill is in phase."""
                 last = of(i)[-1]
                 return stamp(last.header) > killed and off_by(last, start, 5) < 1e-5
 

@@ -1,4 +1,4 @@
-"""trajectory_node as other nodes meet it: a running process, real DDS, a latched terrain_map."""
+"""The trajectory_node from outside: a running process, real DDS, a latched terrain_map."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ defaults:
   speed: 10
 vehicles:
   - {name: car, id: 11, count: 3, spacing: even, scale: 2}
-  - {name: walker, id: 30, type: 30, delay: 3600, fit_ground: true, shape: {type: line, from: [50, 60], to: [50, 160]}}
+  - {name: walker, id: 30, type: 30, delay: 3600, fit_ground: true, \
+shape: {type: line, from: [50, 60], to: [50, 160]}}
   - {name: drone, id: 40, type: 3, kind: multirotor, altitude: {agl: 15}}
 """
 BIG_FLEET = """
 version: 1
 vehicles:
-  - {id: 1, type: 3, count: 21, spacing: even, shape: {type: circle, center: [0, 0], radius: 120}, speed: 10}
+  - {id: 1, type: 3, count: 21, spacing: even, \
+shape: {type: circle, center: [0, 0], radius: 120}, speed: 10}
 """
 
 
@@ -59,7 +61,7 @@ def peer(domain_id):
 
 @pytest.fixture
 def start(domain_id):
-    """Starts trajectory_node with parameters; it is stopped when the test is over."""
+    """Start trajectory_node with parameters, and stop it when the test is over."""
     from contextlib import ExitStack
 
     from node_harness import NodeProcess
@@ -72,8 +74,9 @@ def start(domain_id):
 
 @pytest.fixture(scope="module")
 def served(shared_domain_id, tmp_path_factory):
-    """A peer of one running node with FLEET on ground(), for tests that only read; its terrain_map
-    is latched.
+    """A peer of one running node with FLEET on ground(), for tests that only read.
+
+    Its terrain_map is latched.
     """
     from node_harness import NodeProcess, Peer
 
@@ -87,8 +90,9 @@ def served(shared_domain_id, tmp_path_factory):
 
 
 def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
-    """Every state of 2 s: z is the map's altitude, and the cars go round as 10 m/s on a radius of
-    120 m say.
+    """Every state of 2 s is on the ground and on its path.
+
+    z is the map's altitude, and the cars go round as 10 m/s on a radius of 120 m say.
     """
     terrain = ground()
     states = receive_states(served)
@@ -96,6 +100,7 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
     served.spin_until(
         lambda: states and stamp(states[-1].header) > max(start, stamp(states[0].header)) + 2.0
     )
+
     first = states[0]
     assert first.source == "/trajectory_node"
     assert first.header.frame_id == "map"
@@ -103,6 +108,8 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
     assert list(first.vehicle_type) == [100150, 100150, 100150, 30, 3]
     assert list(first.fit_ground) == [0, 0, 0, 1, 0]
     assert list(first.scale) == [2.0] * 9 + [1.0] * 6
+
+    # on the ground, and along it
     height = np.array([0, 0, 0, 0, 15.0])
     for message in states:
         p = positions(message)
@@ -113,17 +120,20 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
         np.testing.assert_allclose(
             up[:4], terrain.normal(p[:4, 0], p[:4, 1], smooth=True), atol=1e-12
         )
+
+    # round the circle
     angle = np.array([math.atan2(*positions(message)[0, 1::-1]) for message in states])
     times = np.array([stamp(message.header) for message in states])
     expected = np.maximum(times - start, 0.0) * 10.0 / 120.0
     np.testing.assert_allclose(
         np.remainder(angle - expected + math.pi, 2 * math.pi), math.pi, atol=1e-6
     )
+
     assert np.median(np.diff(times)) == pytest.approx(0.02, abs=0.01)
 
 
 def test_poses_transforms_and_paths_of_each_vehicle(served):
-    """They say the same as vehicle_states. The path is latched: who asks late gets it, once."""
+    """Poses, transforms and paths agree with vehicle_states; a late subscriber gets the path."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
     from tf2_msgs.msg import TFMessage
@@ -171,9 +181,11 @@ def test_poses_transforms_and_paths_of_each_vehicle(served):
 
 
 def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
-    """None: silence and a diagnostic. One announced by name alone: loaded, if it is the same. A new
-    one: followed, and so are the paths. One that contradicts itself: told, and the ground before it
-    is kept.
+    """The node follows a terrain that comes, changes and fails.
+
+    No terrain: no states and a diagnostic. One announced by name alone is loaded if it is the same.
+    A new one is followed, and so are the paths. One that contradicts itself is reported, and the
+    ground before it is kept.
     """
     from nav_msgs.msg import Path
     from rfly_suite.msg import TerrainMap
@@ -236,8 +248,9 @@ def test_the_terrain_comes_changes_and_fails(start, peer, fleet_file):
 
 
 def test_a_large_fleet_in_map_ned_with_topics_for_each_vehicle(start, peer, tmp_path):
-    """The same vehicles in the other axes; 21 of them have topics of their own because it was asked
-    for.
+    """A fleet in map_ned has the same vehicles in the other axes.
+
+    21 of them have topics of their own because the parameter asks for them.
     """
     path = tmp_path / "big.yaml"
     path.write_text(BIG_FLEET, encoding="utf-8")
@@ -320,7 +333,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
     )
 
     def run_until(begin, ready):
-        """Publish a clock that advances 20 ms a step from `begin` on."""
+        """Publish a clock that starts at `begin` and advances 20 ms a step."""
         time = begin
         while not ready():
             clock.publish(Clock(clock=Time(sec=int(time), nanosec=round(time % 1 * 1e9))))
@@ -333,7 +346,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
         return math.atan2(*positions(message)[0, 1::-1])
 
     def check():
-        """They stand until the start, a whole second, and are where they should be after it."""
+        """Check that vehicles stand until the start, a whole second, and then are in place."""
         assert 0.0 < starts[-1] - stamp(states[0].header) <= 1.0
         assert starts[-1] == pytest.approx(round(starts[-1]), abs=1e-6)
         for message in states:
@@ -364,7 +377,7 @@ def test_simulated_time_drives_the_fleet_and_a_jump_back_restarts_it(start, peer
 
 
 def shown(peer):
-    """Markers by namespace and id, as RViz keeps them, of all that is received from now on."""
+    """Return markers received later, by namespace and id, as RViz keeps them."""
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
     from visualization_msgs.msg import Marker, MarkerArray
 
@@ -389,18 +402,23 @@ def shown(peer):
 
 
 def test_fleet_markers_show_vehicles_names_and_tracks(served):
-    """Ids 11, 12, 13 share the circle, the walker and the drone have tracks of their own; frames
-    are those of /tf.
+    """Markers show vehicles, names and tracks, in the frames of /tf.
+
+    Ids 11, 12, 13 share the circle; the walker and the drone have tracks of their own.
     """
     scene = shown(served)
     markers = served.spin_until(scene)
+
     ids = {11: "car_1", 12: "car_2", 13: "car_3", 30: "walker", 40: "drone"}
     assert set(markers) == {(ns, i) for ns in ("vehicles", "pins", "names") for i in ids} | {
         ("paths", i) for i in (11, 30, 40)
     }
+
     for number, name in ids.items():
         assert markers["names", number].text == name
         assert markers["vehicles", number].header.frame_id == f"{name}/base_link"
+
+    # the walker's track is a line above the ground
     walk = markers["paths", 30]
     assert walk.header.frame_id == "map"
     first = walk.points[0]
@@ -408,6 +426,8 @@ def test_fleet_markers_show_vehicles_names_and_tracks(served):
     assert (first.x, first.y, last.x, last.y) == pytest.approx((50, 60, 50, 160), abs=1e-6)
     for point in (first, last):
         assert point.z == pytest.approx(ground().altitude(point.x, point.y) + 1.6, abs=0.05)
+
+    # larger markers for larger vehicles
     long = (
         np.ptp([p.x for p in markers["vehicles", 11].points]),
         np.ptp([p.x for p in markers["vehicles", 30].points]),
