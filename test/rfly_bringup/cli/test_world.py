@@ -64,7 +64,7 @@ def test_an_area_beyond_the_map(monkeypatch, capsys, tmp_path):
 
 
 def test_imported_from_openstreetmap(monkeypatch, capsys, tmp_path):
-    """A square of about 10 m at the geo origin of RollingHills, 40° N 116.3° E, and one far away."""
+    """A 10 m square at the geo origin of RollingHills, 40° N 116.3° E, and one far away."""
     nodes = [
         (40.0, 116.3),
         (40.0, 116.30012),

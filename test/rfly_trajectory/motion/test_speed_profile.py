@@ -88,7 +88,7 @@ def test_a_closed_path_stops_after_one_lap():
 
 
 def test_ping_pong_at_constant_speed():
-    """A ping-pong from 30 m takes 7 s to the end at 100 m, 10 s back, 10 s out, …"""
+    """A ping-pong from 30 m takes 7 s to the end at 100 m, then 10 s each way."""
     rows = run(
         [0, 6, 8, 16, 18, 26, 28, 48],
         100.0,
