@@ -65,6 +65,6 @@ class TerrainScratch(NamedTuple):
     """Work space for one body against the ground."""
 
     vertices: Floats
-    """u, v and z of the core's vertices, (most vertices, 3)."""
+    """Vertices of the core, (most vertices, 3): u, v and z."""
     pose: Floats
     """Pose of the body, (4, 3); see `distance_kernels`."""

@@ -16,43 +16,44 @@ from rfly_common.errors import BodiesError
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
 
 NO_GROUP = -1
-"""of a body that belongs to no group"""
+"""Group of a body without a group."""
 
 TERRAIN = -1
-"""in `Contacts.b`: the terrain"""
+"""The terrain, in `Contacts.b`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """n bodies at the end of a step, each with one shape. The arrays are not copied where their
-    types fit.
+    """n bodies at the end of a step, each with one shape. Arrays of fitting types are not copied.
 
     With a step dt they moved evenly: from position - velocity·dt, and turned at angular_velocity.
-    Raises BodiesError that names array and index for lengths that disagree, shape indices that
-    don't exist, numbers that are not finite, and quaternions that are not of length 1.
+    Raises BodiesError with the name of the array and the index for lengths that disagree, shape
+    indices that don't exist, numbers that are not finite, and quaternions of a length other than 1.
     """
 
     shapes: Sequence[Shape]
-    """kept as a tuple"""
+    """Shapes; kept as a tuple."""
     shape_index: Ints
-    """(n,) which of the shapes each body has"""
+    """Index of each body's shape, (n,)."""
     position: Floats
-    """(n, 3) m, ENU: the body's origin at the end of the step"""
+    """Origins of the bodies at the end of the step, (n, 3), ENU, m."""
     orientation: Floats
-    """(n, 4) xyzw, body (FLU) -> ENU, at the end of the step"""
+    """Orientations at the end of the step, (n, 4) xyzw, body (FLU) -> ENU."""
     velocity: Floats = field(default_factory=lambda: np.empty(0))
-    """(n, 3) m/s, ENU; empty = 0"""
+    """Velocities, (n, 3), ENU, m/s; empty = 0."""
     angular_velocity: Floats = field(default_factory=lambda: np.empty(0))
-    """(n, 3) rad/s, body axes; empty = 0"""
+    """Angular velocities, (n, 3), body axes, rad/s; empty = 0."""
     static: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
-    """(n,): two of them, or one and the terrain, never count; empty = none"""
+    """Static bodies, (n,): two of them, or one and the terrain, never count; empty = none."""
     group: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,): bodies of one group never count, such as the parts of a vehicle; NO_GROUP or empty = in
-    none
+    """Groups, (n,): bodies of one group never count, such as the parts of a vehicle.
+
+    NO_GROUP or empty = no group.
     """
     ignore: Ints = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    """(k, 2) pairs of indices that never count, in any order; (index, TERRAIN) for a body and the
-    terrain
+    """Pairs of indices that never count, (k, 2), in any order.
+
+    (index, TERRAIN) is a body and the terrain.
     """
 
     def __post_init__(self) -> None:
@@ -99,27 +100,30 @@ class Bodies:
 
 @dataclass(frozen=True, eq=False)
 class Contacts(Rows):
-    """m contacts, sorted by a, then b (the terrain first); at most one for each pair. a < b where b
-    is a body.
+    """m contacts, sorted by a, then b (the terrain first); at most one for each pair.
 
-    Where the two touch at the end of the step position, normal and depth are those at the end;
-    where they only touched on the way those of the first touch, with depth 0.
+    a < b if b is a body. Position, normal and depth are those at the end of the step for bodies
+    that touch then. For bodies that only touched on the way they are those of the first touch, with
+    depth 0.
     """
 
     a: Ints
-    """(m,) index of a body"""
+    """Index of the first body, (m,)."""
     b: Ints
-    """(m,) index of a body, or TERRAIN"""
+    """Index of the second body, (m,), or TERRAIN."""
     position: Floats
-    """(m, 3) m, ENU: the middle of the contact"""
+    """Middles of the contacts, (m, 3), ENU, m."""
     normal: Floats
-    """(m, 3) unit vectors from b to a"""
+    """Unit vectors from b to a, (m, 3)."""
     depth: Floats
-    """(m,) m >= 0: the least shift along the normal that separates two bodies; into the ground see
-    `terrain_contact`
+    """Depths, (m,), m >= 0: the least shift along the normal that separates two bodies.
+
+    For the depth in the ground see `terrain_contact`.
     """
     time: Floats
-    """(m,) s from the begin of the step to the first touch; 0 for those that touch from the begin
+    """Time from the begin of the step to the first touch, (m,), s.
+
+    It is 0 for bodies that touch from the begin.
     """
 
 

@@ -129,10 +129,10 @@ def first_touch(
     dt: float,
     scratch: PairScratch,
 ) -> tuple[float, Vector]:
-    """Return the seconds from the begin of the step to the first touch of two bodies, and its
-    normal.
+    """Return the seconds from the step's begin to the first touch of two bodies, and its normal.
 
-    NEVER, or more than dt, if they do not touch. The scratch keeps the poses of that moment.
+    The time is NEVER, or more than dt, if they do not touch. The scratch keeps the poses of that
+    moment.
     """
     shape_a = motion.shape_index[a]
     shape_b = motion.shape_index[b]

@@ -51,13 +51,14 @@ COUNTERS = (
     "too_many",
     "refused_objects",
 )
-"""Why states were dropped, counted by vehicle (a message that is inconsistent in itself counts as
-one).
+"""Reasons for dropped states, counted by vehicle.
+
+A message that is inconsistent in itself counts as one.
 """
 
 
 class CollisionNode(Node):
-    """Takes states as they come; a timer steps the world and tells what has changed."""
+    """Node that takes states as they come; a timer steps the world and publishes the changes."""
 
     def __init__(self) -> None:
         super().__init__("collision_node")
@@ -144,8 +145,10 @@ class CollisionNode(Node):
                 )
 
     def _in_map(self, states: VehicleStates) -> tuple[VehicleStates, dict[str, int]]:
-        """The vehicles that can be tested, in `map`, and how many can't be by reason. Raises
-        FrameError.
+        """Return the vehicles that can be tested, in `map`, and the numbers of the others by
+        reason.
+
+        Raises FrameError.
         """
         frame = self._frames.resolve(states.frame_id or self._frame_id, states.stamp_ns)
         moved = (

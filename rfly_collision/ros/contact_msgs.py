@@ -51,11 +51,11 @@ _OBJECT_COLUMNS = {
     "box_origin": (3, -MAX_DISTANCE, MAX_DISTANCE),
     "box_half_extent": (3, 0.0, MAX_DISTANCE),
 }
-"""numbers for each object, and the least and greatest that they may be"""
+"""Numbers for each object, with their smallest and largest value."""
 
 
 def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str) -> ContactArray:
-    """The contacts in a world frame whose axes are enu or ned."""
+    """Return the contacts in a world frame whose axes are enu or ned."""
     contacts = events.contacts
     position: NDArray[Any] = contacts.position
     normal: NDArray[Any] = contacts.normal
@@ -78,11 +78,11 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
 
 
 def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodies:
-    """The objects, in ENU, of a message in a world frame whose axes are enu or ned.
+    """Return the objects of a message in a world frame, whose axes are enu or ned, in ENU.
 
-    One of several convex parts makes several rows; `seen`: as rays meet it, by its triangles where
-    it has any. Raises PlacementError for lengths that disagree, numbers that no object can have,
-    and quaternions of another length than 1.
+    Each convex part makes a row. `seen`: objects as rays see them, by their triangles if they have
+    any. Raises PlacementError for lengths that disagree, impossible numbers, and quaternions of a
+    length other than 1.
     """
     n = len(message.id)
     columns: dict[str, NDArray[Any]] = {}
@@ -140,10 +140,10 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
 def _hulls(
     message: Any, seen: bool
 ) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints, Floats | None]:
-    """(different hulls, (m,) which object each body is of, (m,) its hull, or -1, (m, 3) its own
-    colour).
+    """Return the different hulls, and for each body (m,) its object, its hull or -1, and its
+    colour.
 
-    Colours are 0 … 1, NaN for the object's; None where no part has one of its own.
+    Colours (m, 3) are 0 … 1, NaN for the object's; None if no part has its own.
     """
     parts, solid = parts_of_solids(message)
     surfaces = surfaces_of_solids(message) if seen else [None] * len(parts)
@@ -205,8 +205,9 @@ OF_VEHICLES = (1.0, 0.2, 0.2)
 
 
 class ContactMarkers:
-    """Which arrows are shown. Each contact keeps its marker's id while it lasts; the deepest ones
-    are shown.
+    """Arrows that are shown.
+
+    Each contact keeps its marker's id while it lasts; the deepest contacts are shown.
     """
 
     def __init__(self, frame_id: str, axes: str, length: float, most: int) -> None:
@@ -217,7 +218,7 @@ class ContactMarkers:
         self._shown: dict[int, int] = {}
 
     def message(self, contacts: PairContacts, stamp_ns: int) -> MarkerArray | None:
-        """What changes the picture to these contacts; None where it is empty and stays so."""
+        """Return the changes that make the picture show these contacts; None if it stays empty."""
         if len(contacts) > self._most:
             contacts = contacts.select(
                 np.sort(np.argsort(-contacts.depth, kind="stable")[: self._most])
@@ -247,7 +248,7 @@ class ContactMarkers:
         return MarkerArray(markers=markers)
 
     def forget(self) -> None:
-        """Nobody looks any more."""
+        """Forget the markers when there are no subscribers left."""
         self._shown.clear()
 
     def _arrow(

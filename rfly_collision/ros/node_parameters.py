@@ -13,7 +13,7 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 
 @dataclass(frozen=True)
 class CollisionParameters:
-    """What collision_node tests, how often, and what it shows."""
+    """Tests of collision_node, their rate, and their display."""
 
     shapes: str = parameter(
         DEFAULT_SET, "shapes of the vehicle types: a file, or the name of a shipped set"

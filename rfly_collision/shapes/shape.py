@@ -24,11 +24,12 @@ from rfly_common.errors import ShapeError
 Offset: TypeAlias = tuple[float, float, float]
 
 MAX_VERTICES = 256
-"""corners of a hull: the work of two hulls grows with the square of their edges"""
+"""Largest number of corners of a hull: the work of two hulls grows with the square of their edges.
+"""
 
 FLAT = 1e-6
-"""of the largest extent: hulls thinner than that count as flat, and faces that differ by less as
-one
+"""Relative flatness, in largest extents: thinner hulls count as flat, and faces that differ by less
+count as one.
 """
 
 
@@ -45,9 +46,9 @@ class Sphere(_Solid):
     """A sphere about `offset`."""
 
     radius: float
-    """m"""
+    """Radius, m."""
     offset: Offset = (0.0, 0.0, 0.0)
-    """the middle, m, in body axes"""
+    """Middle, body axes, m."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Capsule(_Solid):
     """A cylinder along body x with half spheres at both ends."""
 
     radius: float
-    """m"""
+    """Radius, m."""
     length: float
-    """of the cylinder alone, m: all in all the capsule is length + 2·radius long"""
+    """Length of the cylinder alone, m: the whole capsule is length + 2·radius long."""
     offset: Offset = (0.0, 0.0, 0.0)
-    """the middle, m, in body axes"""
+    """Middle, body axes, m."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ class Box(_Solid):
     """A box along the body's axes."""
 
     size: tuple[float, float, float]
-    """full lengths along body x, y, z, m"""
+    """Full lengths along body x, y, z, m."""
     offset: Offset = (0.0, 0.0, 0.0)
-    """the middle, m, in body axes"""
+    """Middle, body axes, m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,47 +78,49 @@ class ConvexHull(_Solid):
     """The convex hull of points; those that are no corner of it are dropped."""
 
     vertices: Floats
-    """(n, 3) m, in body axes before the offset; read-only, corners of the hull only"""
+    """Corners of the hull only, (n, 3), body axes before the offset, m; read-only."""
     offset: Offset = (0.0, 0.0, 0.0)
-    """moves all vertices, m, in body axes"""
+    """Translation of all vertices, body axes, m."""
 
 
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
-    """A surface as rays see it, from both sides; it need not be closed. What collides are a model's
-    convex parts.
+    """Surface as rays see it, from both sides; it need not be closed.
+
+    Contacts are with a model's convex parts instead.
     """
 
     triangles: Floats
-    """(t, 3, 3) corners, m, in body axes"""
+    """Corners, (t, 3, 3), body axes, m."""
 
 
 Shape: TypeAlias = Sphere | Capsule | Box | ConvexHull
-"""all convex; in the axes of the body that has them"""
+"""Convex shape in the axes of its body."""
 
 
 class Polyhedron(NamedTuple):
     """The core of a shape in body axes, offset included."""
 
     vertices: Floats
-    """(v, 3) m"""
+    """Vertices, (v, 3), m."""
     planes: Floats
-    """(f, 4): unit normal out of each face, and its distance from the body's origin along it; none
-    for points, lines
+    """Faces, (f, 4): outward unit normal, and distance from the body's origin along it.
+
+    Points and lines have none.
     """
     edges: Ints
-    """(e, 4): both vertices, and both faces (-1 for a line)"""
+    """Edges, (e, 4): both vertices, and both faces (-1 for a line)."""
     triangles: Ints
-    """(t, 3) vertices: the faces cut into triangles"""
+    """Vertices of the faces' triangles, (t, 3)."""
 
 
 def radius_of(shape: Shape) -> float:
-    """The radius around the core, m; 0 for boxes and hulls."""
+    """Return the radius around the core, m; 0 for boxes and hulls."""
     return shape.radius if isinstance(shape, Sphere | Capsule) else 0.0
 
 
 def core_of(shape: Shape) -> Polyhedron:
-    """The core, whose radius is `radius_of`."""
+    """Return the core, whose radius is `radius_of`."""
     if isinstance(shape, Sphere):
         core = Polyhedron(
             np.zeros((1, 3)),
@@ -149,8 +152,9 @@ def _unit_box() -> Polyhedron:
 
 
 def _polyhedron(vertices: Floats) -> Polyhedron:
-    """Faces, edges and triangles of points that are all corners of their hull; triangles in one
-    plane are one face.
+    """Return faces, edges and triangles of points that are all corners of their hull.
+
+    Triangles in one plane are one face.
     """
     hull = _hull(vertices)
     scale = float(np.ptp(vertices, axis=0).max())

@@ -28,9 +28,9 @@ class VehicleDescriptions:
 
     vehicle_type: Ints
     centre_height: Floats
-    """(n,) m of the model's centre above the ground it stands on"""
+    """Heights of the models' centres above the ground they stand on, (n,), m."""
     scale: Floats
-    """(n, 3) factors of the model's size"""
+    """Factors of the models' sizes, (n, 3)."""
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class VehicleDescriptions:
         return row, np.asarray(known)
 
     def name(self, vehicle_type: int) -> str:
-        """What a type is called, "" where no file says so."""
+        """Return the name of a type, or "" if no file gives one."""
         row, known = self.find(np.array([vehicle_type]))
         return self.names[int(row[0])] if known[0] else ""
 
@@ -59,10 +59,10 @@ NONE = VehicleDescriptions(np.empty(0, np.int64), np.empty(0), np.empty((0, 3)),
 
 
 def read_vehicle_descriptions(path: StrPath) -> VehicleDescriptions:
-    """The vehicles of an XML file, or of all .xml files of a folder (not below it).
+    """Return the vehicles of an XML file, or of all .xml files of a folder (not below it).
 
-    Raises VehicleXmlError that names the file: not well-formed, without a ClassID, with one that
-    another has, not to be read.
+    Raises VehicleXmlError with the file's name for a file that is not well-formed, has no ClassID
+    or one that another file has, or can't be read.
     """
     place = Path(path)
     try:
@@ -81,10 +81,10 @@ def read_vehicle_descriptions(path: StrPath) -> VehicleDescriptions:
 
 
 def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) -> VehicleShapes:
-    """The shapes with the heights and sizes of the types that are described; all others as they
-    were.
+    """Return the shapes with the heights and sizes of the described types; all others are
+    unchanged.
 
-    The shape stays where it is from the vehicle's origin; the origin is kept so high above the
+    The shape keeps its place relative to the vehicle's origin; the origin is kept as high above the
     ground as the file says.
     """
     made = list(shapes.shapes)
@@ -109,7 +109,7 @@ def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) 
 
 
 def _without(entry: tuple[Range, int], number: int) -> list[tuple[Range, int]]:
-    """What is left of a range of types."""
+    """Return the rest of a range of types."""
     (first, last), shape = entry
     if not first <= number <= last:
         return [entry]
@@ -118,7 +118,7 @@ def _without(entry: tuple[Range, int], number: int) -> list[tuple[Range, int]]:
 
 
 def described(vehicles: Iterable[VehicleXml]) -> VehicleDescriptions:
-    """The table of descriptions. Raises VehicleXmlError as `read_vehicle_descriptions`."""
+    """Return the table of descriptions. Raises VehicleXmlError as `read_vehicle_descriptions`."""
     by_type: dict[int, VehicleXml] = {}
     for vehicle in vehicles:
         if vehicle.class_id is None:

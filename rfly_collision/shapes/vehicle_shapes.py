@@ -17,26 +17,27 @@ from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
 from rfly_common.arrays import Floats, Ints
 
 CLASSES = 100_000
-"""vehicleType modulo this is its class: 100150 and 200150 are looks of class 150"""
+"""Modulus of vehicleType for its class: 100150 and 200150 are looks of class 150."""
 
 Range = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class VehicleShape:
-    """What a kind of vehicle is taken for. Metres, body axes FLU, from the vehicle's origin."""
+    """Shape of a kind of vehicle. Metres, body axes FLU, from the vehicle's origin."""
 
     name: str
     shape: Shape
-    """the whole vehicle, wheels and legs included"""
+    """Shape of the whole vehicle, wheels and legs included."""
     centre_height: float = 0.0
-    """m of the origin above the ground that it stands on"""
+    """Height of the origin above the ground that the vehicle stands on, m."""
     ground_clearance: float = 0.0
-    """m above that ground at which a box begins that can touch anything: wheels and feet never
-    count
+    """Height above that ground at which contacts begin, m.
+
+    It applies to boxes. Wheels and feet never touch anything.
     """
     upright: bool = False
-    """kept on the ground it stays upright on slopes"""
+    """True if the vehicle stays upright on slopes when it is kept on the ground."""
 
     def __post_init__(self) -> None:
         if not self.ground_clearance:
@@ -87,7 +88,7 @@ class VehicleShapes:
 
     shapes: tuple[VehicleShape, ...]
     types: tuple[tuple[Range, int], ...]
-    """((first, last), index into shapes), both ends included"""
+    """Ranges ((first, last), index into shapes), both ends included."""
     default: VehicleShape = field(
         default_factory=lambda: VehicleShape("box", Box((1.0, 1.0, 1.0)), 0.5)
     )
@@ -116,8 +117,9 @@ class VehicleShapes:
         return np.where(exact < len(self.shapes), exact, self._look_up(types % CLASSES))
 
     def column(self, name: str) -> Floats:
-        """A number (or three) of each of `shapes` and then of the default, such as `centre_height`
-        or `low`.
+        """Return a number (or three) of each of `shapes` and then of the default.
+
+        Examples are `centre_height` and `low`.
         """
         return np.array([getattr(s, name) for s in (*self.shapes, self.default)], float)
 
@@ -127,10 +129,9 @@ class VehicleShapes:
         return np.array([(s.high - s.low)[:2] for s in (*self.shapes, self.default)])
 
     def touching(self, index: Ints, scale: ArrayLike) -> tuple[tuple[Shape, ...], Ints]:
-        """What can touch of n vehicles: the different shapes, and (n,) which of them each vehicle
-        has.
+        """Return the different shapes of n vehicles, and the index (n,) of each vehicle's shape.
 
-        `index` (n,) as `index_of` gives it; `scale` (n, 3) factors along the body axes.
+        `index` (n,) comes from `index_of`; `scale` (n, 3) are factors along the body axes.
         """
         factors = np.asarray(scale, float).reshape(len(index), 3)
         rows = np.column_stack([index.astype(float), factors])
@@ -149,10 +150,10 @@ class VehicleShapes:
 
 
 def scaled(shape: Shape, factors: ArrayLike) -> Shape:
-    """A shape stretched along the body axes by three factors (the sign of a factor does not count).
+    """Return a shape stretched along the body axes by three factors, whose signs do not count.
 
-    A sphere stays one, large enough for the largest factor; a capsule stretches along its axis, its
-    radius by the larger of the other two.
+    A sphere stays a sphere, large enough for the largest factor. A capsule stretches along its
+    axis, and its radius by the larger of the other two factors.
     """
     k = np.abs(np.asarray(factors, float))
     if (k == 1).all():
@@ -183,15 +184,16 @@ def shape_bounds(shape: Shape) -> tuple[Floats, Floats]:
 
 
 def box_between(low: ArrayLike, high: ArrayLike) -> Box:
-    """The box with these two corners, (3,) each."""
+    """Return the box with these two corners, (3,) each."""
     below = np.asarray(low, float)
     above = np.asarray(high, float)
     return Box(_triple(above - below), _triple((above + below) / 2))
 
 
 def parse_types(types: Sequence[int | str], shape: int) -> list[tuple[Range, int]]:
-    """`[150, "1-9"]` -> ((150, 150), shape), ((1, 9), shape). Raises ValueError for a range that
-    runs backwards.
+    """Return `[150, "1-9"]` as ((150, 150), shape), ((1, 9), shape).
+
+    Raises ValueError for a range that runs backwards.
     """
     found = []
     for each in types:
@@ -204,14 +206,15 @@ def parse_types(types: Sequence[int | str], shape: int) -> list[tuple[Range, int
 
 
 def repeated_type(types: Sequence[tuple[Range, int]]) -> int | None:
-    """The first type that two ranges hold; None where no two overlap."""
+    """Return the first type that is in two ranges; None if no two overlap."""
     pairs = itertools.pairwise(sorted(types))
     return next((after[0] for (before, _), (after, _) in pairs if after[0] <= before[1]), None)
 
 
 def make_shape(shape: Mapping[str, object], centre_height: float) -> Shape:
-    """The shape of a checked description; without an offset it stands `centre_height` below the
-    vehicle's origin.
+    """Return the shape of a checked description.
+
+    Without an offset it stands `centre_height` below the vehicle's origin.
     """
     values = {key: value for key, value in shape.items() if key != "type"}
     kind = {"box": Box, "sphere": Sphere, "capsule": Capsule, "hull": ConvexHull}[

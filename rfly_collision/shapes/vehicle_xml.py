@@ -64,43 +64,46 @@ class _Element:
     text: str
     start: int
     content: int
-    """behind the start tag"""
+    """Position behind the start tag."""
     content_end: int
     end: int
     empty_tag: bool
-    """written as <tag/>"""
+    """True for <tag/>."""
 
 
 @dataclass(frozen=True)
 class VehicleXml:
-    """A description as it lies in its file, and what it says. `parse` and `read_vehicle_xml` make
-    it.
+    """A description as it lies in its file, with its values.
+
+    `parse_vehicle_xml` and `read_vehicle_xml` make it.
     """
 
     file: str
     text: str
-    """the whole file, without byte order mark"""
+    """Text of the whole file, without byte order mark."""
     encoding: str
     bom: bytes
     class_id: int | None
-    """the vehicleType of the packets; None where the file does not say"""
+    """vehicleType of the packets; None if the file does not give it."""
     name: str
     center_height_cm: float | None
-    """cm of the model's centre above the ground; None where the element is missing or empty"""
+    """Height of the model's centre above the ground, cm.
+
+    None if the element is missing or empty.
+    """
     scale: tuple[float, float, float] | None
-    """factors of the model's size along its axes; None where the file does not say"""
+    """Factors of the model's size along its axes; None if the file does not give them."""
     _elements: tuple[_Element, ...]
 
     def encode(self) -> bytes:
-        """The file's bytes."""
+        """Return the file's bytes."""
         return self.bom + self.text.encode(self.encoding)
 
     def with_center_height(self, height_cm: float) -> VehicleXml:
-        """The description with that number, all else unchanged; a missing element comes in as the
-        last of <body>.
+        """Return the description with this height and everything else unchanged.
 
-        Raises VehicleXmlError for a number that is not finite or above MAX_HEIGHT_CM, and where
-        there is no <body>.
+        A missing element is added at the end of <body>. Raises VehicleXmlError for a number that is
+        not finite or above MAX_HEIGHT_CM, and for a file without <body>.
         """
         if not abs(height_cm) <= MAX_HEIGHT_CM:  # false for NaN too
             raise VehicleXmlError(
@@ -158,10 +161,10 @@ class VehicleXml:
 
 
 def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> VehicleXml:
-    """The description in a file's content; `file` is what errors call it. `bom` is for data whose
-    mark is cut off.
+    """Return the description in a file's content.
 
-    Raises VehicleXmlError that names the file, and the line where there is one.
+    `file` is its name in errors; `bom` is for data whose mark is cut off. Raises VehicleXmlError
+    with the file's name, and the line if there is one.
     """
     if len(data) > MAX_BYTES:
         raise VehicleXmlError(
@@ -225,7 +228,10 @@ def _scale(
 
 
 def read_vehicle_xml(path: StrPath) -> VehicleXml:
-    """The description of a file. Raises VehicleXmlError, FileNotFoundError and other OSErrors."""
+    """Return the description of a file.
+
+    Raises VehicleXmlError, FileNotFoundError and other OSErrors.
+    """
     with open_regular(path) as file:
         data = file.read(MAX_BYTES + 1)
     return parse_vehicle_xml(data, os.fspath(path))
@@ -233,22 +239,21 @@ def read_vehicle_xml(path: StrPath) -> VehicleXml:
 
 @dataclass(frozen=True)
 class Correction:
-    """What `correct_center_height` did, or would do."""
+    """Change that `correct_center_height` made, or would make."""
 
     old_cm: float | None
     new_cm: float
     diff: str
-    """unified diff; empty where the file says that number already"""
+    """Unified diff; empty if the file has that number already."""
     backup: Path | None
-    """the copy of the old file; None for a dry run and where nothing changed"""
+    """Copy of the old file; None for a dry run and if nothing changed."""
 
 
 def correct_center_height(path: StrPath, height_cm: float, *, dry_run: bool = False) -> Correction:
-    """Write the number into a vehicle's file, after a copy was made beside it (NAME.xml.bak, then
-    .bak.1, …).
+    """Write the number into a vehicle's file, after a copy of it (NAME.xml.bak, then .bak.1, …).
 
-    The file is replaced at once or not at all. An older copy is never overwritten. Raises
-    VehicleXmlError, OSError.
+    The file is replaced in one step or not at all. An older copy is never overwritten. Raises
+    VehicleXmlError and OSError.
     """
     real = Path(os.path.realpath(path))
     old = read_vehicle_xml(real)
@@ -297,8 +302,9 @@ def _decode(data: bytes, file: str, bom: bytes | None) -> tuple[str, str, bytes]
 
 
 def _encodings(data: bytes, marked: str, file: str) -> list[str]:
-    """What to try, in order: the mark counts more than the declaration, as in RflySim3D, which
-    ignores the latter.
+    """Return the encodings to try, in order.
+
+    The mark counts more than the declaration, as in RflySim3D, which ignores the latter.
     """
     if marked:
         return [marked]
@@ -417,7 +423,7 @@ def _number(element: _Element, text: str, file: str) -> float:
 
 
 def _in_words(height_cm: float) -> str:
-    """At most four digits behind the point (a micrometre), no exponent, no negative zero."""
+    """Return a number with at most four decimals (1 µm), no exponent, no negative zero."""
     text = f"{height_cm:.4f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -427,7 +433,7 @@ def _line_of(text: str, position: int) -> int:
 
 
 def _back_up(path: Path, data: bytes) -> Path:
-    """A copy beside the file, under a name that no file has."""
+    """Copy the file to a free name next to it, and return that name."""
     number = 0
     while True:
         backup = path.with_name(f"{path.name}.bak" + (f".{number}" if number else ""))

@@ -40,11 +40,14 @@ from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 
 MAX_DISTANCE = 1e7
-"""m; beyond this a position is a mistake"""
+"""Largest coordinate, m; beyond it a position is a mistake."""
 SCALES = (1e-3, 1e3)
 MAX_OBJECTS = 20_000
 MAX_SHAPES = 2000
-"""different ones, by type and scale or by size of a box: making one takes half a millisecond"""
+"""Largest number of different shapes, by type and scale or by size of a box.
+
+Making one takes half a millisecond.
+"""
 
 
 class BodyPoses(NamedTuple):
@@ -57,15 +60,15 @@ class BodyPoses(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one step has found."""
+    """Contacts of one step."""
 
     stamp_ns: int
-    """of the newest states"""
+    """Stamp of the newest states."""
     events: ContactEvents
 
 
 class _LastPoses(NamedTuple):
-    """Where the step before has tested the vehicles, sorted by id."""
+    """Poses at which the last step tested the vehicles, sorted by id."""
 
     id: Ints
     position: Floats
@@ -74,13 +77,14 @@ class _LastPoses(NamedTuple):
 
 
 class CollisionWorld:
-    """`update` with states, `step` for what has begun and ended since, `check` for poses that
-    nobody has.
+    """The world of vehicles, placed objects and terrain: `update` takes states, `step` returns
+    changes.
 
-    `outside`: beyond the map its edge goes on (extend) or there is no ground (void). `max_speed`
-    m/s: a vehicle that came farther between two of its states was put there, and the way between is
-    not tested. Where the boxes of more than `max_pairs` pairs overlap, only the ground is tested
-    (`crowd`); of more than `max_vehicles` vehicles none is tested but those that were there first.
+    `check` returns the contacts of hypothetical poses. `outside`: beyond the map its edge goes on
+    (extend) or there is no ground (void). `max_speed`, m/s: a vehicle that moved faster between two
+    of its states was moved by hand, and the way between is not tested. If the boxes of more than
+    `max_pairs` pairs overlap, only the ground is tested (`crowd`). Of more than `max_vehicles`
+    vehicles only the first ones are tested.
     """
 
     def __init__(
@@ -96,14 +100,12 @@ class CollisionWorld:
     ) -> None:
         self.terrain: HeightMap | None = None
         self.default_types: set[int] = set()
-        """types that are in no list: the default shape serves"""
+        """Types that no list has: the default shape serves."""
         self.crowd = ""
-        """what is to be said of the last step, where so many were in one place that only the ground
-        was tested
-        """
+        """Warning about the last step, if a crowd was so dense that only the ground was tested."""
         self.unscaled = 0
-        """vehicles that are tested at a scale of 1, because there are MAX_SHAPES shapes without
-        theirs
+        """Number of vehicles that are tested at a scale of 1, because there are MAX_SHAPES shapes
+        already.
         """
         self._shapes = shapes
         self._ignore = ignore or IgnoreRules()
@@ -126,12 +128,12 @@ class CollisionWorld:
 
     @property
     def vehicles(self) -> int:
-        """How many vehicles there are."""
+        """Number of vehicles."""
         return len(self._table)
 
     @property
     def objects(self) -> int:
-        """How many placed objects there are."""
+        """Number of placed objects."""
         return len(np.unique(self._objects.id))
 
     @property
@@ -146,8 +148,9 @@ class CollisionWorld:
         self._changed = True
 
     def set_objects(self, objects: PlacedBodies) -> None:
-        """Other placed objects from the next step on. Raises PlacementError for more than
-        MAX_OBJECTS or MAX_SHAPES.
+        """Use other placed objects from the next step on.
+
+        Raises PlacementError for more than MAX_OBJECTS or MAX_SHAPES.
         """
         looks = [objects.vehicle_type, objects.scale, objects.box_half_extent, objects.hull_index]
         sizes = len(np.unique(np.column_stack(looks), axis=0))
@@ -165,10 +168,11 @@ class CollisionWorld:
         self._changed = True
 
     def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> int:
-        """Take over states in `map`, all of them usable (`states_to_enu`), that arrived at
-        `steady_ns`.
+        """Take over states in `map` that arrived at `steady_ns`, all of them usable
+        (`states_to_enu`).
 
-        Returns how many are left out, because there are `max_vehicles` others already.
+        Returns the number of vehicles that are left out, because there are `max_vehicles` others
+        already.
         """
         new = np.flatnonzero(~np.isin(states.id, self._table.id))
         surplus = new[max(self._max_vehicles - len(self._table), 0) :]
@@ -180,21 +184,19 @@ class CollisionWorld:
         return len(surplus)
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Drop vehicles that nothing was heard of for `stale_after_s`; their contacts end with the
-        next step.
-        """
+        """Drop vehicles without a state for `stale_after_s`; their contacts end in the next step."""
         if self._table.drop_stale(steady_ns, self._stale_after_ns):
             self._changed = True
 
     def reset(self) -> Step:
-        """The clock went back: all contacts end, and nothing is swept from where it was."""
+        """End all contacts after the clock went back; nothing is swept from its former pose."""
         step = Step(self._stamp_ns, self._tracker.end_all())
         self._clear_last_poses()
         self._stamp_ns = 0
         return step
 
     def step(self) -> Step | None:
-        """What has changed since the step before; None where no state has come and nothing else has
+        """Return the changes since the last step; None if no state has come and nothing else has
         changed.
         """
         if not self._changed:
@@ -227,12 +229,11 @@ class CollisionWorld:
         return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, found, near))
 
     def check(self, states: VehicleStates, stamp_ns: int | None = None) -> PairContacts:
-        """The contacts that vehicles would have at these poses (usable, in `map`), where they
-        stand.
+        """Return the contacts that vehicles would have at these poses (usable, in `map`).
 
-        With the terrain, the placed objects, each other, and the vehicles that are where they were
-        last heard of. `stamp_ns`: when, for objects that move; None: where they were at the last
-        step. Raises CrowdError where those are too many.
+        Partners are the terrain, the placed objects, each other, and the other vehicles at their
+        last poses. `stamp_ns` is the time for objects that move; None: their poses at the last
+        step. Raises CrowdError for too many.
         """
         if len(states) > self._max_vehicles:
             raise CrowdError(f"{len(states):,} vehicles, at most {self._max_vehicles:,} are tested")
@@ -315,9 +316,7 @@ class CollisionWorld:
         )
 
     def _with_velocities(self, poses: BodyPoses) -> tuple[Bodies, float]:
-        """The bodies with the velocities that bring them from where they were tested to where they
-        are, and dt.
-        """
+        """Return the bodies with the velocities from tested to present poses, and dt."""
         table = self._table
         last = self._last_poses
         if not len(last.id):
@@ -339,7 +338,7 @@ class CollisionWorld:
         return self._bodies(poses, velocity, angular_velocity), dt
 
     def _pairs(self, contacts: Contacts, table: FleetTable) -> PairContacts:
-        """By ids. Vehicles are bodies before objects, so that a is a vehicle always."""
+        """Return the contacts by id; a is always a vehicle, as vehicles precede objects."""
         n = len(table)
         on_ground = contacts.b == TERRAIN
         placed = contacts.b >= n
@@ -391,8 +390,9 @@ class CollisionWorld:
 
 
 def deepest_of_each_pair(found: PairContacts) -> PairContacts:
-    """One contact for each pair, the deepest, then the first: an object of several parts may touch
-    with many.
+    """Return one contact for each pair, the deepest, then the first.
+
+    An object of several parts may touch with many of them.
     """
     order = np.lexsort((found.time, -found.depth, found.key))
     key = found.key[order]
@@ -410,8 +410,9 @@ def _surplus_shapes(kind: Ints, scale: Floats) -> Bools:
 
 
 def _find(ids: Ints, wanted: Ints) -> tuple[NDArray[np.intp], Bools]:
-    """(rows, known): where each wanted id is in sorted ids, and whether it is there at all (else
-    the row is any).
+    """Return (rows, known): the rows of wanted ids in sorted ids, and whether they are there.
+
+    An unknown id has an arbitrary row.
     """
     if not len(ids):
         return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)

@@ -65,9 +65,9 @@ class PairContacts(Rows):
 
 @dataclass(frozen=True, eq=False)
 class ContactEvents:
-    """What happened to contacts, sorted by their keys.
+    """Changes of contacts, sorted by their keys.
 
-    Those that end are as they were last seen; those that small clearance holds have the depth 0.
+    Contacts that end are as they were last seen; those that a small clearance holds have depth 0.
     """
 
     contacts: PairContacts
@@ -98,9 +98,7 @@ class ContactTracker:
         self._touched_ns: Ints = np.empty(0, np.int64)
 
     def lost(self, found: PairContacts, now_ns: int) -> PairContacts:
-        """Return the active contacts that the query at `now_ns` has not found and clearance may
-        hold.
-        """
+        """Return the active contacts that the query at `now_ns` missed and clearance may hold."""
         return self.active.select(~np.isin(self._key, found.key) & self._may_hold(now_ns))
 
     def update(

@@ -45,7 +45,7 @@ class FleetTable:
         return self._columns[column]
 
     def copy(self) -> FleetTable:
-        """A table of its own with the same rows."""
+        """Return an independent table with the same rows."""
         other = FleetTable()
         other.id = self.id.copy()
         other.layout = self.layout
@@ -53,7 +53,7 @@ class FleetTable:
         return other
 
     def rows(self, ids: NDArray[Any]) -> NDArray[np.intp]:
-        """The rows of ids that are all known."""
+        """Return the rows of ids that are all known."""
         return np.searchsorted(self.id, ids)
 
     def types_of(self, ids: Ints) -> Ints:
@@ -91,11 +91,11 @@ class FleetTable:
         columns["fresh"][rows] = True
 
     def clear_fresh(self) -> None:
-        """Nothing is fresh any more."""
+        """Mark all rows as not fresh."""
         self._columns["fresh"][:] = False
 
     def drop_stale(self, steady_ns: int, stale_after_ns: int) -> int:
-        """Drop vehicles that nothing was heard of for so long; returns how many."""
+        """Drop vehicles without a state for this long; return their number."""
         keep = steady_ns - self._columns["heard_ns"] <= stale_after_ns
         gone = int(len(keep) - np.count_nonzero(keep))
         if gone:

@@ -33,12 +33,11 @@ def stand_on_ground(
     size: Floats,
     upright: Bools,
 ) -> tuple[Floats, Floats]:
-    """(position, orientation) of n vehicles on the ground: x, y and heading stay, height and slope
-    are the ground's.
+    """Return (position, orientation) of n vehicles put on the ground.
 
-    position (n, 3) ENU, orientation (n, 4) xyzw FLU -> ENU, centre_height (n,) m of the origin
-    above what it stands on, size (n, 2) length and width, m. Upright ones (n,) keep their
-    orientation.
+    x, y and heading stay, height and slope are the ground's. position (n, 3) ENU, orientation (n,
+    4) xyzw FLU -> ENU, centre_height (n,) m of the origin above the ground, size (n, 2) length and
+    width, m. Upright vehicles (n,) keep their orientation.
     """
     yaw = np.asarray(quat_to_euler(orientation))[:, 2]
     half = size * FOOTPRINT / 2

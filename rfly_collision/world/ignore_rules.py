@@ -20,13 +20,14 @@ _SIDE = re.compile(r"(?:(type|object):)?(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 _WORDS = ("ground", "static", "*")
 
 TypeOf = Callable[[Ints], Ints]
-"""(m,) ids of vehicles -> (m,) their vehicleTypes"""
+"""Function from ids of vehicles (m,) to their vehicleTypes (m,)."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a rule. `kind` is id, type, object, ground, static or *; the range is of ids or
-    types.
+    """One side of a rule.
+
+    `kind` is id, type, object, ground, static or *; the range is of ids or types.
     """
 
     kind: str
@@ -45,7 +46,7 @@ class Side:
         return np.zeros(len(ids), np.bool_)
 
     def others(self, contacts: PairContacts, types: Ints) -> Bools:
-        """(m,) which of the other partners it means; `types` (m,) are theirs where they are
+        """Return which of the other partners (m,) the side means; `types` (m,) are those of
         vehicles.
         """
         if self.kind == "*":
@@ -67,7 +68,7 @@ class IgnoreRules:
         self.rules = tuple(_parse(rule) for rule in rules)
 
     def kept(self, contacts: PairContacts, type_of: TypeOf) -> PairContacts:
-        """The contacts that no rule names."""
+        """Return the contacts that no rule names."""
         if not self.rules or not len(contacts):
             return contacts
         types = type_of(contacts.vehicle)

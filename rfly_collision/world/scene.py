@@ -28,16 +28,20 @@ if TYPE_CHECKING:
 Outside = Literal["extend", "void"]
 
 PAIRS_AT_ONCE = 512
-"""pairs a thread takes at once, about 0.3 ms of work"""
+"""Pairs that a thread takes at once, about 0.3 ms of work."""
 MAX_PAIRS = 5_000_000
-"""of overlapping boxes: 3,200 bodies in one place; each needs some 100 bytes and microseconds"""
+"""Largest number of overlapping boxes: 3,200 bodies in one place.
+
+Each takes some 100 bytes and microseconds.
+"""
 BODIES_AT_ONCE = 512
-"""bodies a thread takes at once against the terrain"""
+"""Bodies that a thread takes at once against the terrain."""
 
 ROOM = 4
-"""pairs for each body that fit at the first attempt"""
+"""Pairs for each body that fit at the first attempt."""
 MOST_NEIGHBOURS = 50_000_000
-"""pairs whose boxes are compared, with those that no filter lets pass: about 0.1 s of work"""
+"""Largest number of pairs whose boxes are compared, including filtered ones: about 0.1 s of work.
+"""
 
 
 def place(table: ShapeTable, motion: SweptMotion, dt: float) -> PlacedShapes:
@@ -91,7 +95,7 @@ class Scene:
         outside: Outside = "extend",
         max_pairs: int = MAX_PAIRS,
     ) -> None:
-        """Raises ValueError for another word for `outside`."""
+        """Raise ValueError for an unknown word for `outside`."""
         if outside not in ("extend", "void"):
             raise ValueError(f"outside is {outside!r}, expected 'extend' or 'void'")
         self.terrain = terrain
@@ -100,14 +104,13 @@ class Scene:
         self._last: tuple[tuple[Shape, ...], ShapeTable] | None = None
 
     def contacts(self, bodies: Bodies, dt: float = 0.0, pairs: Ints | None = None) -> Contacts:
-        """All contacts of bodies that moved for `dt` seconds and are now where they say; 0: at this
-        moment alone.
+        """Return all contacts of bodies that moved for `dt` seconds to their poses; 0: of this
+        moment.
 
-        With a dt also those that touched on the way only, so that nothing passes through anything,
-        and the time of the first touch. `pairs` (m, 2), each a < b: no others are tested with each
-        other, whatever is said of groups. Raises BodiesError for a dt that is negative or not
-        finite, and CrowdError where the boxes of more than `max_pairs` pairs overlap, if none are
-        given.
+        With a dt, contacts on the way count too, so that nothing passes through anything, and they
+        have the time of the first touch. `pairs` (m, 2), each a < b: only these are tested,
+        whatever their groups. Raises BodiesError for a dt that is negative or not finite, and
+        CrowdError if the boxes of more than `max_pairs` pairs overlap and no pairs are given.
         """
         finite_number("dt", dt, "s", at_least=0.0, error=BodiesError)
         if not len(bodies):
@@ -140,7 +143,7 @@ class Scene:
         return Contacts(a, np.full(len(a), TERRAIN, np.int64), *columns)
 
     def _table(self, shapes: tuple[Shape, ...]) -> ShapeTable:
-        """Of the shapes of the last call, or a new one."""
+        """Return the table of the shapes, which the last call may have made."""
         if self._last is None or (self._last[0] is not shapes and self._last[0] != shapes):
             self._last = (shapes, table_of(shapes))
         return self._last[1]
@@ -156,7 +159,7 @@ class Scene:
 
 
 def motion_of(bodies: Bodies) -> SweptMotion:
-    """What the kernels know of bodies."""
+    """Return the motion of bodies for the kernels."""
     return SweptMotion(
         bodies.shape_index,
         bodies.position,
@@ -169,9 +172,7 @@ def motion_of(bodies: Bodies) -> SweptMotion:
 def touches_of(
     kernel: Any, arguments: tuple[Any, ...], rows: Ints, at_once: int
 ) -> tuple[Ints, tuple[Any, ...]]:
-    """Those of the bodies or pairs `rows` that touch something, and the columns of `Contacts`
-    behind a and b.
-    """
+    """Return the bodies or pairs `rows` that touch, and the further columns of `Contacts`."""
     m = len(rows)
     touches = Touches(
         np.empty(m, np.bool_), np.empty((m, 3)), np.empty((m, 3)), np.empty(m), np.empty(m)
@@ -187,7 +188,7 @@ def touches_of(
 
 
 def merged(one: Contacts, other: Contacts) -> Contacts:
-    """Both, sorted by a, then b."""
+    """Return both together, sorted by a, then b."""
     if not len(one):
         return other
     both = one.concatenate(other)
@@ -195,8 +196,9 @@ def merged(one: Contacts, other: Contacts) -> Contacts:
 
 
 def warm_up() -> None:
-    """Runs every kernel once with the types of argument that a scene passes; loads SciPy and the
-    like in any case.
+    """Run every kernel once with the types of argument that a scene passes.
+
+    This loads SciPy and other libraries in any case.
     """
     from rfly_collision.shapes.shape import Box, Sphere
     from rfly_terrain.height_map.height_map import HeightMap
@@ -213,8 +215,8 @@ NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[Contacts, str]:
-    """All contacts and "", or where a crowd is too large those with the ground alone, and what is
-    to be said of it.
+    """Return all contacts and ""; for a crowd that is too large those with the ground and a
+    warning.
     """
     try:
         return scene.contacts(bodies, dt), ""
@@ -223,11 +225,10 @@ def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[C
 
 
 def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Contacts) -> Bools:
-    """(m,) False for contacts of a step that were there at its begin and are not any more at its
-    end.
+    """Return False (m,) for contacts that were there at the step's begin and are gone at its end.
 
-    Those are the end of an old contact, not a new one. What has a depth touches at the end; what
-    has a time has begun on the way; the rest is tested again where it is now.
+    Those are the end of an old contact, not a new one. A contact with a depth touches at the end;
+    one with a time has begun on the way; the rest is tested again in the present pose.
     """
     kept = np.ones(len(contacts), np.bool_)
     unsure = (
@@ -267,10 +268,9 @@ def touch_when_moved(
     partner: Ints,
     displacement: Floats,
 ) -> Bools:
-    """(m,) whether bodies would touch their partners (bodies, or TERRAIN) if moved by
-    `displacement` (m, 3) m.
+    """Return whether bodies would touch their partners, (m,), if moved by `displacement` (m, 3), m.
 
-    Each is tested by itself, however often it is named.
+    Partners are bodies or TERRAIN. Each pair is tested by itself, however often it is named.
     """
     m = len(which)
     touch = np.zeros(m, np.bool_)

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from rfly_trajectory.ros.trajectory_node import TrajectoryNode
 
 BATCH_S = 0.005
-"""wall time of steps in a row, before messages and services have their turn"""
+"""Wall time of consecutive steps before messages and services have their turn, s."""
 DIFFERENCE_S = 1e-3
-"""between the velocities that an acceleration is worked out from"""
+"""Time between the velocities from which an acceleration is computed, s."""
 _FEATURES = (
     SimulatorFeatures.SPAWNING,
     SimulatorFeatures.DELETING,
@@ -70,8 +70,9 @@ _ALL = (
 
 
 class FleetEntities:
-    """Serves them. `first_id`: that of the first spawned vehicle; `period`: fleet time of a step,
-    s.
+    """Services of simulation_interfaces for the vehicles of trajectory_node.
+
+    `first_id`: id of the first spawned vehicle; `period`: fleet time of a step, s.
     """
 
     def __init__(
@@ -125,11 +126,11 @@ class FleetEntities:
 
     @property
     def broken(self) -> str:
-        """Nothing breaks a fleet."""
+        """Return nothing: a fleet's vehicles don't break."""
         return ""
 
     def go(self, state: int) -> None:
-        """To play, pause or stop."""
+        """Play, pause or stop the fleet."""
         if state == simulation_services.PLAYING:
             self._run.start()
             return
@@ -139,8 +140,9 @@ class FleetEntities:
         self._run.stopped = state == simulation_services.STOPPED
 
     def reset(self, scope: int) -> None:
-        """Spawned vehicles go; vehicles are back on their paths; time is 0 again. All: deleted ones
-        are back too.
+        """Remove spawned vehicles, put vehicles back on their paths, and set the time to 0.
+
+        A reset of everything restores deleted vehicles, too.
         """
         node = self._node
         if scope & _ALL == _ALL:
@@ -154,7 +156,7 @@ class FleetEntities:
             self._run.restart()
 
     def step(self, ticks: int) -> None:
-        """So many ticks of the fleet."""
+        """Advance the fleet by this number of ticks."""
         self._steps_left = ticks
         if ticks and self._node.executor is not None:
             self._node.executor.create_task(self._run_steps)
@@ -174,7 +176,7 @@ class FleetEntities:
     # --- vehicles, as `entity_services.Entities`
 
     def entities(self) -> Sequence[Entity] | None:
-        """All vehicles of this node."""
+        """Return all vehicles of this node."""
         fleet = self._node.fleet
         if fleet is None:
             return None
@@ -201,7 +203,7 @@ class FleetEntities:
         )
 
     def motions(self, indices: Sequence[int]) -> tuple[int, Sequence[EntityMotion]]:
-        """As of the last states that were published, in seconds of the fleet."""
+        """Return the motions of the last published states, in seconds of the fleet."""
         fleet = self._node.fleet
         assert fleet is not None
         now = self._run.fleet_time or 0.0
@@ -213,7 +215,7 @@ class FleetEntities:
         return self._run.last_ns, [EntityMotion(*of_one) for of_one in zip(*parts, strict=True)]
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
-        """It leaves its path, goes straight on with its speed along its nose, brakes and stands."""
+        """Take the vehicle off its path: it goes straight on along its nose, brakes and stands."""
         fleet = self._node.fleet
         plan = self._node.plan
         assert fleet is not None

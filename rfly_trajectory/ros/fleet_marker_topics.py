@@ -40,7 +40,7 @@ SHARED_PATH = (240, 240, 235)
 # m of a vehicle shown in its true size
 _TEXT = 2.0
 _LEVELS = 3
-"""names of neighbours stand one above the other"""
+"""Levels in which the names of neighbours stand one above the other."""
 _PATH_WIDTH = 0.5
 _PATH_LIFT = 0.4
 _PIN_WIDTH = 0.12
@@ -49,8 +49,7 @@ _PIN_WIDTH = 0.12
 def fleet_markers(
     vehicles: Sequence[ShownVehicle], paths: Sequence[ShownPath], enlargement: float, stamp_ns: int
 ) -> MarkerArray:
-    """Return markers of the vehicles, with names on pins, and of the paths, a little above the
-    ground.
+    """Return markers of the vehicles, with names on pins, and of the paths, just above the ground.
 
     Vehicles are drawn `enlargement` times their size. Each is locked to its frame
     `<name>/base_link`: sent once, it moves with /tf.
@@ -130,7 +129,7 @@ def _rgba(colour: ArrayLike) -> ColorRGBA:
 
 
 class ShownVehicle(NamedTuple):
-    """What markers show of a vehicle."""
+    """Vehicle as markers show it."""
 
     name: str
     id: int

@@ -33,23 +33,23 @@ from rfly_trajectory.fleet.follow_path import (
 )
 
 FRAME_TIMEOUT_S = 2.0
-"""after which it is told that a path waits for the transform of its frame"""
+"""Time after which a path without a transform of its frame causes a warning, s."""
 
 
-class _Wanted(NamedTuple):
-    """What a vehicle is to do next."""
+class _NextTask(NamedTuple):
+    """Next task of a vehicle."""
 
     paths: tuple[Reference, ...]
-    """one after the other, with a stop between them; none: to stop"""
+    """Paths, one after the other with a stop between them; none: stop."""
     not_before: float = 0.0
-    """fleet time, s"""
+    """Earliest fleet time, s."""
 
 
 class FollowPaths:
-    """Keeps what the vehicles are told, until a tick of the node lets them do it (`take_over`).
+    """Paths that the vehicles are to follow, until a tick of the node takes them (`take_over`).
 
-    `on_refused()` is called when something is refused. Long paths are worked out in a thread of
-    their own, for each vehicle one at a time and the newest first; the fleet drives on meanwhile.
+    `on_refused()` is called when something is refused. Long paths are computed in a thread, for
+    each vehicle one at a time and the newest first; the fleet drives on meanwhile.
     """
 
     def __init__(self, node: Node, frame_id: str, on_refused: Callable[[], None]) -> None:
@@ -61,24 +61,27 @@ class FollowPaths:
         self._vehicles: dict[str, Vehicle] = {}
         self._numbers = itertools.count()
         self._newest: dict[str, int] = {}
-        """by name, the number of the last message"""
+        """Number of the last message, by name."""
         self._unplaced: dict[str, tuple[PathMessage, float]] = {}
-        """messages whose frame is not connected yet, and when that is told: inf once it was"""
+        """Messages whose frame is not connected yet, with the time of the warning.
+
+        It is inf after the warning.
+        """
         self._points: dict[str, tuple[Floats, Floats | None]] = {}
-        """by name, (k, 3) ENU and headings (k,) or None: what the next path is made of"""
+        """Points of the next path, by name: (k, 3) ENU and headings (k,) or None."""
         self._making: set[str] = set()
         self._made: deque[tuple[str, int, tuple[Reference, ...], str]] = deque()
-        """name, number, paths or none, and what is wrong with it"""
-        self._wanted: dict[str, _Wanted] = {}
+        """Name, number, paths or None, and the problem."""
+        self._wanted: dict[str, _NextTask] = {}
         self.refused: dict[str, str] = {}
-        """by name, why the last path of a vehicle is not followed"""
+        """Reason why the last path of a vehicle is not followed, by name."""
         told = (self._unplaced, self._points, self._wanted, self.refused, self._newest)
         self._memories: tuple[dict[str, Any], ...] = told
         self.following: list[str] = []
-        """names of the vehicles that have left their fleet's path"""
+        """Names of the vehicles that have left their fleet's path."""
 
     def use(self, vehicles: Sequence[Vehicle]) -> None:
-        """These vehicles of a fleet take paths from now on, and no others."""
+        """Let these vehicles of a fleet take paths from now on, and no others."""
         self._vehicles = {vehicle.name: vehicle for vehicle in vehicles}
         for name in self._subscriptions.keys() - self._vehicles.keys():
             destroy_endpoint(self._node, self._subscriptions.pop(name))
@@ -88,20 +91,20 @@ class FollowPaths:
             self._subscriptions[name] = self._subscribe(name)
 
     def release(self, name: str) -> None:
-        """What a vehicle was told counts no more: it was put elsewhere, off its path."""
+        """Forget the path of a vehicle that was moved off it by hand."""
         for memory in self._memories:
             memory.pop(name, None)
         self.following = sorted({*self.following, name})
 
     def forget(self) -> None:
-        """The fleet restarts: what was told before counts no more."""
+        """Forget all paths: the fleet restarts."""
         for memory in self._memories:
             memory.clear()
         self.following = []
 
     def take_over(self, fleet: Fleet, fleet_time: float) -> tuple[Fleet, list[int]] | None:
-        """The fleet from now on, and the indices of the vehicles that changed; None where nothing
-        is to be done.
+        """Return the fleet from now on, and the indices of the vehicles that changed; None if none
+        did.
         """
         for name in list(self._unplaced):
             message, deadline = self._unplaced[name]
@@ -125,7 +128,7 @@ class FollowPaths:
         return replace_vehicles(fleet, changed), sorted(changed)
 
     def _change(
-        self, fleet: Fleet, index: int, fleet_time: float, wanted: _Wanted, name: str
+        self, fleet: Fleet, index: int, fleet_time: float, wanted: _NextTask, name: str
     ) -> TakeOver:
         if not wanted.paths:
             return brake_to_stop(fleet, index, fleet_time)
@@ -135,7 +138,7 @@ class FollowPaths:
             taken = brake_to_stop(fleet, index, fleet_time)
             later = [*wanted.paths]
         if later:
-            self._wanted[name] = _Wanted(tuple(later), taken.stop_time)
+            self._wanted[name] = _NextTask(tuple(later), taken.stop_time)
         return taken
 
     def _subscribe(self, name: str) -> Any:
@@ -160,8 +163,9 @@ class FollowPaths:
             self._add_path(name, message, time.monotonic() + FRAME_TIMEOUT_S)
 
     def _add_path(self, name: str, message: Any, deadline: float) -> None:
-        """Bring a message's poses to ENU and have its path made; without a transform of its frame
-        it waits.
+        """Convert a message's poses to ENU and have its path computed.
+
+        A message waits for the transform of its frame.
         """
         frame = message.header.frame_id or self._frame_id
         try:
@@ -201,7 +205,7 @@ class FollowPaths:
             self._refuse(name, error)
             return
         self.refused.pop(name, None)
-        self._wanted[name] = _Wanted(paths)
+        self._wanted[name] = _NextTask(paths)
         what = (
             f"follows a path of {sum(each.path.length for each in paths):.1f} m"
             if paths

@@ -50,7 +50,7 @@ class _LoadedFleet(NamedTuple):
 
 
 class TrajectoryNode(Node):
-    """Publishes the states of a fleet, or of a shard of it, as soon as a terrain and a start are
+    """Node that publishes the states of a fleet, or of a shard, once a terrain and a start are
     known.
     """
 
@@ -64,13 +64,13 @@ class TrajectoryNode(Node):
         self._diagnostics = Diagnostics(self, "fleet", given.fleet, self._update_diagnostics)
         self._whole: Fleet | None = None
         self._plan: Fleet | None = None
-        """this node's vehicles after a restart: those of the file, less what was deleted, and what
-        was spawned
+        """This node's vehicles after a restart: those of the file, without deleted and with spawned
+        ones.
         """
         self._fleet: Fleet | None = None
-        """the same now; some may have left their paths"""
+        """The vehicles now; some may have left their paths."""
         self._has_topics = False
-        """whether each vehicle has topics of its own"""
+        """True if each vehicle has its own topics."""
         self._fleet_error = ""
         self._load_error = ""
         self._findings: list[LimitViolation] = []

@@ -63,9 +63,7 @@ class PerVehicleTopics:
         self._tf: Any = None
 
     def use(self, names: Sequence[str]) -> None:
-        """Keep the topics of names that stay, destroy those of names that are gone, create new
-        ones.
-        """
+        """Keep the topics of names that stay, destroy those that are gone, create new ones."""
         self.names = tuple(names)
 
         gone = self._poses.keys() - set(names)
