@@ -63,6 +63,8 @@ class Bodies:
                 raise BodiesError(
                     f"shapes[{index}] is {shape!r}, expected a Sphere, Capsule, Box or ConvexHull"
                 )
+
+        # index and orientation
         n = len(_array("position", self.position, np.float64).reshape(-1)) // 3
         shape_index = _rows("shape_index", self.shape_index, n, (), np.int64)
         wrong = np.flatnonzero((shape_index < 0) | (shape_index >= len(shapes)))
@@ -78,6 +80,7 @@ class Bodies:
             raise BodiesError(
                 f"orientation[{wrong[0]}] has length {norm[wrong[0]]:g}, expected 1 (x y z w)"
             )
+
         values = {
             "shapes": shapes,
             "shape_index": shape_index,

@@ -212,6 +212,7 @@ def nearest_on_border(ground: GroundGrid, line: Line, cell: Cell, bounds: CellBo
             point_of_cell(ground, cell, begin_a, begin_b),
             point_of_cell(ground, cell, end_a, end_b),
         )
+
         s, r = nearest_of_lines(line, border)
         offset = vector_between(line, s, border, r)
         square = dot(offset, offset)
@@ -303,11 +304,13 @@ def derivatives(
     """Return the gradient of half the squared distance by a, b, s, and its second derivatives."""
     rise_a = cell.slope_u + cell.twist * place[1]
     rise_b = cell.slope_v + cell.twist * place[0]
+
     gradient = (
         ground.step_x * offset[0] + rise_a * offset[2],
         ground.step_y * offset[1] + rise_b * offset[2],
         -dot(direction, offset),
     )
+
     hessian = Hessian(
         ground.step_x * ground.step_x + rise_a * rise_a,
         ground.step_y * ground.step_y + rise_b * rise_b,

@@ -62,27 +62,33 @@ class CollisionNode(Node):
 
     def __init__(self) -> None:
         super().__init__("collision_node")
-        given = declare_parameters(self, CollisionParameters)
-        self._frame_id = given.frame_id
-        self._axes = "ned" if given.frame_id == "map_ned" else "enu"
-        shapes = load_shapes(given.shapes)
-        if given.vehicle_xml:
-            shapes = with_descriptions(shapes, read_vehicle_descriptions(given.vehicle_xml))
+        params = declare_parameters(self, CollisionParameters)
+        self._frame_id = params.frame_id
+        self._axes = "ned" if params.frame_id == "map_ned" else "enu"
+
+        # the world
+        shapes = load_shapes(params.shapes)
+        if params.vehicle_xml:
+            shapes = with_descriptions(shapes, read_vehicle_descriptions(params.vehicle_xml))
         self._world = CollisionWorld(
             shapes,
-            IgnoreRules(given.ignore),
-            outside=given.outside,
-            max_speed=given.max_speed,
-            stale_after_s=given.stale_after,
-            max_pairs=given.max_pairs,
-            max_vehicles=given.max_vehicles,
+            IgnoreRules(params.ignore),
+            outside=params.outside,
+            max_speed=params.max_speed,
+            stale_after_s=params.stale_after,
+            max_pairs=params.max_pairs,
+            max_vehicles=params.max_vehicles,
         )
+
+        # inputs
         self._frames = Frames(self)
         self._stamps = StampFilter()
-        self._owners = IdOwners(given.stale_after)
+        self._owners = IdOwners(params.stale_after)
         self._ground = LatestTerrain(self, self._on_terrain_map)
+
+        # outputs
         self._markers = ContactMarkers(
-            self._frame_id, self._axes, given.marker_length, given.max_markers
+            self._frame_id, self._axes, params.marker_length, params.max_markers
         )
         self._markers_ns = 0
         self._warned: set[int] = set()
@@ -90,20 +96,25 @@ class CollisionNode(Node):
         self._clock_watch = ClockWatch(self)
         self._diagnostics = Diagnostics(self, "collisions", "", self._every_second)
         self._diagnostics.counters = dict.fromkeys(COUNTERS, 0)
+
+        # jumps of the clock
         back = JumpThreshold(
             min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
         )
         self._jumps = self.get_clock().create_jump_callback(back, post_callback=self._on_clock_jump)
+
+        # topics and services
         self._contacts = publisher(self, ContactArray, "contacts", CONTACTS_OUT)
         self._arrows = publisher(self, MarkerArray, "contact_markers", STATE_OUT)
         self.create_service(CheckCollision, "check_collision", self._serve_check)
         self._ground.start(self._diagnostics)
         subscription(self, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
         subscription(self, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+
         self._update_diagnostics()
-        self._timer = self.create_timer(1.0 / given.rate, self._tick)
+        self._timer = self.create_timer(1.0 / params.rate, self._tick)
         self.get_logger().info(
-            f"shapes {given.shapes!r}, at most {given.rate:g} steps/s; waiting for vehicle_states"
+            f"shapes {params.shapes!r}, at most {params.rate:g} steps/s; waiting for vehicle_states"
         )
         warm_up()  # last: the node is seen by others meanwhile
 
@@ -117,16 +128,22 @@ class CollisionNode(Node):
         except VehicleStatesError as error:
             self._drop("inconsistent", 1, f"{what}: {error}", "vehicle_states")
             return
+
+        # stale or repeated messages
         now_ns = self.get_clock().now().nanoseconds
         reason = self._stamps.rejection_reason(what, states.stamp_ns, now_ns, steady_ns)
         if reason is not None:
             self._drop(reason, len(states), what, "vehicle_states")
             return
+
+        # vehicles of other sources
         claim = self._owners.claim(states.id, states.source, steady_ns)
         if claim.conflicts:
             first = claim.conflicts[0]
             self._drop("other_source", claim.others, str(first), str(first.vehicle_id))
             states = states.select(claim.accepted)
+
+        # frame and numbers
         try:
             in_map, dropped = self._in_map(states)
         except FrameError as error:
@@ -134,6 +151,7 @@ class CollisionNode(Node):
             return
         for reason, count in dropped.items():
             self._drop(reason, count, what, "vehicle_states")
+
         if len(in_map):
             left_out = self._world.update(in_map, states.stamp_ns or now_ns, steady_ns)
             if left_out:
@@ -217,18 +235,22 @@ class CollisionNode(Node):
             states = msg_to_states(request.states)
             in_map, dropped = self._in_map(states)
             stamp_ns = states.stamp_ns or self.get_clock().now().nanoseconds
-            found = None if dropped else self._world.check(in_map, stamp_ns)
+            contacts = None if dropped else self._world.check(in_map, stamp_ns)
         except (VehicleStatesError, FrameError, CrowdError) as error:
             response.message = str(error)
             return response
-        if found is None:
+
+        if contacts is None:
             first = next(i for i in states.id.tolist() if i not in set(in_map.id.tolist()))
             reasons = ", ".join(f"{reason}: {count}" for reason, count in dropped.items())
             response.message = f"vehicle {first} can't be tested ({reasons})"
             return response
-        events = ContactEvents(found, np.full(len(found), BEGIN, np.uint8))
+
+        events = ContactEvents(contacts, np.full(len(contacts), BEGIN, np.uint8))
         response.contacts = events_to_msg(events, stamp_ns, self._frame_id, self._axes)
         response.success = True
+
+        # what is worth knowing
         notes = []
         if self._world.terrain is None:
             notes.append(f"the ground was not tested: {self._ground.error or NOT_YET}")

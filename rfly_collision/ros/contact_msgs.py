@@ -62,6 +62,7 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
     if axes == "ned":
         position = enu_to_ned(position) + 0.0
         normal = enu_to_ned(normal) + 0.0
+
     message = ContactArray(
         id_a=flat("i", contacts.vehicle),
         id_b=flat("i", contacts.other),
@@ -86,6 +87,8 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
     """
     n = len(message.id)
     columns: dict[str, NDArray[Any]] = {}
+
+    # sizes and ranges of the columns
     for name, (size, low, high) in _OBJECT_COLUMNS.items():
         column = np.asarray(getattr(message, name), float)
         if column.size != n * size:
@@ -102,6 +105,8 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
                 f"placed_objects: {name} of object {message.id[row]} is {value:g}, expected "
                 f"{low:g} … {high:g}"
             )
+
+    # unit quaternions
     orientation = columns["orientation"]
     norm = np.linalg.norm(orientation, axis=1)
     unfit = np.flatnonzero(np.abs(norm - 1) > QUATERNION_NORM_TOLERANCE)
@@ -111,12 +116,15 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
             f"placed_objects: orientation of object {message.id[unfit[0]]} has length {length}, "
             "not 1"
         )
+
+    # ENU
     position = columns["position"]
     box = columns["box_origin"]
     if axes == "ned":
         position = np.asarray(ned_to_enu(position))
         box = np.asarray(ned_to_enu(box))
         orientation = np.asarray(quat_ned_frd_to_enu_flu(quat_ned_flu_to_ned_frd(orientation)))
+
     hulls, row, hull, color = _hulls(message, seen)
     placed = PlacedBodies(
         id=columns["id"][:, 0].astype(np.int64),
@@ -131,6 +139,8 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
         paths=paths_of_objects(message, FrameToWorld(axes)),
     )
     bodies = placed.rows(row, hulls, hull)
+
+    # a part's own colour wins
     if color is None:
         return bodies
     of_object = np.full((len(row), 3), np.nan) if bodies.color is None else bodies.color
@@ -223,6 +233,8 @@ class ContactMarkers:
             contacts = contacts.select(
                 np.sort(np.argsort(-contacts.depth, kind="stable")[: self._most])
             )
+
+        # contacts that are gone, and numbers for new ones
         keys = contacts.key.tolist()
         gone = [self._shown.pop(key) for key in set(self._shown) - set(keys)]
         if not keys and not gone:
@@ -232,10 +244,13 @@ class ContactMarkers:
         for key in keys:
             if key not in self._shown:
                 self._shown[key] = next(free)
+
         taken = set(self._shown.values())
         markers = [
             self._marker(Marker.DELETE, number, stamp_ns) for number in gone if number not in taken
         ]
+
+        # arrows along the normals
         start = contacts.position
         end = contacts.position + self._length * contacts.normal
         if self._axes == "ned":

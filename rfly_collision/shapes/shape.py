@@ -140,6 +140,8 @@ def core_of(shape: Shape) -> Polyhedron:
         core = Polyhedron(unit.vertices * size, planes, unit.edges, unit.triangles)
     else:
         core = _polyhedron(shape.vertices)
+
+    # moved by the offset
     offset = np.array(shape.offset)
     planes = core.planes.copy()
     planes[:, 3] += planes[:, :3] @ offset
@@ -159,6 +161,8 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
     hull = _hull(vertices)
     scale = float(np.ptp(vertices, axis=0).max())
     inside = vertices.mean(axis=0)
+
+    # faces: triangles in one plane belong together
     planes: list[Floats] = []
     face_of = np.empty(len(hull.simplices), np.int64)
     for index, equation in enumerate(hull.equations):
@@ -172,6 +176,8 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
         else:
             face_of[index] = len(planes)
             planes.append(np.append(equation[:3], -equation[3]))
+
+    # edges: sides of two different faces
     faces_at: dict[tuple[int, int], list[int]] = {}
     for face, corners in zip(face_of.tolist(), hull.simplices.tolist(), strict=True):
         for one, other in itertools.combinations(sorted(corners), 2):
@@ -181,6 +187,7 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
         for ends, faces in sorted(faces_at.items())
         if len(faces) == 2 and faces[0] != faces[1]
     ]
+
     table = np.array(planes)
     table[:, 3] = (table[:, :3] @ vertices.T).max(axis=1)  # no corner lies outside by rounding
     assert (table[:, :3] @ inside < table[:, 3]).all()
@@ -192,17 +199,22 @@ def _corners(name: str, points: ArrayLike) -> Floats:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
         raise ShapeError(f"{name}: expected numbers of shape (n, 3), got {points!r:.80}") from None
+
     if array.ndim != 2 or array.shape[1] != 3:
         raise ShapeError(f"{name}: expected shape (n, 3), got {array.shape}")
+
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, axis = bad[0].tolist()
         raise ShapeError(f"{name}[{row}, {axis}] is {array[row, axis]}, expected finite metres")
     if len(array) < 4:
         raise ShapeError(f"{name}: {len(array)} points enclose no volume, expected 4 or more")
+
+    # volume
     singular = np.linalg.svd(array - array.mean(axis=0), compute_uv=False)
     if not singular[2] > FLAT * singular[0]:
         raise ShapeError(f"{name}: the points lie in one plane or line and enclose no volume")
+
     corners = array[np.sort(_hull(array).vertices)]
     if len(corners) > MAX_VERTICES:
         raise ShapeError(

@@ -87,13 +87,14 @@ def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) 
     The shape keeps its place relative to the vehicle's origin; the origin is kept as high above the
     ground as the file says.
     """
-    made = list(shapes.shapes)
+    all_shapes = list(shapes.shapes)
     types = list(shapes.types)
     for row, number in enumerate(descriptions.vehicle_type.tolist()):
         base = shapes[int(shapes.index_of(number))]
-        said = descriptions.scale[row]
-        factors = np.where(np.isfinite(said), said, 1.0)
+        given_scale = descriptions.scale[row]
+        factors = np.where(np.isfinite(given_scale), given_scale, 1.0)
         height = float(descriptions.centre_height[row])
+
         described_shape = dataclasses.replace(
             base,
             name=descriptions.names[row] or base.name,
@@ -101,11 +102,13 @@ def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) 
             centre_height=base.centre_height * float(factors[2]) if np.isnan(height) else height,
             ground_clearance=base.ground_clearance * float(factors[2]),
         )
+
+        # the type leaves its range and gets its own shape
         types = [piece for each in types for piece in _without(each, number)] + [
-            ((number, number), len(made))
+            ((number, number), len(all_shapes))
         ]
-        made.append(described_shape)
-    return dataclasses.replace(shapes, shapes=tuple(made), types=tuple(types))
+        all_shapes.append(described_shape)
+    return dataclasses.replace(shapes, shapes=tuple(all_shapes), types=tuple(types))
 
 
 def _without(entry: tuple[Range, int], number: int) -> list[tuple[Range, int]]:
@@ -131,6 +134,8 @@ def described(vehicles: Iterable[VehicleXml]) -> VehicleDescriptions:
                 f"{by_type[vehicle.class_id].file} already"
             )
         by_type[vehicle.class_id] = vehicle
+
+    # arrays in the order of types
     ordered = [by_type[number] for number in sorted(by_type)]
     heights = [
         np.nan if v.center_height_cm is None else v.center_height_cm / 100.0 for v in ordered

@@ -149,6 +149,8 @@ class VehicleXml:
                 f"{self.file}: {what}, so that {ELEMENT} has no place; is it a vehicle of "
                 "RflySim3D?"
             )
+
+        # behind the last child of <body>, indented as it is
         new = f"<{ELEMENT}>{number}</{ELEMENT}>"
         children = [
             e for e in self._elements if len(e.path) == 3 and body.start < e.start < body.end
@@ -170,6 +172,8 @@ def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> Vehic
         raise VehicleXmlError(
             f"{file}: {len(data):,} bytes, expected a description of at most {MAX_BYTES:,}"
         )
+
+    # the root element
     text, encoding, bom = _decode(data, file, bom)
     elements = _find_elements(text, file)
     if not elements or elements[0].path != ("vehicle",):
@@ -177,6 +181,8 @@ def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> Vehic
         raise VehicleXmlError(
             f"{file}: the root element is {found}, expected <vehicle>: a vehicle of RflySim3D"
         )
+
+    # the height: at most one, in <body>, a number alone
     class_id = _at(elements, ("vehicle", "ClassID"))
     name = _at(elements, ("vehicle", "Name"))
     heights = [element for element in elements if element.path[-1] == ELEMENT]
@@ -197,6 +203,7 @@ def parse_vehicle_xml(data: bytes, file: str, bom: bytes | None = None) -> Vehic
         raise VehicleXmlError(
             f"{file}, line {line}: <{inner.path[-1]}> in {ELEMENT}, expected a number alone"
         )
+
     return VehicleXml(
         file=file,
         text=text,
@@ -258,11 +265,14 @@ def correct_center_height(path: StrPath, height_cm: float, *, dry_run: bool = Fa
     real = Path(os.path.realpath(path))
     old = read_vehicle_xml(real)
     old_data = old.encode()
+
     new = old.with_center_height(height_cm)
     if new.center_height_cm is None:
         raise VehicleXmlError(f"{path}: the number could not be written")
     diff = ""
     backup = None
+
+    # the difference, and the file
     if old.center_height_cm is None or _in_words(old.center_height_cm) != _in_words(height_cm):
         before, after = (re.split(r"\r\n|\n|\r", text) for text in (old.text, new.text))
         name = os.fspath(path)
@@ -284,6 +294,8 @@ def _decode(data: bytes, file: str, bom: bytes | None) -> tuple[str, str, bytes]
             )
         bom = next((mark for mark, _ in _BOMS if data.startswith(mark)), b"")
         data = data[len(bom) :]
+
+    # the first encoding that gives the file back byte for byte
     encodings = _encodings(data, dict(_BOMS).get(bom, ""), file)
     for encoding in encodings:
         try:
@@ -310,6 +322,8 @@ def _encodings(data: bytes, marked: str, file: str) -> list[str]:
         return [marked]
     if data[:2] in (b"<\0", b"\0<"):
         return ["utf-16-le" if data[0] else "utf-16-be"]
+
+    # the encoding that the file declares
     declared = _DECLARED.match(data.lstrip())
     if declared is None:
         return ["utf-8", "gb18030"]
@@ -318,6 +332,7 @@ def _encodings(data: bytes, marked: str, file: str) -> list[str]:
         codec = codecs.lookup(name).name
     except LookupError:
         codec = ""
+
     if codec.startswith("utf-16"):  # but its bytes are single: some programs write so
         return ["utf-8"]
     if codec in _CHINESE:

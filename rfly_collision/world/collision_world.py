@@ -107,6 +107,8 @@ class CollisionWorld:
         """Number of vehicles that are tested at a scale of 1, because there are MAX_SHAPES shapes
         already.
         """
+
+        # settings
         self._shapes = shapes
         self._ignore = ignore or IgnoreRules()
         self._outside: Literal["extend", "void"] = outside
@@ -114,11 +116,15 @@ class CollisionWorld:
         self._max_vehicles = max_vehicles
         self._max_speed = max_speed
         self._stale_after_ns = round(stale_after_s * 1e9)
+
+        # vehicles, objects and contacts
         self._table = FleetTable()
         self._objects = no_objects()
         self._object_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
         self._scene = Scene(None, outside, max_pairs)
         self._tracker = ContactTracker()
+
+        # what the kept arrays were computed for
         self._layout = -1
         self._kind: Ints = np.empty(0, np.int64)
         self._vehicle_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
@@ -184,7 +190,7 @@ class CollisionWorld:
         return len(surplus)
 
     def drop_stale(self, steady_ns: int) -> None:
-        """Drop vehicles without a state for `stale_after_s`; their contacts end in the next step."""
+        """Drop vehicles without a state for `stale_after_s`; contacts end in the next step."""
         if self._table.drop_stale(steady_ns, self._stale_after_ns):
             self._changed = True
 
@@ -202,22 +208,32 @@ class CollisionWorld:
         if not self._changed:
             return None
         self._changed = False
+
+        # shapes of the vehicles, if the set of vehicles has changed
         if self._layout != self._table.layout:
             self._layout = self._table.layout
             self._kind, self._vehicle_shapes = self._shapes_of(self._table)
             self.unscaled = int(np.count_nonzero(_surplus_shapes(self._kind, self._table["scale"])))
+
+        # poses and contacts of this moment
         if self._objects.moves.any():
             self._objects = self._objects.at(self._stamp_ns * 1e-9)
         poses = self._poses(self._table, self._kind, self._vehicle_shapes)
         bodies, dt = self._with_velocities(poses)
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
-        found = self._pairs(contacts, self._table).select(
+
+        # contacts as pairs of ids
+        pairs = self._pairs(contacts, self._table).select(
             not_ended_within_step(self._scene, bodies, dt, contacts)
         )
-        found = deepest_of_each_pair(found)
-        found = self._ignore.kept(found, self._table.types_of)
-        lost = self._tracker.lost(found, self._stamp_ns)
+        pairs = deepest_of_each_pair(pairs)
+        pairs = self._ignore.kept(pairs, self._table.types_of)
+
+        # contacts that have ended, or that a small clearance holds
+        lost = self._tracker.lost(pairs, self._stamp_ns)
         near = lost.key[self._near(lost, poses)] if len(lost) else None
+
+        # for the next step
         self._table.clear_fresh()
         n = len(self._table)
         self._last_poses = _LastPoses(
@@ -226,7 +242,8 @@ class CollisionWorld:
             poses.orientation[:n],
             self._table["stamp_ns"].copy(),
         )
-        return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, found, near))
+
+        return Step(self._stamp_ns, self._tracker.update(self._stamp_ns, pairs, near))
 
     def check(self, states: VehicleStates, stamp_ns: int | None = None) -> PairContacts:
         """Return the contacts that vehicles would have at these poses (usable, in `map`).
@@ -237,19 +254,21 @@ class CollisionWorld:
         """
         if len(states) > self._max_vehicles:
             raise CrowdError(f"{len(states):,} vehicles, at most {self._max_vehicles:,} are tested")
+
+        # objects where they are then; the next step moves them anyway
         if stamp_ns is not None and self._objects.moves.any():
-            self._objects = self._objects.at(
-                stamp_ns * 1e-9
-            )  # the next step puts them elsewhere anyway
+            self._objects = self._objects.at(stamp_ns * 1e-9)
+
+        # a copy of the vehicles, with the hypothetical ones
         table = self._table.copy()
         table.update(states, 0, 0)
-        asked = np.isin(table.id, states.id)
+        hypothetical = np.isin(table.id, states.id)
         poses = self._poses(table, *self._shapes_of(table))
-        found = deepest_of_each_pair(
-            self._pairs(self._scene.contacts(self._bodies(poses, static=~asked)), table)
-        )
-        found = self._ignore.kept(found, table.types_of)
-        return found.select(np.argsort(found.key))
+        bodies = self._bodies(poses, static=~hypothetical)
+        contacts = self._scene.contacts(bodies)
+        pairs = deepest_of_each_pair(self._pairs(contacts, table))
+        pairs = self._ignore.kept(pairs, table.types_of)
+        return pairs.select(np.argsort(pairs.key))
 
     def _shapes_of(self, table: FleetTable) -> tuple[Ints, tuple[tuple[Shape, ...], Ints]]:
         """(n,) which kind each vehicle is, and the shapes."""
@@ -268,11 +287,11 @@ class CollisionWorld:
     ) -> BodyPoses:
         position = table["position"]
         orientation = table["orientation"]
-        fit = (
-            np.flatnonzero(table["fit_ground"])
-            if self.terrain is not None
-            else np.empty(0, np.int64)
-        )
+        fit = np.empty(0, np.int64)
+        if self.terrain is not None:
+            fit = np.flatnonzero(table["fit_ground"])
+
+        # vehicles that are put on the ground
         if len(fit) and self.terrain is not None:
             position = position.copy()
             orientation = orientation.copy()
@@ -284,6 +303,8 @@ class CollisionWorld:
             position[fit], orientation[fit] = stand_on_ground(
                 self.terrain, position[fit], orientation[fit], centre_height, size, upright
             )
+
+        # vehicles first, then objects
         of_objects, object_index = self._object_shapes
         return BodyPoses(
             (*shapes[0], *of_objects),
@@ -321,16 +342,22 @@ class CollisionWorld:
         last = self._last_poses
         if not len(last.id):
             return self._bodies(poses), 0.0
+
+        # displacements since the last test
         before, known = _find(last.id, table.id)
         elapsed_ns = table["stamp_ns"] - last.stamp_ns[before]
         n = len(table)
         displacement = poses.position[:n] - last.position[before]
+
+        # vehicles that moved by themselves; others were put elsewhere
         swept = known & table["fresh"] & (elapsed_ns > 0)
         swept &= np.einsum("ij,ij->i", displacement, displacement) <= np.square(
             self._max_speed * 1e-9 * elapsed_ns
         )
         if not swept.any():
             return self._bodies(poses), 0.0
+
+        # one dt for all, the longest
         dt = float(elapsed_ns[swept].max()) * 1e-9
         turned = quat_multiply(quat_conjugate(last.orientation[before]), poses.orientation[:n])
         velocity = np.where(swept[:, None], displacement / dt, 0.0)
@@ -342,10 +369,13 @@ class CollisionWorld:
         n = len(table)
         on_ground = contacts.b == TERRAIN
         placed = contacts.b >= n
+
+        # partner: ground, object or vehicle
         row = np.where(on_ground | placed, 0, contacts.b)
         other = np.where(on_ground, GROUND, np.where(placed, STATIC, table.id[row] if n else 0))
         object_id = np.zeros(len(contacts), np.int64)
         object_id[placed] = self._objects.id[contacts.b[placed] - n]
+
         return PairContacts(
             table.id[contacts.a],
             other,
@@ -359,19 +389,25 @@ class CollisionWorld:
     def _near(self, lost: PairContacts, poses: BodyPoses) -> Bools:
         """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
         vehicle, known = _find(self._table.id, lost.vehicle)
+
+        # objects by id; an object of several parts has as many bodies
         order = np.argsort(self._objects.id, kind="stable")
         ids = self._objects.id[order]
         on_ground = lost.other == GROUND
         first, last = (
             np.searchsorted(ids, lost.object_id, side=side) for side in ("left", "right")
         )
-        rows = np.where(on_ground, 1, last - first)  # an object of several parts has as many bodies
+
+        # one row for each body that the contact may be with
+        rows = np.where(on_ground, 1, last - first)
         rows[~known] = 0
         which = np.repeat(np.arange(len(lost)), rows)
         part = np.arange(len(which)) - np.repeat(np.cumsum(rows) - rows, rows)
         partner = np.full(len(which), TERRAIN)
         placed = ~on_ground[which]
         partner[placed] = len(self._table) + order[(first[which] + part)[placed]]
+
+        # does the vehicle touch if it moves by the clearance towards its partner?
         touch = touch_when_moved(
             self._scene,
             self._bodies(poses),
@@ -379,6 +415,7 @@ class CollisionWorld:
             partner,
             -HOLD_CLEARANCE * lost.normal[which],
         )
+
         near = np.zeros(len(lost), np.bool_)
         near[which[touch]] = True
         return near

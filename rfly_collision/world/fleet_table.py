@@ -64,11 +64,13 @@ class FleetTable:
         """Take over states in `map`; `steady_ns` is when they arrived."""
         added = np.setdiff1d(states.id, self.id)
         if len(added):
-            at = np.searchsorted(self.id, added)
-            self.id = np.insert(self.id, at, added)
+            places = np.searchsorted(self.id, added)
+            self.id = np.insert(self.id, places, added)
             for name, (kind, shape) in _COLUMNS.items():
                 empty: NDArray[Any] = np.zeros((len(added), *shape), kind)
-                self._columns[name] = np.insert(self._columns[name], at, empty, axis=0)
+                self._columns[name] = np.insert(self._columns[name], places, empty, axis=0)
+
+        # a new type or scale changes the layout
         rows = self.rows(states.id)
         columns = self._columns
         changed = bool(len(added)) or any(
@@ -76,6 +78,7 @@ class FleetTable:
             for name in ("vehicle_type", "scale")
         )
         self.layout += changed
+
         for name in (
             "vehicle_type",
             "position",

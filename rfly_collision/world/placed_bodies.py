@@ -71,10 +71,12 @@ class PlacedBodies:
             "box_origin",
             "box_half_extent",
         )
+
         values = {name: getattr(self, name)[row] for name in columns}
         color = None if self.color is None else self.color[row]
         class_id = None if self.class_id is None else self.class_id[row]
         paths = tuple(self.paths[k] for k in row.tolist()) if self.paths else ()
+
         return PlacedBodies(
             **values,
             hulls=hulls,

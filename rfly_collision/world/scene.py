@@ -61,6 +61,8 @@ def pairs_of(bodies: Bodies, placed: PlacedShapes, most: int) -> Ints:
     n = len(bodies)
     ignore = np.sort(bodies.ignore[bodies.ignore.min(axis=1, initial=0) >= 0], axis=1)
     ignored = np.unique(ignore[:, 0] * n + ignore[:, 1])
+
+    # repeat with room for all pairs until they fit
     keys = np.empty(ROOM * n + 1024, np.int64)
     limits = np.array([most, MOST_NEIGHBOURS])
     while True:
@@ -74,6 +76,8 @@ def pairs_of(bodies: Bodies, placed: PlacedShapes, most: int) -> Ints:
         if count <= len(keys):
             break
         keys = np.empty(count, np.int64)
+
+    # keys a·n + b as pairs
     keys = np.sort(keys[:count])
     pairs = np.empty((count, 2), np.int64)
     np.floor_divide(keys, n, out=pairs[:, 0])
@@ -238,6 +242,8 @@ def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Con
     )
     if not len(unsure):
         return kept
+
+    # the bodies of these contacts alone, where they are now
     a = contacts.a[unsure]
     b = contacts.b[unsure]
     with_body = b != TERRAIN
@@ -253,6 +259,8 @@ def not_ended_within_step(scene: Scene, bodies: Bodies, dt: float, contacts: Con
         ),
         pairs=pairs,
     )
+
+    # contacts that are found again
     n = len(bodies)
     partner = np.where(now.b == TERRAIN, n, involved[now.b] if len(involved) else 0)
     kept[unsure] = np.isin(
@@ -276,6 +284,8 @@ def touch_when_moved(
     touch = np.zeros(m, np.bool_)
     if not m:
         return touch
+
+    # the moved bodies, then their partners, which stand still
     with_body = partner != TERRAIN
     others, place = np.unique(partner[with_body], return_inverse=True)
     rows = np.concatenate((which, others))
@@ -291,6 +301,8 @@ def touch_when_moved(
         ),
         pairs=np.column_stack((np.flatnonzero(with_body), m + place.reshape(-1))),
     )
+
+    # a body touches if its contact is with its own partner
     expected = np.full(m, TERRAIN)
     expected[with_body] = m + place.reshape(-1)
     touch[contacts.a[contacts.b == expected[contacts.a]]] = True

@@ -220,6 +220,8 @@ class FleetEntities:
         plan = self._node.plan
         assert fleet is not None
         vehicle = fleet.vehicles[index]
+
+        # the speed: as it is, or along the wanted twist
         (_, (now,)) = self.motions([index])
         position, orientation = pose or (now.position, now.orientation)
         yaw = float(quat_to_euler(orientation)[2])
@@ -228,6 +230,7 @@ class FleetEntities:
             speed = float(np.copysign(np.hypot(*now.velocity[:2]), nose @ now.velocity))
         else:
             speed = speed_along(vehicle.kind, twist.linear, twist.angular, yaw)
+
         changed = moved(vehicle, fleet, self._run.fleet_time or 0.0, position, yaw, speed)
         self._follow.release(vehicle.name)
         self._node.change_vehicles(
@@ -261,11 +264,14 @@ class FleetEntities:
         codes = SpawnEntity.Response
         resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
         namespace = request.entity_namespace.strip("/")
+
         known = ", ".join(s.uri for s in SPAWNABLES.values())
         kind = resource.uri.removeprefix(SCHEME)
         what = SPAWNABLES.get(kind)
         taken = {vehicle.name for vehicle in fleet.vehicles} if fleet is not None else set()
         full = f"{namespace}/{request.name}" if namespace else request.name
+
+        # the first refusal that holds
         refusals = (
             (fleet is None, Result.RESULT_INCORRECT_STATE, NO_GROUND),
             (
@@ -319,10 +325,11 @@ class FleetEntities:
                 f"{MAX_SPAWNED} are spawned already",
             ),
         )
-        for is_so, code, text in refusals:
-            if is_so:
+        for holds, code, text in refusals:
+            if holds:
                 response.result = result(code, text)
                 return response
+
         assert what is not None
         name = free_name(request.name, namespace, taken, what.name)
         try:
@@ -332,6 +339,7 @@ class FleetEntities:
         except PlacementError as error:
             response.result = result(codes.INVALID_POSE, str(error))
             return response
+
         response.result = result(Result.RESULT_OK)
         response.entity_name = name
         return response
@@ -341,11 +349,14 @@ class FleetEntities:
         plan = self._node.plan
         ids = self._node.taken_ids()
         assert fleet is not None
+
+        # the first free id
         id = next(
             number
             for number in range(self._first_id, self._first_id + len(ids) + 1)
             if number not in ids
         )
+
         vehicle = spawned(
             what,
             name,
@@ -354,6 +365,7 @@ class FleetEntities:
             pose.position,
             float(quat_to_euler(pose.orientation)[2]),
         )
+
         self._spawned[name] = what
         self._node.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))
 

@@ -109,8 +109,11 @@ class FollowPaths:
         for name in list(self._unplaced):
             message, deadline = self._unplaced[name]
             self._add_path(name, message, deadline)
+
         while self._made:
             self._accept(*self._made.popleft())
+
+        # vehicles whose turn has come
         due = [name for name, wanted in self._wanted.items() if fleet_time >= wanted.not_before]
         if not due:
             return None
@@ -125,6 +128,7 @@ class FollowPaths:
                 continue
             changed[index[name]] = taken.vehicle
             self.following = sorted({*self.following, name})
+
         return replace_vehicles(fleet, changed), sorted(changed)
 
     def _change(
@@ -177,6 +181,7 @@ class FollowPaths:
             if late:
                 self._refuse(name, str(error))
             return
+
         self._unplaced.pop(name, None)
         self._points[name] = path_to_points(message, to_world)
         executor = self._node.executor

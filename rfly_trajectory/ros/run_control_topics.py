@@ -62,6 +62,8 @@ class RunControl:
         given = declare_parameters(node, RunControlParameters)
         self._given_ns = start_at_time(given.start_time) if given.start_time else None
         self._scale = given.time_scale
+
+        # state of the run
         self._heard_ns: int | None = None
         self._clock: RunClock | None = None
         self.paused = False
@@ -72,9 +74,9 @@ class RunControl:
         self._listening_since: float | None = None
         self.jumps = 0
         """Number of times that the clock jumped back."""
-        self._publisher: Any = (
-            None  # made with the first start: who sees a publisher may wait for its sample
-        )
+        self._publisher: Any = None
+        """Made with the first start: subscribers may wait for a sample of a publisher."""
+
         subscription(node, Time, "fleet_start", self._on_fleet_start, LATCHED)
         node.create_service(Trigger, "~/start", self._start)
         node.create_service(Trigger, "~/pause", self._pause)
@@ -122,13 +124,13 @@ class RunControl:
             self._node.get_logger().warning("the clock went back: the fleet starts anew")
             self.jumps += 1
             self.last_ns = now_ns
-            if is_near(
-                self._clock.start_ns, now_ns
-            ):  # that of a node which saw the jump before us, or near
+            # the start of a node that saw the jump before us, or one near it
+            if is_near(self._clock.start_ns, now_ns):
                 self._clock = self._clock.restarted(self._clock.start_ns)
                 self._restarted()
             else:
                 self.restart()
+
         self.last_ns = now_ns
         return self.fleet_time
 

@@ -59,9 +59,13 @@ class TrajectoryNode(Node):
         given = declare_parameters(self, TrajectoryParameters)
         self._given = given
         shard_range(given.shard, 0)  # a shard that is none ends the node
+
+        # inputs and diagnostics
         self._ground = LatestTerrain(self, self._on_terrain_map)
         self._source = self.get_fully_qualified_name()
         self._diagnostics = Diagnostics(self, "fleet", given.fleet, self._update_diagnostics)
+
+        # fleets
         self._whole: Fleet | None = None
         self._plan: Fleet | None = None
         """This node's vehicles after a restart: those of the file, without deleted and with spawned
@@ -71,11 +75,15 @@ class TrajectoryNode(Node):
         """The vehicles now; some may have left their paths."""
         self._has_topics = False
         """True if each vehicle has its own topics."""
+
+        # problems
         self._fleet_error = ""
         self._load_error = ""
         self._findings: list[LimitViolation] = []
         self._loading = threading.Lock()
         self._last_ns = 0
+
+        # outputs
         self._clock_watch = ClockWatch(self)
         self._states = publisher(self, VehicleStateArray, "vehicle_states", FLEET_OUT)
         self._removed = publisher(self, VehicleStateArray, "removed_vehicles", FLEET_OUT)
@@ -84,11 +92,14 @@ class TrajectoryNode(Node):
         self._run = RunControl(self, self._restart, self._update_diagnostics)
         first_id = given.first_spawned_id
         self._entities = FleetEntities(self, self._run, self._follow, first_id, 1.0 / given.rate)
+
+        # the fleet of the parameter
         try:
             self._use(load_fleet(given.fleet))
         except ConfigError as error:
             self._fleet_error = " ".join(str(error).split())
             self.get_logger().error(self._fleet_error)
+
         waiting_service(self, LoadFleet, "~/load_fleet", self._load_fleet)
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
@@ -269,6 +280,7 @@ class TrajectoryNode(Node):
         if not self._loading.acquire(blocking=False):
             response.message = "another fleet is being loaded: ask again when it is done"
             return response
+
         terrain = self._ground.terrain
         try:  # a large file takes a second to read and check; the old fleet drives on meanwhile
             loaded = await in_thread(
@@ -279,6 +291,7 @@ class TrajectoryNode(Node):
             return response
         finally:
             self._loading.release()
+
         response.message = self._use_loaded(loaded)
         response.success = loaded.whole is not None
         response.vehicles = 0 if self._fleet is None else len(self._fleet)
@@ -333,6 +346,7 @@ class TrajectoryNode(Node):
             "clock_jumps_back": run.jumps,
             "following_paths": ", ".join(self._follow.following),
         }
+
         error = self._load_error
         refused = self._follow.refused
         findings = self._findings
