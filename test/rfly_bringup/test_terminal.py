@@ -1,4 +1,4 @@
-"""What others say is printed, and not acted on by a terminal."""
+"""Foreign text is printed without effects on the terminal."""
 
 from __future__ import annotations
 

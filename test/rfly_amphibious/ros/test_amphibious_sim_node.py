@@ -87,7 +87,7 @@ class Seat:
         self.until(answer)
 
     def later(self, seconds: float):
-        """Whether so much time of the simulation has passed, from the next IMU message on."""
+        """Return whether this much simulation time has passed since the next IMU message."""
         del self.imu[:]
         return lambda: self.imu and stamp(self.imu[-1]) - stamp(self.imu[0]) > seconds
 
@@ -119,7 +119,7 @@ def running(shared_domain_id):
 
 @pytest.fixture
 def seat(running):
-    """At the beginning of its time again, and running."""
+    """Return the node at the begin of its time again, and running."""
     running.go(2)
     assert running.call("reset_simulation").result.result == 1
     running.peer.spin_for(0.1)  # what was on its way
@@ -130,8 +130,9 @@ def seat(running):
 
 
 def test_runs_in_real_time_and_stamps_each_imu_period(seat) -> None:
-    """As fast as real time, never faster; where the machine is too slow, the diagnostics say by how
-    much.
+    """The simulation keeps real time and never runs faster.
+
+    On a machine that is too slow, the diagnostics give the rate.
     """
 
     def told() -> float:

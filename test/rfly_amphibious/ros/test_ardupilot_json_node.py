@@ -18,8 +18,9 @@ def port_of(node, peer):
 
 
 def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
-    """With sensor topics made by hand: rest before they speak, then frame for state; lost, doubled,
-    late, restarted.
+    """Sensor topics made by hand: rest before the first one, then a frame for each state.
+
+    Frames may be lost, doubled, late, and restarted.
     """
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import Vector3Stamped

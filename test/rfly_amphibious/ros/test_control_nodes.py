@@ -345,8 +345,9 @@ def test_brakes_when_nobody_tells_the_mode(free):
 
 
 def test_lock_step_from_a_stand_into_the_air(domain_id):
-    """Each tick has one answer of each node, once the estimate is there too; told again, the same
-    comes again.
+    """Each tick has one answer of each node, after the estimate has arrived.
+
+    A repeated tick gets the same answer.
     """
     flight, chassis = started(True, "bee", domain_id)
     peer = Peer(domain_id)

@@ -118,7 +118,7 @@ class Puppet:
         self.time += self.STEP
 
     def go_on(self, ready, seconds=90.0):
-        """Until it is so, each step answered by the node."""
+        """Step until the condition holds; the node answers each step."""
         end = self.time + seconds
         while not ready():
             assert self.time < end, (self.mode, self.position, self.doing())
@@ -181,9 +181,7 @@ def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
     told_at = -math.inf
 
     def idle():
-        """What is known of a vehicle that has fallen silent is not idle any more: it goes on
-        speaking.
-        """
+        """The estimate of a silent vehicle is not idle any more: the node keeps publishing."""
         nonlocal told_at
         if time.monotonic() - told_at > 0.3:
             told_at = time.monotonic()
@@ -218,8 +216,9 @@ def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
 
 
 def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
-    """In the axes of RflySim (north, east, down) over ground of 20 m; the way leads north, then up
-    and east.
+    """A plan in RflySim's axes (north, east, down) over ground of 20 m is followed and stopped.
+
+    It leads north, then up and east.
     """
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path

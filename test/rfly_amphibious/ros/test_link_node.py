@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ros
 
 
 def frame(kind, sequence, time_s, payload):
-    """By a header of its own, not by ours."""
+    """Return a frame with a header made by hand."""
     body = struct.pack("<4sBBHQd", b"LAV1", kind, 0, len(payload), sequence, time_s) + payload
     return body + struct.pack("<I", zlib.crc32(body))
 
@@ -127,7 +127,7 @@ def frames_of(sock, kind, timeout_s=0.2):
 
 
 def test_free_running_by_udp(domain_id):
-    """What the topics say goes out, what comes in is published, and silence is told of."""
+    """Topics go out, frames come in and are published, and silence is reported."""
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic
 
@@ -289,7 +289,7 @@ def test_lock_step_by_tcp(domain_id):
 
 
 class Autopilot:
-    """Answers HIL_SENSOR as it is told to, over a socket of its own."""
+    """An autopilot that answers HIL_SENSOR as configured, over its own socket."""
 
     def __init__(self, port):
         from pymavlink.dialects.v20 import common
@@ -306,7 +306,7 @@ class Autopilot:
         self._socket.sendall(message.pack(self._mav))
 
     def times(self):
-        """Of all HIL_SENSOR so far, µs."""
+        """Return the times of all HIL_SENSOR messages, µs."""
         with contextlib.suppress(TimeoutError):
             self.heard += self._mav.parse_buffer(self._socket.recv(4096)) or []
         return [message.time_usec for message in self.heard if message.get_type() == "HIL_SENSOR"]
@@ -318,8 +318,9 @@ class Autopilot:
 @pytest.mark.needs("pymavlink")
 @pytest.mark.parametrize("unanswered", ["wait", "resend", "go_on"])
 def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
-    """By the parameter: nothing happens, it is told again, or the newest controls, though late, act
-    on.
+    """An unanswered tick does what the parameter says.
+
+    Nothing happens, the tick is repeated, or the newest controls act although they are late.
     """
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic

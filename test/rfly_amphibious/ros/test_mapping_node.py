@@ -119,7 +119,7 @@ def test_clouds_are_read_with_their_times():
 
 
 class Rig:
-    """The node, and a vehicle that tells it poses and clouds."""
+    """The node, and a vehicle that publishes poses and clouds for it."""
 
     def __init__(self, peer):
         from diagnostic_msgs.msg import DiagnosticArray
@@ -214,7 +214,7 @@ def save(rig):
 
 
 def test_a_wall_seen_on_the_way_is_where_it_is(running):
-    """At 10 m/s and 2 rad/s one pose for the whole sweep would bend the wall by a metre."""
+    """A sweep at 10 m/s and 2 rad/s is not bent, as one pose for all rays would by a metre."""
     from rfly_terrain.ros.terrain_msgs import msg_to_cloud
 
     rig, file, _ = running
@@ -500,11 +500,11 @@ def memory(node, field):
 
 @pytest.mark.slow
 def test_a_full_map_takes_less_than_80_mb(domain_id):
-    """Clouds of more than a million voxels at places 60 m apart, with the default settings and
-    somebody who listens.
+    """Clouds of more than a million voxels at places 60 m apart, with the default settings and a
+    subscriber.
 
-    Peak above the idle node, most of which are pages of shared libraries: they differ by tens of
-    megabytes.
+    The peak counts above the idle node, most of which are pages of shared libraries: they differ by
+    tens of megabytes.
     """
     from node_harness import NodeProcess, Peer
 

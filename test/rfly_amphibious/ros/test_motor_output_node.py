@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 
 class Board:
-    """What a board at the line hears, by pymavlink; `path`: the line's name."""
+    """A board at the serial line, which reads with pymavlink; `path`: the line's name."""
 
     def __init__(self, path):
         from rfly_missions.mavlink.wire import load_dialect

@@ -21,7 +21,7 @@ def stamp(message) -> float:
 
 
 def points_of(cloud) -> np.ndarray:
-    """As a package reads them that goes by the names of the fields."""
+    """Return the points as a reader by field names gets them."""
     dtype = np.dtype(
         {
             "names": [field.name for field in cloud.fields],
@@ -313,7 +313,7 @@ def test_fog_comes_while_it_runs(watcher) -> None:
 
 
 def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
-    """As parameters, beside those that a launch file gives."""
+    """The scenario's weather sets parameters, in addition to those of a launch file."""
     from node_harness import NodeProcess, Peer
     from rcl_interfaces.srv import GetParameters
 
@@ -334,8 +334,9 @@ def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
 def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(
     domain_id,
 ) -> None:
-    """With noise: after 25 answered ticks the first cloud, reliably; after a reset the same one,
-    byte by byte.
+    """With noise, the first cloud comes reliably after 25 answered ticks.
+
+    After a reset the same cloud comes, byte by byte.
     """
     from node_harness import NodeProcess
     from rfly_suite.msg import RotorCommand, SimulationTick, WheelCommand
@@ -386,7 +387,7 @@ def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(
 
 
 def test_a_rate_that_cannot_be_held_is_told(domain_id, tmp_path) -> None:
-    """At 640,000 pixels and 25 Hz images are skipped and counted; the vehicle keeps real time."""
+    """Images of 640,000 pixels at 25 Hz are skipped and counted; the vehicle keeps real time."""
     from importlib.resources import files
 
     from node_harness import NodeProcess, diagnostic

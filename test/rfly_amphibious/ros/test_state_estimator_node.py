@@ -177,8 +177,9 @@ def made(domain_id, request):
 
 @pytest.mark.parametrize("made", [True], indirect=True)
 def test_in_lock_step_each_tick_is_answered_with_what_the_library_says(made):
-    """Also the first, when nothing is known yet; one that is told again is answered alike; a new
-    start begins anew.
+    """Each tick is answered, even the first, when nothing is known yet.
+
+    A repeated tick gets the same answer; a new start begins again.
     """
     from rfly_amphibious.ros.amphibious_msgs import is_unknown, odometry_to_estimate
 

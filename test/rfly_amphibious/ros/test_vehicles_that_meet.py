@@ -15,8 +15,9 @@ HALF_LENGTH = 1.5
 
 
 def test_it_runs_into_one_that_stands_in_its_way(domain_id) -> None:
-    """At 2 m/s: its front never gets beyond the other's side. With `other_vehicles:=false` it rolls
-    through.
+    """A vehicle at 2 m/s never gets with its front beyond the other's side.
+
+    With `other_vehicles:=false` it rolls through.
     """
     from node_harness import NodeProcess, Peer
     from rfly_suite.msg import RotorCommand, VehicleStateArray, WheelCommand

@@ -51,7 +51,7 @@ class Terminal:
 
 
 class Vehicle:
-    """What a vehicle's nodes publish and hear."""
+    """The topics that a vehicle's nodes publish and subscribe to."""
 
     def __init__(self, peer, namespace, stamped=True):
         from geometry_msgs.msg import Twist, TwistStamped
@@ -181,7 +181,7 @@ def test_a_joystick_drives_by_way_of_the_node(domain_id, peer):
         held = [0, 0, 0, 0, 0, 1, 0, 0]
 
         def push(buttons, ready):
-            """As joy_node does, again and again."""
+            """Publish the stick again and again, as joy_node does."""
 
             def pushed():
                 sticks.publish(Joy(axes=axes, buttons=buttons))

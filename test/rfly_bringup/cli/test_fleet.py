@@ -1,4 +1,4 @@
-"""`rfly fleet check` and `plot`: exit codes, what is told, and what is in the picture."""
+"""`rfly fleet check` and `plot`: exit codes, messages, and the picture."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_broken_file_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys
 
 
 def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeypatch, capsys):
-    """Not after minutes: its vehicles are counted before any of them is made."""
+    """Vehicles are counted before any of them is made, so the refusal takes no time."""
     file = tmp_path / "large.yaml"
     shape = "shape: {type: circle, center: [0, 0], radius: 50}"
     file.write_text(
@@ -133,8 +133,9 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
 
 
 def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
-    """In the map's panel there is blue (the first colour) above, below, left and right of the
-    circle's middle.
+    """The track is where it should be in the map's panel.
+
+    Blue (the first colour) lies above, below, left and right of the circle's middle.
     """
     path = tmp_path / "fleet.yaml"
     out = tmp_path / "fleet.png"

@@ -115,7 +115,7 @@ def test_convert_takes_what_lies_above_terrain_from_a_map(rfly, plan, tmp_path):
 
 @pytest.mark.parametrize("uav_type", ["multirotor", "fixed-wing"])
 def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
-    """The track begins and ends on the ground, and every item is told."""
+    """The track begins and ends on the ground, and every item is reported."""
     track = tmp_path / "track.csv"
     code, out, _ = rfly(
         "fly",
@@ -146,9 +146,10 @@ def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
 
 @pytest.mark.needs("matplotlib")
 def test_fly_draws_the_track(rfly, plan, tmp_path):
-    """From the start (0, 0) to the end 20 m east, 40 m north, with the corner 80 m east, 60 m
-    north: in the panel of the map, 100 m wide and high and a little more, blue lies as far to the
-    right as it lies above.
+    """The panel of the map shows the track from (0, 0) to the end 20 m east, 40 m north.
+
+    The corner is 80 m east, 60 m north. The panel is a little larger than 100 m, so blue extends as
+    far to the right as upwards.
     """
     import cv2
 
@@ -306,7 +307,7 @@ def test_preflight_names_item_and_place_and_repairs(rfly, plan, tmp_path):
 
 
 def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):
-    """A mast of 50 m beside the way, in a list as rfly objects reads it; x east, y north."""
+    """A mast of 50 m next to the way, in a list as rfly objects reads it; x east, y north."""
     (tmp_path / "mast.yaml").write_text(
         "version: 1\nobjects: [{type: 151, x: 40, y: 33, id: 7, size: [2, 2, 50]}]\n"
     )

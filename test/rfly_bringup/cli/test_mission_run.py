@@ -1,6 +1,4 @@
-"""`rfly mission start`, `hold`, `resume`, `return` and `status` as a user runs them beside a
-running mission_node.
-"""
+"""`rfly mission start`, `hold`, `resume`, `return` and `status` with a running mission_node."""
 
 from __future__ import annotations
 
@@ -25,8 +23,9 @@ PERIOD_S = 0.005
 
 @pytest.fixture(scope="module")
 def hawk(shared_domain_id, tmp_path_factory):
-    """mission_node with one multirotor over level ground, its time `faster` times as fast;
-    `rfly(*words)` beside it.
+    """Run mission_node with one multirotor over level ground, `faster` times as fast as real time.
+
+    Yield `rfly(*words)`, which runs a command at the same time.
     """
     from node_harness import NodeProcess, Peer, RflyBeside
     from rclpy.clock import Clock as RclpyClock

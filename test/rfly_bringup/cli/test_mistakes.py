@@ -1,4 +1,4 @@
-"""What a user mistypes: one line that helps and exit code 2, before anything is started."""
+"""Mistyped commands: one line that helps and exit code 2, before anything is started."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_mistake_is_one_line(rfly, arguments, told):
 
 
 def test_a_word_of_any_length_leaves_the_line_short(rfly):
-    """What was typed is cut in its middle; what is wrong with it stands at the end."""
+    """A long word is cut in its middle; the reason stands at the end of the line."""
     code, _, err = rfly("terrain", "info", "9" * 20_000)
     assert code == 2
     assert err.startswith("rfly: map '999")
@@ -66,7 +66,7 @@ def test_a_word_of_any_length_leaves_the_line_short(rfly):
 
 
 def test_a_map_of_the_search_path_is_found(rfly, monkeypatch, tmp_path):
-    """Where everything is right, the nodes are started with it."""
+    """Correct arguments start the nodes with the map."""
     import rfly_bringup.runner.up as up_module
     from rfly_terrain.files.search import package_maps
 

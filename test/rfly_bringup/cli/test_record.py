@@ -220,7 +220,7 @@ def test_ctrl_c_ends_a_recording_with_the_account(tmp_path):
 
 
 def test_a_recording_may_go_to_a_pipe():
-    """As into Wireshark: nothing but the file on standard output."""
+    """Nothing but the recording goes to standard output, so that Wireshark can read it."""
     with Recording("-", "--count", "1") as recording:
         recording.send(POSE)
         code, out, _ = recording.rest()
@@ -332,7 +332,7 @@ def test_help_has_examples(command):
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name
 )
 def test_whatever_ends_it_all_that_has_arrived_is_in_the_file(tmp_path, number):
-    """Once SIGTERM and SIGHUP left what was in buffers behind, 17 of 500."""
+    """SIGTERM and SIGHUP lose nothing from buffers, as they once did: 17 of 500."""
     out = tmp_path / "a.pcap"
     with Recording(out) as recording:
         recording.send(*[POSE] * 500)

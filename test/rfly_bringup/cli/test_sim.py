@@ -1,4 +1,4 @@
-"""`rfly sim run`: exit codes, what is told, and what is written."""
+"""`rfly sim run`: exit codes, messages, and files."""
 
 from __future__ import annotations
 

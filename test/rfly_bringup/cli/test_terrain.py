@@ -222,7 +222,7 @@ def test_cloud_with_stride_region_and_frame(rfly):
 
 
 def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
-    """Map E: 3 x 4 samples, of which the two inner ones have a disc of one cell on the map.
+    """The two inner samples of map E, 3 x 4 samples, have a disc of one cell on the map.
 
     By hand: both rise 100 counts of 2 cm over 4 m to the east and 200 to the north, 0.5 and 1.0:
     48.19°. Five samples have fewer than 175 counts, 9.5 m.
@@ -353,7 +353,7 @@ def test_export_for_gazebo_and_a_file_at_once(rfly):
 
 
 def test_export_for_gazebo_with_what_stands_there(rfly):
-    """On the world's map, unless another one is named."""
+    """The objects stand on the world's map, unless another one is named."""
     for words, ground in (((), "RollingHills"), (("E",), "E"), (("--map", "E"), "E")):
         code, _, err = rfly("export", *words, "--sdf", "w", "--world", "pillars", "--overwrite")
         assert (code, err) == (0, "")
@@ -512,8 +512,9 @@ def test_every_command_shows_examples():
 
 
 def test_the_shell_completes_commands_and_names_of_maps(work_folder):
-    """As bash asks behind `rfly --install-completion`: a word of the program, a shipped map, a map
-    of ./map.
+    """A program's word, a shipped map and a map of ./map are completed.
+
+    The test asks as bash does after `rfly --install-completion`.
     """
     Path("map").mkdir()
     for ending in ("png", "txt"):

@@ -79,7 +79,7 @@ def test_send_to_one_window(window):
 
 
 def test_send_joins_words_and_reaches_three_windows(window):
-    """Without --window the command goes to three consecutive ports, as the SDK sends it."""
+    """A command without --window goes to three consecutive ports, as the SDK sends it."""
     done = rfly("send", "t.MaxFPS", "30", "--port", str(port_of(window) - 2))
     assert window.recv(4096) == struct.pack("<i52s", 1234567890, b"t.MaxFPS 30")
     assert f":{port_of(window) - 2}-{port_of(window)}" in done.stdout

@@ -21,7 +21,7 @@ GROUND = HeightMap(
 
 
 def track(x, y, lift=0.0):
-    """Positions of which the last one lies `lift` m above the ground."""
+    """Return positions, the last one `lift` m above the ground."""
     z = np.asarray(GROUND.altitude(np.asarray(x, float), np.asarray(y, float)))
     z[-1] += lift
     return np.column_stack([x, y, z])

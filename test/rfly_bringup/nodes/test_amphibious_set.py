@@ -150,7 +150,7 @@ def test_a_3d_map_is_made_where_asked_for() -> None:
 
 
 def test_rviz_gets_a_description_of_each_vehicle() -> None:
-    """robot_state_publisher beside each vehicle, with the URDF of the vehicle that is simulated."""
+    """Each vehicle has a robot_state_publisher with the URDF of the simulated vehicle."""
     given = {
         "scenario": "hop",
         "vehicle": "scale_quad",

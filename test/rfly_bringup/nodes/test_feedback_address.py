@@ -19,8 +19,9 @@ def test_this_machine_and_unknown_ones_need_none(host):
 
 
 def test_the_address_that_faces_a_host_is_one_of_this_machine():
-    """Documentation address, RFC 5737: nobody is there, and nothing is sent. Without any network
-    there is no answer.
+    """The address that faces a documentation address (RFC 5737) is one of this machine.
+
+    Nothing is sent to it. A machine without any network has no answer.
     """
     address = local_address_towards("203.0.113.9")
     if address:

@@ -1,6 +1,7 @@
-"""What a peer may reach by naming files: every service, action, topic and parameter that could take
-a name is listed here, and those that do read below the operator's folders only and tell nothing of
-what is in any file.
+"""Files that a peer may reach by naming them.
+
+Every service, action, topic and parameter that could take a name is listed here. Those that read
+files do so below the operator's folders only, and reveal nothing of any file's content.
 """
 
 from __future__ import annotations
@@ -200,9 +201,7 @@ BAD_FILES = {
 @pytest.mark.ros
 @pytest.mark.slow
 def test_no_answer_log_or_diagnostic_says_what_is_in_a_file(domain_id, tmp_path):
-    """Of files below the named folder, and elsewhere, by every service and action that takes a
-    name.
-    """
+    """No service or action reveals the content of files, below the named folder or elsewhere."""
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer
     from rcl_interfaces.msg import Log

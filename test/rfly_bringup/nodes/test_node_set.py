@@ -46,7 +46,7 @@ def test_every_node_has_a_console_script_and_an_entry_point():
 
 
 def test_only_given_arguments_become_parameters():
-    """An argument that nobody gave must not override a params_file."""
+    """An argument without a value must not override a params_file."""
     assert node_parameters(TERRAIN, {}) == {}
     assert node_parameters(TERRAIN, {"map": "", "frame_id": "map_ned"}) == {"frame_id": "map_ned"}
 
@@ -182,8 +182,9 @@ def run_launch_file(monkeypatch, installed):
 
 
 def test_rfly_launch_starts_the_node_set(run_launch_file, tmp_path):
-    """All arguments with a description; all nodes; a given argument after the params_file, so that
-    it wins.
+    """The launch file has all arguments, each with a description, and starts all nodes.
+
+    A given argument comes after the params_file, so that it wins.
     """
     params = tmp_path / "p.yaml"
     params.write_text("/**: {ros__parameters: {}}")
@@ -225,7 +226,7 @@ def test_collision_node_starts_where_it_is_asked_for(run_launch_file):
 
 
 def test_terrain_launch_starts_the_terrain_alone(run_launch_file):
-    """Its arguments are those that concern the terrain or every node."""
+    """The arguments are those that concern the terrain or every node."""
     declared, nodes = run_launch_file("terrain.launch.py", {})
     assert [n["executable"] for n in nodes] == ["terrain_node"]
     assert {"map", "map_search_path", "frame_id", "params_file", "rviz"} <= set(declared)
@@ -239,7 +240,7 @@ def test_a_wrong_launch_argument_is_refused(run_launch_file):
 
 
 def test_choices_are_told_to_launch(run_launch_file):
-    """`--show-args` lists them; "" stands for an argument that nobody gave."""
+    """The choices are listed by `--show-args`; "" stands for an argument without a value."""
     declared, _ = run_launch_file("rfly.launch.py", {})
     assert declared["frame_id"]["choices"] == ["", "map", "map_ned"]
     assert declared["rviz"]["choices"] == ["false", "true"]
@@ -297,8 +298,9 @@ def test_a_missing_executable_is_told_before_anything_starts(run_launch_file, in
 
 
 def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, installed):
-    """The URDF goes as the text that it is, which launch would else read as YAML; what is missing
-    is told first.
+    """The URDF is passed as text, which launch would otherwise read as YAML.
+
+    A missing description is reported first.
     """
     _, nodes = run_launch_file("amphibious.launch.py", {"scenario": "hop", "rviz": "true"})
     publisher, rviz = nodes[-2:]

@@ -43,7 +43,7 @@ models:
 
 @pytest.fixture(scope="module")
 def world_file(tmp_path_factory):
-    """The world, and beside it its map: a plain of 200 m, a corner of which is raised."""
+    """Return a world, and next to it its map: a plain of 200 m with a raised corner."""
     folder = tmp_path_factory.mktemp("world")
     heights = np.zeros((101, 101))
     heights[0, 0] = 20.0
@@ -68,8 +68,9 @@ def test_the_map_of_a_world_is_the_nodes_map(world_file):
 
 
 def test_a_world_of_land_air_vehicles(world_file, tmp_path):
-    """On the scenario's map if the world is made for it; on level ground the bridge is told that no
-    map will come.
+    """The vehicles stand on the scenario's map if the world is made for it.
+
+    On level ground the bridge is told by parameter that no map will come.
     """
     bridge = next(
         n
@@ -99,8 +100,8 @@ def test_a_world_of_land_air_vehicles(world_file, tmp_path):
 
 @pytest.fixture(scope="module")
 def scene(world_file, shared_domain_id):
-    """All nodes that share it, with the parameters that `rfly up --world` gives them, and a vehicle
-    with a lidar.
+    """Run all nodes that share the world, with the parameters of `rfly up --world`, and a lidar
+    vehicle.
     """
     from contextlib import ExitStack
 
@@ -162,7 +163,7 @@ def scene(world_file, shared_domain_id):
 
 @pytest.fixture(scope="module")
 def objects(scene):
-    """What `placed_objects` says, once the world stands on its map."""
+    """Return the objects of `placed_objects`, after the world stands on its map."""
     from rfly_suite.msg import PlacedObjectArray
 
     from rfly_common.ros.qos import LATCHED
@@ -280,7 +281,7 @@ def test_a_plan_keeps_clear_of_it(scene, objects):
         wanted = {"vehicle_class": vehicle_class, "mode": mode, **ends}
 
         def planned(wanted=wanted):
-            """None until the map has come."""
+            """Return the plan, or None before the map has come."""
             answer = scene.call(PlanPath, "plan_path", **wanted)
             return None if "no terrain_map" in answer.message else answer
 
@@ -295,8 +296,10 @@ def test_a_plan_keeps_clear_of_it(scene, objects):
 
 @pytest.mark.ros
 def test_what_touches_it_is_told(scene, objects):
-    """Beside the tower, and in it; in the pillar, and beside its round side within its box; so with
-    the hut's gable.
+    """Contacts are with the solids, not with their boxes.
+
+    Vehicles stand next to the tower and in it, in the pillar and next to its round side within its
+    box, and likewise at the hut's gable.
     """
     from bridge_harness import EAST, fleet
     from rfly_suite.srv import CheckCollision
@@ -328,7 +331,10 @@ def test_what_touches_it_is_told(scene, objects):
 
 @pytest.mark.ros
 def test_a_lidar_sees_it(scene, objects):
-    """From the origin: the tower's face 17 m ahead, the pillar's round side 13.5 m to the left."""
+    """The lidar at the origin sees the tower's face 17 m ahead.
+
+    The pillar's round side is 13.5 m to the left.
+    """
     from sensor_msgs.msg import LaserScan
 
     from rfly_common.ros.qos import SENSORS
@@ -405,7 +411,7 @@ def test_what_moves_is_told_shown_and_seen(scene, objects):
         assert down == pytest.approx(-0.75)
 
     def seen(scan):
-        """Returns beside the path, where nothing stands."""
+        """Return the returns next to the path, where nothing stands."""
         angles = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
         ranges = np.asarray(scan.ranges)
         xy = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[

@@ -1,5 +1,6 @@
-"""rviz/*.rviz beside running nodes: each display asks for a topic that is there, of its type, with
-a fitting QoS.
+"""rviz/*.rviz with running nodes.
+
+Each display asks for an existing topic of its type, with a matching QoS.
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ def test_saved_views_follow_vehicles_that_there_are():
 
 
 def test_the_land_air_vehicle_is_the_first_one_of_the_launch_file():
-    """Its namespace, and the prefix that robot_state_publisher puts before the links."""
+    """The configuration names the first vehicle's namespace.
+
+    It also has the prefix that robot_state_publisher puts before the links.
+    """
     (default,) = (argument.default for argument in AMPHIBIOUS_ARGUMENTS if argument.name == "name")
     publisher = amphibious_nodes({"scenario": "hop", "rviz": "true"})[-1]
     model = displays(read("amphibious"))["Vehicle"]

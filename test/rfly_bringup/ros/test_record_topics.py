@@ -33,7 +33,7 @@ def expected():
 
 
 def check(found):
-    """All of it in its order; of the lossy topic, a part in its order."""
+    """Check that all messages came in their order; of the lossy topic, a part of them."""
     lossy = list(found[LOSSY])
     everything = expected()
     assert lossy == [each for each in everything[LOSSY] if each in lossy]
@@ -164,7 +164,7 @@ class Played:
 
 
 def play(peer, domain_id, file, *options):
-    """What a node hears of `rfly replay`."""
+    """Return what a node receives from `rfly replay`."""
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
     from rfly_bringup.ros.message_definitions import message_class
@@ -348,8 +348,10 @@ def test_only_packages_of_messages_are_imported(kind):
 
 
 def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_path):
-    """A topic's name with a space and an escape sequence, and a type that is none, beside nothing
-    good.
+    """A topic whose name has a space and an escape sequence is left out, and so is an impossible
+    type.
+
+    The recording has nothing else.
     """
     from mcap.writer import Writer
 

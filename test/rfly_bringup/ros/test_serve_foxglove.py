@@ -154,7 +154,7 @@ def panels(kind):
 
 
 def test_the_layout_holds_each_panel_once():
-    """Of the kinds that Foxglove and its free forks know, in a tree of splits."""
+    """The panels are of kinds that Foxglove and its free forks know, in a tree of splits."""
 
     def leaves(node):
         if isinstance(node, str):
@@ -174,7 +174,7 @@ def test_the_layout_holds_each_panel_once():
 
 @pytest.mark.needs("foxglove")
 def test_the_panels_settings_are_those_of_foxgloves_own_library():
-    """By foxglove.layouts, which writes the same settings under the same names."""
+    """The settings equal those that foxglove.layouts writes under the same names."""
     from foxglove import layouts
 
     known = {

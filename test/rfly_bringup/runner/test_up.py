@@ -37,7 +37,7 @@ class Running:
         self.output = ""
 
     def read_until(self, pattern, timeout_s=PATIENCE):
-        """The match of a pattern in the output so far."""
+        """Return the match of a pattern in the output read by now."""
         deadline = time.monotonic() + timeout_s
         while not (found := re.search(pattern, self.output)):
             left = deadline - time.monotonic()
@@ -100,7 +100,7 @@ def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
 
 
 def is_running(pid):
-    """Neither gone nor a zombie that nobody has waited for."""
+    """Return whether the process is neither gone nor a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as status:
             return status.read().rpartition(")")[2].split()[0] != "Z"
@@ -236,8 +236,9 @@ def test_an_argument_wins_over_the_params_file(domain_id, tmp_path):
 
 
 def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp_path):
-    """On the address that faces the host; a machine without a way there is told that it will not
-    hear it.
+    """The node listens on the address that faces the host.
+
+    A machine without a route to the host gets a warning that it will not receive anything.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("", 0))
@@ -341,8 +342,9 @@ def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
     ids=["braces", "no number", "5000 digits", "hour 99", "an alias of itself", "deep lists"],
 )
 def test_odd_params_files_are_one_line(tmp_path, text):
-    """PyYAML ends in RecursionError, IndexError or ValueError for these, of which none names the
-    file.
+    """A file on which PyYAML ends in RecursionError, IndexError or ValueError gives one line.
+
+    None of these errors names the file.
     """
     path = tmp_path / "params.yaml"
     path.write_text(text, encoding="utf-8")

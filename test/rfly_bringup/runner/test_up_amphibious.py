@@ -88,8 +88,9 @@ def test_mistakes_are_one_line() -> None:
 def test_kernels_are_compiled_before_nodes_start_by_whatever_name_they_have(
     monkeypatch, start, compiled
 ) -> None:
-    """On a cold cache each node would compile by itself, beside others that do the same, and
-    without a word.
+    """Nodes with a cold cache don't compile by themselves.
+
+    Each would compile the same as the others at the same time, and without any message.
     """
     asked: set[str] = set()
     monkeypatch.setattr(up, "compile_for_nodes", asked.update)
