@@ -129,7 +129,7 @@ class ChassisControlNode(Node):
         lost = mode is Mode.DRIVE and self._chassis.command_lost
         self._diagnostics.set_first(
             [
-                (mode is None, STALE, "nobody tells the mode: the brakes are on"),
+                (mode is None, STALE, "no node publishes the mode: the brakes are on"),
                 (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
                 (lost, WARN, "the motion command is lost: it brakes"),
                 (True, OK, values["mode"]),

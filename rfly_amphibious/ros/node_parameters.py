@@ -20,7 +20,7 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_terrain.world.weather import MOST_RAIN
 
 DELAY = 0.02
-"""s, through ROS, where the simulation does not wait"""
+"""Delay through ROS if the simulation does not wait, s."""
 VEHICLE = "parameters: full, scale, scale_quad, scale_six or a YAML file"
 SENSORS = "sensor set: a shipped name or a YAML file (default: the vehicle's)"
 
@@ -32,7 +32,7 @@ def _as_in(owner: Any, name: str, text: str, unit: str = "", **about: Any) -> An
 
 @dataclass(frozen=True)
 class VehicleNameParameters:
-    """What the vehicle is called."""
+    """Name of the vehicle."""
 
     vehicle_name: str = parameter(
         "amphibious",
@@ -46,7 +46,7 @@ class VehicleNameParameters:
 
 @dataclass(frozen=True)
 class WorldParameters:
-    """What is simulated: ground, vehicle, sensors, start and wind."""
+    """Subject of the simulation: ground, vehicle, sensors, start and wind."""
 
     scenario: str = parameter(
         "", "map, vehicle, start, wind, events and seed: a shipped name, or a file"
@@ -80,17 +80,17 @@ class WorldParameters:
         high=MOST_TURBULENCE,
     )
     seed: int = parameter(
-        -1, "of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1
+        -1, "seed of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1
     )
 
 
 @dataclass(frozen=True)
 class SimulationParameters:
-    """How it is simulated, and what is published of it."""
+    """Settings of the simulation, and its publications."""
 
     noise: bool = parameter(True, "false: sensors read the truth")
     method: Literal["rk4", "semi_implicit_euler"] = parameter(
-        "rk4", "of integration", shown="the scenario's, or rk4"
+        "rk4", "method of integration", shown="the scenario's, or rk4"
     )
     command_timeout: float = parameter(
         defaults.COMMAND_TIMEOUT,
@@ -118,7 +118,7 @@ class SimulationParameters:
     publish_truth: bool = parameter(True, "publish ground_truth/odom")
     tf_source: Literal["estimate", "truth"] = parameter(
         "estimate",
-        "who tells /tf where the vehicle is: state_estimator_node (estimate), or this node (truth)",
+        "publisher of the vehicle's /tf: state_estimator_node (estimate), or this node (truth)",
     )
     other_vehicles: bool = parameter(
         True, "the vehicles of vehicle_states can be run into; false: only seen"
@@ -130,7 +130,7 @@ class SimulationParameters:
 
 @dataclass(frozen=True)
 class RangeSensorNodeParameters:
-    """Of lidar and cameras."""
+    """Parameters of lidar and cameras."""
 
     light: float = parameter(
         1.0, "0 (night) … 1 (day), for the cameras", low=0.0, high=1.0, changeable=True
@@ -159,7 +159,7 @@ class RangeSensorNodeParameters:
 
 @dataclass(frozen=True)
 class EstimatorNodeParameters:
-    """What is estimated with, and how often it is told."""
+    """Parameters of the estimator, and its publications."""
 
     vehicle: str = parameter("scale", VEHICLE)
     sensors: str = parameter("", SENSORS)
@@ -175,7 +175,7 @@ class EstimatorNodeParameters:
     )
     tf_source: Literal["estimate", "truth"] = parameter(
         "estimate",
-        "who tells /tf where the vehicle is: this node (estimate), or amphibious_sim_node (truth)",
+        "publisher of the vehicle's /tf: this node (estimate), or amphibious_sim_node (truth)",
     )
 
 
@@ -184,7 +184,7 @@ class EstimatorNodeParameters:
 
 @dataclass(frozen=True)
 class ControlParameters:
-    """Of flight_control_node, betaflight_node and chassis_control_node."""
+    """Parameters of flight_control_node, betaflight_node and chassis_control_node."""
 
     lock_step: bool = parameter(False, "answer each tick of the simulation, which waits for it")
     vehicle: str = parameter("scale", VEHICLE, shown="scale; betaflight_node: scale_quad")
@@ -206,16 +206,18 @@ def _gain(text: str, unit: str, high: float) -> Any:
 class GainParameters:
     """Gains of the flight controller, which may be changed in flight."""
 
-    attitude_frequency: float = _gain("of the attitude loop in roll and pitch", "rad/s", 100.0)
-    attitude_damping: float = _gain("of the attitude loop, 1: critical", "", 5.0)
+    attitude_frequency: float = _gain(
+        "frequency of the attitude loop in roll and pitch", "rad/s", 100.0
+    )
+    attitude_damping: float = _gain("damping of the attitude loop, 1: critical", "", 5.0)
     position_gain: float = _gain("m/s for each metre beside the place", "1/s", 100.0)
     velocity_gain: float = _gain("m/s² for each m/s beside the velocity", "1/s", 100.0)
-    max_tilt: float = _gain("of the thrust in flight", "rad", 1.4)
+    max_tilt: float = _gain("largest tilt of the thrust in flight", "rad", 1.4)
 
 
 @dataclass(frozen=True)
 class FlightControlParameters:
-    """Of the loop through the flight controller."""
+    """Parameters of the loop through the flight controller."""
 
     sensors: str = parameter("", SENSORS)
     delay: float = parameter(
@@ -236,7 +238,7 @@ class FlightControlParameters:
 
 @dataclass(frozen=True)
 class ChassisControlParameters:
-    """Of the loop through the chassis controller."""
+    """Parameters of the loop through the chassis controller."""
 
     command_timeout: float = parameter(
         chassis_controller.COMMAND_TIMEOUT,
@@ -248,19 +250,19 @@ class ChassisControlParameters:
 
 @dataclass(frozen=True)
 class MotionCommandParameters:
-    """Of `cmd_vel`."""
+    """Limits of `cmd_vel`."""
 
     stamped_cmd_vel: bool = parameter(True, "cmd_vel is a TwistStamped; false: a Twist")
 
 
 @dataclass(frozen=True)
 class FirmwareParameters:
-    """Of Betaflight."""
+    """Parameters of Betaflight."""
 
     settings: str = parameter(
         "scale_quad", "for the firmware's command line: a shipped name or a file"
     )
-    folder: str = parameter("", "where the firmware keeps its settings; empty: a temporary one")
+    folder: str = parameter("", "folder of the firmware's settings; empty: a temporary one")
     program: str = parameter(
         "", "the firmware; empty: the one that the package betaflight has built"
     )
@@ -271,7 +273,7 @@ class FirmwareParameters:
 
 @dataclass(frozen=True)
 class GuidanceParameters:
-    """What guidance_node carries out, and how fast."""
+    """Mission of guidance_node, and its rate."""
 
     scenario: str = parameter("", "scenario whose mission it carries out: a file, or a shipped one")
     vehicle: str = parameter(
@@ -298,7 +300,7 @@ _number = partial(_as_in, JoystickLayout(), low=-1, high=99)
 
 @dataclass(frozen=True)
 class TeleopLimitParameters:
-    """What full deflections ask for."""
+    """Commands of full deflections."""
 
     drive_speed: float = _limit("drive_speed", "fastest drive", "m/s")
     curvature: float = _limit("curvature", "sharpest bend that is driven", "1/m")
@@ -324,7 +326,7 @@ class JoystickParameters:
     button_land: int = _number("button_land", "button that lands")
     button_abort: int = _number("button_abort", "button that aborts the flight")
     dead_zone: float = _number(
-        "dead_zone", "of the axes, within which they count as 0", low=0.0, high=0.9
+        "dead_zone", "deflection of an axis below which it counts as 0", low=0.0, high=0.9
     )
 
 
@@ -343,7 +345,7 @@ class VoxelParameters:
     miss: float = _voxel("miss", "log-odds that a passing ray adds, negative")
     clamp_min: float = _voxel("clamp_min", "least log-odds, negative")
     clamp_max: float = _voxel("clamp_max", "largest log-odds")
-    max_range: float = _voxel("max_range", "what is farther is free up to there", "m")
+    max_range: float = _voxel("max_range", "range of a hit; a longer ray is free up to there", "m")
     max_voxels: int = _voxel(
         "max_voxels",
         "then those farthest from the sensor make room; 16 to 32 bytes each",
@@ -358,7 +360,7 @@ class VoxelParameters:
 
 @dataclass(frozen=True)
 class MappingParameters:
-    """Which clouds are taken, and how often the map is told."""
+    """Clouds that are used, and the map's publications."""
 
     min_range: float = parameter(0.0, "nearer points are left out", unit="m", low=0.0)
     rate: float = parameter(
@@ -374,7 +376,7 @@ class MappingParameters:
         False, "lidar/points is reliable, as with the simulation's lock_step"
     )
     octomap: bool = parameter(True, "keep voxels; false: the map of heights alone")
-    file: str = parameter("", "where ~/save writes the map: a .bt file")
+    file: str = parameter("", "file that ~/save writes the map to: .bt")
 
 
 @dataclass(frozen=True)
@@ -386,14 +388,16 @@ class ElevationMapParameters:
     elevation_length: float = _elevation(
         "length", "side of the map, with the sensor in its middle", "m"
     )
-    elevation_range_sigma: float = _elevation("range_sigma", "of a point along its ray", "m")
+    elevation_range_sigma: float = _elevation(
+        "range_sigma", "standard deviation of a point along its ray", "m"
+    )
     elevation_angle_sigma: float = _elevation(
-        "angle_sigma", "of a cloud's rays together, from the attitude", "rad"
+        "angle_sigma", "standard deviation of a cloud's rays together, from the attitude", "rad"
     )
     elevation_cell_sigma: float = _elevation(
-        "cell_sigma", "of a cloud's mean in a cell that is not level", "m"
+        "cell_sigma", "standard deviation of a cloud's mean in a cell that is not level", "m"
     )
-    elevation_drift: float = _elevation("drift", "by which what is known gets less certain", "m/√s")
+    elevation_drift: float = _elevation("drift", "growth of the uncertainty of known cells", "m/√s")
     elevation_gate: float = _elevation(
         "gate", "standard deviations, beyond which a cloud sees another surface"
     )
@@ -411,7 +415,7 @@ Supplies = Literal["both", "rotors", "chassis"]
 
 @dataclass(frozen=True)
 class PerceptionParameters:
-    """What a controller outside is told."""
+    """Perception that an external controller gets."""
 
     lock_step: bool = parameter(
         False,
@@ -419,24 +423,23 @@ class PerceptionParameters:
     )
     odometry: Literal["filtered", "truth"] = parameter(
         "filtered",
-        "where position, velocity and attitude come from: odometry/global, or ground_truth/odom "
-        "(truth)",
+        "source of position, velocity and attitude: odometry/global, or ground_truth/odom (truth)",
     )
 
 
 @dataclass(frozen=True)
 class HilPerceptionParameters(PerceptionParameters):
-    """As PerceptionParameters, for an autopilot that estimates itself."""
+    """PerceptionParameters for an autopilot with its own estimator."""
 
     odometry: Literal["filtered", "truth"] = parameter(
         "truth",
-        "what the autopilot is told of the pose: ground_truth/odom (truth), or odometry/global",
+        "pose that the autopilot gets: ground_truth/odom (truth), or odometry/global",
     )
 
 
 @dataclass(frozen=True)
 class LinkParameters:
-    """Of link_node."""
+    """Parameters of link_node."""
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     transport: Literal["udp", "tcp", "serial"] = parameter(
@@ -448,17 +451,17 @@ class LinkParameters:
     controller_host: str = parameter("127.0.0.1", "IPv4 address of the controller (udp)")
     controller_port: int = parameter(
         session.CONTROLLER_PORT,
-        "of the controller (udp); 0: from where it sends",
+        "port of the controller (udp); 0: the one it sends from",
         low=0,
         high=65535,
     )
     device: str = parameter("/dev/ttyUSB0", "line to the controller (serial)")
-    baud: int = parameter(921600, "of the line (serial)", unit="bit/s")
+    baud: int = parameter(921600, "rate of the line (serial)", unit="bit/s")
 
 
 @dataclass(frozen=True)
 class MavlinkHilParameters:
-    """Of mavlink_hil_node."""
+    """Parameters of mavlink_hil_node."""
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
@@ -469,8 +472,8 @@ class MavlinkHilParameters:
         high=65535,
     )
     device: str = parameter("", "serial line to an autopilot's board, instead of TCP")
-    baud: int = parameter(921600, "of the serial line", unit="bit/s")
-    supplies: Supplies = parameter("both", "what the autopilot commands")
+    baud: int = parameter(921600, "rate of the serial line", unit="bit/s")
+    supplies: Supplies = parameter("both", "outputs that the autopilot commands")
     geo_origin: list[float] = parameter(
         [],
         "latitude, longitude (deg), altitude (m) of the world's origin; default: of the simulation",
@@ -485,7 +488,7 @@ class MavlinkHilParameters:
 
 @dataclass(frozen=True)
 class ArdupilotParameters:
-    """Of ardupilot_json_node."""
+    """Parameters of ardupilot_json_node."""
 
     vehicle: str = parameter(
         "scale_quad", "parameter set of the vehicle: a shipped name or a YAML file"
@@ -500,17 +503,15 @@ class ArdupilotParameters:
     controller_host: str = parameter(
         "127.0.0.1", "IPv4 address of the machine that ArduPilot runs on"
     )
-    supplies: Supplies = parameter("both", "what ArduPilot commands")
+    supplies: Supplies = parameter("both", "outputs that ArduPilot commands")
 
 
 @dataclass(frozen=True)
 class ControlMappingParameters:
-    """Which of the autopilot's first 16 outputs is what, from 0 on: controls of MAVLink, servos of
-    ArduPilot.
-    """
+    """Use of the autopilot's first 16 outputs, from 0 on: controls of MAVLink, servos of ArduPilot."""
 
     rotor_controls: list[int] = parameter(
-        [], "of the rotors in their order, 0 … 1", shown="the first, in order"
+        [], "outputs of the rotors in their order, 0 … 1", shown="the first, in order"
     )
     steering_control: int = parameter(8, "-1 … 1; -1: none", low=-1, high=15)
     drive_control: int = parameter(9, "-1 … 1; -1: none", low=-1, high=15)
@@ -519,7 +520,7 @@ class ControlMappingParameters:
 
 @dataclass(frozen=True)
 class MotorOutputParameters:
-    """Of motor_output_node."""
+    """Parameters of motor_output_node."""
 
     vehicle: str = parameter("scale", "parameter set of the vehicle: a shipped name or a YAML file")
     motors: str = parameter("scale", "constants of its motors: a shipped name or a YAML file")
@@ -541,7 +542,7 @@ class MotorOutputParameters:
     device: str = parameter(
         "", "serial line that gets them as MAVLink SERVO_OUTPUT_RAW; empty: none"
     )
-    baud: int = parameter(57600, "of the line", unit="bit/s")
+    baud: int = parameter(57600, "rate of the line", unit="bit/s")
     file: str = parameter("", "CSV file that gets them; empty: none")
 
 

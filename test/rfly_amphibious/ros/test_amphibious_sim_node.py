@@ -340,7 +340,7 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
             seat.until(lambda: told and len(told[-1].brake_torque) == 6)
             assert list(told[-1].brake_torque) == pytest.approx(
                 [0.3 * 12.0] * 6
-            )  # nobody tells the mode
+            )  # no node publishes the mode
             seat.until(lambda: abs(joints[-1].velocity[4]) < 0.1)
         seat.peer.close()
 

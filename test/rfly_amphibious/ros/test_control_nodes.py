@@ -330,7 +330,7 @@ def test_brakes_when_nobody_tells_the_mode(free):
     plant, flight, chassis = free
     plant.say("arm", "DRIVE")
     assert flight.stop() == 0
-    plant.until_status("chassis", "nobody tells the mode")
+    plant.until_status("chassis", "no node publishes the mode")
     count = len(plant.wheels)
 
     def braked():
