@@ -56,7 +56,8 @@ def callable_in_kernels(function: F) -> F:
 
     For functions of modules that must not import numba: a kernel that calls one compiles it.
     """
-    return cast("F", register_jitable(error_model="numpy", forceinline=True)(function))
+    register_jitable(error_model="numpy", forceinline=True)(function)
+    return function
 
 
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
