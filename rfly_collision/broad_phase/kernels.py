@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion
 from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.kernels.jit import inner_kernel, kernel, pasted_kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel, pasted_kernel
 from rfly_common.kernels.vectors import norm, rotation_matrix, set_matrix, vector_at
 
 LEVELS = 16
@@ -98,6 +98,15 @@ def swept_boxes(table: ShapeTable, motion: SweptMotion, dt: float, placed: Place
                 high[n, i] = high[n, i] - min(back, 0.0) + around
 
 
+ROWS_AROUND = 9
+"""Rows of cells, along x, that hold the neighbours of a cell: 3 along y times 3 along z."""
+
+OWN_ROW = 4
+"""Place among them of the cell's own row, the one in the middle."""
+
+Box = tuple[float, float, float, float, float, float]
+"""Lower corner and upper corner of a box, m."""
+
 # columns of `Buckets.number`
 BODY = 0
 LEVEL = 1
@@ -137,66 +146,64 @@ def overlaps(
     if n < 2:
         return 0
 
-    # the search through neighbouring buckets
-
     largest, used, start, box, number = in_buckets(low, high)
-    size = start.shape[0] - 1
+    buckets = start.shape[0] - 1
     count = 0
     looked_at = 0
     for p in range(n):
         if count > limits[0] or looked_at > limits[1]:
             return int(limits[0]) + 1
         mine = (box[p, 0], box[p, 1], box[p, 2], box[p, 3], box[p, 4], box[p, 5])
+        own_level = number[p, LEVEL]
 
-        # other boxes on the same level and on the coarser ones
-        for level in range(number[p, LEVEL] + 1):
+        # rows of cells around the box, on its own level and on the coarser ones
+        for level in range(own_level + 1):
             if not used[level]:
                 continue
-            x = cell_of(mine[0], mine[3], level, largest)
-            y = cell_of(mine[1], mine[4], level, largest)
-            z = cell_of(mine[2], mine[5], level, largest)
-            own = level == number[p, LEVEL]
-            for dy in range(0 if own else -1, 2):
-                for dz in range(0 if own and dy == 0 else -1, 2):
-                    # each pair on one level is seen once: by the box in the earlier row or place
-                    row = row_key(y + dy, z + dz, level)
-                    here = own and dy == 0 and dz == 0
-                    begin = (row_hash(row) + x - (0 if here else 1)) & (size - 1)
-                    end = begin + (2 if here else 3)
+            x, y, z = cell_on_level(mine, level, largest)
+            for neighbour in range(OWN_ROW if level == own_level else 0, ROWS_AROUND):
+                row = row_key(y + neighbour // 3 - 1, z + neighbour % 3 - 1, level)
+                own_row = level == own_level and neighbour == OWN_ROW
+                first_x = x if own_row else x - 1
+                begin = (row_hash(row) + first_x) & (buckets - 1)
+                end = begin + x + 2 - first_x
 
-                    # the buckets may wrap around to the beginning of the array
-                    for part in range(1 if end <= size else 2):
-                        first = start[begin] if part == 0 else 0
-                        last = start[min(end, size)] if part == 0 else start[end - size]
-                        if here and part == 0:
-                            first = p + 1
-                        looked_at += last - first
-                        for r in range(first, last):
-                            if apart(mine, box, r):
-                                continue
-                            column = number[r, COLUMN]
-                            # skip boxes of another row that share these buckets
-                            if (
-                                number[r, ROW] != row
-                                or abs(column - x) > 1
-                                or (here and column < x)
-                            ):
-                                continue
+                # ranks in these buckets, which may wrap around to the beginning of the array
+                first = p + 1 if own_row else start[begin]
+                last = start[min(end, buckets)]
+                wrapped = start[end - buckets] if end > buckets else 0
+                looked_at += last - first + wrapped
+                for k in range(last - first + wrapped):
+                    r = first + k if first + k < last else first + k - last
+                    if apart(mine, box, r) or not is_in_cells(number, r, row, first_x, x + 1):
+                        continue
 
-                            # leave out pairs that do not count
-                            i = number[p, BODY]
-                            j = number[r, BODY]
-                            if are_filtered(static, group, i, j):
-                                continue
-                            key = min(i, j) * n + max(i, j)
-                            if is_among(ignored, key):
-                                continue
-
-                            # the pair
-                            if count < out.size:
-                                out[count] = key
-                            count += 1
+                    # the pair
+                    i = min(number[p, BODY], number[r, BODY])
+                    j = max(number[p, BODY], number[r, BODY])
+                    key = i * n + j
+                    if are_filtered(static, group, i, j) or is_among(ignored, key):
+                        continue
+                    if count < out.size:
+                        out[count] = key
+                    count += 1
     return count
+
+
+@inlined_kernel
+def cell_on_level(box: Box, level: int, largest: float) -> tuple[int, int, int]:
+    """Return the numbers of the cell of a level that holds the middle of a box."""
+    x = cell_of(box[0], box[3], level, largest)
+    y = cell_of(box[1], box[4], level, largest)
+    z = cell_of(box[2], box[5], level, largest)
+    return x, y, z
+
+
+@pasted_kernel
+def is_in_cells(number: Any, r: int, row: int, first_x: int, last_x: int) -> bool:
+    """Return whether the box of rank r is in these cells of a row, not only in their buckets."""
+    column = number[r, COLUMN]
+    return bool(number[r, ROW] == row and first_x <= column and column <= last_x)
 
 
 @pasted_kernel
@@ -265,8 +272,8 @@ def in_buckets(low: Any, high: Any) -> Buckets:
 
 
 @pasted_kernel
-def apart(mine: tuple[float, float, float, float, float, float], box: Any, r: int) -> bool:
-    """Return whether a box (lower corner, upper corner) does not overlap that of rank `r`."""
+def apart(mine: Box, box: Any, r: int) -> bool:
+    """Return whether a box does not overlap that of rank `r`."""
     return bool(
         mine[0] > box[r, 3]
         or box[r, 0] > mine[3]

@@ -16,7 +16,6 @@ from rfly_collision.narrow_phase.distance_kernels import (
     PARALLEL,
     clamped_share,
     to_body,
-    to_world,
 )
 from rfly_collision.narrow_phase.polyhedron_kernels import from_triangle
 from rfly_collision.shapes.shape_table import BOX, HULL, ShapeTable
@@ -119,6 +118,8 @@ def nearest_point(table: ShapeTable, shape: int, pose: Any, point: Vector) -> Ve
         outside = beyond_hull(table, shape, in_body)
     else:
         outside = beyond_round(table, shape, in_body)
+    if dot(outside, outside) == 0.0:
+        return point
     return subtract(point, rotated(matrix_at(pose), outside))
 
 
@@ -181,14 +182,17 @@ def foremost(
     """
     first = table.first[shape, 0]
     end = table.first[shape + 1, 0]
+    rotation = matrix_at(pose)
+    position = vector_at(pose, 3, 0)
     front = -FAR
     for row in range(first, end):
-        front = max(front, dot(towards, to_world(pose, vector_at(table.vertices, row, 0))))
+        vertex = add(rotated(rotation, vector_at(table.vertices, row, 0)), position)
+        front = max(front, dot(towards, vertex))
 
     limit = front - FLATNESS * table.extent[shape]
     count = 0
     for row in range(first, end):
-        vertex = to_world(pose, vector_at(table.vertices, row, 0))
+        vertex = add(rotated(rotation, vector_at(table.vertices, row, 0)), position)
         if dot(towards, vertex) >= limit:
             corners[count, 0] = dot(u, vertex)
             corners[count, 1] = dot(v, vertex)

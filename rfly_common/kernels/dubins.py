@@ -1,6 +1,13 @@
 """Dubins paths: shortest paths between two poses for a forward-driving vehicle with a turn radius.
 
-The one function takes plain floats and calls nothing but `math`, so kernels can compile it too.
+A word is three pieces: arcs to the left (L) or right (R) and straight lines (S). Right turns are
+left turns in the mirror, so three families of words cover all six. The functions take plain numbers
+and call nothing but `math` and each other, so kernels can compile them too
+(`jit.callable_in_kernels`).
+
+Source: A. M. Shkel and V. Lumelsky, Classification of the Dubins set, Robotics and Autonomous
+Systems 34 (2001), equations (11)-(16). Distances there are in radii, and the x axis runs from one
+point to the other.
 """
 
 from __future__ import annotations
@@ -8,7 +15,38 @@ from __future__ import annotations
 import math
 
 Word = tuple[float, float, float, float, float, float]
-"""Lengths of three pieces, m, then their turns: 1 left, 0 straight on, -1 right."""
+"""Lengths of three pieces, m or radii, then their turns: 1 left, 0 straight on, -1 right."""
+
+Pieces = tuple[float, float, float]
+"""Lengths of three pieces, radii; t, p and q in the source."""
+
+Turns = tuple[float, float, float]
+"""Turns of three pieces: 1 left, 0 straight on, -1 right."""
+
+LSL: Turns = (1.0, 0.0, 1.0)
+RSR: Turns = (-1.0, 0.0, -1.0)
+LSR: Turns = (1.0, 0.0, -1.0)
+RSL: Turns = (-1.0, 0.0, 1.0)
+LRL: Turns = (1.0, -1.0, 1.0)
+RLR: Turns = (-1.0, 1.0, -1.0)
+
+WHOLE_TURN = 2.0 * math.pi
+"""Angle of a whole turn, rad."""
+
+ROUNDING = 1e-9
+"""Angle, rad, or length, radii, that rounding alone can make."""
+
+NO_PIECES: Pieces = (0.0, math.inf, 0.0)
+"""Pieces of a word that does not join the two poses."""
+
+NO_WORD: Word = (0.0, math.inf, 0.0, 0.0, 0.0, 0.0)
+"""Word that is longer than any other."""
+
+
+Ends = tuple[float, float, float, float, float, float, float, float]
+"""Two poses on the x axis: distance d, radii, headings a and b, rad, sin a, cos a, sin b, cos b,
+cos(a - b). A plain tuple, as Python makes one in a fifth of the time of a named one.
+"""
 
 
 def shortest_dubins(
@@ -18,12 +56,8 @@ def shortest_dubins(
 
     Coordinates and the radius `r` of the arcs are in metres, headings in radians counter-clockwise
     from x. The length of the path is the sum of the first three numbers; a piece may have the
-    length 0. Source: A. M. Shkel and V. Lumelsky, Classification of the Dubins set, Robotics and
-    Autonomous Systems 34 (2001), equations (11)-(16). Distances there are in radii, and the x axis
-    runs from one point to the other.
+    length 0. Of words equally long the first in the order of this function is returned.
     """
-    # distance in radii, headings relative to the line between the points
-    turn = 2.0 * math.pi
     along = math.atan2(to_y - y, to_x - x)
     d = math.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y)) / r
     a = heading - along
@@ -33,67 +67,71 @@ def shortest_dubins(
     sin_b = math.sin(b)
     cos_b = math.cos(b)
     cos_ab = math.cos(a - b)
+    ends = (d, a, b, sin_a, cos_a, sin_b, cos_b, cos_ab)
+    mirrored = (d, -a, -b, -sin_a, cos_a, -sin_b, cos_b, cos_ab)
 
-    best = math.inf
-    best_t = 0.0
-    best_p = 0.0
-    best_q = 0.0
-    first = 1.0
-    middle = 0.0
-    last = 1.0
-    for word in range(6):
-        # the first turn; right turns are left turns in the mirror
-        kind = 1.0 if word % 2 == 0 else -1.0
-        m_a = kind * a
-        m_b = kind * b
-        s_a = kind * sin_a
-        s_b = kind * sin_b
+    best = shorter(NO_WORD, same_turns(ends), LSL)
+    best = shorter(best, same_turns(mirrored), RSR)
+    best = shorter(best, opposite_turns(ends), LSR)
+    best = shorter(best, opposite_turns(mirrored), RSL)
+    best = shorter(best, three_turns(ends), LRL)
+    best = shorter(best, three_turns(mirrored), RLR)
+    return best[0] * r, best[1] * r, best[2] * r, best[3], best[4], best[5]
 
-        # lengths of the three pieces, in radii
-        if word < 2:  # the same turn at both ends
-            ahead = d + s_a - s_b
-            aside = cos_b - cos_a
-            p = math.sqrt(ahead * ahead + aside * aside)
-            if p < 1e-9:  # both on one circle: the straight has no direction, one turn does it
-                t = m_b - m_a
-                p = 0.0
-                q = 0.0
-            else:
-                angle = math.atan2(aside, ahead)
-                t = angle - m_a
-                q = m_b - angle
-        elif word < 4:  # one turn to each side
-            square = -2.0 + d * d + 2.0 * cos_ab + 2.0 * d * (s_a + s_b)
-            if square < -1e-9:  # rounding: the two circles may just touch
-                continue
-            p = math.sqrt(max(square, 0.0))
-            angle = math.atan2(-cos_a - cos_b, d + s_a + s_b) - math.atan2(-2.0, p)
-            t = angle - m_a
-            q = angle - m_b
-        else:  # three turns
-            cosine = (6.0 - d * d + 2.0 * cos_ab - 2.0 * d * (s_a - s_b)) / 8.0
-            if abs(cosine) > 1.0:
-                continue
-            p = turn - math.acos(cosine)
-            t = math.atan2(cos_b - cos_a, d + s_a - s_b) - m_a + p / 2.0
-            q = m_b - m_a - t + p
 
-        # rounding can turn an angle of 0 into a whole turn
-        t %= turn
-        q %= turn
-        if turn - t < 1e-9:
-            t = 0.0
-        if turn - q < 1e-9:
-            q = 0.0
+def same_turns(ends: Ends) -> Pieces:
+    """Return the pieces of LSL: a straight line between two arcs to the left."""
+    d, a, b, sin_a, cos_a, sin_b, cos_b, _ = ends
+    ahead = d + sin_a - sin_b
+    aside = cos_b - cos_a
+    p = math.sqrt(ahead * ahead + aside * aside)
 
-        # the shortest word up to now
-        if t + p + q < best - 1e-12:
-            best = t + p + q
-            best_t = t
-            best_p = p
-            best_q = q
-            first = kind
-            middle = 0.0 if word < 4 else -kind
-            last = -kind if 2 <= word < 4 else kind
+    # both arcs on one circle: the line has no direction, and one arc is enough
+    if p < ROUNDING:
+        return b - a, 0.0, 0.0
 
-    return best_t * r, best_p * r, best_q * r, first, middle, last
+    angle = math.atan2(aside, ahead)
+    return angle - a, p, b - angle
+
+
+def opposite_turns(ends: Ends) -> Pieces:
+    """Return the pieces of LSR: a straight line between an arc to the left and one to the right."""
+    d, a, b, sin_a, cos_a, sin_b, cos_b, cos_ab = ends
+    square = -2.0 + d * d + 2.0 * cos_ab + 2.0 * d * (sin_a + sin_b)
+
+    # the two circles may just touch
+    if square < -ROUNDING:
+        return NO_PIECES
+
+    p = math.sqrt(max(square, 0.0))
+    angle = math.atan2(-cos_a - cos_b, d + sin_a + sin_b) - math.atan2(-2.0, p)
+    return angle - a, p, angle - b
+
+
+def three_turns(ends: Ends) -> Pieces:
+    """Return the pieces of LRL: an arc to the right between two arcs to the left."""
+    d, a, b, sin_a, cos_a, sin_b, cos_b, cos_ab = ends
+    cosine = (6.0 - d * d + 2.0 * cos_ab - 2.0 * d * (sin_a - sin_b)) / 8.0
+    if abs(cosine) > 1.0:
+        return NO_PIECES
+
+    p = WHOLE_TURN - math.acos(cosine)
+    t = math.atan2(cos_b - cos_a, d + sin_a - sin_b) - a + p / 2.0
+    return t, p, b - a - t + p
+
+
+def shorter(best: Word, pieces: Pieces, turns: Turns) -> Word:
+    """Return the word of these pieces and turns if it is shorter than the best, else the best."""
+    t, p, q = pieces
+    t %= WHOLE_TURN
+    q %= WHOLE_TURN
+
+    # rounding can turn an angle of 0 into a whole turn
+    if WHOLE_TURN - t < ROUNDING:
+        t = 0.0
+    if WHOLE_TURN - q < ROUNDING:
+        q = 0.0
+
+    if t + p + q < best[0] + best[1] + best[2] - 1e-12:
+        return t, p, q, turns[0], turns[1], turns[2]
+    return best

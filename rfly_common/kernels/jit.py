@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from numba.extending import register_jitable
+
 import rfly_common.kernels.lane_types  # noqa: F401  registers `Lanes` with numba
 from rfly_common.kernels.cache import KernelCache
 from rfly_common.kernels.light_numba import numba
@@ -47,6 +49,15 @@ def inlined_kernel(function: F) -> F:
     call. Small functions are inlined anyway.
     """
     return _compiled(function, forceinline=True, **_WITHOUT_WRAPPERS)
+
+
+def callable_in_kernels(function: F) -> F:
+    """Let kernels call a plain function, and return it as it is.
+
+    For functions of modules that must not import numba: a kernel that calls one compiles it.
+    """
+    register_jitable(error_model="numpy", forceinline=True)(function)
+    return function
 
 
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

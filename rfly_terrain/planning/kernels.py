@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels import dubins
-from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
+from rfly_common.kernels.jit import callable_in_kernels, inlined_kernel, inner_kernel, kernel
 
 STEP = 0.2
 """Distance between two samples of a path, cells."""
@@ -34,6 +34,8 @@ _DIAGONAL_STEP = np.float32(0.70710678)
 _KNIGHT_STEP = np.float32(0.55901699)
 """Length of a step in cells, over the number of weights that it averages: 2, 2 and 4."""
 
+for _part in (dubins.same_turns, dubins.opposite_turns, dubins.three_turns, dubins.shorter):
+    callable_in_kernels(_part)
 shortest_dubins = kernel(dubins.shortest_dubins)
 
 

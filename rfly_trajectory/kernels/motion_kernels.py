@@ -47,6 +47,8 @@ RATE_Y = 12
 RATE_Z = 13
 BLOCK_ROWS = 14
 
+Pair = tuple[float, float]
+
 TINY = 1e-30
 """Terms of a series below this change no coordinate, m."""
 
@@ -487,72 +489,45 @@ def wheel_contact(
 ) -> Floats:
     """Return altitude, q, p, climb rate, rates of q and p, and gap, (k, 7).
 
-    `plane` (k, 4) comes from `wheel_plane`.
+    `plane` (k, 4) comes from `wheel_plane`. The formulas are in `attitude`.
     """
-    wheelbase, track = wheels
     h, under, middle, gradient = ground
     rows = np.empty((speed.size, 7))
     needed = np.empty(4)
     h_rate = np.empty(4)
     for i in range(speed.size):
-        alpha = plane[i, 0]
-        beta = plane[i, 1]
+        size = wheels.wheelbase[i], wheels.track[i]
+        tilt = plane[i, 0], plane[i, 1]
         q = plane[i, 2]
         p = plane[i, 3]
-
-        # the plane raised until no wheel is below the ground
-        supporting = 0
-        for wheel in range(4):
-            fore, side = wheel_offset(wheel, wheelbase[i], track[i])
-            needed[wheel] = h[i, wheel] - alpha * fore - beta * side
-            if needed[wheel] > needed[supporting]:
-                supporting = wheel
-        altitude = max(needed[supporting], middle[i])
-
-        # the vehicle's motion and the inclination of its plane
         tx = points[i, 2]
         ty = points[i, 3]
         yaw_rate = points[i, 4] * speed[i]
-        a = math.sqrt(1.0 + q * q)
-        b = math.sqrt(a * a + p * p)
-        u = p / b
-        root = math.sqrt(1.0 - u * u)
-        q_rate = p_rate = alpha_rate = beta_rate = 0.0
+
+        # the plane raised until no wheel is below the ground
+        for wheel in range(4):
+            needed[wheel] = height_at_origin(size, wheel, h[i, wheel], tilt)
+        supporting = largest_of_four(needed)
+        altitude = max(needed[supporting], middle[i])
 
         # The wheels' motion depends on the plane's rates, which follow from it. Two passes are
         # enough.
+        q_rate = p_rate = 0.0
+        tilt_rate = 0.0, 0.0
         for _ in range(2):
-            a_rate = q * q_rate / a
-            b_rate = (a * a_rate + p * p_rate) / b
-            left_x_rate = (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b)
-            left_y_rate = a_rate / b - a * b_rate / (b * b)
-
-            # rates of the ground's height under the wheels
+            turning = axis_rates(q, p, q_rate, p_rate)
             for wheel in range(4):
-                fore, side = wheel_offset(wheel, wheelbase[i], track[i])
-                ahead, left = wheel_arm(wheel, wheelbase[i], track[i], q, p)
-                ahead_rate = (
-                    speed[i] - yaw_rate * left - fore * a_rate / (a * a) + side * left_x_rate
-                )
-                aside_rate = yaw_rate * ahead + side * left_y_rate
-                gx = under[i, wheel, 0]
-                gy = under[i, wheel, 1]
-                h_rate[wheel] = (gx * tx + gy * ty) * ahead_rate + (gy * tx - gx * ty) * aside_rate
-
-            # rates of the plane through these heights
-            alpha_rate = (h_rate[0] + h_rate[1] - h_rate[2] - h_rate[3]) / (2.0 * wheelbase[i])
-            beta_rate = (h_rate[0] - h_rate[1] + h_rate[2] - h_rate[3]) / (2.0 * track[i])
-            q_rate = a * a * a * alpha_rate
-            a_rate = q * q_rate / a
-            u_rate = beta_rate * a + u / a * a_rate
-            p_rate = a_rate * u / root + a * u_rate / (root * root * root)
+                ahead, aside = wheel_velocity(size, wheel, q, p, turning, speed[i], yaw_rate)
+                along, left = along_heading(under[i, wheel, 0], under[i, wheel, 1], tx, ty)
+                h_rate[wheel] = along * ahead + left * aside
+            tilt_rate = plane_slopes(size, h_rate)
+            q_rate, p_rate = slope_rates(q, p, tilt_rate)
 
         # climb of the point that carries the plane: the origin, or a wheel
         if middle[i] > needed[supporting]:
-            climb = speed[i] * (gradient[i, 0] * tx + gradient[i, 1] * ty)
+            climb = speed[i] * along_heading(gradient[i, 0], gradient[i, 1], tx, ty)[0]
         else:
-            fore, side = wheel_offset(supporting, wheelbase[i], track[i])
-            climb = h_rate[supporting] - alpha_rate * fore - beta_rate * side
+            climb = height_at_origin(size, supporting, h_rate[supporting], tilt_rate)
 
         rows[i, 0] = altitude
         rows[i, 1] = q
@@ -562,3 +537,88 @@ def wheel_contact(
         rows[i, 5] = p_rate
         rows[i, 6] = altitude - needed.min()
     return rows
+
+
+@inlined_kernel
+def height_at_origin(size: Pair, wheel: int, h: float, tilt: Pair) -> float:
+    """Return the height at the origin of a plane that has the height h at a wheel.
+
+    `size` are wheelbase and track, `tilt` are α and β. Rates of h, α and β give the height's rate.
+    """
+    fore, side = wheel_offset(wheel, size[0], size[1])
+    return h - tilt[0] * fore - tilt[1] * side
+
+
+@inlined_kernel
+def largest_of_four(values: Floats) -> int:
+    """Return the index of the largest of four numbers."""
+    best = 0
+    for i in range(1, 4):
+        if values[i] > values[best]:
+            best = i
+    return best
+
+
+@inlined_kernel
+def along_heading(gx: float, gy: float, tx: float, ty: float) -> Pair:
+    """Return the slopes along a heading (tx, ty) and to its left of ground with a gradient."""
+    return gx * tx + gy * ty, gy * tx - gx * ty
+
+
+@inlined_kernel
+def plane_slopes(size: Pair, h: Floats) -> Pair:
+    """Return α and β of the least-squares plane through heights at the wheels, or their rates."""
+    alpha = (h[0] + h[1] - h[2] - h[3]) / (2.0 * size[0])
+    beta = (h[0] - h[1] + h[2] - h[3]) / (2.0 * size[1])
+    return alpha, beta
+
+
+@inlined_kernel
+def axis_rates(q: float, p: float, q_rate: float, p_rate: float) -> tuple[float, float, float]:
+    """Return the rates of the horizontal parts of the body's axes, 1/s, heading frame.
+
+    They are d/dt 1/a, of x_body, and d/dt -pq/(ab) and d/dt a/b, of y_body.
+    """
+    a = math.sqrt(1.0 + q * q)
+    b = math.sqrt(a * a + p * p)
+    a_rate = q * q_rate / a
+    b_rate = (a * a_rate + p * p_rate) / b
+    return (
+        -a_rate / (a * a),
+        (p * q * (a_rate / a + b_rate / b) - p_rate * q - p * q_rate) / (a * b),
+        a_rate / b - a * b_rate / (b * b),
+    )
+
+
+@inlined_kernel
+def wheel_velocity(
+    size: Pair,
+    wheel: int,
+    q: float,
+    p: float,
+    turning: tuple[float, float, float],
+    speed: float,
+    yaw_rate: float,
+) -> Pair:
+    """Return the horizontal velocity of a wheel, ahead and to the left, m/s.
+
+    It is that of the origin, of the turn about it, and of the body's axes, whose rates `turning`
+    come from `axis_rates`.
+    """
+    fore, side = wheel_offset(wheel, size[0], size[1])
+    ahead, left = wheel_arm(wheel, size[0], size[1], q, p)
+    ahead_rate = speed - yaw_rate * left + fore * turning[0] + side * turning[1]
+    return ahead_rate, yaw_rate * ahead + side * turning[2]
+
+
+@inlined_kernel
+def slope_rates(q: float, p: float, tilt_rate: Pair) -> Pair:
+    """Return the rates of q = α/√(1-α²) and p = a·u/√(1-u²), u = a·β, from those of α and β."""
+    alpha_rate, beta_rate = tilt_rate
+    a = math.sqrt(1.0 + q * q)
+    u = p / math.sqrt(a * a + p * p)
+    root = math.sqrt(1.0 - u * u)
+    q_rate = a * a * a * alpha_rate
+    a_rate = q * q_rate / a
+    u_rate = beta_rate * a + u / a * a_rate
+    return q_rate, a_rate * u / root + a * u_rate / (root * root * root)
