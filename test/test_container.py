@@ -141,6 +141,6 @@ def test_the_page_says_that_the_image_has_not_been_built(word):
     unproved = (
         (ROOT / "docs" / "support.md")
         .read_text(encoding="utf-8")
-        .partition("## Reasoned, not run")[2]
+        .partition("## Not run")[2]
     )
     assert word in unproved.partition("\n## ")[0]
