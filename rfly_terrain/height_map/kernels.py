@@ -179,61 +179,51 @@ def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: An
     return finite
 
 
-def _record_of_arrays(number: type[np.generic], *names: str) -> np.dtype[Any]:
-    """Return the type of a record with a number for each point of a block in each field."""
-    return np.dtype((np.record, [(name, number, (SMALL_BLOCK,)) for name in names]))
+# rows of `cells`, which the loops of `surfaces` hand on: the cell's first corner in the flat
+# heights, and how far from the corners their neighbours are in each direction
+CORNER = 0
+TO_WEST = 1
+TO_EAST = 2
+TO_SOUTH = 3
+TO_NORTH = 4
+CELL_ROWS = 5
 
-
-CELL_BLOCK = _record_of_arrays(
-    np.int32,
-    "corner",
-    "to_west",
-    "to_east",
-    "to_south",
-    "to_north",
-)
-"""First corners of cells in the flat heights, and how far the corners' neighbours are there."""
-
-SURFACE_BLOCK = _record_of_arrays(
-    np.float64,
-    # heights of the cell's corners, m
-    "z00",
-    "z01",
-    "z10",
-    "z11",
-    # heights of the corners' neighbours: along x before 00 and 01 and after 10 and 11, along y
-    # before 00 and 10 and after 01 and 11; at the map's edge they are the corners themselves
-    "west_0",
-    "west_1",
-    "east_0",
-    "east_1",
-    "south_0",
-    "south_1",
-    "north_0",
-    "north_1",
-    # where in the cell a point lies
-    "share_u",
-    "share_v",
-    # distances of the neighbours on the two sides of a corner, m
-    "span_west",
-    "span_east",
-    "span_south",
-    "span_north",
-    # rates of the cell coordinates, 1/s, and 1 where they are on the map, else 0
-    "rate_u",
-    "rate_v",
-    "on_x",
-    "on_y",
-    # results, in the order of `surfaces`
-    "altitude",
-    "gradient_x",
-    "gradient_y",
-    "smooth_x",
-    "smooth_y",
-    "smooth_rate_x",
-    "smooth_rate_y",
-)
-"""Numbers of a block of points that the loops of `surfaces` hand on."""
+# rows of `work`: heights of the cell's corners
+Z00 = 0
+Z01 = 1
+Z10 = 2
+Z11 = 3
+# heights of the corners' neighbours: along x before 00 and 01 and after 10 and 11, along y before
+# 00 and 10 and after 01 and 11; at the map's edge they are the corners themselves
+WEST_0 = 4
+WEST_1 = 5
+EAST_0 = 6
+EAST_1 = 7
+SOUTH_0 = 8
+SOUTH_1 = 9
+NORTH_0 = 10
+NORTH_1 = 11
+# where in the cell a point lies, and distances of the neighbours on the two sides of a corner, m
+SHARE_U = 12
+SHARE_V = 13
+SPAN_WEST = 14
+SPAN_EAST = 15
+SPAN_SOUTH = 16
+SPAN_NORTH = 17
+# rates of the cell coordinates, 1/s, and 1 where they are on the map, else 0
+RATE_U = 18
+RATE_V = 19
+ON_X = 20
+ON_Y = 21
+# results, in the order of `surfaces`
+ALTITUDE = 22
+GRADIENT_X = 23
+GRADIENT_Y = 24
+SMOOTH_X = 25
+SMOOTH_Y = 26
+SMOOTH_RATE_X = 27
+SMOOTH_RATE_Y = 28
+WORK_ROWS = 29
 
 
 @kernel
@@ -241,26 +231,27 @@ def surfaces(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> 
     """Write altitude, gradient, smooth gradient and its rate at n moving points -> out (7, n).
 
     They are the numbers of `altitudes`, `gradients` and `gradient_rates`, in blocks as in
-    `altitudes`. What the loops hand on lies in two records, one for indices and one for the rest.
-    Only then does the compiler see that nothing overlaps and make the loops vector instructions,
-    which takes a third of the time of the last one.
+    `altitudes`. All that the loops hand on lies in one array. Only then does the compiler see that
+    nothing overlaps and make the last loop vector instructions, which takes a third of the time.
     """
-    cells = np.empty(1, CELL_BLOCK)[0]
-    block = np.empty(1, SURFACE_BLOCK)[0]
+    cells = np.empty((CELL_ROWS, SMALL_BLOCK), np.int32)
+    work = np.empty((WORK_ROWS, SMALL_BLOCK))
     finite = True
     for start in range(0, x.size, SMALL_BLOCK):
         count = min(SMALL_BLOCK, x.size - start)
-        finite &= locate(ground, x, y, start, count, cells, block)
-        finite &= find_rates(ground, vx, vy, start, count, block)
-        read_heights(ground, count, cells, block)
-        find_surface(ground, count, block)
-        write_results(start, count, block, out)
+        finite &= locate(ground, x, y, start, count, cells, work)
+        finite &= find_rates(ground, vx, vy, start, count, work)
+        read_heights(ground, count, cells, work)
+        find_surface(ground, count, work)
+        for row in range(7):
+            for n in range(count):
+                out[row, start + n] = work[ALTITUDE + row, n]
     return finite
 
 
 @inlined_kernel
 def locate(
-    ground: GroundGrid, x: Any, y: Any, start: int, count: int, cells: Any, block: Any
+    ground: GroundGrid, x: Any, y: Any, start: int, count: int, cells: Any, work: Any
 ) -> bool:
     """Find the cells of a block of points, and where in them the points lie."""
     origin_x = ground.origin_x
@@ -286,32 +277,32 @@ def locate(
         raw_v = (y_n - origin_y) / step_y
         on_x = (raw_u >= -slack_u) & (raw_u <= last_u + slack_u)
         on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
-        block.on_x[n] = 1.0 if on_x else 0.0
-        block.on_y[n] = 1.0 if on_y else 0.0
+        work[ON_X, n] = 1.0 if on_x else 0.0
+        work[ON_Y, n] = 1.0 if on_y else 0.0
 
         # the cell
         u = clamp(raw_u, last_u)
         v = clamp(raw_v, last_v)
         i = min(np.int32(u), last_i)
         j = min(np.int32(v), last_j)
-        cells.corner[n] = np.int32(i * width + j)
-        block.share_u[n] = u - np.float64(i)
-        block.share_v[n] = v - np.float64(j)
+        cells[CORNER, n] = np.int32(i * width + j)
+        work[SHARE_U, n] = u - np.float64(i)
+        work[SHARE_V, n] = v - np.float64(j)
 
         # its neighbours
-        cells.to_west[n] = width if i > 0 else none
-        cells.to_east[n] = width if i < last_i else none
-        cells.to_south[n] = one if j > 0 else none
-        cells.to_north[n] = one if j < last_j else none
-        block.span_west[n] = step_x * (2.0 if i > 0 else 1.0)
-        block.span_east[n] = step_x * (2.0 if i < last_i else 1.0)
-        block.span_south[n] = step_y * (2.0 if j > 0 else 1.0)
-        block.span_north[n] = step_y * (2.0 if j < last_j else 1.0)
+        cells[TO_WEST, n] = width if i > 0 else none
+        cells[TO_EAST, n] = width if i < last_i else none
+        cells[TO_SOUTH, n] = one if j > 0 else none
+        cells[TO_NORTH, n] = one if j < last_j else none
+        work[SPAN_WEST, n] = step_x * (2.0 if i > 0 else 1.0)
+        work[SPAN_EAST, n] = step_x * (2.0 if i < last_i else 1.0)
+        work[SPAN_SOUTH, n] = step_y * (2.0 if j > 0 else 1.0)
+        work[SPAN_NORTH, n] = step_y * (2.0 if j < last_j else 1.0)
     return bad == 0
 
 
 @inlined_kernel
-def find_rates(ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, block: Any) -> bool:
+def find_rates(ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, work: Any) -> bool:
     """Compute the rates of the cell coordinates of a block of points."""
     step_x = ground.step_x
     step_y = ground.step_y
@@ -320,96 +311,77 @@ def find_rates(ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, blo
         vx_n = vx[start + n]
         vy_n = vy[start + n]
         bad |= (not (abs(vx_n) < np.inf)) | (not (abs(vy_n) < np.inf))
-        block.rate_u[n] = vx_n / step_x if block.on_x[n] > 0.0 else 0.0
-        block.rate_v[n] = vy_n / step_y if block.on_y[n] > 0.0 else 0.0
+        work[RATE_U, n] = vx_n / step_x if work[ON_X, n] > 0.0 else 0.0
+        work[RATE_V, n] = vy_n / step_y if work[ON_Y, n] > 0.0 else 0.0
     return bad == 0
 
 
 @inlined_kernel
-def read_heights(ground: GroundGrid, count: int, cells: Any, block: Any) -> None:
+def read_heights(ground: GroundGrid, count: int, cells: Any, work: Any) -> None:
     """Read the heights of the cells' corners and of the corners' neighbours."""
     heights = ground.heights
     right = np.uint64(1)
     below = np.uint64(ground.columns)
     for n in range(count):
-        k = np.uint64(np.uint32(cells.corner[n]))
-        west = np.uint64(np.uint32(cells.to_west[n]))
-        east = np.uint64(np.uint32(cells.to_east[n]))
-        south = np.uint64(np.uint32(cells.to_south[n]))
-        north = np.uint64(np.uint32(cells.to_north[n]))
-        block.z00[n] = heights[k]
-        block.z01[n] = heights[k + right]
-        block.z10[n] = heights[k + below]
-        block.z11[n] = heights[k + below + right]
-        block.west_0[n] = heights[k - west]
-        block.west_1[n] = heights[k - west + right]
-        block.east_0[n] = heights[k + below + east]
-        block.east_1[n] = heights[k + below + east + right]
-        block.south_0[n] = heights[k - south]
-        block.south_1[n] = heights[k + below - south]
-        block.north_0[n] = heights[k + right + north]
-        block.north_1[n] = heights[k + below + right + north]
+        k = np.uint64(np.uint32(cells[CORNER, n]))
+        west = np.uint64(np.uint32(cells[TO_WEST, n]))
+        east = np.uint64(np.uint32(cells[TO_EAST, n]))
+        south = np.uint64(np.uint32(cells[TO_SOUTH, n]))
+        north = np.uint64(np.uint32(cells[TO_NORTH, n]))
+        work[Z00, n] = heights[k]
+        work[Z01, n] = heights[k + right]
+        work[Z10, n] = heights[k + below]
+        work[Z11, n] = heights[k + below + right]
+        work[WEST_0, n] = heights[k - west]
+        work[WEST_1, n] = heights[k - west + right]
+        work[EAST_0, n] = heights[k + below + east]
+        work[EAST_1, n] = heights[k + below + east + right]
+        work[SOUTH_0, n] = heights[k - south]
+        work[SOUTH_1, n] = heights[k + below - south]
+        work[NORTH_0, n] = heights[k + right + north]
+        work[NORTH_1, n] = heights[k + below + right + north]
 
 
 @inlined_kernel
-def find_surface(ground: GroundGrid, count: int, block: Any) -> None:
+def find_surface(ground: GroundGrid, count: int, work: Any) -> None:
     """Compute the results of a block of points."""
     step_x = ground.step_x
     step_y = ground.step_y
     for n in range(count):
-        z00 = block.z00[n]
-        z01 = block.z01[n]
-        z10 = block.z10[n]
-        z11 = block.z11[n]
-        a = block.share_u[n]
-        b = block.share_v[n]
-        u_rate = block.rate_u[n]
-        v_rate = block.rate_v[n]
-        on_x = block.on_x[n] > 0.0
-        on_y = block.on_y[n] > 0.0
+        z00 = work[Z00, n]
+        z01 = work[Z01, n]
+        z10 = work[Z10, n]
+        z11 = work[Z11, n]
+        a = work[SHARE_U, n]
+        b = work[SHARE_V, n]
+        u_rate = work[RATE_U, n]
+        v_rate = work[RATE_V, n]
+        on_x = work[ON_X, n] > 0.0
+        on_y = work[ON_Y, n] > 0.0
 
         # the bilinear surface
         along_u, along_v = slopes(z00, z01, z10, z11, a, b)
-        block.altitude[n] = interpolate(z00, z01, z10, z11, a, b)
-        block.gradient_x[n] = along_u / step_x if on_x else 0.0
-        block.gradient_y[n] = along_v / step_y if on_y else 0.0
+        work[ALTITUDE, n] = interpolate(z00, z01, z10, z11, a, b)
+        work[GRADIENT_X, n] = along_u / step_x if on_x else 0.0
+        work[GRADIENT_Y, n] = along_v / step_y if on_y else 0.0
 
         # dz/dx at the corners by central differences, between them bilinear
-        x00 = (z10 - block.west_0[n]) / block.span_west[n]
-        x01 = (z11 - block.west_1[n]) / block.span_west[n]
-        x10 = (block.east_0[n] - z00) / block.span_east[n]
-        x11 = (block.east_1[n] - z01) / block.span_east[n]
+        x00 = (z10 - work[WEST_0, n]) / work[SPAN_WEST, n]
+        x01 = (z11 - work[WEST_1, n]) / work[SPAN_WEST, n]
+        x10 = (work[EAST_0, n] - z00) / work[SPAN_EAST, n]
+        x11 = (work[EAST_1, n] - z01) / work[SPAN_EAST, n]
         along_u, along_v = slopes(x00, x01, x10, x11, a, b)
-        block.smooth_x[n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
-        block.smooth_rate_x[n] = along_u * u_rate + along_v * v_rate if on_x else 0.0
+        work[SMOOTH_X, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
+        work[SMOOTH_RATE_X, n] = along_u * u_rate + along_v * v_rate if on_x else 0.0
 
         # dz/dy in the same way
-        y00 = (z01 - block.south_0[n]) / block.span_south[n]
-        y10 = (z11 - block.south_1[n]) / block.span_south[n]
-        y01 = (block.north_0[n] - z00) / block.span_north[n]
-        y11 = (block.north_1[n] - z10) / block.span_north[n]
+        y00 = (z01 - work[SOUTH_0, n]) / work[SPAN_SOUTH, n]
+        y10 = (z11 - work[SOUTH_1, n]) / work[SPAN_SOUTH, n]
+        y01 = (work[NORTH_0, n] - z00) / work[SPAN_NORTH, n]
+        y11 = (work[NORTH_1, n] - z10) / work[SPAN_NORTH, n]
         along_u, along_v = slopes(y00, y01, y10, y11, a, b)
-        block.smooth_y[n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
-        block.smooth_rate_y[n] = along_u * u_rate + along_v * v_rate if on_y else 0.0
-
-
-@inlined_kernel
-def write_results(start: int, count: int, block: Any, out: Any) -> None:
-    """Write the results of a block of points -> out (7, n)."""
-    write_row(0, start, count, block.altitude, out)
-    write_row(1, start, count, block.gradient_x, out)
-    write_row(2, start, count, block.gradient_y, out)
-    write_row(3, start, count, block.smooth_x, out)
-    write_row(4, start, count, block.smooth_y, out)
-    write_row(5, start, count, block.smooth_rate_x, out)
-    write_row(6, start, count, block.smooth_rate_y, out)
-
-
-@inlined_kernel
-def write_row(row: int, start: int, count: int, numbers: Any, out: Any) -> None:
-    """Write the first numbers of a block to a row of the results."""
-    for n in range(count):
-        out[row, start + n] = numbers[n]
+        work[SMOOTH_Y, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
+        work[SMOOTH_RATE_Y, n] = along_u * u_rate + along_v * v_rate if on_y else 0.0
 
 
 @kernel
