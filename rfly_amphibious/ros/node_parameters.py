@@ -508,7 +508,7 @@ class ArdupilotParameters:
 
 @dataclass(frozen=True)
 class ControlMappingParameters:
-    """Use of the autopilot's first 16 outputs, from 0 on: MAVLink's controls, ArduPilot's servos."""
+    """Use of the autopilot's first 16 outputs, from 0: MAVLink's controls, ArduPilot's servos."""
 
     rotor_controls: list[int] = parameter(
         [], "outputs of the rotors in their order, 0 … 1", shown="the first, in order"
