@@ -10,7 +10,7 @@ Rules that all kernels share:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -179,51 +179,79 @@ def gradient_rates(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: An
     return finite
 
 
-# rows of `cells`, which the loops of `surfaces` hand on: the cell's first corner in the flat
-# heights, and how far from the corners their neighbours are in each direction
-CORNER = 0
-TO_WEST = 1
-TO_EAST = 2
-TO_SOUTH = 3
-TO_NORTH = 4
-CELL_ROWS = 5
+class Cells(NamedTuple):
+    """Cells of a block of points: their first corners, and the steps from there to the neighbours.
 
-# rows of `work`: heights of the cell's corners
-Z00 = 0
-Z01 = 1
-Z10 = 2
-Z11 = 3
-# heights of the corners' neighbours: along x before 00 and 01 and after 10 and 11, along y before
-# 00 and 10 and after 01 and 11; at the map's edge they are the corners themselves
-WEST_0 = 4
-WEST_1 = 5
-EAST_0 = 6
-EAST_1 = 7
-SOUTH_0 = 8
-SOUTH_1 = 9
-NORTH_0 = 10
-NORTH_1 = 11
-# where in the cell a point lies, and distances of the neighbours on the two sides of a corner, m
-SHARE_U = 12
-SHARE_V = 13
-SPAN_WEST = 14
-SPAN_EAST = 15
-SPAN_SOUTH = 16
-SPAN_NORTH = 17
-# rates of the cell coordinates, 1/s, and 1 where they are on the map, else 0
-RATE_U = 18
-RATE_V = 19
-ON_X = 20
-ON_Y = 21
-# results, in the order of `surfaces`
-ALTITUDE = 22
-GRADIENT_X = 23
-GRADIENT_Y = 24
-SMOOTH_X = 25
-SMOOTH_Y = 26
-SMOOTH_RATE_X = 27
-SMOOTH_RATE_Y = 28
-WORK_ROWS = 29
+    Indices into the flat heights, (SMALL_BLOCK,), int32.
+    """
+
+    corner: Any
+    """Index of corner 00."""
+    to_west: Any
+    """Step back from corners 00 and 01 to the row before; 0 on the map's edge."""
+    to_east: Any
+    """Step from corners 10 and 11 to the row after; 0 on the map's edge."""
+    to_south: Any
+    """Step back from corners 00 and 10 to the column before; 0 on the map's edge."""
+    to_north: Any
+    """Step from corners 01 and 11 to the column after; 0 on the map's edge."""
+
+
+class Positions(NamedTuple):
+    """Positions of a block of points in their cells, (SMALL_BLOCK,)."""
+
+    share_u: Any
+    """Fraction of the cell along x, 0 … 1."""
+    share_v: Any
+    """Fraction of the cell along y, 0 … 1."""
+    rate_u: Any
+    """Rate of the row, 1/s; 0 off the map."""
+    rate_v: Any
+    """Rate of the column, 1/s; 0 off the map."""
+    on_x: Any
+    """1 if x is on the map, else 0."""
+    on_y: Any
+    """1 if y is on the map, else 0."""
+
+
+class Heights(NamedTuple):
+    """Heights of the cells' corners and of the corners' neighbours, (SMALL_BLOCK,), m.
+
+    On the map's edge, where a corner has no neighbour, they are those of the corner itself.
+    """
+
+    z00: Any
+    z01: Any
+    z10: Any
+    z11: Any
+    west_0: Any
+    """Height before corner 00 along x."""
+    west_1: Any
+    """Height before corner 01 along x."""
+    east_0: Any
+    """Height after corner 10 along x."""
+    east_1: Any
+    """Height after corner 11 along x."""
+    south_0: Any
+    """Height before corner 00 along y."""
+    south_1: Any
+    """Height before corner 10 along y."""
+    north_0: Any
+    """Height after corner 01 along y."""
+    north_1: Any
+    """Height after corner 11 along y."""
+
+
+class Surfaces(NamedTuple):
+    """Results of `surfaces` for a block of points, (SMALL_BLOCK,)."""
+
+    altitude: Any
+    gradient_x: Any
+    gradient_y: Any
+    smooth_x: Any
+    smooth_y: Any
+    smooth_rate_x: Any
+    smooth_rate_y: Any
 
 
 @kernel
@@ -231,27 +259,85 @@ def surfaces(ground: GroundGrid, x: Any, y: Any, vx: Any, vy: Any, out: Any) -> 
     """Write altitude, gradient, smooth gradient and its rate at n moving points -> out (7, n).
 
     They are the numbers of `altitudes`, `gradients` and `gradient_rates`, in blocks as in
-    `altitudes`. All that the loops hand on lies in one array. Only then does the compiler see that
-    nothing overlaps and make the last loop vector instructions, which takes a third of the time.
+    `altitudes`.
     """
-    cells = np.empty((CELL_ROWS, SMALL_BLOCK), np.int32)
-    work = np.empty((WORK_ROWS, SMALL_BLOCK))
+    cells = new_cells()
+    positions, heights, results = new_block()
     finite = True
     for start in range(0, x.size, SMALL_BLOCK):
         count = min(SMALL_BLOCK, x.size - start)
-        finite &= locate(ground, x, y, start, count, cells, work)
-        finite &= find_rates(ground, vx, vy, start, count, work)
-        read_heights(ground, count, cells, work)
-        find_surface(ground, count, work)
-        for row in range(7):
-            for n in range(count):
-                out[row, start + n] = work[ALTITUDE + row, n]
+        finite &= locate(ground, x, y, start, count, cells, positions)
+        finite &= find_rates(ground, vx, vy, start, count, positions)
+        read_heights(ground, count, cells, heights)
+        find_surfaces(ground, count, cells, positions, heights, results)
+        write_surfaces(start, count, results, out)
     return finite
 
 
 @inlined_kernel
+def new_cells() -> Cells:
+    """Return space for the cells of a block of points."""
+    rows = np.empty((5, SMALL_BLOCK), np.int32)
+    return Cells(
+        corner=rows[0],
+        to_west=rows[1],
+        to_east=rows[2],
+        to_south=rows[3],
+        to_north=rows[4],
+    )
+
+
+@inlined_kernel
+def new_block() -> tuple[Positions, Heights, Surfaces]:
+    """Return space for the numbers of a block of points.
+
+    They are rows of one array. Only then does the compiler see that nothing overlaps and make the
+    loop of `find_surfaces` vector instructions, which takes a third of the time.
+    """
+    rows = np.empty((25, SMALL_BLOCK))
+    positions = Positions(
+        share_u=rows[0],
+        share_v=rows[1],
+        rate_u=rows[2],
+        rate_v=rows[3],
+        on_x=rows[4],
+        on_y=rows[5],
+    )
+    heights = Heights(
+        z00=rows[6],
+        z01=rows[7],
+        z10=rows[8],
+        z11=rows[9],
+        west_0=rows[10],
+        west_1=rows[11],
+        east_0=rows[12],
+        east_1=rows[13],
+        south_0=rows[14],
+        south_1=rows[15],
+        north_0=rows[16],
+        north_1=rows[17],
+    )
+    results = Surfaces(
+        altitude=rows[18],
+        gradient_x=rows[19],
+        gradient_y=rows[20],
+        smooth_x=rows[21],
+        smooth_y=rows[22],
+        smooth_rate_x=rows[23],
+        smooth_rate_y=rows[24],
+    )
+    return positions, heights, results
+
+
+@inlined_kernel
 def locate(
-    ground: GroundGrid, x: Any, y: Any, start: int, count: int, cells: Any, work: Any
+    ground: GroundGrid,
+    x: Any,
+    y: Any,
+    start: int,
+    count: int,
+    cells: Cells,
+    positions: Positions,
 ) -> bool:
     """Find the cells of a block of points, and where in them the points lie."""
     origin_x = ground.origin_x
@@ -277,32 +363,30 @@ def locate(
         raw_v = (y_n - origin_y) / step_y
         on_x = (raw_u >= -slack_u) & (raw_u <= last_u + slack_u)
         on_y = (raw_v >= -slack_v) & (raw_v <= last_v + slack_v)
-        work[ON_X, n] = 1.0 if on_x else 0.0
-        work[ON_Y, n] = 1.0 if on_y else 0.0
+        positions.on_x[n] = 1.0 if on_x else 0.0
+        positions.on_y[n] = 1.0 if on_y else 0.0
 
         # the cell
         u = clamp(raw_u, last_u)
         v = clamp(raw_v, last_v)
         i = min(np.int32(u), last_i)
         j = min(np.int32(v), last_j)
-        cells[CORNER, n] = np.int32(i * width + j)
-        work[SHARE_U, n] = u - np.float64(i)
-        work[SHARE_V, n] = v - np.float64(j)
+        cells.corner[n] = np.int32(i * width + j)
+        positions.share_u[n] = u - np.float64(i)
+        positions.share_v[n] = v - np.float64(j)
 
         # its neighbours
-        cells[TO_WEST, n] = width if i > 0 else none
-        cells[TO_EAST, n] = width if i < last_i else none
-        cells[TO_SOUTH, n] = one if j > 0 else none
-        cells[TO_NORTH, n] = one if j < last_j else none
-        work[SPAN_WEST, n] = step_x * (2.0 if i > 0 else 1.0)
-        work[SPAN_EAST, n] = step_x * (2.0 if i < last_i else 1.0)
-        work[SPAN_SOUTH, n] = step_y * (2.0 if j > 0 else 1.0)
-        work[SPAN_NORTH, n] = step_y * (2.0 if j < last_j else 1.0)
+        cells.to_west[n] = width if i > 0 else none
+        cells.to_east[n] = width if i < last_i else none
+        cells.to_south[n] = one if j > 0 else none
+        cells.to_north[n] = one if j < last_j else none
     return bad == 0
 
 
 @inlined_kernel
-def find_rates(ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, work: Any) -> bool:
+def find_rates(
+    ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, positions: Positions
+) -> bool:
     """Compute the rates of the cell coordinates of a block of points."""
     step_x = ground.step_x
     step_y = ground.step_y
@@ -311,77 +395,103 @@ def find_rates(ground: GroundGrid, vx: Any, vy: Any, start: int, count: int, wor
         vx_n = vx[start + n]
         vy_n = vy[start + n]
         bad |= (not (abs(vx_n) < np.inf)) | (not (abs(vy_n) < np.inf))
-        work[RATE_U, n] = vx_n / step_x if work[ON_X, n] > 0.0 else 0.0
-        work[RATE_V, n] = vy_n / step_y if work[ON_Y, n] > 0.0 else 0.0
+        positions.rate_u[n] = vx_n / step_x if positions.on_x[n] > 0.0 else 0.0
+        positions.rate_v[n] = vy_n / step_y if positions.on_y[n] > 0.0 else 0.0
     return bad == 0
 
 
 @inlined_kernel
-def read_heights(ground: GroundGrid, count: int, cells: Any, work: Any) -> None:
+def read_heights(ground: GroundGrid, count: int, cells: Cells, heights: Heights) -> None:
     """Read the heights of the cells' corners and of the corners' neighbours."""
-    heights = ground.heights
+    flat = ground.heights
     right = np.uint64(1)
     below = np.uint64(ground.columns)
     for n in range(count):
-        k = np.uint64(np.uint32(cells[CORNER, n]))
-        west = np.uint64(np.uint32(cells[TO_WEST, n]))
-        east = np.uint64(np.uint32(cells[TO_EAST, n]))
-        south = np.uint64(np.uint32(cells[TO_SOUTH, n]))
-        north = np.uint64(np.uint32(cells[TO_NORTH, n]))
-        work[Z00, n] = heights[k]
-        work[Z01, n] = heights[k + right]
-        work[Z10, n] = heights[k + below]
-        work[Z11, n] = heights[k + below + right]
-        work[WEST_0, n] = heights[k - west]
-        work[WEST_1, n] = heights[k - west + right]
-        work[EAST_0, n] = heights[k + below + east]
-        work[EAST_1, n] = heights[k + below + east + right]
-        work[SOUTH_0, n] = heights[k - south]
-        work[SOUTH_1, n] = heights[k + below - south]
-        work[NORTH_0, n] = heights[k + right + north]
-        work[NORTH_1, n] = heights[k + below + right + north]
+        # unsigned indices spare a test for negative ones
+        k = np.uint64(np.uint32(cells.corner[n]))
+        west = np.uint64(np.uint32(cells.to_west[n]))
+        east = np.uint64(np.uint32(cells.to_east[n]))
+        south = np.uint64(np.uint32(cells.to_south[n]))
+        north = np.uint64(np.uint32(cells.to_north[n]))
+
+        heights.z00[n] = flat[k]
+        heights.z01[n] = flat[k + right]
+        heights.z10[n] = flat[k + below]
+        heights.z11[n] = flat[k + below + right]
+        heights.west_0[n] = flat[k - west]
+        heights.west_1[n] = flat[k - west + right]
+        heights.east_0[n] = flat[k + below + east]
+        heights.east_1[n] = flat[k + below + east + right]
+        heights.south_0[n] = flat[k - south]
+        heights.south_1[n] = flat[k + below - south]
+        heights.north_0[n] = flat[k + right + north]
+        heights.north_1[n] = flat[k + below + right + north]
 
 
 @inlined_kernel
-def find_surface(ground: GroundGrid, count: int, work: Any) -> None:
+def find_surfaces(
+    ground: GroundGrid,
+    count: int,
+    cells: Cells,
+    positions: Positions,
+    heights: Heights,
+    results: Surfaces,
+) -> None:
     """Compute the results of a block of points."""
     step_x = ground.step_x
     step_y = ground.step_y
     for n in range(count):
-        z00 = work[Z00, n]
-        z01 = work[Z01, n]
-        z10 = work[Z10, n]
-        z11 = work[Z11, n]
-        a = work[SHARE_U, n]
-        b = work[SHARE_V, n]
-        u_rate = work[RATE_U, n]
-        v_rate = work[RATE_V, n]
-        on_x = work[ON_X, n] > 0.0
-        on_y = work[ON_Y, n] > 0.0
+        z00 = heights.z00[n]
+        z01 = heights.z01[n]
+        z10 = heights.z10[n]
+        z11 = heights.z11[n]
+        a = positions.share_u[n]
+        b = positions.share_v[n]
+        u_rate = positions.rate_u[n]
+        v_rate = positions.rate_v[n]
+        on_x = positions.on_x[n] > 0.0
+        on_y = positions.on_y[n] > 0.0
 
         # the bilinear surface
         along_u, along_v = slopes(z00, z01, z10, z11, a, b)
-        work[ALTITUDE, n] = interpolate(z00, z01, z10, z11, a, b)
-        work[GRADIENT_X, n] = along_u / step_x if on_x else 0.0
-        work[GRADIENT_Y, n] = along_v / step_y if on_y else 0.0
+        results.altitude[n] = interpolate(z00, z01, z10, z11, a, b)
+        results.gradient_x[n] = along_u / step_x if on_x else 0.0
+        results.gradient_y[n] = along_v / step_y if on_y else 0.0
 
         # dz/dx at the corners by central differences, between them bilinear
-        x00 = (z10 - work[WEST_0, n]) / work[SPAN_WEST, n]
-        x01 = (z11 - work[WEST_1, n]) / work[SPAN_WEST, n]
-        x10 = (work[EAST_0, n] - z00) / work[SPAN_EAST, n]
-        x11 = (work[EAST_1, n] - z01) / work[SPAN_EAST, n]
+        west_span = step_x * (2.0 if cells.to_west[n] > 0 else 1.0)
+        east_span = step_x * (2.0 if cells.to_east[n] > 0 else 1.0)
+        x00 = (z10 - heights.west_0[n]) / west_span
+        x01 = (z11 - heights.west_1[n]) / west_span
+        x10 = (heights.east_0[n] - z00) / east_span
+        x11 = (heights.east_1[n] - z01) / east_span
         along_u, along_v = slopes(x00, x01, x10, x11, a, b)
-        work[SMOOTH_X, n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
-        work[SMOOTH_RATE_X, n] = along_u * u_rate + along_v * v_rate if on_x else 0.0
+        results.smooth_x[n] = interpolate(x00, x01, x10, x11, a, b) if on_x else 0.0
+        results.smooth_rate_x[n] = along_u * u_rate + along_v * v_rate if on_x else 0.0
 
         # dz/dy in the same way
-        y00 = (z01 - work[SOUTH_0, n]) / work[SPAN_SOUTH, n]
-        y10 = (z11 - work[SOUTH_1, n]) / work[SPAN_SOUTH, n]
-        y01 = (work[NORTH_0, n] - z00) / work[SPAN_NORTH, n]
-        y11 = (work[NORTH_1, n] - z10) / work[SPAN_NORTH, n]
+        south_span = step_y * (2.0 if cells.to_south[n] > 0 else 1.0)
+        north_span = step_y * (2.0 if cells.to_north[n] > 0 else 1.0)
+        y00 = (z01 - heights.south_0[n]) / south_span
+        y10 = (z11 - heights.south_1[n]) / south_span
+        y01 = (heights.north_0[n] - z00) / north_span
+        y11 = (heights.north_1[n] - z10) / north_span
         along_u, along_v = slopes(y00, y01, y10, y11, a, b)
-        work[SMOOTH_Y, n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
-        work[SMOOTH_RATE_Y, n] = along_u * u_rate + along_v * v_rate if on_y else 0.0
+        results.smooth_y[n] = interpolate(y00, y01, y10, y11, a, b) if on_y else 0.0
+        results.smooth_rate_y[n] = along_u * u_rate + along_v * v_rate if on_y else 0.0
+
+
+@inlined_kernel
+def write_surfaces(start: int, count: int, results: Surfaces, out: Any) -> None:
+    """Write the results of a block of points -> out (7, n)."""
+    for n in range(count):
+        out[0, start + n] = results.altitude[n]
+        out[1, start + n] = results.gradient_x[n]
+        out[2, start + n] = results.gradient_y[n]
+        out[3, start + n] = results.smooth_x[n]
+        out[4, start + n] = results.smooth_y[n]
+        out[5, start + n] = results.smooth_rate_x[n]
+        out[6, start + n] = results.smooth_rate_y[n]
 
 
 @kernel
