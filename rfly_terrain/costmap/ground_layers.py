@@ -1,5 +1,6 @@
-"""Ground layers on the cells of a traversability grid: elevation, slope, roughness, traversability,
-normals.
+"""Layers of the ground on the cells of a traversability grid.
+
+They are elevation, slope, roughness, traversability and normals.
 """
 
 from __future__ import annotations

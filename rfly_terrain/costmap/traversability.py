@@ -53,8 +53,7 @@ of the heights.
 def cell_heights(
     terrain: HeightMap, grid: Grid, rows: slice, columns: slice
 ) -> tuple[Floats, Bools, Bools]:
-    """Return bilinear heights of rows x columns, and which of the rows and which of the columns lie
-    on the map.
+    """Return bilinear heights of rows x columns, and which rows and which columns are on the map.
 
     The slices may reach beyond the grid. Off the map a height is that of the map's edge.
     """
@@ -84,8 +83,10 @@ def cell_heights(
 
 
 def _between(places: Floats, origin: float, step: float, count: int) -> tuple[Ints, Floats, Bools]:
-    """Return the sample before each place, the fraction of the way to the next one, and which are
-    on the map.
+    """Return where places along an axis lie between the samples.
+
+    They are the sample before each place, the fraction of the way to the next one, and whether the
+    place is on the map.
     """
     u = snap((places - origin) / step)
     on_map = (u >= 0) & (u <= count - 1)
@@ -303,8 +304,9 @@ def _forbid_under(objects: Solids, clearance: float, grid: Grid, cost: NDArray[n
 
 
 def cells_of_map(terrain: HeightMap, resolution: float | None) -> tuple[Grid, int]:
-    """Return the cells of a map, and the number of finer ones to a side from which each is
-    computed.
+    """Return the cells of a map, and the number of finer cells along a side of each.
+
+    A cell's cost is computed from the finer ones.
     """
     native = min(abs(terrain.step_x), abs(terrain.step_y))
     side = native if resolution is None else float(resolution)
@@ -344,8 +346,9 @@ def _fill_tile(
     column: int,
     cost: NDArray[np.int8],
 ) -> None:
-    """Fill in the costs of a tile, without objects and growth, from its heights and those of the
-    discs beyond its edges.
+    """Fill in the costs of a tile, without objects and growth.
+
+    They depend on the heights of the tile and on those of the discs beyond its edges.
     """
     rows = slice(row, min(row + _TILE, grid.rows))
     columns = slice(column, min(column + _TILE, grid.columns))
@@ -385,8 +388,9 @@ def disc_reach(radius: float) -> int:
 
 
 def disc_of(radius: float) -> Bools:
-    """Return the disc of a radius (in cells, at least 1), (2 reach + 1, 2 reach + 1): True for the
-    cells whose centres lie within it.
+    """Return the disc of a radius in cells, at least 1: (2 reach + 1, 2 reach + 1).
+
+    It is True for the cells whose centres lie within it.
     """
     reach = disc_reach(radius)
     offset = np.arange(-reach, reach + 1)

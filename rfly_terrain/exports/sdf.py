@@ -68,10 +68,10 @@ class _Shape(NamedTuple):
 
 
 def write_objects(world: World, name: str, folder: Path) -> ET.Element:
-    """Return the <model> of all objects with a link for each one, and write its meshes below the
-    folder, one for each part of a model.
+    """Return the <model> of all objects, with a link for each, and write its meshes.
 
-    Gazebo's cylinder is the round one inside the prism that such a part is here.
+    The meshes go below the folder, one for each part of a model. Gazebo's cylinder is the round one
+    inside the prism that such a part is here.
     """
     element = ET.Element("model", name=name)
     text_element(element, "static", "true")
@@ -258,13 +258,12 @@ def write_gazebo_world(
     world: World | None = None,
     overwrite: bool = False,
 ) -> GazeboFiles:
-    """Write world.sdf (complete in itself), model.sdf with model.config (for inclusion elsewhere)
-    and their images.
+    """Write world.sdf, model.sdf with model.config, and their images.
 
-    The folder is created if it is missing. Gazebo's world frame is the map's: ENU, x = y = z = 0 at
-    the map's geodetic origin, which becomes <spherical_coordinates>; without an origin there are
-    none. `side`: see `gazebo_heights`. `world`: the objects on the map, in world.sdf only
-    (model.sdf is the ground).
+    world.sdf is complete in itself; model.sdf is for inclusion elsewhere. The folder is created if
+    it is missing. Gazebo's world frame is the map's: ENU, x = y = z = 0 at the map's geodetic
+    origin, which becomes <spherical_coordinates>; without an origin there are none. `side`: see
+    `gazebo_heights`. `world`: the objects on the map, in world.sdf only (model.sdf is the ground).
 
     Raises ConfigError for an impossible folder, FileExistsError unless `overwrite`.
     """

@@ -95,8 +95,10 @@ def write_npy(height_map: HeightMap, path: StrPath) -> None:
 
 
 def write_npz(height_map: HeightMap, path: StrPath) -> None:
-    """Write a compressed file: heights_up[i, j] (float32, m) at x_east[i], y_north[j] (m), and
-    geo_origin if the map has one.
+    """Write a compressed file with the heights and the axes of a map.
+
+    The arrays are heights_up[i, j] (float32, m) at x_east[i], y_north[j] (m), and geo_origin if the
+    map has one.
     """
     extra: dict[str, Any] = {}
     if height_map.geo_origin is not None:
@@ -124,10 +126,10 @@ def north_up(height_map: HeightMap) -> NDArray[np.float32]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[dict[str, ArrayHeader], _ReadValues]]:
-    """Yield the headers of a file's arrays by name (that of a .npy is empty), and a function that
-    reads one of them.
+    """Yield the headers of a file's arrays by name, and a function that reads one of the arrays.
 
-    Raises TerrainFileNotFound, and TerrainFormatError for any fault of the file.
+    The name in a .npy is empty. Raises TerrainFileNotFound, and TerrainFormatError for any fault of
+    the file.
     """
     ending = path.suffix.lower()
     if ending not in (".npy", ".npz"):

@@ -13,10 +13,10 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 
 def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
-    """Return the map of a name on the search path of maps, or of a path below the folders of
-    `map_search_path`.
+    """Return the map of a name on the search path of maps, or of a path below the allowed folders.
 
-    Raises TerrainFileNotFound, and TerrainFormatError without any of the file's content.
+    The folders are those of `map_search_path`. Raises TerrainFileNotFound, and TerrainFormatError
+    without any of the file's content.
     """
     from rfly_terrain.files.png_txt import read_map, to_height_map
 

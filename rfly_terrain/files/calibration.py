@@ -1,9 +1,8 @@
-"""Calibration of a map, NAME.txt: three points in centimetres that fix pixel positions and height
-scale.
+"""Calibration of a map, NAME.txt: three points that fix pixel positions and height scale.
 
-Axes: x north, y east, z up, all in cm. Columns run along x, rows along y, and the first pixel is
-the left-bottom point. Every formula is evaluated in the order of RflySim's own tools, so that a
-quotient of 6.999… reads the same pixel here.
+The points are in centimetres. Axes: x north, y east, z up, all in cm. Columns run along x, rows
+along y, and the first pixel is the left-bottom point. Every formula is evaluated in the order of
+RflySim's own tools, so that a quotient of 6.999… reads the same pixel here.
 """
 
 from __future__ import annotations
@@ -289,8 +288,9 @@ def _height_of_pixel(
 
 
 def _look_up(table: NDArray[Any], pixels: NDArray[Any], heights: NDArray[Any]) -> None:
-    """Fill in heights from the table, in blocks, because np.take widens its indices to 8 bytes
-    each.
+    """Fill in heights from the table.
+
+    It works in blocks, because np.take widens its indices to 8 bytes each.
     """
     for start in range(0, pixels.size, _BLOCK):
         block = slice(start, start + _BLOCK)

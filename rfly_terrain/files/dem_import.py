@@ -1,9 +1,8 @@
-"""Import of digital elevation models: GeoTIFF and four other formats of heights, read by GDAL
-through rasterio.
+"""Import of digital elevation models: GeoTIFF and four other formats of heights.
 
-A north-up raster in metres keeps its own cells, bit by bit. Any other (degrees, feet, rotated) is
-resampled onto a local metric grid: a transverse Mercator projection on WGS 84 whose origin is the
-map's, so x is east and y is north.
+GDAL reads them through rasterio. A north-up raster in metres keeps its own cells, bit by bit. Any
+other (degrees, feet, rotated) is resampled onto a local metric grid: a transverse Mercator
+projection on WGS 84 whose origin is the map's, so x is east and y is north.
 
 rasterio is optional, the extra `geo`. GDAL has some 150 formats; some of them are texts that name
 other files or addresses. Here it may use the formats of DRIVERS and read one file.
@@ -76,12 +75,11 @@ _DIRECT = 200_000
 
 
 def fill_gaps(heights: NDArray[np.float32]) -> None:
-    """Fill the cells of (rows, columns) that are not finite, in place, as a membrane that hangs
-    from their rims.
+    """Fill the cells of (rows, columns) that are not finite, in place, like a membrane.
 
-    Each filled cell becomes the mean of its four neighbours, without those beyond the edge of the
-    map: the discrete Laplace equation, with the heights around a gap given. At least one cell must
-    be finite.
+    The membrane hangs from the rims of the gaps: each filled cell becomes the mean of its four
+    neighbours, without those beyond the edge of the map. This is the discrete Laplace equation,
+    with the heights around a gap given. At least one cell must be finite.
     """
     from scipy import sparse
     from scipy.ndimage import distance_transform_edt
@@ -215,8 +213,9 @@ def import_dem(
 
 
 def local_crs(latitude: float, longitude: float) -> CRS:
-    """Return the metric, north-up coordinate system around a place: transverse Mercator on WGS 84,
-    scale 1 at the origin.
+    """Return the metric, north-up coordinate system around a place.
+
+    It is a transverse Mercator projection on WGS 84 with scale 1 at the origin.
     """
     rasterio = rasterio_module()
     return rasterio.crs.CRS.from_string(
@@ -256,8 +255,9 @@ def _open(path: StrPath) -> Iterator[DatasetReader]:
 
 
 def _open_alone(file: str) -> DatasetReader:
-    """Open a file with the first of DRIVERS that accepts it; if none does, raise the error of the
-    first one, GTiff's.
+    """Open a file with the first of DRIVERS that accepts it.
+
+    If none does, raise the error of the first one, GTiff's.
     """
     rasterio = rasterio_module()
     errors = []
@@ -270,8 +270,9 @@ def _open_alone(file: str) -> DatasetReader:
 
 
 def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
-    """Raise TerrainFormatError for an unusable raster that GDAL opens, before any of it is
-    unpacked.
+    """Raise TerrainFormatError for a raster that GDAL opens but that is unusable here.
+
+    This happens before any of it is unpacked.
     """
     numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
     usable = all(map(math.isfinite, numbers)) and dataset.transform.determinant != 0
@@ -344,8 +345,9 @@ class _Raster:
         return latitude, longitude
 
     def _world(self, column: Any, row: Any) -> tuple[Any, Any]:
-        """Return x, y in the raster's coordinates at pixel coordinates; 0.5, 0.5 is the middle of
-        the first cell.
+        """Return x, y in the raster's coordinates at pixel coordinates.
+
+        0.5, 0.5 is the middle of the first cell.
         """
         transform = self.dataset.transform
         return (
@@ -424,8 +426,9 @@ class _Raster:
         return self._new_grid(local, x_range, y_range, (resolution, resolution), (0.0, 0.0))
 
     def _edges_in(self, target: CRS) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return x and y in `target` of points along the western, eastern, southern and northern
-        side of the raster, through its outermost cell centres, (2, n) each.
+        """Return points along the western, eastern, southern and northern side of the raster.
+
+        They run through its outermost cell centres: x and y in `target`, (2, n) for each side.
         """
         columns = np.linspace(0.5, self.dataset.width - 0.5, 65)
         rows = np.linspace(0.5, self.dataset.height - 0.5, 65)
@@ -452,8 +455,9 @@ class _Raster:
     def _new_grid(
         self, crs: CRS, x_range: _Pair, y_range: _Pair, step: _Pair, center: _Pair
     ) -> _Target:
-        """Return cells of `step` with a cell centre in the middle, as many as fit into the ranges
-        or into `size`.
+        """Return cells of `step` with a cell centre in the middle.
+
+        There are as many as fit into the ranges or into `size`.
         """
         if self.size is not None:
             self._check_covered(x_range, y_range, self.size, center)
@@ -489,8 +493,9 @@ class _Raster:
     def read(
         self, band: int, target: _Target, resampling: str, progress: Progress | None
     ) -> NDArray[np.float32]:
-        """Return heights, (columns, rows) float32, first index east, second north: a height map's
-        order; NaN without data.
+        """Return heights, (columns, rows) float32, NaN without data.
+
+        The first index runs east and the second north, a height map's order.
         """
         rasterio = rasterio_module()
         grid = target.grid

@@ -116,11 +116,10 @@ def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
 
 
 def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArray[np.uint8]]:
-    """Return the header, and the file without the chunks that are not the picture (the same array
-    if there are none).
+    """Return the header, and the file without the chunks that are not part of the picture.
 
-    Raises TerrainFormatError for chunks that are cut off, damaged, unknown but critical, or too
-    short for the picture.
+    The file is the same array if there are no such chunks. Raises TerrainFormatError for chunks
+    that are cut off, damaged, unknown but critical, or too short for the picture.
     """
     view = data.data if data.size else memoryview(b"")
     header = read_png_header(view, file)

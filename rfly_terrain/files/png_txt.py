@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RflySimMap:
-    """A map from its files: rows along y (east), columns along x (north), the first pixel at the
-    left-bottom point.
+    """A map from its files.
+
+    Rows run along y (east), columns along x (north), and the first pixel is at the left-bottom
+    point.
     """
 
     files: MapFiles
@@ -93,11 +95,11 @@ def read_header(png: StrPath) -> PngHeader:
 
 
 def read_pixels(png: StrPath) -> NDArray[Any]:
-    """Return the pixels of a grey png, (rows, columns) uint8 or uint16; row 0 is the first row of
-    the file.
+    """Return the pixels of a grey png, (rows, columns) uint8 or uint16.
 
-    Colour is accepted if all channels are equal. Alpha is ignored, as in RflySim's Python tool.
-    Grey of less than 8 bits and palettes are spread over 0 … 255 by OpenCV.
+    Row 0 is the first row of the file. Colour is accepted if all channels are equal. Alpha is
+    ignored, as in RflySim's Python tool. Grey of less than 8 bits and palettes are spread over 0 …
+    255 by OpenCV.
     """
     file = str(png)
     header, data = picture_chunks(_read_whole(png), file)

@@ -1,5 +1,6 @@
-"""Points in files: query points from text, and clouds as PLY, PCD (both binary, little-endian),
-NumPy or text.
+"""Points in files: query points from text, and clouds in four formats.
+
+The formats are PLY, PCD (both binary, little-endian), NumPy and text.
 """
 
 from __future__ import annotations

@@ -61,17 +61,23 @@ class MapFiles:
 def find_map(
     name: StrPath, search_path: Iterable[StrPath] = (), script_folder: StrPath | None = None
 ) -> MapFiles:
-    """Return the files of the map `name`, with or without .png or .txt; the name may hold folders
-    or be absolute.
+    """Return the files of the map `name`, with or without .png or .txt.
 
-    The first place that holds both files wins: the path itself (a name with a folder or an
-    extension), `search_path`, ./map, the folder of the started script (or `script_folder`), the
-    current folder, ../../CopterSim/external/map, $PSP_PATH/CopterSim/external/map, that of the
-    installation in FirmwareVersion.mat of MATLAB's PX4PSP toolbox, under Windows
-    C:/PX4PSP/CopterSim/external/map, the maps of this package; STAND_INS among them, with a
-    warning. Relative places refer to the current folder.
+    The name may hold folders or be absolute. The first place that holds both files wins:
 
-    Raises TerrainFileNotFound that lists the places and the file that each lacks.
+    - the path itself (a name with a folder or an extension),
+    - `search_path`,
+    - ./map,
+    - the folder of the started script (or `script_folder`),
+    - the current folder,
+    - ../../CopterSim/external/map,
+    - $PSP_PATH/CopterSim/external/map,
+    - that of the installation in FirmwareVersion.mat of MATLAB's PX4PSP toolbox,
+    - under Windows C:/PX4PSP/CopterSim/external/map,
+    - the maps of this package, STAND_INS among them, with a warning.
+
+    Relative places refer to the current folder. Raises TerrainFileNotFound that lists the places
+    and the file that each lacks.
     """
     return find_in_folders(name, [*map(Path, search_path), *search_folders(script_folder)])
 
@@ -121,8 +127,10 @@ def known_maps() -> list[str]:
 
 
 def installation_folders() -> list[Path]:
-    """Return CopterSim's map folders: below $PSP_PATH if it is set, below the installation of
-    MATLAB's PX4PSP toolbox, and under Windows below C:/PX4PSP.
+    """Return CopterSim's map folders.
+
+    They are below $PSP_PATH if it is set, below the installation of MATLAB's PX4PSP toolbox, and
+    under Windows below C:/PX4PSP.
     """
     roots = [os.environ.get("PSP_PATH", "").strip(), _toolbox_installation(), DEFAULT_PSP_PATH]
     return [
@@ -133,8 +141,9 @@ def installation_folders() -> list[Path]:
 
 
 def _toolbox_installation() -> str:
-    """Return RflySim's folder as stored by MATLAB's PX4PSP toolbox; "" without a toolbox or a
-    folder in it.
+    """Return RflySim's folder as stored by MATLAB's PX4PSP toolbox.
+
+    It is "" without a toolbox or a folder in it.
     """
     path = Path.home() / "Documents" / "MATLAB" / FIRMWARE_VERSION_FILE
     try:
@@ -153,8 +162,9 @@ def _toolbox_installation() -> str:
 
 
 def script_folders() -> list[Path]:
-    """Return the folders of the started script: sys.path[0], and that of __main__, in case the
-    script has changed the former.
+    """Return the folders of the started script: sys.path[0], and that of __main__.
+
+    The second one is for a script that has changed the first.
     """
     folders = []
     if sys.path and isinstance(sys.path[0], str):
@@ -181,8 +191,9 @@ def _warn_of_stand_in(name: str) -> None:
 
 
 def _pair(stem: Path) -> tuple[MapFiles | None, str]:
-    """Return the two files of a map by its path without extension; or None and which one is
-    missing.
+    """Return the two files of a map by its path without extension.
+
+    Otherwise return None, and which one is missing if the other exists.
     """
     png = _existing(stem, ".png")
     txt = _existing(stem, ".txt")

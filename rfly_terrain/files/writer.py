@@ -1,5 +1,6 @@
-"""Writer of RflySim maps: heights to a png and a txt that RflySim's Python and MATLAB tools read
-alike.
+"""Writer of RflySim maps: heights to a png and a txt.
+
+RflySim's Python and MATLAB tools read them alike.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ def write_map(
     overwrite: bool = False,
     compression: int = 6,
 ) -> MapFiles:
-    """Write NAME.png and NAME.txt (`path`, with or without extension) and return their absolute
-    paths.
+    """Write NAME.png and NAME.txt and return their absolute paths.
 
-    heights_up: (rows, columns) m, z up, at least 2 x 2; heights_up[r, c] lies at x_east = origin_x
-    + r·step_x, y_north = origin_y + c·step_y (m; heights with a negative step are reversed, so that
-    the map's steps are positive). The 65,536 counts of the png span the heights exactly; each
-    height is off by at most half a count. gps: three more values for the txt; this project reads
-    them as latitude, longitude (degrees), altitude (m). compression: of the png, 0 … 9.
+    `path`: NAME, with or without extension. heights_up: (rows, columns) m, z up, at least 2 x 2;
+    heights_up[r, c] lies at x_east = origin_x + r·step_x, y_north = origin_y + c·step_y (m; heights
+    with a negative step are reversed, so that the map's steps are positive). The 65,536 counts of
+    the png span the heights exactly; each height is off by at most half a count. gps: three more
+    values for the txt; this project reads them as latitude, longitude (degrees), altitude (m).
+    compression: of the png, 0 … 9.
 
     Raises TerrainFormatError for heights that no map can hold, FileExistsError unless `overwrite`.
     """
@@ -144,8 +145,9 @@ def _target(path: StrPath, overwrite: bool) -> MapFiles:
 
 
 def _pixels(heights: NDArray[np.float32], lowest_cm: float, count_cm: float) -> NDArray[np.uint16]:
-    """Return heights as 0 … 65535 from the lowest to the highest; level ground is 32768, with a
-    count of 0.
+    """Return heights as 0 … 65535 from the lowest to the highest.
+
+    Level ground is 32768, with a count of 0.
     """
     pixels = np.full(heights.shape, 32_768, np.uint16)
     if count_cm > 0:
@@ -195,8 +197,9 @@ def _txt(
 
 
 def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
-    """Return the pixel that calibrates the z scale best: farthest from a corner, off the edge if it
-    is nearly as far.
+    """Return the pixel that calibrates the z scale best.
+
+    It is the farthest from a corner, or one off the edge that is nearly as far.
     """
     best = _farthest(pixels, pixels, 0)
     if min(pixels.shape) > 2:
@@ -209,8 +212,9 @@ def _third_pixel(pixels: NDArray[np.uint16]) -> tuple[int, int]:
 def _farthest(
     pixels: NDArray[np.uint16], among: NDArray[np.uint16], margin: int
 ) -> tuple[int, int, int]:
-    """Return (counts to the farther corner, row, column) of the lowest or highest pixel of `among`,
-    which starts at margin.
+    """Return (counts to the farther corner, row, column) of the lowest or highest pixel of `among`.
+
+    `among` starts at margin.
     """
     corners = int(pixels[0, 0]), int(pixels[-1, -1])
     extremes = []

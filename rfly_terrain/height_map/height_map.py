@@ -161,11 +161,11 @@ class HeightMap:
         search_path: Sequence[StrPath] = (),
         third_pixel: ThirdPixelRule = "truncate",
     ) -> HeightMap:
-        """Load the RflySim map of a name on the search path or of a path, with or without
-        extension.
+        """Load the RflySim map of a name on the search path, or of a path.
 
-        `third_pixel` says how the third point of the txt becomes a pixel: "truncate" as RflySim's
-        Python tool, "round" as MATLAB's. Raises TerrainFileNotFound, TerrainFormatError.
+        The extension may be missing. `third_pixel` says how the third point of the txt becomes a
+        pixel: "truncate" as RflySim's Python tool, "round" as MATLAB's. Raises TerrainFileNotFound,
+        TerrainFormatError.
         """
         from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
 
@@ -307,12 +307,11 @@ class HeightMap:
         return slope if slope.ndim else float(slope)
 
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
-        """Return every `stride`-th sample as points x east, y north, z up, (rows', columns', 3)
-        float32.
+        """Return every `stride`-th sample as a point, (rows', columns', 3) float32.
 
-        `region` (x_min, x_max, y_min, y_max; ENU metres, borders included) limits them; the first
-        sample in it is always there. Raises ValueError for a stride below 1 and a region without
-        samples.
+        Points are x east, y north, z up. `region` (x_min, x_max, y_min, y_max; ENU metres, borders
+        included) limits them; the first sample in it is always there. Raises ValueError for a
+        stride below 1 and a region without samples.
         """
         return point_cloud(self, stride, region)
 

@@ -229,11 +229,11 @@ def over_map(
 def first_hit(
     ground: GroundGrid, heights: Any, maxima: Any, levels: Any, start_level: int, ray: GroundRay
 ) -> tuple[float, float, int, int]:
-    """Return (step, t, i, j): the ray enters cell i, j at t and meets its ground `step` metres
-    later.
+    """Return (step, t, i, j) of the first hit of a ray.
 
-    `step` is below 0 where the ray meets no ground. It goes from block to block of the pyramid, as
-    large as it passes above, and through the cells of the others.
+    The ray enters cell i, j at t and meets its ground `step` metres later. `step` is below 0 where
+    the ray meets no ground. The search goes from block to block of the pyramid, each as large as
+    the ray passes above, and through the cells of the others.
     """
     # the cell of the beginning; on a line the one that the ray goes into
     i = min(int(ray.u), ground.rows - 2)

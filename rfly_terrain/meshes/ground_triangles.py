@@ -68,8 +68,9 @@ def terrain_triangles(terrain: HeightMap, max_triangles: int) -> ColouredTriangl
 def traversability_triangles(
     terrain: HeightMap, grid: TraversabilityGrid, max_triangles: int
 ) -> ColouredTriangles:
-    """Return the costs of a terrain, LIFT above it; a corner shows the worst of the cells nearest
-    to it.
+    """Return the costs of a terrain, LIFT above it.
+
+    A corner shows the worst of the cells nearest to it.
     """
     corners = _corners(terrain, max_triangles)
     rows = _first_cells(corners[:, 0, 1], grid.origin[1], grid.resolution, grid.cost.shape[0])
@@ -88,8 +89,9 @@ def traversability_triangles(
 
 
 def _corners(terrain: HeightMap, max_triangles: int) -> Floats:
-    """Return points of the ground from edge to edge, south-west first, (rows, columns, 3): the
-    samples, or evenly fewer.
+    """Return points of the ground from edge to edge, south-west first, (rows, columns, 3).
+
+    They are the samples, or evenly fewer.
     """
     cells_x = terrain.rows - 1
     cells_y = terrain.columns - 1
@@ -106,8 +108,10 @@ def _corners(terrain: HeightMap, max_triangles: int) -> Floats:
 
 
 def _height_shares(z: Floats) -> Floats:
-    """Return 0 (lowest) … 1 (highest), half by height and half by how much ground is lower, so that
-    plains have colours too.
+    """Return 0 (lowest) … 1 (highest) for each height.
+
+    Half of it is the height and half the share of the ground that is lower, so that plains have
+    colours too.
     """
     levels = np.linspace(0.0, 1.0, 65)
     heights = np.quantile(z, levels)
@@ -118,19 +122,20 @@ def _height_shares(z: Floats) -> Floats:
 
 
 def _first_cells(places: Floats, edge: float, side: float, count: int) -> NDArray[np.int64]:
-    """Return, for points along an axis, the first of the cells that are nearer to each than to the
-    previous point.
+    """Return, for points along an axis, the first of the cells that each point shows.
+
+    A point shows the cells that are nearer to it than to the previous point.
     """
     middles = np.concatenate([places[:1], (places[:-1] + places[1:]) / 2])
     return np.clip(np.floor((middles - edge) / side + 1e-6), 0, count - 1).astype(np.int64)
 
 
 def _triangles(corners: Floats, colours: Floats) -> ColouredTriangles:
-    """Return two triangles for each quad of a grid of points (rows, columns, 3) with colours (rows,
-    columns, 4).
+    """Return two triangles for each quad of a grid of points.
 
-    A quad is divided along its lower diagonal: bilinear ground between the corners, and objects on
-    it, are nowhere below the triangles.
+    `corners` are the points (rows, columns, 3), `colours` theirs (rows, columns, 4). A quad is
+    divided along its lower diagonal: bilinear ground between the corners, and objects on it, are
+    nowhere below the triangles.
     """
     number = np.arange(corners.shape[0] * corners.shape[1]).reshape(corners.shape[:2])
     south_west = number[:-1, :-1]

@@ -132,8 +132,9 @@ def cells_for(length: float, resolution: float) -> float:
 
 
 def resolution_of(cell_size: Any, what: str) -> float:
-    """Return the cells per metre of a cell's side in metres, which may have been stored as float32:
-    0.05000000075 m is 20.
+    """Return the cells per metre of a cell's side in metres.
+
+    The side may have been stored as float32: 0.05000000075 m is 20.
     """
     per_metre = 1.0 / number(cell_size, what, above=0.0)
     nearest = round(per_metre)
@@ -157,18 +158,15 @@ class MatrixGrid(Grid):
         return np.column_stack(self.positions(*uv.T))
 
     def inside(self, uv: Floats) -> Bools:
-        """Return, (n,), whether snapped cell coordinates lie on the grid, all four borders
-        included.
-        """
+        """Return, (n,), whether snapped cell coordinates lie on the grid, all borders included."""
         u, v = uv.T
         return (u >= 0) & (u <= self.columns) & (v >= 0) & (v <= self.rows)
 
     def indices(self, uv: Floats) -> Ints:
-        """Return (n, 2) row, column of snapped cell coordinates: an edge belongs to the cell on its
-        left, or below.
+        """Return (n, 2) row, column of snapped cell coordinates.
 
-        Outside the grid the indices are outside the array. The left and bottom edges of the grid
-        are its own.
+        An edge belongs to the cell on its left, or below; the left and bottom edges of the grid are
+        the grid's own. Outside the grid the indices are outside the array.
         """
         if np.abs(uv).max(initial=0.0) >= _LARGEST_INDEX:
             raise ValueError("a point is too far away for its cell to have a number")
@@ -208,10 +206,10 @@ class Block:
 
 
 def block_at(grid: MatrixGrid, corner: ArrayLike, rows: int, columns: int, in_cells: bool) -> Block:
-    """Return the block with its bottom-left corner (metres) or its top-left cell (row, column)
-    there.
+    """Return the block with its bottom-left corner or its top-left cell at a place.
 
-    Unlike a point, a corner on a grid line starts to the right of it and above.
+    The corner is in metres, the cell is (row, column). Unlike a point, a corner on a grid line
+    starts to the right of it and above.
     """
     place = points([pair(corner, "corner")], "corner")
     if in_cells:
@@ -222,8 +220,9 @@ def block_at(grid: MatrixGrid, corner: ArrayLike, rows: int, columns: int, in_ce
 
 
 def block_size(grid: Grid, size: ArrayLike, in_cells: bool) -> tuple[int, int]:
-    """Return (rows, columns) of a block of `size`: (rows, columns), or (x length, y length) in
-    metres.
+    """Return (rows, columns) of a block of `size`.
+
+    `size` is (rows, columns), or (x length, y length) in metres.
     """
     first, second = pair(size, "size")
     if not (first > 0 and second > 0):

@@ -20,11 +20,11 @@ _LARGEST_FLOAT32 = 1000.5
 
 
 def inflated(cells: Bools, radius: int) -> Bools:
-    """Return which cells are occupied: those where an occupied cell is i rows and j columns away
-    with i² + j² ≤ radius² + radius.
+    """Return which cells are occupied after the occupied ones grew by a radius.
 
-    That is a distance below radius + ½, since both sides are whole numbers and (radius + ½)² =
-    radius² + radius + ¼.
+    A cell is occupied if an occupied one is i rows and j columns away with i² + j² ≤ radius² +
+    radius. That is a distance below radius + ½, since both sides are whole numbers and (radius +
+    ½)² = radius² + radius + ¼.
     """
     if radius == 0 or not cells.any():
         return cells.copy()
@@ -36,10 +36,10 @@ def inflated(cells: Bools, radius: int) -> Bools:
 
 
 def near_cells(cells: Bools, radius: float) -> Bools:
-    """Return the cells whose centres are less than `radius` cells away from that of a set one, of
-    which there is one at least.
+    """Return the cells whose centres are less than `radius` cells away from that of a set one.
 
-    Squares of distances are whole numbers: a radius² that is none leaves no doubt.
+    There is at least one set cell. Squares of distances are whole numbers: a radius² that is none
+    leaves no doubt.
     """
     free = np.logical_not(cells)
     if radius <= _LARGEST_FLOAT32:
@@ -52,8 +52,9 @@ def near_cells(cells: Bools, radius: float) -> Bools:
 
 
 def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
-    """Return the window moved by (columns to the right, rows upwards): the new matrix, and which of
-    its cells were not seen before, which hold `fill`.
+    """Return the window moved by (columns to the right, rows upwards).
+
+    The results are the new matrix, and which of its cells were not seen before. These hold `fill`.
     """
     rows, columns = cells.shape
     right, up = (int(n) for n in np.clip(shift, (-columns, -rows), (columns, rows)))
@@ -69,8 +70,9 @@ def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
 
 
 def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bools]:
-    """Return the cells of `grid` at the centres of another grid's cells: (values, which centres lie
-    on `grid`).
+    """Return the cells of `grid` at the centres of another grid's cells.
+
+    The results are the values, and which centres lie on `grid`.
     """
     x, y = at.centres(np.arange(at.rows)[::-1], np.arange(at.columns))
     column_uv = grid.cell_coordinates(np.column_stack((x, np.full(x.size, grid.y_corner))))
@@ -97,8 +99,10 @@ def resample(cells: Bools, factor: float) -> Bools:
 
 
 def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
-    """Return rows, row i of the result being any of the source's rows that share length with
-    i/factor … (i + 1)/factor.
+    """Return the cells with `rows` rows, each of which joins some of the source's rows.
+
+    A cell in row i of the result is set if it is set in any of the source's rows that share length
+    with i/factor … (i + 1)/factor.
     """
     edges = np.arange(rows + 1) / factor
     first = np.floor(snap(edges[:-1], SNAP)).astype(np.int64)

@@ -154,8 +154,9 @@ class MapFrames:
         return grid.indices(_coordinates(grid, xy, "xy"))
 
     def grid2world(self, ij: ArrayLike) -> Floats:
-        """Convert (n, 2) row, column to (n, 2) centres of the cells, m; indices outside the map are
-        taken too.
+        """Convert (n, 2) row, column to (n, 2) centres of the cells, m.
+
+        Indices outside the map are accepted too.
         """
         return self._grid("world").centres_of(whole(points(ij, "ij"), "ij"))
 

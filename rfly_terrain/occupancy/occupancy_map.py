@@ -48,8 +48,9 @@ OptionalArray = ArrayLike | None
 
 
 class RayCells(NamedTuple):
-    """Cells that many rays touch; ray n: `cells[offsets[n]:offsets[n + 1]]`, in order from its
-    start.
+    """Cells that many rays touch.
+
+    Those of ray n are `cells[offsets[n]:offsets[n + 1]]`, in order from its start.
     """
 
     cells: NDArray[np.int32]
@@ -186,8 +187,9 @@ class BinaryOccupancyMap(MapFrames):
 
     @classmethod
     def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
-        """Return a map of that many cells, filled with `default_value`, with the keywords of the
-        class.
+        """Return a map of rows x cols cells, filled with `default_value`.
+
+        `properties` are the keywords of the class.
         """
         return cls(rows, cols, resolution, frame="grid", **properties)
 
@@ -385,12 +387,11 @@ class BinaryOccupancyMap(MapFrames):
     def raycast(
         self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None
     ) -> tuple[Ints, Ints]:
-        """Return the cells under the segment from p1 to p2, or under a ray, `raycast(pose, range,
-        angle)`.
+        """Return the cells under the segment from p1 to p2, or under a ray.
 
-        Returns (endpoints, midpoints), each (n, 2) row, column: cells that hold the end (two where
-        it lies on an edge, four on a corner), and all others that the segment touches, edges and
-        corners included, in order from the start.
+        A ray is `raycast(pose, range, angle)`. The results are (endpoints, midpoints), each (n, 2)
+        row, column: cells that hold the end (two where it lies on an edge, four on a corner), and
+        all others that the segment touches, edges and corners included, in order from the start.
         """
         # both ends
         grid = self._grid("world")
@@ -592,8 +593,9 @@ class BinaryOccupancyMap(MapFrames):
         return cls._of(cells, resolution, {"local_origin_in_world": origin})
 
     def save(self, path: StrPath, image_format: str = "pgm") -> None:
-        """Write map_server's files: path with the ending .yaml, and next to it the image, pgm or
-        png.
+        """Write map_server's files: the .yaml, and next to it the image, pgm or png.
+
+        `path` gets the ending .yaml.
         """
         from rfly_terrain.occupancy.files import save_map
 

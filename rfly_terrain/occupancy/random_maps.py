@@ -1,9 +1,8 @@
-"""Occupancy maps to try planners on: random mazes and scattered obstacles, and those of MATLAB's
-.mat files.
+"""Occupancy maps to try planners on: random mazes, scattered obstacles, and MATLAB's .mat files.
 
-They take what MATLAB's `mapMaze` and `mapClutter` take (MathWorks, Navigation Toolbox, reference
-page mapMaze: 50 x 50 m, 5 cells/m, passages of 4 cells, walls of 1); which maze comes out is our
-own.
+The random ones accept the arguments of MATLAB's `mapMaze` and `mapClutter` (MathWorks, Navigation
+Toolbox, reference page mapMaze: 50 x 50 m, 5 cells/m, passages of 4 cells, walls of 1). The mazes
+themselves are our own.
 """
 
 from __future__ import annotations
@@ -195,13 +194,12 @@ Maps = dict[str, NDArray[np.generic]]
 
 
 def load_mat_maps(path: StrPath) -> Maps:
-    """Return the matrices (2-D, of numbers or logicals) of a .mat file by name, and no other
-    variables.
+    """Return the matrices (2-D, of numbers or logicals) of a .mat file by name.
 
-    The extension may be missing. "exampleMaps.mat" where there is no such file: `simpleMap`,
-    `complexMap` and `ternaryMap` of our own. Raises TerrainFileNotFound, TerrainFormatError for a
-    damaged file, one without a matrix, and one with more than 100 or with more than 100,000,000
-    numbers in all.
+    Other variables are left out. The extension may be missing. If there is no file
+    "exampleMaps.mat", the matrices are `simpleMap`, `complexMap` and `ternaryMap` of our own.
+    Raises TerrainFileNotFound, TerrainFormatError for a damaged file, one without a matrix, and one
+    with more than 100 or with more than 100,000,000 numbers in all.
     """
     file = Path(path)
     file = file if file.suffix else file.with_suffix(".mat")
@@ -242,8 +240,9 @@ def _read(path: Path) -> Maps:
 
 
 def example_maps() -> Maps:
-    """Return maps of our own under the names of MATLAB's exampleMaps.mat: two of 0 and 1, and one
-    with 0.5 for unknown.
+    """Return maps of our own under the names of MATLAB's exampleMaps.mat.
+
+    Two hold 0 and 1, and one 0.5 for unknown as well.
     """
     simple = np.zeros((26, 27), bool)
     simple[[0, -1]] = True

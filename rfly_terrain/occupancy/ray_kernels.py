@@ -110,8 +110,9 @@ def _span(line: GridLine, slab: int) -> tuple[float, float]:
 
 @pasted_kernel
 def _cells(low: float, high: float, size_b: int) -> tuple[int, int]:
-    """Return first and last cell of a slab that the interval touches, one beyond the grid at most
-    on either side.
+    """Return the first and the last cell of a slab that the interval touches.
+
+    They are at most one beyond the grid on either side.
     """
     first = int(np.ceil(_clamp(low - SNAP, 0.0, size_b + 1.0))) - 1
     last = int(np.floor(_clamp(high + SNAP, -1.0, size_b + 0.0)))

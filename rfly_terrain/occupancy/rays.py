@@ -124,8 +124,9 @@ def end_cells(end_uv: Floats, rows: int, columns: int) -> Any:
 
 
 def clearance_of(occupied: Bools) -> NDArray[np.uint8]:
-    """Return each cell's distance to the nearest occupied one, in rows or columns, the larger
-    number.
+    """Return each cell's distance to the nearest occupied one.
+
+    It counts rows or columns, whichever are more.
     """
     import cv2
 

@@ -14,8 +14,9 @@ from rfly_terrain.occupancy.cell_grid import number, numbers, points, real_numbe
 
 @runtime_checkable
 class Scan(Protocol):
-    """Anything with ranges (m) and angles (rad, from the sensor's x axis, counterclockwise) of the
-    same length.
+    """Anything with ranges and angles of the same length.
+
+    Ranges are in m; angles are in rad, counterclockwise from the sensor's x axis.
     """
 
     @property
@@ -102,12 +103,12 @@ def scan_of(rays: Any, angles: Any, max_range: Any) -> ScanRays:
 
 
 class LidarScan:
-    """Readings of a planar lidar: `LidarScan(ranges, angles)` in metres and radians, or
-    `LidarScan(points)` (n, 2).
+    """Readings of a planar lidar: `LidarScan(ranges, angles)` or `LidarScan(points)`.
 
-    Angles count from the sensor's x axis (ahead), counter-clockwise; y is left. Ranges may be NaN
-    or infinite until `remove_invalid_data`. ValueError for readings of other shapes and for ranges
-    below 0. It does not change.
+    Ranges are in metres, angles in radians, points (n, 2) in metres. Angles count from the sensor's
+    x axis (ahead), counter-clockwise; y is left. Ranges may be NaN or infinite until
+    `remove_invalid_data`. ValueError for readings of other shapes and for ranges below 0. It does
+    not change.
 
     >>> scan = LidarScan([1.0, 2.0, float("inf")], [0.0, np.pi / 2, np.pi])
     >>> scan.remove_invalid_data().cartesian.round(6) + 0.0
@@ -160,9 +161,7 @@ class LidarScan:
         range_limits: ArrayLike = (0.0, np.inf),
         angle_limits: ArrayLike = (-np.inf, np.inf),
     ) -> LidarScan:
-        """Return the readings with a finite range from the least to the greatest of the limits,
-        both included (m, rad).
-        """
+        """Return the readings with a finite range within the limits, both included (m, rad)."""
         keep = np.isfinite(self._ranges)
         for name, values, limits in (
             ("range_limits", self._ranges, range_limits),
@@ -193,10 +192,9 @@ class LidarScan:
 
     @in_call_forms
     def plot(self, ax: Any = None, *, maximum_range: float | None = None) -> Any:
-        """Draw the finite readings as points into Matplotlib axes (the current ones); returns the
-        line artist.
+        """Draw the finite readings as points into Matplotlib axes and return the line artist.
 
-        `maximum_range` (m): where the axes end, on all sides.
+        `ax`: the current axes by default. `maximum_range` (m): where the axes end, on all sides.
         """
         import matplotlib.pyplot as plt
 
