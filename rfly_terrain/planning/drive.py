@@ -102,14 +102,13 @@ def plan_drive(
     cusp_cost: float = 0.0,
     weight: Weights | None = None,
 ) -> DrivePath:
-    """Return a path from start to goal over free cells with a turning radius of at least
-    `turning_radius` (m).
+    """Return a path from start to goal over free cells.
 
-    A metre backwards counts `backward_cost` ≥ 1, inf: the vehicle drives forwards only. A change of
-    direction counts `cusp_cost` metres. `weight` is the result of `weights` for the grid, which
-    saves time where several paths are planned on it. The path is not the optimum, but no short cut
-    makes it better. On free ground of equal cost it is Dubins' path, or the cheapest of Reeds' and
-    Shepp's.
+    Its turning radius is at least `turning_radius` (m). A metre backwards counts `backward_cost` ≥
+    1, inf: the vehicle drives forwards only. A change of direction counts `cusp_cost` metres.
+    `weight` is the result of `weights` for the grid, which saves time where several paths are
+    planned on it. The path is not the optimum, but no short cut makes it better. On free ground of
+    equal cost it is Dubins' path, or the cheapest of Reeds' and Shepp's.
 
     Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable,
     too_tight (a path exists, but none with that radius) or gave_up.

@@ -61,11 +61,10 @@ def plan_fly(
     hold_altitude: bool = False,
     obstacles: FlyObstacles | None = None,
 ) -> Plan:
-    """Return a flight from start to goal, at least `min_height` above all ground within the
-    vehicle's radius.
+    """Return a flight from start to goal, high enough above ground and objects.
 
-    It passes at least as high above each object within that radius and the margin, or around it;
-    never below one.
+    It is at least `min_height` above all ground within the vehicle's radius. It passes at least as
+    high above each object within that radius and the margin, or around it; never below one.
 
     Between start and goal altitude changes only within the limits of climb and descent. From a
     start below the lowest altitude the vehicle rises straight up if it can hover, else in whole
@@ -141,8 +140,9 @@ class _FlySearch:
             )
 
     def _required(self, xy: Floats, longest_step: float) -> Floats:
-        """Return the lowest altitudes, (n,), at points (n, 2) of a path with steps of at most this
-        length.
+        """Return the lowest altitudes, (n,), at points (n, 2) of a path.
+
+        The path's steps have at most the length `longest_step`.
         """
         highest = self._ground.highest(xy)
         if self._obstacles is not None:
@@ -232,10 +232,10 @@ class _FlySearch:
         return np.empty((0, 4))
 
     def _track(self, corners: Floats, samples_per_cell: int) -> tuple[Floats, Floats]:
-        """Return points (m, 2) and headings along the corners, `samples_per_cell` for each cell of
-        the map.
+        """Return points (m, 2) and headings along the corners.
 
-        The corners are rounded by Dubins paths if the vehicle cannot turn on the spot.
+        There are `samples_per_cell` for each cell of the map. The corners are rounded by Dubins
+        paths if the vehicle cannot turn on the spot.
         """
         cell = min(abs(self._terrain.step_x), abs(self._terrain.step_y))
         legs = np.diff(corners, axis=0)
@@ -262,9 +262,7 @@ class _FlySearch:
         return self._arcs(corners, headings, spacing)
 
     def _arcs(self, corners: Floats, headings: Floats, spacing: float) -> tuple[Floats, Floats]:
-        """Return points (m, 2) and headings of the Dubins paths between poses, `spacing` (m)
-        apart.
-        """
+        """Return points (m, 2) and headings of the Dubins paths between poses, `spacing` (m) apart."""
         from rfly_terrain.planning.drive import DrivePath
         from rfly_terrain.planning.kernels import piece_end
 
@@ -319,8 +317,9 @@ def _cheapest_blocks(
     goal: PlanPose,
     obstacles: FlyObstacles | None,
 ) -> Floats:
-    """Return corners (k, 2) from start to goal: centres of the blocks over which a flight as low as
-    possible takes least energy.
+    """Return corners (k, 2) from start to goal, which are centres of blocks.
+
+    A flight over these blocks, as low as possible, takes the least energy.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
@@ -378,8 +377,10 @@ def _cheapest_blocks(
 
 
 def highest_objects(obstacles: FlyObstacles, radius: float, cells: Grid) -> Floats:
-    """Return the top of the highest object too near to a vehicle of that radius (m) in a cell,
-    (rows, columns); -inf where there is none.
+    """Return the top of the highest object near each cell, (rows, columns).
+
+    These are objects too near to a vehicle of that radius (m) in the cell. Cells without one have
+    -inf.
     """
     outlines = obstacles.solids.outlines
     row, column, which = outlines.grown(radius + obstacles.margin).cells_under(cells)
@@ -389,7 +390,9 @@ def highest_objects(obstacles: FlyObstacles, radius: float, cells: Grid) -> Floa
 
 
 def _block_heights(terrain: HeightMap, radius: float) -> tuple[Floats, Floats, Floats]:
-    """Return the highest sample of each block and within the radius around it, (nx, ny), and the
+    """Return heights and centres of the blocks.
+
+    They are the highest sample of each block and within the radius around it, (nx, ny), and the
     centres of the blocks along x and along y, rising, m.
     """
     from scipy.ndimage import maximum_filter
@@ -479,8 +482,9 @@ class HighestGround:
         return np.maximum(highest, self._highest_sample(cell)) + self._spare
 
     def _steepest_near(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the slope (m/m) that no cell within reach of a cell exceeds, (rows - 1, columns -
-        1).
+        """Return the slope (m/m) that no cell within reach of a cell exceeds.
+
+        The shape is (rows - 1, columns - 1).
         """
         along_x = np.abs(np.diff(z, axis=0))
         along_y = np.abs(np.diff(z, axis=1))
@@ -491,8 +495,9 @@ class HighestGround:
         return np.asarray(cv2.dilate(slope, np.ones(size, np.uint8)))
 
     def _highest_near(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the highest sample within the radius and half a cell's diagonal of each sample,
-        (rows, columns).
+        """Return the highest sample near each sample, (rows, columns).
+
+        Near means within the radius and half a cell's diagonal.
         """
         x, y = (
             np.arange(-n, n + 1) * step
@@ -502,10 +507,10 @@ class HighestGround:
         return np.asarray(cv2.dilate(z, disc.astype(np.uint8)))
 
     def _highest_sample(self, points: Floats) -> Floats:
-        """Return the highest sample of the map within the radius of points (rows, columns), (n,);
-        -inf where there is none.
+        """Return the highest sample of the map within the radius of each point, (n,).
 
-        A disc of many cells is replaced by a larger one about the nearest sample.
+        `points`, (n, 2), are rows and columns. A point without a sample has -inf. A disc of many
+        cells is replaced by a larger one about the nearest sample.
         """
         z = self._terrain.heights
         nearest = np.rint(points).astype(int)

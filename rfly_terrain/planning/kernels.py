@@ -164,8 +164,9 @@ def word_cost(
     steering: Steering,
     most: float,
 ) -> float:
-    """Return the cost of the five pieces of a word (see `reeds_shepp`) from a pose; BLOCKED as in
-    `piece_cost`.
+    """Return the cost of the five pieces of a word (see `reeds_shepp`) from a pose.
+
+    It is BLOCKED as in `piece_cost`.
     """
     cost = 0.0
     previous = 0.0
@@ -189,8 +190,9 @@ def word_cost(
 
 @kernel
 def word_directions(word: Any) -> tuple[float, float]:
-    """Return the directions of the first and the last piece of a word: 1 forwards, -1 backwards, 0
-    where it has no pieces.
+    """Return the directions of the first and the last piece of a word.
+
+    They are 1 forwards, -1 backwards, 0 where it has no pieces.
     """
     first = 0.0
     last = 0.0
@@ -240,8 +242,9 @@ def shortest_to_point(
 
 @inlined_kernel
 def _tangent_heading(ahead: float, left: float, straight: float, radius: float) -> float:
-    """Return the heading, 0 … 2 π, at which the left circle is left on a tangent to a point that is
-    `straight` (m) away along it.
+    """Return the heading, 0 … 2 π, at which a tangent to a point leaves the left circle.
+
+    The point is `straight` (m) away along the tangent.
     """
     angle = math.atan2(left - radius, ahead) + math.atan2(radius, straight)
     angle %= 2.0 * math.pi
@@ -250,11 +253,11 @@ def _tangent_heading(ahead: float, left: float, straight: float, radius: float) 
 
 @inlined_kernel
 def _turns_into_circle(ahead: float, left: float, radius: float) -> tuple[float, float]:
-    """Return the turns, rad, to a point inside of the left circle: first to the right about
-    (0, -radius), then to the left.
+    """Return the turns, rad, to a point inside of the left circle.
 
-    The centre of the second arc lies 2 radii from the first one and a radius from the point, on
-    either side of the line to the point.
+    The first turn is to the right about (0, -radius), the second to the left. The centre of the
+    second arc lies 2 radii from the first one and a radius from the point, on either side of the
+    line to the point.
     """
     distance = math.sqrt(ahead * ahead + (left + radius) * (left + radius))
     cosine = (5.0 * radius * radius - distance * distance) / (4.0 * radius * radius)

@@ -111,8 +111,9 @@ class _MixedPlanner:
         return (cost >= 0) & (cost < LETHAL)
 
     def _flight(self, start: PlanPose, goal: PlanPose, takes_off: bool, lands: bool) -> Plan:
-        """Return a plan from place to place in the air, with take-off and landing at places on the
-        ground.
+        """Return a plan from place to place in the air.
+
+        It has a take-off and a landing at places on the ground.
         """
         planner = self._planner
         landing = self._landing
@@ -147,8 +148,9 @@ class _MixedPlanner:
         return Plan(position, np.full(2, heading), mode, float(energy), float(duration))
 
     def _through_graph(self) -> Plan:
-        """Return the cheapest path over the graph, with its runs on the ground and in the air
-        planned finely.
+        """Return the cheapest path over the graph.
+
+        Its runs on the ground and in the air are planned finely.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
@@ -277,8 +279,9 @@ class _MixedPlanner:
         ]
 
     def _driven(self, points: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[_Edges]:
-        """Return edges on the ground, both ways, with the energy along them, if all cells on the
-        straight line between their ends are free.
+        """Return edges on the ground, both ways, with the energy along them.
+
+        There is an edge if all cells on the straight line between its ends are free.
         """
         mass = self._vehicle.mass
         grid, weight = self._planner.driving_grid(self._vehicle)
@@ -358,8 +361,9 @@ def _in_place(points: Floats, nodes: list[int]) -> bool:
 
 
 def _highest_about(planner: Planner, points: Floats, side: float, radius: float) -> Floats:
-    """Return the highest sample in a square of that side around points, and within the radius
-    around it, (n,).
+    """Return the highest sample around each point, (n,).
+
+    It lies in a square of that side around the point, or within the radius around the square.
     """
     from scipy.ndimage import maximum_filter
 

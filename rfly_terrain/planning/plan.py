@@ -87,8 +87,10 @@ def steps_between(position: Floats) -> tuple[Floats, Floats]:
 
 
 def parts_of(counts: Ints) -> tuple[Ints, Floats]:
-    """Return (piece, share) of each part where piece k is cut into counts[k] equal parts, in order:
-    the number of its piece, and how much of the piece lies before it, 0 … 1.
+    """Return (piece, share) of each part where piece k is cut into counts[k] equal parts.
+
+    The parts are in order. They have the number of their piece, and how much of the piece lies
+    before them, 0 … 1.
     """
     piece = np.repeat(np.arange(len(counts)), counts)
     first = np.repeat(np.cumsum(counts) - counts, counts)

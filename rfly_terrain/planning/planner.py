@@ -85,8 +85,7 @@ class Planner:
     def amid(
         self, seen: SeenSpace, vehicle: VehicleClass, start: PlanPose, unknown_cost: int = 0
     ) -> Planner:
-        """Return a planner for one start of a class, among seen obstacles besides the known
-        objects.
+        """Return a planner for one start of a class, among seen obstacles and the known objects.
 
         If the start is nearer to an obstacle than radius and margin, because a hidden obstacle has
         come in sight, the margin is reduced so that the vehicle can leave. Driving over unseen
@@ -199,9 +198,7 @@ class Planner:
         return self._grid(self._limits(_driving(vehicle)))
 
     def landing_grid(self, vehicle: VehicleClass) -> TraversabilityGrid:
-        """Return the costs for a class with the slope limited to the one it takes off from and
-        lands on.
-        """
+        """Return the costs for a class with the slope limited as for take-off and landing."""
         limits = self._limits(_driving(vehicle))
         slope = limits.max_slope_deg
         if vehicle.fly is not None:
@@ -209,8 +206,9 @@ class Planner:
         return self._grid(dataclasses.replace(limits, max_slope_deg=slope))[0]
 
     def why_blocked(self, vehicle: VehicleClass, x: float, y: float) -> str:
-        """Return why a class may not drive at a place: the limits exceeded there, or within the
-        vehicle's radius.
+        """Return why a class may not drive at a place.
+
+        The reasons are the limits exceeded there, or within the vehicle's radius.
         """
         limits = self._limits(_driving(vehicle))
         reach = limits.vehicle_radius + limits.half_wheelbase
@@ -302,11 +300,11 @@ def nearest_free(
     y: float,
     start: tuple[float, float],
 ) -> tuple[float, float] | None:
-    """Return the centre (m) of the nearest free cell to (x, y) that cells with common sides connect
-    to `start`.
+    """Return the centre (m) of the nearest free cell to (x, y) that is connected to `start`.
 
-    `free`: (rows, columns), row along y; `origin`: x, y of its south-west corner, `side` of a cell,
-    m. If `start` is not free itself, any free cell counts. Returns None if there is none.
+    Cells are connected through common sides. `free`: (rows, columns), row along y; `origin`: x, y
+    of its south-west corner, `side` of a cell, m. If `start` is not free itself, any free cell
+    counts. Returns None if there is none.
     """
     _, parts = cv2.connectedComponents(free.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
     row, column = _cell_of(x, y, origin, side)
@@ -340,8 +338,10 @@ def _cell_of(x: float, y: float, origin: tuple[float, float], side: float) -> tu
 def name_nearest_free(
     free: Bools, origin: tuple[float, float], side: float, pose: PlanPose, start: PlanPose | None
 ) -> str:
-    """Return the end of a message: the nearest free place that is connected to `start`, or any at
-    all if that is None; "" if there is none.
+    """Return the end of a message that names the nearest free place.
+
+    The place is connected to `start`; any place counts if `start` is None. The end is "" if there
+    is no such place.
     """
     connected_to = (origin[0] - side, origin[1] - side) if start is None else (start.x, start.y)
     nearest = nearest_free(free, origin, side, pose.x, pose.y, connected_to)

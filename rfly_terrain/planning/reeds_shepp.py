@@ -1,5 +1,4 @@
-"""Compiled kernels: Reeds' and Shepp's paths, the shortest of a car that drives forwards and
-backwards.
+"""Compiled kernels: Reeds' and Shepp's paths, the shortest of a car that can reverse.
 
 A word is a row of arcs (C, to the left L or to the right R) and straights (S); a bar marks a change
 between forwards and backwards. Nine families of words contain a shortest path between any two
@@ -130,8 +129,9 @@ def shortest_reeds_shepp(
 
 @inlined_kernel
 def _solved(form: int, x: float, y: float, phi: float) -> _Five:
-    """Return the pieces of the word of a form that leads to a pose; the first is NaN where none
-    does.
+    """Return the pieces of the word of a form that leads to a pose.
+
+    The first piece is NaN if no such word does.
     """
     if form == _LSL:
         return _lsl(x, y, phi)

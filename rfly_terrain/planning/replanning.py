@@ -18,11 +18,10 @@ SPACING = 0.5
 
 
 class Replanner:
-    """The way of one vehicle to one goal: a plan holds until an obstacle too near to it has been
-    seen.
+    """The way of one vehicle to one goal.
 
-    Plans keep the planner's margin. Half of it is enough for a plan to hold, so that not every new
-    voxel causes another plan.
+    A plan holds until an obstacle too near to it has been seen. Plans keep the planner's margin.
+    Half of it is enough for a plan to hold, so that not every new voxel causes another plan.
     """
 
     def __init__(
@@ -42,10 +41,10 @@ class Replanner:
         """Plan that holds."""
 
     def update(self, seen: SeenSpace | None, here: PlanPose) -> Plan | None:
-        """Return another plan from here among the seen obstacles; None if the current one holds or
-        the goal is within the vehicle's radius.
+        """Return another plan from here among the seen obstacles, if one is necessary.
 
-        Raises PlanError if there is no way; the next call tries again.
+        Returns None if the current plan holds or the goal is within the vehicle's radius. Raises
+        PlanError if there is no way; the next call tries again.
         """
         away = math.hypot(self.goal.x - here.x, self.goal.y - here.y)
         if self.plan is not None:
@@ -75,8 +74,9 @@ class Replanner:
 
 
 def _rest(plan: Plan, here: PlanPose) -> tuple[Floats, Bools]:
-    """Return the places, (n, 3), of a plan from the one nearest to here to its end, SPACING apart,
-    and a mask of the flown ones, (n,).
+    """Return the places, (n, 3), of a plan from the one nearest to here to its end.
+
+    They are SPACING apart. The second result is a mask of the flown ones, (n,).
     """
     steps = np.linalg.norm(np.diff(plan.position, axis=0), axis=1)
     counts = np.maximum(1, np.ceil(steps / SPACING)).astype(int)

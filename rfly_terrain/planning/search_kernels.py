@@ -191,10 +191,10 @@ def search(costs: Costs, starts: Floats, goal: Goal, steering: Steering, most_no
 def expand(
     costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes, best_word: Any
 ) -> int:
-    """Return the node from which `best_word` leads to the goal, -1 if there is none, -2 if the
-    nodes do not suffice.
+    """Return the node from which `best_word` leads to the goal.
 
-    The first `starts` nodes have their poses already. Writes `best_word` and the nodes.
+    It is -1 if there is none, -2 if the nodes do not suffice. The first `starts` nodes have their
+    poses already. Writes `best_word` and the nodes.
     """
     _, grid, to_go = costs
     steering, length, _, _, words, directions = lattice
@@ -285,8 +285,9 @@ def expand(
 def _cost_by_word(
     costs: Costs, steering: Steering, nodes: Nodes, node: int, word: Any, most: float
 ) -> float:
-    """Return the cost from the start to the end of a word that begins at a node; inf where it is
-    blocked or costs `most` and more.
+    """Return the cost from the start to the end of a word that begins at a node.
+
+    It is inf if the word is blocked or costs `most` and more.
     """
     x = nodes.pose[node, 0]
     y = nodes.pose[node, 1]
@@ -390,8 +391,9 @@ def _price(word: Any, steering: Steering) -> float:
 
 @kernel
 def _key(pose: Any, direction: float, grid: Any, lattice: Lattice) -> int:
-    """Return the number, at least 1, of a pose's lattice cell and heading sector, and of the
-    direction that led there.
+    """Return the key of a pose and of the direction that led there, at least 1.
+
+    It numbers the pose's lattice cell, its heading sector and the direction.
     """
     row = int((pose[1] - grid[1]) / lattice.cell)
     column = int((pose[0] - grid[0]) / lattice.cell)
@@ -402,8 +404,9 @@ def _key(pose: Any, direction: float, grid: Any, lattice: Lattice) -> int:
 
 @kernel
 def _slot(keys: Any, key: int) -> int:
-    """Return the slot of a key above 0 in an open-addressed table of 2**k slots, or the empty slot
-    (key 0) for it.
+    """Return the slot of a key above 0 in an open-addressed table of 2**k slots.
+
+    A key that is not in the table gets an empty slot (key 0).
     """
     mask = keys.size - 1
     slot = ((key * 2654435761) ^ (key >> 15)) & mask
@@ -551,8 +554,9 @@ def _try_word(
 
 @kernel
 def _short_cut(start: Any, end: Any, free_ends: Any, steering: Steering) -> tuple[Any, float]:
-    """Return (word, heading at its start) of the shortest path between poses with free or given
-    headings.
+    """Return (word, heading at its start) of the shortest path between poses.
+
+    Headings of the poses are free or given.
     """
     free_start, free_end = free_ends
     x = start[0]
@@ -591,8 +595,9 @@ def _nodes_to(parent: Any, last: int) -> Any:
 
 @kernel
 def _traced(nodes: Nodes, last: int, word: Any, lattice: Lattice) -> tuple[Any, Any]:
-    """Return poses (k, 3) and pieces (k - 1, 2) from a start to node `last`, and along a word from
-    there to the goal.
+    """Return poses (k, 3) and pieces (k - 1, 2) from a start through node `last` to the goal.
+
+    The word leads from the node to the goal.
     """
     path = _nodes_to(nodes.parent, last)
     radius = lattice.steering.radius
@@ -613,8 +618,9 @@ def _traced(nodes: Nodes, last: int, word: Any, lattice: Lattice) -> tuple[Any, 
 def _joined_words(
     words: Any, path: Any, start: Any, heading: float, radius: float
 ) -> tuple[Any, Any]:
-    """Return poses (k, 3) and pieces (k - 1, 2) of the words to the nodes of a path after the
-    first, one after the other.
+    """Return poses (k, 3) and pieces (k - 1, 2) of the words to the nodes of a path.
+
+    The words lead to the nodes after the first, one after the other.
     """
     poses = np.empty((5 * path.size - 4, 3))
     pieces = np.empty((5 * path.size - 5, 2))

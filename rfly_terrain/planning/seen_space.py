@@ -49,8 +49,9 @@ class SeenSpace:
         return TraversabilityGrid(cost, grid.resolution, grid.origin)
 
     def _known_cells(self, cells: Grid) -> Bools:
-        """Return a mask (rows, columns) of cells with the centre of a known square, or in a larger
-        one.
+        """Return a mask (rows, columns) of the known cells.
+
+        A cell is known if it holds the centre of a known square, or lies in a larger one.
         """
         side = self.known[:, 2]
         inset = 0.5 * side / np.ceil(side / cells.step_x)

@@ -47,11 +47,10 @@ class Driving:
     """Cost of a change between forwards and backwards, m."""
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
-        """Return the energy, J, for pieces of `distance` (m, in the plane) that rise by `climb`
-        (m).
+        """Return the energy, J, for pieces of `distance` that rise by `climb`.
 
-        The force along a slope is m g (μ cos θ + sin θ). Over distance / cos θ its work is m g (μ
-        distance + climb). Nothing is recovered downhill.
+        Both are in m, `distance` in the plane. The force along a slope is m g (μ cos θ + sin θ).
+        Over distance / cos θ its work is m g (μ distance + climb). Nothing is recovered downhill.
         """
         work = mass * GRAVITY * (self.rolling_resistance * np.asarray(distance) + np.asarray(climb))
         return np.maximum(work, 0.0) / self.efficiency
@@ -92,8 +91,9 @@ class Flying:
         return min(up, self.climb_rate / self.speed), min(down, self.sink_rate / self.speed)
 
     def duration(self, distance: Any, climb: Any) -> Any:
-        """Return the duration, s, for pieces of `distance` (m over ground) that rise by `climb`
-        (m), as fast as all three limits allow.
+        """Return the duration, s, for pieces of `distance` that rise by `climb`.
+
+        Both are in m, `distance` over ground. The vehicle is as fast as all three limits allow.
         """
         climb = np.asarray(climb)
         vertical = np.where(climb > 0, climb / self.climb_rate, -climb / self.sink_rate)
