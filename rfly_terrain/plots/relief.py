@@ -1,5 +1,7 @@
-"""Shaded relief: heights in colours, lit from the north-west, with axes in metres; and hillshade as
-an array.
+"""Shaded relief and hillshade.
+
+Relief shows heights in colours, lit from the north-west, with axes in metres; hillshade is an
+array.
 """
 
 from __future__ import annotations
@@ -57,10 +59,10 @@ faces.
 
 
 def hillshade(z: Floats, step_x: float, step_y: float, exaggeration: float | None = None) -> Floats:
-    """Return brightness 0 … 1 of heights (rows along y north, columns along x east; m), lit from
-    the north-west.
+    """Return brightness 0 … 1 of heights, lit from the north-west.
 
-    Level ground has 0.5. `exaggeration` of the heights: None chooses it by the slope of the ground.
+    Heights are in m, rows along y north, columns along x east. Level ground has 0.5. `exaggeration`
+    of the heights: None chooses it by the slope of the ground.
     """
     slope_y, slope_x = np.gradient(z, step_y, step_x)
     if exaggeration is None:
@@ -97,13 +99,13 @@ def draw_relief(
     colour_bar: bool = True,
     colours: Sequence[str] = _TINTS,
 ) -> ScalarMappable:
-    """Draw the map, or the samples in `region` (x_min, x_max, y_min, y_max; ENU metres), into
-    matplotlib axes.
+    """Draw the map, or the samples in `region`, into matplotlib axes.
 
-    x east to the right, y north up, equal scales, metres; overlays use the same coordinates.
-    Returns the mappable of a separate colour bar. `colours`: from the lowest to the highest ground.
-    `vertical_exaggeration` affects the shading only, by default chosen for contrast. Raises
-    ValueError for a region with fewer than 2 x 2 samples.
+    `region` is x_min, x_max, y_min, y_max; ENU metres. x east to the right, y north up, equal
+    scales, metres; overlays use the same coordinates. Returns the mappable of a separate colour
+    bar. `colours`: from the lowest to the highest ground. `vertical_exaggeration` affects the
+    shading only, by default chosen for contrast. Raises ValueError for a region with fewer than 2 x
+    2 samples.
     """
     require("matplotlib", "drawing")
     rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
@@ -136,10 +138,10 @@ def draw_relief(
 
 
 def relief_pixels(height_map: HeightMap, width: int, height: int) -> NDArray[np.uint8]:
-    """Return RGB of the whole map from edge to edge, (height, width, 3), row 0 the northern one,
-    without axes and contours.
+    """Return RGB of the whole map from edge to edge, (height, width, 3).
 
-    It is a texture: the outer edges of the outer pixels lie on the map's bounds.
+    Row 0 is the northern one. The picture has no axes and contours. It is a texture: the outer
+    edges of the outer pixels lie on the map's bounds.
     """
     rows = slice(0, height_map.rows)
     columns = slice(0, height_map.columns)
@@ -181,11 +183,10 @@ def check_picture_format(path: StrPath) -> None:
 
 @contextmanager
 def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterator[Figure]:
-    """Yield a matplotlib figure of `size` (inches), and save it to `path` at the end; needs no
-    display.
+    """Yield a matplotlib figure of `size` (inches), and save it to `path` at the end.
 
-    The ending of `path` is the format. Raises ConfigError if matplotlib is missing, and for an
-    ending of no picture format.
+    It needs no display. The ending of `path` is the format. Raises ConfigError if matplotlib is
+    missing, and for an ending of no picture format.
     """
     check_picture_format(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -198,10 +199,9 @@ def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterato
 
 
 def region_about(height_map: HeightMap, middle: ArrayLike, half: ArrayLike) -> Region:
-    """Return the part of the map within `half` (m, of x and y) of `middle`, which is moved onto the
-    map if it lies off it.
+    """Return the part of the map within `half` (m, of x and y) of `middle`.
 
-    Both are scalars or (2,), ENU metres.
+    A middle off the map is moved onto it. Both are scalars or (2,), ENU metres.
     """
     x_min, x_max, y_min, y_max = height_map.bounds
     centre = np.clip(middle, (x_min, y_min), (x_max, y_max))
@@ -240,8 +240,9 @@ def _picture(
     exaggeration: float | None,
     colours: Sequence[str],
 ) -> tuple[Floats, Floats, Region, ScalarMappable]:
-    """Return RGB 0 … 1 of each pixel, heights and limits as in `_north_up`, and the scale of the
-    heights with its colours.
+    """Return RGB of each pixel, heights, limits, and the scale of the heights.
+
+    RGB is 0 … 1, heights and limits are as in `_north_up`, and the scale has its colours.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -289,8 +290,10 @@ def _one_more(part: slice, count: int) -> slice:
 
 
 def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[Floats, Region]:
-    """Return heights of at most _PIXELS on a side, (north, east), both indices rising along the
-    axes; and the ENU limits of the area that they cover, half a pixel around the outer ones.
+    """Return heights of at most _PIXELS on a side, and the ENU limits of their area.
+
+    Heights are (north, east), both indices rising along the axes. The area reaches half a pixel
+    beyond the outer pixels.
     """
     z = height_map.heights[rows, columns]
     x = [height_map.origin_x + r * height_map.step_x for r in (rows.start, rows.stop - 1)]
@@ -311,13 +314,12 @@ def _north_up(height_map: HeightMap, rows: slice, columns: slice) -> tuple[Float
 
 
 def _spline(z: NDArray[np.float32], zoom: float) -> Floats:
-    """Return `zoom` times as many samples from the first to the last one, on a surface of
-    continuous curvature.
+    """Return `zoom` times as many samples from the first to the last one.
 
-    Cubic B-splines whose coefficients are z minus a sixth of its second differences, along each
-    axis (a quasi-interpolant): a cubic is reproduced, and a cliff has an effect over two cells
-    only, while the interpolating spline rings on. Other interpolation (bicubic, bilinear) has kinks
-    at the samples, which the light shows as a hatch.
+    They lie on a surface of continuous curvature: cubic B-splines whose coefficients are z minus a
+    sixth of its second differences, along each axis (a quasi-interpolant). A cubic is reproduced,
+    and a cliff has an effect over two cells only, while the interpolating spline rings on. Other
+    interpolation (bicubic, bilinear) has kinks at the samples, which the light shows as a hatch.
     """
     from scipy.ndimage import affine_transform, correlate1d
 

@@ -27,10 +27,10 @@ _PIXELS = 2000
 
 
 def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid) -> ScalarMappable:
-    """Draw relief and costs into matplotlib axes: green easy, orange hard, red forbidden, dark
-    unknown.
+    """Draw relief and costs into matplotlib axes.
 
-    Returns the mappable of a colour bar of the costs.
+    Green is easy, orange hard, red forbidden, dark unknown. Returns the mappable of a colour bar of
+    the costs.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
@@ -88,8 +88,9 @@ def write_traversability(
 
 
 def _thinned(cost: NDArray[np.int8]) -> tuple[NDArray[np.int8], tuple[int, int]]:
-    """Return the worst of blocks of cells, at most _PIXELS to a side, and the rows and columns that
-    they cover.
+    """Return the worst of blocks of cells, and the rows and columns that they cover.
+
+    There are at most _PIXELS blocks to a side.
     """
     factor = -(-max(cost.shape) // _PIXELS)
     rows, columns = (-(-n // factor) * factor for n in cost.shape)

@@ -20,8 +20,9 @@ _MARGIN = 10.0
 
 
 def draw_objects(axes: Axes, world: World) -> None:
-    """Draw the outlines of all parts into axes in metres, x east and y north; higher ones over
-    lower ones.
+    """Draw the outlines of all parts into axes in metres, x east and y north.
+
+    Higher parts cover lower ones.
     """
     require("matplotlib", "drawing")
     from matplotlib.collections import PolyCollection
@@ -39,10 +40,9 @@ def draw_objects(axes: Axes, world: World) -> None:
 
 
 def write_world_picture(world: World, path: StrPath) -> None:
-    """Write the part of the map with objects on it, from above; the ending of `path` is the
-    picture's format.
+    """Write a picture of the part of the map with objects on it, from above.
 
-    Raises ConfigError for a world without a terrain.
+    The ending of `path` is the picture's format. Raises ConfigError for a world without a terrain.
     """
     terrain = world.terrain
     if terrain is None:
