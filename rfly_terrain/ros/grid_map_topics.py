@@ -39,8 +39,9 @@ class CostedTerrain(NamedTuple):
 
 
 class TerrainGridMap:
-    """Service `get_grid_map`, and topic `terrain_grid_map` if the parameter asks for it, on the
-    cells of the costs.
+    """Service `get_grid_map` and topic `terrain_grid_map`, on the cells of the costs.
+
+    The topic exists if the parameter asks for it.
     """
 
     def __init__(self, node: Node, frames: Frames, diagnostics: Diagnostics) -> None:
@@ -63,8 +64,9 @@ class TerrainGridMap:
         self._world = world
 
     async def publish(self, world: CostedTerrain) -> None:
-        """Publish all layers of the map if the parameter asks for it, unless a newer map has come
-        meanwhile.
+        """Publish all layers of the map, unless a newer map has come meanwhile.
+
+        Nothing is published if the parameter does not ask for it.
         """
         if self._publisher is None:
             return
@@ -80,8 +82,9 @@ class TerrainGridMap:
             self._publisher.publish(layers_to_msg(layers, "map", stamp_ns))
 
     async def _get_grid_map(self, request: Any, response: Any) -> Any:
-        """Answer a request; a region without an answer gets a map without layers, and the log says
-        why.
+        """Answer a request.
+
+        A region without an answer gets a map without layers, and the log says why.
         """
         try:
             world = self._world
@@ -119,10 +122,10 @@ def _layers(
 
 
 def _region(request: Any, frame: FrameToWorld) -> Region | None:
-    """Return x_min, x_max, y_min, y_max (ENU) around the requested rectangle; None: all of the map
-    (no lengths).
+    """Return x_min, x_max, y_min, y_max (ENU) around the requested rectangle.
 
-    Raises ConfigError for numbers that are no rectangle.
+    A request without lengths asks for all of the map: None. Raises ConfigError for numbers that are
+    no rectangle.
     """
     numbers = np.array([request.position_x, request.position_y, request.length_x, request.length_y])
     if not (np.isfinite(numbers).all() and (numbers[2:] >= 0).all()):

@@ -16,8 +16,9 @@ from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 def occupancy_map_to_msg(
     occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0
 ) -> OccupancyGrid:
-    """Return a grid with 100 where occupied, 0 where free, from the bottom row up; the origin is
-    the bottom-left corner.
+    """Return a grid with 100 where occupied and 0 where free, from the bottom row up.
+
+    The origin is the bottom-left corner.
     """
     info, data = occupancy.to_occupancy_grid()
     cells = data.reshape(info["height"], info["width"])
@@ -31,8 +32,9 @@ def costs_to_msg(
     frame_id: str,
     stamp_ns: int,
 ) -> OccupancyGrid:
-    """Return a grid of costs 0 … 100, −1 unknown, from the south-west corner: width along x east,
-    height along y north.
+    """Return a grid of costs 0 … 100, −1 unknown, from the south-west corner.
+
+    Width runs along x east, height along y north.
     """
     message = OccupancyGrid()
     message.header.frame_id = frame_id

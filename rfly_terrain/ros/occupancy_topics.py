@@ -247,8 +247,9 @@ class TerrainOccupancy:
 
 
 def default_resolution(terrain: HeightMap) -> float:
-    """Return the side of a cell, m: the smaller step of the map, or an odd multiple of it with at
-    most LARGEST_MESSAGE cells.
+    """Return the side of a cell, m: the smaller step of the map, or an odd multiple of it.
+
+    The multiple is the smallest with at most LARGEST_MESSAGE cells.
     """
     side = min(abs(terrain.step_x), abs(terrain.step_y))
     x_min, x_max, y_min, y_max = terrain.bounds

@@ -19,10 +19,10 @@ MAX_DISTANCE = 1e7
 
 
 def parts_of_solids(message: Any) -> tuple[list[list[Floats]], Ints]:
-    """Return the corners (v, 3) of each part of each solid, and the number of each object's solid,
-    (n,), or -1.
+    """Return the corners of each part of each solid, and the number of each object's solid.
 
-    Raises PlacementError for arrays that contradict each other, and for impossible solids.
+    Corners are (v, 3), numbers (n,), -1 for objects without a solid. Raises PlacementError for
+    arrays that contradict each other, and for impossible solids.
     """
     n = len(message.id)
     solid = np.asarray(message.solid, np.int64)

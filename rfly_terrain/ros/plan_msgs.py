@@ -47,8 +47,9 @@ def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:
 
 
 def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) -> Path:
-    """Return the plan's poses in the frame: level, and turned to the heading, against the motion on
-    segments driven backwards.
+    """Return the plan's poses in the frame: level, and turned to the heading.
+
+    The heading is against the motion on segments driven backwards.
     """
     half = 0.5 * plan.heading
     if plan.backward.any() and not plan.heading.any():
@@ -59,8 +60,10 @@ def plan_to_path(plan: Plan, frame: FrameToWorld, frame_id: str, stamp_ns: int) 
 
 
 def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats | None]:
-    """Return points (n, 3), ENU, m, and headings (n,), rad, of a path in the frame; None: headings
-    are not set, but zero or the identity everywhere.
+    """Return points and headings of a path in the frame.
+
+    Points are (n, 3), ENU, m; headings are (n,), rad. They are None if no heading is set, which
+    means zero or the identity everywhere.
     """
     places = [pose.pose.position for pose in message.poses]
     points = frame.points_to_enu(np.array([(p.x, p.y, p.z) for p in places], float).reshape(-1, 3))

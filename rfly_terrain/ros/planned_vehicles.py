@@ -87,10 +87,10 @@ class PlannedVehicles:
             self._places[vehicle] = PlanPose(x, y, heading_of(quat), z)
 
     def present_pose(self, name: str) -> PlanPose:
-        """Return the pose of a vehicle: from vehicle_states if its id is known, else from the
-        transform of its base_link.
+        """Return the pose of a vehicle.
 
-        Raises PlanError.
+        It comes from vehicle_states if the vehicle's id is known, else from the transform of its
+        base_link. Raises PlanError.
         """
         if not name:
             raise PlanError(

@@ -273,8 +273,9 @@ class PlannerNode(Node):
                 self._last_s = time.monotonic() - start
 
     def _ready_planner(self) -> Planner:
-        """Return the planner of the present map and objects; its costs are computed with the first
-        plan.
+        """Return the planner of the present map and objects.
+
+        Its costs are computed with the first plan.
         """
         if self._planner is not None:
             return self._planner
@@ -300,8 +301,9 @@ class PlannerNode(Node):
         return self._planner
 
     async def _go(self, message: PoseStamped) -> None:
-        """Plan for the goal's vehicle, and publish the plan, unless a newer goal has come
-        meanwhile.
+        """Plan for the goal's vehicle, and publish the plan.
+
+        A plan is not published if a newer goal has come meanwhile.
         """
         name = self._params.goal_vehicle
         frame_id = message.header.frame_id or "map"
@@ -323,8 +325,9 @@ class PlannerNode(Node):
             self._publish(plan, name, frame_id, frame)
 
     async def _replan(self) -> None:
-        """Publish another plan for the goal's vehicle if the map requires it, and an empty one, to
-        stop, if there is none.
+        """Publish another plan for the goal's vehicle if the map requires it.
+
+        If there is none, publish an empty one, so that the vehicle stops.
         """
         way = self._way
         name = self._params.goal_vehicle

@@ -48,9 +48,9 @@ def height_map_to_msg(
 
 
 def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) -> HeightMap:
-    """Return the map of a message; one without heights is loaded by its name and must have the
-    message's sha256.
+    """Return the map of a message.
 
+    A message without heights names a map, which is loaded and must have the message's sha256.
     Raises TerrainFormatError for a message that contradicts itself, TerrainFileNotFound for a name
     not found here.
     """
@@ -95,8 +95,9 @@ def msg_to_height_map(message: TerrainMap, search_path: tuple[str, ...] = ()) ->
 
 
 def _check_extent(message: TerrainMap) -> None:
-    """Raise TerrainFormatError for finite numbers that are no place of this world: they lead to
-    overflows in counts of cells.
+    """Raise TerrainFormatError for finite numbers that are no place of this world.
+
+    They lead to overflows in counts of cells.
     """
     for axis, origin, step, count in (
         ("x", message.origin_x, message.step_x, message.rows),
@@ -112,8 +113,9 @@ def _check_extent(message: TerrainMap) -> None:
 
 
 def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> PointCloud2:
-    """Return an organised, dense PointCloud2 of (rows, columns, 3) float32: height = rows, width =
-    columns, fields x, y, z.
+    """Return an organised, dense PointCloud2 of (rows, columns, 3) float32.
+
+    height = rows, width = columns, fields x, y, z.
     """
     rows, columns, _ = points.shape
     message = PointCloud2(

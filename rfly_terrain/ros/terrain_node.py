@@ -60,8 +60,9 @@ class _LoadedMap(NamedTuple):
 
 
 class TerrainNode(Node):
-    """Node of the terrain: publishes `outTerrainPoint`, `terrain_map` and `terrain_occupancy`,
-    answers altitude queries, loads maps.
+    """Node of the terrain: publishes the map, answers altitude queries, loads maps.
+
+    The topics are `outTerrainPoint`, `terrain_map` and `terrain_occupancy`.
     """
 
     def __init__(self) -> None:
@@ -104,10 +105,10 @@ class TerrainNode(Node):
         waiting_service(self, LoadTerrain, "load_terrain", self._load_terrain)
 
     def _load(self, name: str, requested: bool = False) -> _LoadedMap:
-        """Return the map or its error; nothing of the node changes, so that another thread may call
-        it.
+        """Return the map or its error.
 
-        `requested`: a peer has named it, who must not learn the content of any file.
+        Nothing of the node changes, so that another thread may call this. `requested`: a peer has
+        named the map and must not learn the content of any file.
         """
         try:
             load = load_asked_map if requested else HeightMap.load
@@ -303,10 +304,10 @@ class TerrainNode(Node):
 def _altitude_in_frame(
     terrain: HeightMap, frame: FrameToWorld, name: str, x: Any, y: Any, normals: bool
 ) -> tuple[Any, Any, Any]:
-    """Return ground height, inside mask and normals at x, y of a frame whose z axis is vertical, in
-    that frame.
+    """Return ground height, inside mask and normals at x, y of a frame, in that frame.
 
-    Raises FrameError for a tilted frame, in which x and y do not define a vertical line.
+    The frame's z axis must be vertical. Raises FrameError for a tilted frame, in which x and y do
+    not define a vertical line.
     """
     x = np.asarray(x, dtype=float)
     y = np.asarray(y, dtype=float)

@@ -29,12 +29,11 @@ NO_MAP_YET = Notice(NOT_YET, Reason.NO_TERRAIN_MAP)
 
 
 class LatestTerrain:
-    """The newest usable map of the latched topic `terrain_map`, with the parameter
-    `map_search_path`.
+    """The newest usable map of the latched topic `terrain_map`.
 
-    `changed(terrain, geo_origin)` is called for each new map (geo_origin: latitude and longitude in
-    degrees, altitude in m). After an unusable map the previous one stays, and `error` says why
-    until a usable map comes.
+    It has the parameter `map_search_path`. `changed(terrain, geo_origin)` is called for each new
+    map (geo_origin: latitude and longitude in degrees, altitude in m). After an unusable map the
+    previous one stays, and `error` says why until a usable map comes.
     """
 
     def __init__(
