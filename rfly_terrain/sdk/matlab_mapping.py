@@ -1,9 +1,8 @@
-"""MATLAB's occupancy maps and lidar scans by their names, as functions: `getOccupancy(map, xy,
-"local")`.
+"""MATLAB's occupancy maps and lidar scans by their names, as functions.
 
-Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`. Each
-function is the method of that name of its first argument, with the arguments of
-`occupancy.call_forms`. Rows and columns count from 0.
+Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`, then
+`getOccupancy(map, xy, "local")`. Each function is the method of that name of its first argument,
+with the arguments of `occupancy.call_forms`. Rows and columns count from 0.
 """
 
 from __future__ import annotations
@@ -56,8 +55,9 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
 
 
 def transformScan(*scan_and_pose: Any) -> Any:
-    """Return a moved scan: `transformScan(scan, pose)`; or its ranges and angles:
-    `transformScan(ranges, angles, pose)`.
+    """Return a moved scan, or its ranges and angles.
+
+    The calls are `transformScan(scan, pose)` and `transformScan(ranges, angles, pose)`.
     """
     if len(scan_and_pose) == 3:
         moved = LidarScan(*scan_and_pose[:2]).transformed(scan_and_pose[2])
@@ -67,8 +67,9 @@ def transformScan(*scan_and_pose: Any) -> Any:
 
 
 def load(path: StrPath) -> SimpleNamespace:
-    """Return the matrices of a .mat file as attributes: `load("exampleMaps.mat").complexMap`, see
-    `load_mat_maps`.
+    """Return the matrices of a .mat file as attributes, see `load_mat_maps`.
+
+    Example: `load("exampleMaps.mat").complexMap`.
     """
     return SimpleNamespace(**load_mat_maps(path))
 

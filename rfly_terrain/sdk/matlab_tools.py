@@ -1,8 +1,7 @@
-"""LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions, with their search,
-rounding and file.
+"""LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions.
 
-Axes: x north, y east, z down, metres. The third point of the txt is rounded to a pixel. All values
-are double precision.
+They have the tools' search, rounding and file. Axes: x north, y east, z down, metres. The third
+point of the txt is rounded to a pixel. All values are double precision.
 """
 
 from __future__ import annotations
@@ -86,12 +85,12 @@ def getTerrainAltData(xin: float, yin: float) -> float: ...
 @overload
 def getTerrainAltData(xin: ArrayLike, yin: ArrayLike) -> Floats: ...
 def getTerrainAltData(xin: Any, yin: Any) -> Any:
-    """Return z of the ground (m, down) at xin north, yin east: a float for two numbers, else an
-    array of their common shape.
+    """Return z of the ground (m, down) at xin north, yin east.
 
-    Outside the map each axis is clamped to the edge. MapHeightData.mat of the current folder is
-    read at the first call and kept. After another `LoadPngData` call `clear_terrain()`, as MATLAB
-    users call `clear getTerrainAltData`.
+    It is a float for two numbers, else an array of their common shape. Outside the map each axis is
+    clamped to the edge. MapHeightData.mat of the current folder is read at the first call and kept.
+    After another `LoadPngData` call `clear_terrain()`, as MATLAB users call `clear
+    getTerrainAltData`.
 
     Raises TerrainNotLoaded if there is no such file, TerrainFormatError if it holds no map,
     ValueError for NaN or infinity.

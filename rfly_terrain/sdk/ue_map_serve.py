@@ -24,12 +24,11 @@ from rfly_terrain.files.search import (
 
 
 class UEMapServe:
-    """A terrain map in RflySim's own axes: x north, y east, z down (metres); offsets and scales in
-    cm.
+    """A terrain map in RflySim's own axes: x north, y east, z down (metres).
 
-    UEMapServe() loads nothing, UEMapServe(name) loads at once. Files are searched in the SDK's
-    places, the folder of the started script and CopterSim's map folder, then in the other places of
-    `find_map`.
+    Offsets and scales are in cm. UEMapServe() loads nothing, UEMapServe(name) loads at once. Files
+    are searched in the SDK's places, the folder of the started script and CopterSim's map folder,
+    then in the other places of `find_map`.
 
     In cases where the SDK prints a line and ends the interpreter, this class raises
     TerrainFileNotFound, TerrainFormatError or TerrainNotLoaded. A load that fails leaves the object
@@ -87,8 +86,9 @@ class UEMapServe:
         self.binmap = rfly_map.heights_ned
 
     def getTerrainAltData(self, xin: float, yin: float) -> float:
-        """Return z of the ground (m, down) at xin north, yin east; outside the map that of its
-        edge, each axis on its own.
+        """Return z of the ground (m, down) at xin north, yin east.
+
+        Outside the map it is that of the map's edge, each axis on its own.
         """
         heights = self._loaded()
         x, y = (v if type(v) is float else _number(v) for v in (xin, yin))
@@ -110,8 +110,9 @@ class UEMapServe:
         return first * (1.0 - b) + second * b
 
     def outTerrainPoint(self) -> list[tuple[float, float, float]]:
-        """Return every pixel as (x north, y east, z down), metres: tuple n is row n // columns,
-        column n % columns.
+        """Return every pixel as (x north, y east, z down), metres.
+
+        Tuple n is row n // columns, column n % columns.
         """
         heights = self._loaded()
         x = (self.PosOffsetX + np.arange(self.columns) * self.PosScaleX) / 100
