@@ -40,8 +40,9 @@ def convex_pieces(rings: Sequence[Floats]) -> list[Floats]:
 
 
 def _slabs(rings: list[Floats]) -> list[Floats]:
-    """Return trapezoids between the levels of all corners, joined to those below them if the result
-    is convex.
+    """Return trapezoids between the levels of all corners.
+
+    A trapezoid is joined to the one below it if the result is convex.
     """
     if not rings:
         return []

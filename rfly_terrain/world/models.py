@@ -1,5 +1,6 @@
-"""Models of objects: convex parts with a colour and a class, from .glb and .obj meshes too (needs
-trimesh).
+"""Models of objects: convex parts with a colour and a class.
+
+They come from .glb and .obj meshes too, which needs trimesh.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ class Model:
     """Colours of the parts; empty: all have `color`."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for colours that do not fit the parts: another number of them, or a
-        surface.
+        """Raise ValueError for colours that do not fit the parts.
+
+        There must be as many colours as parts, and no surface.
         """
         fits = len(self.part_colors) == len(self.parts) and self.surface is None
         if self.part_colors and not fits:
@@ -129,8 +131,9 @@ class Model:
 
 @functools.lru_cache(maxsize=4096)
 def scaled(model: Model, factor: float) -> Model:
-    """Return the model, larger by a factor; the same object for the same factor, so that its shapes
-    are made once.
+    """Return the model, larger by a factor.
+
+    The result is the same object for the same factor, so that its shapes are made once.
     """
     if factor == 1.0:
         return model
@@ -213,8 +216,9 @@ def part_triangles(part: Floats) -> Floats:
 
 
 def placed_part(part: Floats, offset: ArrayLike, yaw: float) -> Floats:
-    """Return the part, or a surface, turned about z (rad, counter-clockwise from above), then moved
-    by (x, y, z), m.
+    """Return the part, or a surface, turned about z and then moved.
+
+    It turns by the yaw (rad, counter-clockwise from above) and moves by (x, y, z), m.
     """
     c = math.cos(yaw)
     s = math.sin(yaw)
@@ -236,12 +240,11 @@ def part_faces(part: Floats) -> Floats:
 
 
 def mesh_parts(name: str, folder: str) -> tuple[list[Floats], Floats]:
-    """Return the corners of each convex part, (v, 3), and those of all triangles, (t, 3, 3), m, of
-    a file below the folder, in the model's axes.
+    """Return the corners of each convex part of a file, and those of all triangles.
 
-    A part is the hull of connected triangles: a house with wings consists of several pieces. Pieces
-    without a volume are left out. An .obj is read with z up. Raises ConfigError with the file and
-    its fault.
+    They are (v, 3) and (t, 3, 3), m, in the model's axes; the file is below the folder. A part is
+    the hull of connected triangles: a house with wings consists of several pieces. Pieces without a
+    volume are left out. An .obj is read with z up. Raises ConfigError with the file and its fault.
     """
     ending = os.path.splitext(name)[1].lower()
     if ending not in _FORWARD_LEFT_UP:
@@ -333,8 +336,9 @@ def _check_sizes(data: bytes) -> None:
 
 
 def _pieces(vertices: Floats, triangles: Any) -> list[Floats]:
-    """Return the places of connected triangles, (v, 3) each; triangles connect at the place of a
-    corner.
+    """Return the places of connected triangles, (v, 3) each.
+
+    Triangles connect at the place of a corner.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

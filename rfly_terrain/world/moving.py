@@ -74,8 +74,9 @@ class MovingPath:
         return np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(self.line[:, :2], axis=0).T))])
 
     def at(self, time: float) -> tuple[Floats, float, Floats]:
-        """Return position (3,), yaw (rad, counter-clockwise from east) and velocity (3,), m/s, at a
-        time (s).
+        """Return position (3,), yaw and velocity (3,), m/s, at a time (s).
+
+        The yaw is in rad, counter-clockwise from east.
         """
         length = float(self.ways[-1])
         distance = (self.start + self.speed * time) % (length if self.loop else 2.0 * length)

@@ -128,14 +128,13 @@ def import_osm(
     area: Area | None = None,
     default_height: float = DEFAULT_HEIGHT,
 ) -> OsmImport:
-    """Return the buildings of an .osm file on a terrain, as prisms: ways and multipolygons with the
-    tag `building`.
+    """Return the buildings of an .osm file on a terrain, as prisms.
 
-    `geo_origin`: latitude, longitude (degrees) and altitude (m) of the map's x = y = z = 0, by
-    default the terrain's. The height of a prism is that of `height`, else LEVEL for each of
-    `building:levels`, else `default_height` (m), above the lowest ground below its outline. It
-    begins `min_height` or `building:min_level` above that ground. `area`: only buildings with their
-    middle in it.
+    Buildings are ways and multipolygons with the tag `building`. `geo_origin`: latitude, longitude
+    (degrees) and altitude (m) of the map's x = y = z = 0, by default the terrain's. The height of a
+    prism is that of `height`, else LEVEL for each of `building:levels`, else `default_height` (m),
+    above the lowest ground below its outline. It begins `min_height` or `building:min_level` above
+    that ground. `area`: only buildings with their middle in it.
 
     Raises ConfigError for a file of another kind, or without a building that can be placed.
     """
@@ -188,8 +187,9 @@ def import_osm(
 
 
 def _buildings(elements: _OsmElements) -> Iterator[tuple[str, dict[str, str], list[list[int]]]]:
-    """Yield name, tags, and rings of node ids of each building; no rings if the file lacks a part
-    of it.
+    """Yield name, tags, and rings of node ids of each building.
+
+    There are no rings if the file lacks a part of the building.
     """
     # ways of multipolygons: the same building, if they have the tag too
     outlines: set[int] = set()
@@ -219,8 +219,9 @@ def _is_building(tags: dict[str, str]) -> bool:
 
 
 def _closed(ways: list[list[int]], elements: _OsmElements) -> list[list[int]]:
-    """Return the rings of ways in any order and direction, each node of a ring once; none if a
-    piece is missing.
+    """Return the rings of ways in any order and direction, each node of a ring once.
+
+    There are none if a piece is missing.
     """
     if not all(way and all(node in elements.nodes for node in way) for way in ways):
         return []
@@ -259,8 +260,9 @@ def _bottom_and_top(tags: dict[str, str], default_height: float) -> tuple[float,
 
 
 def _metres(text: str, unit: float = 1.0) -> float | None:
-    """Return the metres of `12`, `12.5 m` or, with feet and inches, `7'4"`; None for another text
-    or no height.
+    """Return the metres of `12`, `12.5 m` or, with feet and inches, `7'4"`.
+
+    Returns None for another text or no height.
     """
     text = text.strip()
     metres = _METRES.match(text)
@@ -277,8 +279,9 @@ def _metres(text: str, unit: float = 1.0) -> float | None:
 def _prism(
     name: str, rings: list[Floats], span: tuple[float, float], terrain: HeightMap
 ) -> WorldObject | None:
-    """Return a building along its longest wall, in the middle of its outline; None if it has no
-    area.
+    """Return a building along its longest wall, in the middle of its outline.
+
+    Returns None if it has no area.
     """
     # axes along the longest wall
     walls = np.concatenate([np.roll(ring, -1, axis=0) - ring for ring in rings])

@@ -53,8 +53,9 @@ class Outlines:
         return np.minimum.reduceat(self.corners, starts), np.maximum.reduceat(self.corners, starts)
 
     def grown(self, distance: float) -> Outlines:
-        """Return outlines with all points within `distance` (m), and up to 2 % more: a disc becomes
-        a polygon around it.
+        """Return outlines with all points within `distance` (m), and up to 2 % more.
+
+        A disc becomes a polygon around it.
         """
         if distance == 0.0 or not len(self):
             return self
@@ -65,10 +66,10 @@ class Outlines:
         return outlines_around(corners, self.first * _DISC_CORNERS, self.bottom, self.top)
 
     def cells_under(self, cells: Grid) -> tuple[Ints, Ints, Ints]:
-        """Return row, column and outline of the cells with any part within an outline; each pair
-        once.
+        """Return row, column and outline of the cells with any part within an outline.
 
-        Two convex figures overlap if their shadows along the normal of each of their sides do.
+        Each pair of cell and outline comes once. Two convex figures overlap if their shadows along
+        the normal of each of their sides do.
         """
         n = len(self)
         if not n:
@@ -105,8 +106,10 @@ class Outlines:
         return row, column, which
 
     def _shadows(self) -> tuple[Floats, Floats, Floats]:
-        """Return the normals of all sides, and of a cell's, (n, k, 2), and the least and the most
-        that corners reach along each, (n, k).
+        """Return the normals of all sides, and the ranges of the corners along each.
+
+        Normals, (n, k, 2), include those of a cell's sides. The ranges are the least and the most
+        that corners reach, (n, k).
         """
         # corners, the last one repeated: it adds no side
         counts = np.diff(self.first)
@@ -129,8 +132,9 @@ class Outlines:
         return normals, along.min(axis=2) + spare, along.max(axis=2) - spare
 
     def near(self, points: Floats, distance: float) -> tuple[Ints, Ints]:
-        """Return point and outline of the pairs of points (m, 2) and outlines within `distance` (m)
-        of each other.
+        """Return point and outline of the pairs within `distance` (m) of each other.
+
+        Points are (m, 2).
         """
         from scipy.spatial import cKDTree
 
@@ -156,8 +160,9 @@ class Outlines:
         return point[close], which[close]
 
     def clearance(self, x: float, y: float) -> float:
-        """Return the distance from a place to the nearest outline, m; 0 within one, inf without
-        any.
+        """Return the distance from a place to the nearest outline, m.
+
+        It is 0 within an outline, inf without any.
         """
         distances = self._distance(np.tile((x, y), (len(self), 1)), np.arange(len(self)))
         return float(distances.min(initial=math.inf))
@@ -190,8 +195,9 @@ class Outlines:
 
 
 def outlines_around(points: Floats, first: Ints, bottom: Floats, top: Floats) -> Outlines:
-    """Return the convex outlines, counter-clockwise, of groups of points (p, 2); `first`, (n + 1,),
-    holds the place of each group's first point.
+    """Return the convex outlines, counter-clockwise, of groups of points (p, 2).
+
+    `first`, (n + 1,), holds the place of each group's first point.
     """
     import cv2  # 17 MB, only for users with objects
 
@@ -220,8 +226,9 @@ def _areas(polygon: Floats) -> Floats:
 
 
 def _in_portions(counts: Ints, most: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield which and place: each number n, repeated counts[n] times, with 0 … counts[n] − 1, at
-    most `most` at once.
+    """Yield which and place, in portions of at most `most` numbers.
+
+    They are each number n, repeated counts[n] times, and 0 … counts[n] − 1.
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0

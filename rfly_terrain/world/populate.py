@@ -73,8 +73,9 @@ class Road:
         )
 
     def at(self, way: float) -> tuple[float, float, float]:
-        """Return x, y (m) and heading (rad, counter-clockwise from east) after a way of that length
-        (m).
+        """Return x, y (m) and heading (rad) after a way of that length (m).
+
+        The heading is counter-clockwise from east.
         """
         ways = self.ways
         leg = int(np.clip(np.searchsorted(ways, way, side="right") - 1, 0, len(ways) - 2))
@@ -85,11 +86,10 @@ class Road:
 
 
 def find_road(terrain: HeightMap, area: tuple[float, float, float, float]) -> Road:
-    """Return a road from the western edge of an area (x_min, x_max, y_min, y_max; m) to the eastern
-    one, past its middle.
+    """Return a road from the western edge of an area to the eastern one, past its middle.
 
-    It is the path over a lattice with the fewest metres, weighted by the square of their slope;
-    then it is rounded.
+    The area is x_min, x_max, y_min, y_max; m. The road is the path over a lattice with the fewest
+    metres, weighted by the square of their slope; then it is rounded.
     """
     from scipy.ndimage import gaussian_filter1d
 
@@ -175,11 +175,11 @@ class Area:
 def make_world(
     kind: str, terrain: HeightMap, seed: int, *, area: Area | None = None, density: float = 0.0
 ) -> World:
-    """Return a world of a kind on a terrain, in an area: by default the 200 m about the middle of
-    the map.
+    """Return a world of a kind on a terrain, in an area.
 
-    `density`: trees or pillars a hectare, of a village houses a hectare; 0: the kind's own. Raises
-    ConfigError for an unknown kind, an area beyond the map and more than MAX_OBJECTS objects.
+    The area is by default the 200 m about the middle of the map. `density`: trees or pillars a
+    hectare, of a village houses a hectare; 0: the kind's own. Raises ConfigError for an unknown
+    kind, an area beyond the map and more than MAX_OBJECTS objects.
     """
     if kind not in KINDS:
         raise ConfigError(f"world {kind!r}: expected one of {', '.join(KINDS)}")
@@ -374,8 +374,9 @@ _PLANTS = 40.0
 
 
 def _village(site: _Site, density: float) -> _Population:
-    """Return houses, lamps and hedges along a road, garden walls, trees around; cars on the road,
-    people in between.
+    """Return houses, lamps and hedges along a road, with garden walls and trees around.
+
+    Cars are on the road, people in between.
     """
     area = site.area
     road = find_road(site.terrain, (area.x_min, area.x_max, area.y_min, area.y_max))
@@ -469,8 +470,9 @@ def _plants(site: _Site) -> list[WorldObject]:
 
 
 def _next_to(road: Road, way: float, distance: float) -> tuple[float, float, float]:
-    """Return x, y (m) and heading (rad) at a distance (m, positive to the left) from a road after
-    a way of that length (m).
+    """Return x, y (m) and heading (rad) at a distance from a road.
+
+    The distance (m) is positive to the left, after a way of that length (m) along the road.
     """
     x, y, heading = road.at(way)
     x = round(x - distance * math.sin(heading), 2)
@@ -514,8 +516,9 @@ def _people(site: _Site, per_hectare: float) -> list[MovingObject]:
 
 
 def _cars(site: _Site, road: Road) -> list[MovingObject]:
-    """Return cars that drive on the right, back and forth on both sides of the clearing in the
-    middle.
+    """Return cars that drive on the right, back and forth.
+
+    They keep to both sides of the clearing in the middle.
     """
     points = road.points(CELL)
     away = np.hypot(*(points - site.area.middle).T) > CLEARING + 4.0

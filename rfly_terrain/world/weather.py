@@ -86,12 +86,11 @@ class Weather:
         return np.exp(-self.extinction * np.asarray(ranges, float))
 
     def reach(self, max_range: float) -> float:
-        """Return the range, m, of a sensor with its own light and a range of `max_range` (m) in
-        clear air.
+        """Return the range, m, of a sensor with its own light, in this air.
 
-        A surface that fills the beam returns exp(-2 α r) / r² of the light. The weakest return that
-        counts is that of `max_range` in clear air: exp(α r) r = max_range, so r = W(α max_range) /
-        α with Lambert's W.
+        The sensor's range in clear air is `max_range` (m). A surface that fills the beam returns
+        exp(-2 α r) / r² of the light. The weakest return that counts is that of `max_range` in
+        clear air: exp(α r) r = max_range, so r = W(α max_range) / α with Lambert's W.
         """
         if self.extinction == 0.0 or math.isinf(max_range):
             return max_range

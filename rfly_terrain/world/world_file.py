@@ -53,10 +53,10 @@ def shipped_worlds() -> list[str]:
 
 
 def load_world(name_or_path: StrPath) -> World:
-    """Return the world of a file, or the shipped one of that name; its terrain is not loaded, see
-    `World.on`.
+    """Return the world of a file, or the shipped one of that name.
 
-    Raises ConfigError with file, line, key and what is allowed.
+    Its terrain is not loaded, see `World.on`. Raises ConfigError with file, line, key and what is
+    allowed.
     """
     data, file, name = read_config(
         "world", "rfly_terrain", "worlds", name_or_path, MAX_FILE_BYTES, noun="world"
