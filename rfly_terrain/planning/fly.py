@@ -262,7 +262,10 @@ class _FlySearch:
         return self._arcs(corners, headings, spacing)
 
     def _arcs(self, corners: Floats, headings: Floats, spacing: float) -> tuple[Floats, Floats]:
-        """Return points (m, 2) and headings of the Dubins paths between poses, `spacing` (m) apart."""
+        """Return points (m, 2) and headings of the Dubins paths between poses.
+
+        The points are `spacing` (m) apart.
+        """
         from rfly_terrain.planning.drive import DrivePath
         from rfly_terrain.planning.kernels import piece_end
 

@@ -19,8 +19,9 @@ def some_map(step=(0.5, 0.5), shape=(19, 27)):
 
 
 def plane_at(terrain, x, y, side, radius):
-    """Return (slope, roughness, normal) of the plane through all cells of `side` around x, y, by
-    lstsq; None off the map.
+    """Return (slope, roughness, normal) of the plane through the cells around x, y, by lstsq.
+
+    It fits all cells of `side`. Returns None off the map.
     """
     reach = range(-math.floor(radius / side), math.floor(radius / side) + 1)
     places = [
@@ -88,8 +89,9 @@ def test_windows_meet_without_a_seam(monkeypatch):
 
 
 def test_a_region_gets_the_cells_that_it_touches():
-    """Cells of 0.5 m: x 0.8 … 2.2 touches those about 1, 1.5 and 2, y 41.25 … 42 those about 41.5
-    and 42.
+    """A region gets every cell of 0.5 m that it touches.
+
+    x 0.8 … 2.2 touches those about 1, 1.5 and 2, y 41.25 … 42 those about 41.5 and 42.
     """
     terrain = some_map()
     costs = traversability(terrain, LIMITS)
@@ -117,8 +119,9 @@ def test_a_region_gets_the_cells_that_it_touches():
 
 
 def test_too_many_cells_become_larger_ones():
-    """27 x 19 cells; at most 60 remain: 3 to a side makes 9 x 6. The worst of each nine, the
-    centre's elevation.
+    """27 x 19 cells become 9 x 6, since at most 60 may remain: 3 to a side.
+
+    Each has the worst of its nine, and the elevation of the centre.
     """
     terrain = some_map()
     costs = traversability(terrain, LIMITS)

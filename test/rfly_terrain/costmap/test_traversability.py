@@ -1,8 +1,8 @@
-"""Traversability, compared with a slow implementation that handles one cell after the other, and
-with planes, steps, peaks.
+"""Traversability, compared with a slow implementation, and with planes, steps and peaks.
 
-The slow one fits each plane by `lstsq` over the cells of the disc, found by their distances. It
-checks each pair of neighbours in the disc, and grows forbidden cells by measuring every distance.
+The slow one handles one cell after the other. It fits each plane by `lstsq` over the cells of the
+disc, found by their distances. It checks each pair of neighbours in the disc, and grows forbidden
+cells by measuring every distance.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ ONLY_SLOPE = {"max_roughness": math.inf, "max_step": math.inf, "vehicle_radius":
 
 
 def slow_costs(heights, side, limits, under=()):
-    """Return costs, (rows along north, columns along east), of heights in that order; `under`:
-    cells below objects.
+    """Return costs, (rows along north, columns along east), of heights in that order.
+
+    `under`: cells below objects.
     """
     rows, columns = heights.shape
     radius = max(limits.half_wheelbase, side) + 1e-9
@@ -148,8 +149,9 @@ def test_a_plane_costs_its_share_of_the_limit(towards_deg):
 
 
 def test_altitudes_of_thousands_of_metres_lose_nothing():
-    """Noise of 5 cm on a slope at 8,000 m costs what it costs at 0 m, but for what float32 heights
-    cannot hold.
+    """Noise of 5 cm on a slope at 8,000 m costs what it costs at 0 m.
+
+    The costs differ only by the part of the heights that float32 cannot hold.
     """
     limits = TraversabilityLimits(60.0, 0.1, math.inf, vehicle_radius=0.0, half_wheelbase=2.0)
     low, high = (
@@ -180,8 +182,9 @@ def test_a_step_forbids_what_has_it_in_its_disc():
 
 
 def test_one_peak_off_the_diagonal_lies_where_the_map_says():
-    """A peak at x_east 7, y_north -12 of a map whose samples run from north to south: neither
-    mirrored nor turned.
+    """A peak at x_east 7, y_north -12 is neither mirrored nor turned.
+
+    The map's samples run from north to south.
     """
     heights = np.zeros((21, 33))  # x 0 … 20, y 0 … -32
     heights[7, 12] = 5.0

@@ -1,5 +1,6 @@
-"""The world for Gazebo, read back from its files by Gazebo's rules: its ground lies where the map's
-does.
+"""The world for Gazebo, read back from its files by Gazebo's rules.
+
+Its ground lies where the map's does.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ def hills(rows: int, columns: int, **grid: Any) -> HeightMap:
 
 
 class Shown(NamedTuple):
-    """A height map of an SDF file as Gazebo's renderer takes it (gz-common ImageHeightmap,
-    gz-rendering).
+    """A height map of an SDF file as Gazebo's renderer reads it.
+
+    The renderer's parts are gz-common's ImageHeightmap and gz-rendering.
     """
 
     image: np.ndarray
@@ -40,8 +42,9 @@ class Shown(NamedTuple):
     middle: list[float]
 
     def height(self, x: float, y: float) -> float:
-        """Between the four samples around, one at a time: row 0 in the north, values of 65535 at
-        the top of <size>.
+        """Return the height between the four samples around, one at a time.
+
+        Row 0 is in the north, and values of 65535 are at the top of <size>.
         """
         n = self.image.shape[0]
         column = (x - (self.middle[0] - self.size[0] / 2)) / self.size[0] * (n - 1)
@@ -123,8 +126,9 @@ def test_other_samples_lie_on_the_maps_surface(tmp_path, step_x, step_y):
 
 
 def test_a_peak_in_the_north_west_is_at_the_upper_left(tmp_path):
-    """x -100 … 156, y 1000 … 1512 m, 129 samples 2 and 4 m apart: the peak at x -80, y 1500 is row
-    3, column 10.
+    """The peak at x -80, y 1500 is row 3, column 10.
+
+    The map is x -100 … 156, y 1000 … 1512 m, 129 samples 2 and 4 m apart.
     """
     heights = np.full((129, 129), 7.0)
     heights[10, 125] = 7.0 + 91.0
@@ -139,7 +143,9 @@ def test_a_peak_in_the_north_west_is_at_the_upper_left(tmp_path):
 
 
 def test_collisions_lie_under_what_is_seen(tmp_path):
-    """gz-physics: n samples <size>/n apart around the collision's pose, z from 0; the visual:
+    """The collision's samples lie under the visual's.
+
+    gz-physics: n samples <size>/n apart around the collision's pose, z from 0; the visual:
     <size>/(n - 1) around <pos>.
     """
     terrain = hills(129, 129, origin_x=-70.0, origin_y=33.0, step_x=1.5, step_y=2.5)
@@ -217,8 +223,9 @@ def test_the_model_is_that_of_the_world_and_its_files_are_there(tmp_path):
 
 
 def test_the_texture_of_an_oblong_map_keeps_its_proportions(tmp_path):
-    """Twice as long east as north: the upper half of the square picture, the snow of the peak where
-    the peak is.
+    """The texture of a map twice as long east as north fills the upper half of its square picture.
+
+    The snow of the peak is where the peak is.
     """
     heights = np.zeros((81, 41))
     heights[20, 30] = 50.0  # a quarter east, three quarters north

@@ -1,5 +1,6 @@
-"""Objects of a world in Gazebo's file, read back as XML and STL by rules of SDF 1.9: the solids lie
-where ours do.
+"""Objects of a world in Gazebo's file, read back as XML and STL by rules of SDF 1.9.
+
+The solids lie where ours do.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def stl(file):
 
 
 def corners_in_gazebo(folder, link, shape):
-    """(n, 3) world positions of a shape's corners; of a cylinder those of the square around its
-    circles.
+    """Return the (n, 3) world positions of a shape's corners.
+
+    Those of a cylinder are the corners of the square around its circles.
     """
     x, y, z, roll, pitch, yaw = numbers(link, "pose")
     assert (roll, pitch) == (0.0, 0.0)

@@ -1,5 +1,6 @@
-"""Elevation models into height maps, against their own formulas and PROJ's geodesics, not the
-importer's path.
+"""Elevation models into height maps.
+
+They are compared with their own formulas and PROJ's geodesics, not with the importer's path.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ def rows_and_columns(rows, columns):
 
 
 def test_a_metric_raster_keeps_its_cells(tmp_path):
-    """3 rows x 4 columns of 10 x 20 m: row 0 is the north, the middle is the origin, every value
-    bit by bit.
+    """3 rows x 4 columns of 10 x 20 m keep every value bit by bit.
+
+    Row 0 is the north, and the middle is the origin.
     """
     raster = rows_and_columns(3, 4) / 3
     terrain = import_dem(
@@ -79,8 +81,9 @@ def test_a_metric_raster_keeps_its_cells(tmp_path):
 
 
 def test_the_origin_is_found_on_the_globe(tmp_path):
-    """UTM zone 32's central meridian, 9 degrees east; the latitude from the distance along the
-    meridian.
+    """The origin lies on UTM zone 32's central meridian, 9 degrees east.
+
+    Its latitude follows from the distance along the meridian.
     """
     path = write_tif(
         tmp_path / "a.tif",
@@ -108,8 +111,9 @@ def test_part_of_a_metric_raster(tmp_path):
 
 
 def test_a_plane_survives_resampling(tmp_path):
-    """z = 100 + 0.1 east - 0.2 north on cells of 10 m, asked for at 4 m: bilinear resampling of a
-    plane is exact.
+    """Bilinear resampling of a plane is exact.
+
+    z = 100 + 0.1 east - 0.2 north on cells of 10 m, resampled to 4 m.
     """
     row, column = np.mgrid[0:50, 0:60]
     raster = (100 + 0.1 * (column - 29.5) * 10 - 0.2 * (24.5 - row) * 10).astype(np.float32)
@@ -123,8 +127,9 @@ def test_a_plane_survives_resampling(tmp_path):
 
 
 def test_a_south_up_and_a_turned_raster(tmp_path):
-    """A raster whose rows run north, and one turned by 30 degrees (cut to where it has data): the
-    same ground.
+    """A raster whose rows run north, and one turned by 30 degrees, give the same ground.
+
+    The turned one is cut to where it has data.
     """
 
     def ground(x, y):
@@ -160,8 +165,9 @@ def test_a_south_up_and_a_turned_raster(tmp_path):
 
 
 def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
-    """Peaks at known places: distance and azimuth from the origin on the ellipsoid give their x
-    east and y north.
+    """Peaks at known places lie where distance and azimuth from the origin say.
+
+    Distance and azimuth on the ellipsoid give their x east and y north.
     """
     raster = np.zeros((200, 300), np.float32)
     peaks = [(30, 40), (150, 260), (100, 150), (190, 20)]
@@ -218,8 +224,9 @@ def test_center_and_altitude(tmp_path):
 
 
 def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):
-    """Meridians converge, so the raster is no rectangle on the ground: the map is cut to where it
-    has data.
+    """The map is cut to where the raster has data.
+
+    Meridians converge, so the raster is no rectangle on the ground.
     """
     path = write_tif(
         tmp_path / "d.tif",
@@ -282,8 +289,9 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
 
 
 def test_its_own_resolution_keeps_all_cells(tmp_path):
-    """An even number of cells has no cell in the middle; asking for the same cells must not lose a
-    row and a column.
+    """A raster resampled to its own cells must not lose a row and a column.
+
+    An even number of cells has no cell in the middle.
     """
     raster = np.add.outer(np.arange(6.0), 10 * np.arange(8.0)).astype(np.float32)
     path = write_tif(tmp_path / "e.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10))
@@ -449,8 +457,9 @@ def test_an_imported_model_becomes_a_map(tmp_path):
 
 
 def test_the_demo_map_is_the_ground_of_its_source():
-    """The map has at least 250 x 250 cells in under 1 MB, all near the source's own samples, found
-    by geodesics.
+    """The map has at least 250 x 250 cells in under 1 MB, all near the source's own samples.
+
+    The samples are found by geodesics.
     """
     files = find_map("JacksboroFault")
     terrain = to_height_map(read_map(files))
@@ -505,9 +514,7 @@ def raw_vrt(source):
 
 
 def test_no_raster_leads_to_another_file_or_address(tmp_path):
-    """Whatever the ending says: neither the web server of this test is asked, nor another file
-    read.
-    """
+    """No ending makes GDAL ask the web server of this test, or read another file."""
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -45,8 +45,9 @@ def test_each_filled_cell_is_the_mean_of_its_neighbours_within_the_map():
 
 
 def test_a_large_hole_in_smooth_ground_leaves_no_ridge():
-    """20 x 25 cells of 10 m in rolling hills: near the ground that was there, and nowhere steeper
-    than twice it.
+    """Filled ground is near the ground that was there, and nowhere steeper than twice it.
+
+    The hole has 20 x 25 cells of 10 m in rolling hills.
     """
     y, x = np.mgrid[0:120, 0:120]
     ground = 40 * np.sin(x / 25.0) + 30 * np.cos(y / 30.0)

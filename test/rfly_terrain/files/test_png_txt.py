@@ -1,5 +1,6 @@
-"""Map files against values worked out by hand: calibration, every refusal, the png formats and the
-search order.
+"""Map files against values worked out by hand.
+
+They cover calibration, every refusal, the png formats and the search order.
 """
 
 from __future__ import annotations
@@ -88,8 +89,9 @@ def altitude(files: MapFiles, x_north: float, y_east: float, third_pixel="trunca
 
 
 def test_example_1_attributes(tmp_path):
-    """Offset, scale, extent and the third pixel of map E: a tie between the corners takes the
-    left-bottom one.
+    """Offset, scale, extent and the third pixel of map E.
+
+    In a tie between the corners the left-bottom one is used.
     """
     rfly_map = read_map(write_files(tmp_path, E_COUNTS, E_TXT))
     c = rfly_map.calibration
@@ -124,8 +126,9 @@ def test_examples_2_to_4_altitudes(tmp_path, x, y, z):
 
 @pytest.mark.parametrize(("x", "y", "z"), [(-3, -2, -6), (-1, 0, -10.5), (3, 2, -21)])
 def test_example_5_right_top_pair(tmp_path, x, y, z):
-    """The third point is paired with the corner that differs more; only the left-bottom height is
-    kept.
+    """The third point is paired with the corner that differs more.
+
+    Only the left-bottom height is kept.
     """
     files = write_files(tmp_path, E_COUNTS, "300,200,1600,-300,-200,600,-100,0,550")
     assert read_map(files).calibration.z_scale_from == "right-top"
@@ -149,8 +152,9 @@ def test_examples_6_and_7_more_than_ten_counts(tmp_path, last, scale, corner, ce
 
 @pytest.mark.parametrize(("last", "scale"), [(210, 1), (211, 150 / 11)], ids=["ten", "eleven"])
 def test_ten_and_eleven_counts_of_the_right_top_pair(tmp_path, last, scale):
-    """The threshold holds for the other corner too: kL 0, kT 200 is nearer to neither; kR decides
-    by one count.
+    """The threshold holds for the other corner too.
+
+    kL 0, kT 200 is nearer to neither; kR decides by one count.
     """
     # kT = 200 at row 0, column 1; kL = 195 (5 away), kR = 210 or 211 (10 or 11 away): the right-top
     # pair
@@ -184,8 +188,9 @@ def test_example_8_a_height_map_follows_the_python_tool_unless_told(tmp_path, ru
     ("rule", "column", "scale", "z"), [("truncate", 6, 10, -20), ("round", 7, 5, -10)]
 )
 def test_example_9_quotient_below_seven(tmp_path, rule, column, scale, z):
-    """The quotient of the right edge comes out as 6.999… and truncation reads one pixel too early,
-    as the SDK does.
+    """The quotient of the right edge comes out as 6.999….
+
+    Truncation reads one pixel too early, as the SDK does.
     """
     counts = [[0, 0, 0, 0, 0, 0, 100, 200], [0] * 8]
     files = write_files(tmp_path, counts, "900,100,0,-900,-100,0,900,-100,1000")
@@ -222,8 +227,9 @@ def test_example_11_gps_and_an_origin_off_the_centre(tmp_path):
 
 
 def test_gps_that_fits_no_place_is_kept_but_is_no_origin(tmp_path):
-    """Three numbers that cannot be latitude, longitude, altitude (their order is documented
-    nowhere) are no origin.
+    """Three numbers that cannot be latitude, longitude, altitude are no origin.
+
+    Their order is documented nowhere.
     """
     files = write_files(tmp_path, E_COUNTS, E_TXT + ",120.25,30.5,50")
     rfly_map = read_map(files)
@@ -265,8 +271,9 @@ def test_z_scale_may_be_negative_or_zero(tmp_path, z3, scale):
     ],
 )
 def test_third_point_on_and_off_the_map(tmp_path, x3, rule, column):
-    """The index counts after the façade's rule; outside it is refused, never wrapped to the
-    opposite edge.
+    """The index counts after the façade's rule.
+
+    An index outside is refused, never wrapped to the opposite edge.
     """
     files = write_files(tmp_path, E_COUNTS, f"300,200,1600,-300,-200,600,{x3},0,1100")
     if column is not None:
@@ -366,8 +373,9 @@ def test_one_row_or_one_column_is_refused(tmp_path, counts):
 
 
 def test_matlab_reads_the_first_nine_numbers():
-    """MATLAB takes nine numbers from any form and ignores the rest; Python's own spellings of
-    numbers are none.
+    """MATLAB takes nine numbers from any form and ignores the rest.
+
+    Python's own spellings of numbers are none.
     """
     nine = parse_calibration(
         b"300, 200 1600\n-300,-200,600,1.0e2,0,1100, -1, text, 3", "t", "matlab"
@@ -428,8 +436,9 @@ def test_matlab_reads_the_first_nine_numbers():
     ],
 )
 def test_every_grey_picture_keeps_its_values(tmp_path, capfd, data, expected):
-    """Equal channels, ignored alpha, palettes; gamma and transparency change nothing and the
-    decoder stays silent.
+    """Gamma and transparency change nothing, and the decoder stays silent.
+
+    The pictures have equal channels, ignored alpha, or palettes.
     """
     rfly_map = read_map(write_png(tmp_path, data))
     expected_cm = np.array(expected) - expected[0][0]
@@ -511,8 +520,9 @@ def test_a_bomb_takes_no_memory(tmp_path):
     [(0, 16, False), (0, 8, False), (3, 1, True), (2, 8, True), (4, 16, True), (6, 8, True)],
 )
 def test_decoded_bytes_are_what_is_limited(colour, depth, refused):
-    """10,000 x 10,000 is taken as grey, 200 MB; in colour, from a palette or with alpha it would be
-    300 MB or more.
+    """10,000 x 10,000 pixels are accepted as grey, 200 MB.
+
+    In colour, from a palette or with alpha they would be 300 MB or more.
     """
     head = struct.pack(">IIBBBBB", 10_000, 10_000, depth, colour, 0, 0, 0)
     data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + head + bytes(4)

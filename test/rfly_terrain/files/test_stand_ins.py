@@ -1,5 +1,6 @@
-"""Our maps in place of RflySim's MountainTerrain and Grasslands: the ground of its experiments,
-with one warning, last in the order.
+"""Our maps in place of RflySim's MountainTerrain and Grasslands.
+
+They are the ground of its experiments, come last in the order, and cause one warning.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def nothing_told(monkeypatch, tmp_path):
 
 @pytest.fixture
 def warnings(monkeypatch):
-    """Texts of the warnings. Not by caplog: `launch`, where it is installed, takes the root
-    logger's place.
+    """Return the texts of the warnings.
+
+    caplog does not see them: `launch`, where it is installed, replaces the root logger.
     """
     texts = []
     monkeypatch.setattr(
@@ -45,7 +47,9 @@ def warnings(monkeypatch):
 
 
 def test_the_experiments_stand_on_their_ground():
-    """Experiment 3: the person at z -177.181. Experiments 1 and 2: click point z -10.465 below the
+    """The objects of the experiments stand on their ground.
+
+    Experiment 3: the person at z -177.181. Experiments 1 and 2: click point z -10.465 below the
     targets.
     """
     mountain = HeightMap.load("MountainTerrain")

@@ -17,8 +17,9 @@ PLACE = {"origin_x": -20.0, "origin_y": -30.0, "step_x": 2.0, "step_y": 3.0}
 
 
 def slow_write_and_read(tmp_path, heights, **place):
-    """Return both readings of a written map, in file order (rows by rising east, columns by rising
-    north).
+    """Return both readings of a written map, in file order.
+
+    That is rows by rising east, columns by rising north.
     """
     files = write_map(heights, tmp_path / "W", overwrite=True, **{**PLACE, **place})
     return (
@@ -80,8 +81,9 @@ def test_any_heights_come_back_within_half_a_count(tmp_path, heights, origin, st
 )
 @given(columns=st.integers(2, 400), extent=st.integers(1, 10**7), peak=st.integers(0, 399))
 def test_awkward_extents_find_the_third_pixel(tmp_path, columns, extent, peak):
-    """Extents whose quotient comes out as 6.999… are no trap for a written map, on the edge or
-    inside.
+    """Extents whose quotient comes out as 6.999… are no trap for a written map.
+
+    The peak is on the edge or inside.
     """
     heights = np.zeros((2, columns))
     heights[0, peak % columns] = 100.0
@@ -107,8 +109,9 @@ def test_all_counts_are_used(tmp_path):
 
 
 def test_the_txt_of_a_small_map(tmp_path):
-    """Spelled out: 3 rows (east) x 4 columns (north), lowest 1 m, highest 656.35 m, so one count is
-    1 cm.
+    """The txt of 3 rows (east) x 4 columns (north) is spelled out.
+
+    The lowest is 1 m, the highest 656.35 m, so one count is 1 cm.
     """
     heights = np.full((3, 4), 1.0)
     heights[1, 2] = 656.35

@@ -1,5 +1,6 @@
-"""The regular grid: corners, centres, edges and rows from the north, with values worked out by
-hand.
+"""The regular grid: corners, centres, edges and rows from the north.
+
+The values are worked out by hand.
 """
 
 from __future__ import annotations

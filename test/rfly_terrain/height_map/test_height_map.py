@@ -25,8 +25,9 @@ COUNTS_E = np.array([[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 50
 
 
 def map_e() -> HeightMap:
-    """Map E of RflySim's format description with its first txt: 2 cm a count, 2 m a pixel, z2 = 600
-    cm.
+    """Return map E of RflySim's format description with its first txt.
+
+    It has 2 cm a count, 2 m a pixel, z2 = 600 cm.
     """
     return HeightMap(
         (600 + 2 * COUNTS_E) / 100, origin_x=-2, origin_y=-3, step_x=2, step_y=2, name="E"
@@ -113,8 +114,9 @@ def test_layout_of_rows_and_columns():
 
 
 def test_negative_steps():
-    """A map may run westwards and southwards: bounds are sorted, positions are those of the
-    samples.
+    """A map may run westwards and southwards.
+
+    Bounds are sorted, and positions are those of the samples.
     """
     heights = np.array([[0, 10, 20], [1, 11, 21]])
     terrain = HeightMap(heights, origin_x=5, origin_y=8, step_x=-2, step_y=-4)
@@ -142,8 +144,9 @@ steps = st.floats(0.01, 50).flatmap(lambda s: st.sampled_from([s, -s]))
 @settings(deadline=None)
 @given(a=slopes, b=slopes, u=unit, v=unit, step_x=steps, step_y=steps)
 def test_plane_is_exact_up_to_the_border(a, b, u, v, step_x, step_y):
-    """Bilinear interpolation reproduces a plane: heights, both gradients, slope and normal, edges
-    included.
+    """Bilinear interpolation reproduces a plane, edges included.
+
+    That holds for heights, both gradients, slope and normal.
     """
     terrain = sampled(
         lambda x, y: a * x + b * y, 5, 7, origin_x=-3.5, origin_y=40.0, step_x=step_x, step_y=step_y
@@ -516,8 +519,10 @@ def test_edges_count_as_inside_in_spite_of_rounding():
 
 
 def test_immutable():
-    """No attribute can be set or deleted, the heights can't be written, and what the caller keeps
-    is not shared.
+    """A height map is immutable.
+
+    No attribute can be set or deleted, the heights can't be written, and the caller's own array is
+    not shared.
     """
     mine = np.ones((3, 3), np.float32)
     terrain = HeightMap(mine, origin_x=0, origin_y=0, step_x=1, step_y=1)
@@ -622,8 +627,9 @@ def test_maps_that_are_refused(heights, grid, text):
 
 
 def test_the_largest_map():
-    """10,000 x 10,000 heights that can't be written are shared, not copied; corners and cells are
-    found.
+    """10,000 x 10,000 heights that can't be written are shared, not copied.
+
+    Corners and cells are found.
     """
     heights = np.broadcast_to(np.float32(3), (10_000, 10_000))
     assert heights.size == MAX_CELLS

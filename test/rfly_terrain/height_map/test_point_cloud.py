@@ -90,8 +90,9 @@ def test_region(region, x, y):
 
 
 def test_region_with_negative_steps_and_stride():
-    """The region is in ENU metres whichever way the map runs; the stride counts from the first
-    sample in it.
+    """The region is in ENU metres whichever way the map runs.
+
+    The stride counts from the first sample in it.
     """
     heights = np.arange(30.0).reshape(5, 6)
     terrain = HeightMap(heights, origin_x=4, origin_y=10, step_x=-1, step_y=-2)

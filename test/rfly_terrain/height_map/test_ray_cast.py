@@ -1,5 +1,6 @@
-"""Rays against planes and saddles worked out by hand, and against dense sampling of the bilinear
-function.
+"""Rays against planes and saddles worked out by hand.
+
+Rays are also compared with dense sampling of the bilinear function.
 """
 
 from __future__ import annotations

@@ -50,8 +50,9 @@ def normals(points):
 
 
 def test_four_samples_are_two_triangles():
-    """heights[r, c] lies at x = 100 + 10 r, y = 200 + 20 c. The lower diagonal: 3 + 2 < 1 + 5, but
-    4 + 3 > 1 + 5.
+    """The quad is divided along its lower diagonal: 3 + 2 < 1 + 5, but 4 + 3 > 1 + 5.
+
+    heights[r, c] lies at x = 100 + 10 r, y = 200 + 20 c.
     """
     south_west = (100, 200, 1)
     north_east = (110, 220, 5)
@@ -86,8 +87,9 @@ def test_normals_point_up_whichever_way_the_samples_run(step_x, step_y):
 
 @pytest.mark.parametrize("limit", [2, 3, 7, 24, 60, 999, MANY])
 def test_the_map_is_covered_without_gaps_at_any_limit(limit):
-    """Every edge belongs to two triangles, or lies on the map's edge; seen from above they make up
-    its area.
+    """Every edge belongs to two triangles, or lies on the map's edge.
+
+    Seen from above the triangles make up the map's area.
     """
     rng = np.random.default_rng(1)
     points, _ = terrain_triangles(ground(rng.uniform(0, 50, (23, 31)), 10, -5, (-40, 70)), limit)
@@ -146,8 +148,9 @@ def test_tints_rise_in_lightness_in_even_steps():
 
 
 def test_low_is_dark_and_blue_high_is_light():
-    """The light is the same everywhere on a plane: lightness rises with the height, and only with
-    it.
+    """Lightness rises with the height, and only with it.
+
+    The light is the same everywhere on a plane.
     """
     heights = np.repeat(np.linspace(-20, 60, 81)[:, None], 5, axis=1)
     points, colours = terrain_triangles(ground(heights), MANY)
@@ -211,8 +214,9 @@ def test_costs_lie_above_the_corners_of_the_ground():
 
 
 def test_a_forbidden_cell_outlasts_thinning():
-    """5 x 5 samples become 3 x 3 corners, 20 m apart: each shows the worst of what is nearest to
-    it.
+    """Each corner shows the worst of what is nearest to it.
+
+    5 x 5 samples become 3 x 3 corners, 20 m apart.
     """
     cost = np.zeros((5, 5), np.int8)
     cost[1, 3] = (

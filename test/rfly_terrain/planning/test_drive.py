@@ -133,8 +133,9 @@ def bay():
 
 @pytest.mark.parametrize("free_start", [False, True])
 def test_backwards_into_a_bay_that_is_too_narrow_to_turn_in(free_start):
-    """Nose out at its end: who drives forwards only can't; who reverses passes by, stops and backs
-    in.
+    """A vehicle that reverses passes by the bay, stops and backs in.
+
+    The goal is nose out at the bay's end. A vehicle that drives forwards only can't reach it.
     """
     grid = bay()
     start = grid.pose(38, 10, None if free_start else 0.0)
@@ -170,8 +171,9 @@ def test_on_a_plain_it_is_the_cheapest_of_reeds_and_shepps():
 
 
 def test_the_cheaper_detour_is_taken():
-    """A strip whose metres cost 3 instead of 1: across it is the shorter way, around it the cheaper
-    one.
+    """The path leads around a strip whose metres cost 3 instead of 1.
+
+    The way across it is shorter, the way around it is cheaper.
     """
     cost = np.zeros((40, 40))
     cost[10:30, :32] = 99
@@ -222,8 +224,9 @@ def test_unreachable_is_what_scipy_calls_another_region(seed):
 
 
 def test_cost_to_go_beside_scipy():
-    """The same costs, also where the search for the start's stops early: up to there exact, beyond
-    a lower bound.
+    """SciPy finds the same costs.
+
+    A search that stops early, at the start, has exact costs up to there and a lower bound beyond.
     """
     weight = weights(hills(11, 150))
 

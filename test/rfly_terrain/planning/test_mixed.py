@@ -40,8 +40,9 @@ def ground(height, size=121, step=2.0):
 
 
 def channel(end=1e9, bank=2.0):
-    """Level at 0, with a channel 3 m deep between x = 100 and 140 up to y = `end`; its banks are
-    `bank` m wide.
+    """Return level ground at 0 with a channel 3 m deep between x = 100 and 140 up to y = `end`.
+
+    Its banks are `bank` m wide.
     """
     return ground(
         lambda x, y: -3.0 * np.clip((20 + bank - np.abs(x - 120)) / bank, 0, 1) * (y <= end)
@@ -58,8 +59,9 @@ def runs(plan):
 
 
 def test_over_a_channel_by_hand():
-    """The plan has 180 m, 44 to 56 of them flown: the water, the cells at its shores and the
-    vehicle's radius.
+    """The plan has 180 m, 44 to 56 of them flown.
+
+    These are the water, the cells at its shores and the vehicle's radius.
     """
     planner = Planner(channel(), water_level=-1.0)
     with pytest.raises(PlanError, match="no way leads"):
@@ -83,7 +85,9 @@ def test_over_a_channel_by_hand():
 
 
 def test_around_the_channel_where_that_takes_less():
-    """Around its end at y = 150 it is some 200 m, at 12 J; over it 50 m at 200 J, and 17 kJ up and
+    """The plan leads around the channel's end, which takes less energy.
+
+    Around its end at y = 150 it is some 200 m, at 12 J; over it 50 m at 200 J, and 17 kJ up and
     down.
     """
     planner = Planner(channel(150.0), water_level=-1.0)
@@ -94,8 +98,9 @@ def test_around_the_channel_where_that_takes_less():
 
 
 def test_flown_all_the_way_where_that_takes_less():
-    """A metre at 5 J in the air and at 49 J on the ground: 180 m · 5 J, m g h / η, 6 s of hovering
-    at 100 W.
+    """The plan is flown all the way at 5 J a metre, since driving costs 49 J.
+
+    By hand: 180 m · 5 J, m g h / η, 6 s of hovering at 100 W.
     """
     vehicle = dataclasses.replace(
         MULE,
@@ -109,8 +114,9 @@ def test_flown_all_the_way_where_that_takes_less():
 
 
 def test_take_off_and_landing_only_where_the_ground_is_gentle():
-    """An island, and a shore that rises by 15° for 40 m: what can be driven on is too steep to take
-    off from.
+    """Ground that can be driven on may be too steep for take-off.
+
+    There is an island, and a shore that rises by 15° for 40 m.
     """
     rise = math.tan(math.radians(15))
     terrain = ground(

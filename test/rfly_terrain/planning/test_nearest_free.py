@@ -44,8 +44,9 @@ def test_by_hand(goal, start, expected):
 
 
 def test_far_away_and_nowhere():
-    """400 forbidden cells all around the goal: the nearest of all free ones, as a look at each of
-    them says.
+    """The nearest of all free cells is found, as a look at each of them confirms.
+
+    400 forbidden cells lie all around the goal.
     """
     cells = np.zeros((1001, 1001), bool)
     rows, columns = np.mgrid[:1001, :1001]

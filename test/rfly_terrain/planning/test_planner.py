@@ -1,5 +1,6 @@
-"""Plans over terrains: heights, energies by hand, limits of the ground, and flights that keep clear
-of it.
+"""Plans over terrains: heights, energies by hand, limits of the ground.
+
+Flights keep clear of the ground.
 """
 
 from __future__ import annotations
@@ -121,8 +122,9 @@ def test_driving_keeps_out_of_the_water():
 
 
 def test_lowest_profile_by_hand():
-    """A tower of 30 m at s = 100: reached by a climb of 1:2 from s = 40, left by a descent of 1:4
-    down to s = 220.
+    """A tower of 30 m stands at s = 100.
+
+    It is reached by a climb of 1:2 from s = 40 and left by a descent of 1:4 down to s = 220.
     """
     s = np.arange(0.0, 301.0, 10.0)
     required = np.where(s == 100.0, 30.0, 0.0)
@@ -132,8 +134,9 @@ def test_lowest_profile_by_hand():
 
 
 def clearance(terrain, plan, radius):
-    """Least height above ground over dense points of the way and of circles around them; the rise
-    by dense steps.
+    """Return the least height above ground of dense points.
+
+    The points lie on the way and on circles around it.
     """
     way = np.concatenate([[0], np.cumsum(plan.steps[0])])
     fine = np.unique(np.concatenate([np.linspace(0, way[-1], 30_000), way]))
@@ -201,8 +204,9 @@ def test_a_flight_over_level_ground_by_hand():
 
 
 def test_around_a_ridge_or_over_it():
-    """A ridge of 60 m that ends at y = 150: over it costs m g h, around it metres. The heavier goes
-    around.
+    """The heavier vehicle goes around a ridge of 60 m that ends at y = 150.
+
+    The way over it costs m g h, the way around it metres.
     """
     terrain = ridge(reach=150.0)
     a = PlanPose(20.0, 110.0)
@@ -242,9 +246,11 @@ def test_what_cannot_be_flown_is_said():
 
 
 def test_a_fixed_wing_that_starts_too_low_climbs_in_turns():
-    """10 m up, 90 m before a cliff of 100 m: at 1:5 up to 27 m are climbed on the way there and on
-    it, so of the 100 m to climb more than two turns of 2π 30 m with 37.7 m each at most are left:
-    three, to the left; to the right where a hill stands on the left.
+    """A fixed wing 10 m up, 90 m before a cliff of 100 m, climbs in three turns.
+
+    At 1:5 up to 27 m are climbed on the way there and on it, so of the 100 m to climb more than two
+    turns of 2π 30 m with 37.7 m each at most are left: three, to the left; to the right where a
+    hill stands on the left.
     """
     cliff = ground(lambda x, y: np.clip((x - 150.0) * 5.0, 0.0, 100.0) + 0 * y)
     low = PlanPose(60.0, 110.0, 0.0, 10.0)
@@ -272,8 +278,9 @@ def test_a_fixed_wing_that_starts_too_low_climbs_in_turns():
 
 
 def test_a_class_that_reverses(tmp_path):
-    """5 m straight back at twice the price, 10 m, instead of a loop of 5 + 2 pi 3 m; the CSV says
-    which way.
+    """5 m straight back at twice the price, 10 m, is cheaper than a loop of 5 + 2 pi 3 m.
+
+    The CSV says which direction is driven.
     """
     mule = dataclasses.replace(CART, drive=dataclasses.replace(CART.drive, reverse=True))
     start = PlanPose(50.0, 50.0, 0.0)

@@ -1,5 +1,6 @@
-"""Plans keep clear of what stands on the ground, by an oracle of its own: distances of dense
-samples to the objects.
+"""Plans keep clear of objects on the ground, by an oracle of its own.
+
+The oracle measures distances of dense samples to the objects.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ def test_a_tower_on_the_straight_way(mode):
 
 
 def test_a_wide_wall_is_flown_over_with_the_height_kept():
-    """A wall from rim to rim of the map is crossed above its top at 12 m, no lower than
-    `min_height`.
+    """A wall from rim to rim of the map is crossed above its top at 12 m.
+
+    The flight is no lower than `min_height`.
     """
     wall = ObjectBoxes([(0.0, 0.0, 6.0)], [(1.0, 150.0, 6.0)])
     terrain = HeightMap(
@@ -98,8 +100,9 @@ def test_a_wide_wall_is_flown_over_with_the_height_kept():
 
 
 def cylinders(seed, count=60):
-    """Return solids of upright cylinders as prisms of 16 sides around them, with their middles (n,
-    2), radii, and tops.
+    """Return solids of upright cylinders, with their middles (n, 2), radii, and tops.
+
+    The solids are prisms of 16 sides around the cylinders.
     """
     rng = np.random.default_rng(seed)
     middle = rng.uniform(-90, 90, (count, 2))
@@ -144,8 +147,9 @@ def test_sixty_pillars(vehicle, mode, seed):
 
 
 def test_between_two_towers_only_where_the_vehicle_fits():
-    """A gap of 5 m takes a vehicle of 1.6 m with margins of 0.5 m on both sides, and none with
-    margins of 2 m.
+    """A gap of 5 m is wide enough for a vehicle of 1.6 m with margins of 0.5 m on both sides.
+
+    It is too narrow with margins of 2 m.
     """
     gate = ObjectBoxes([(0.0, 77.5, 60.0), (0.0, -77.5, 60.0)], [(2.0, 75.0, 70.0)] * 2)
     terrain = HeightMap(
@@ -195,8 +199,9 @@ def test_from_the_air_to_the_air_it_stays_there(distance):
 
 
 def test_ways_straight_down_and_up_belong_to_the_plan():
-    """Flying costs so much that it lands from 60 m at once, drives, and rises at the goal again:
-    energy by hand.
+    """A vehicle whose flight is dear lands from 60 m at once, drives, and rises at the goal.
+
+    The energy is worked out by hand.
     """
     flat = HeightMap(np.zeros((301, 21)), origin_x=0.0, origin_y=-20.0, step_x=2.0, step_y=2.0)
     dear = dataclasses.replace(MULE, fly=dataclasses.replace(FLYING, power=50_000.0))

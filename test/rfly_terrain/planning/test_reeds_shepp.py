@@ -1,5 +1,6 @@
-"""Reeds' and Shepp's curves: ways known by hand, ends that are met, symmetries, and no shorter way
-among thousands.
+"""Reeds' and Shepp's curves: ways known by hand, ends that are met, and symmetries.
+
+No shorter way is found among thousands.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ ANGLES = st.integers(-314, 314).map(lambda number: 0.01 * number)
 
 
 def drive(word, radius):
-    """The end of the pieces from the origin, by the geometry of circles: independent of the
-    formulas.
+    """Return the end of the pieces from the origin, by the geometry of circles.
+
+    It is independent of the formulas.
     """
     x = y = heading = 0.0
     for length, turn in zip(word[:5], word[5:], strict=True):
@@ -59,8 +61,9 @@ def test_ways_known_by_hand(goal, length):
 @given(PLACES, PLACES, ANGLES)
 @settings(max_examples=300, deadline=None)
 def test_ends_and_symmetries_of_any_way(x, y, heading):
-    """Turned in time, mirrored, there and back, scaled: lengths agree. No way is longer than
-    Dubins'.
+    """Lengths agree for a way turned in time, mirrored, there and back, and scaled.
+
+    No way is longer than Dubins'.
     """
     word = shortest_reeds_shepp(x, y, heading, 1.5, 1.0, 0.0)
     end = drive(word, 1.5)
@@ -85,8 +88,9 @@ def test_ends_and_symmetries_of_any_way(x, y, heading):
 
 
 def test_none_of_many_other_ways_is_shorter():
-    """Words of up to five pieces drawn at random: the poses where they end can't have a longer
-    shortest way.
+    """Words of up to five pieces drawn at random are no shorter.
+
+    The poses where they end can't have a longer shortest way.
     """
     rng = np.random.default_rng(5)
     equal = 0
@@ -105,8 +109,9 @@ def test_none_of_many_other_ways_is_shorter():
 @given(PLACES, PLACES, ANGLES)
 @settings(max_examples=200, deadline=None)
 def test_what_backwards_and_cusps_cost(x, y, heading):
-    """The price lies between the shortest length and that of Dubins' way; at any price the way ends
-    at the goal.
+    """The price lies between the shortest length and that of Dubins' way.
+
+    At any price the way ends at the goal.
     """
     word = np.array(shortest_reeds_shepp(x, y, heading, 1.0, 3.0, 4.0))
     assert drive(word, 1.0)[:2] == pytest.approx((x, y), abs=1e-6)

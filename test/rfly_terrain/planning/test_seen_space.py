@@ -74,8 +74,9 @@ def test_rows_of_voxels_are_boxes_and_the_ground_is_none():
 
 
 def test_what_is_not_known_is_dear_cell_by_cell():
-    """Squares of five sizes, half of them off the grid, are compared with a check of each of their
-    points.
+    """Squares of five sizes are compared with a check of each of their points.
+
+    Half of them are off the grid.
     """
     rng = np.random.default_rng(3)
     side = 0.3 * 2.0 ** rng.integers(0, 5, 60)
@@ -106,8 +107,9 @@ def test_voxels_larger_than_the_world_take_no_room():
 
 
 def test_what_nothing_is_known_above_may_be_taller():
-    """A free voxel on top of the first, within a larger free one on top of the second, none on the
-    third's.
+    """Objects are taller below unknown space.
+
+    The first has a free voxel on top, the second a larger free one, the third none.
     """
     seen = seen_space(
         leaves(
@@ -128,8 +130,9 @@ def test_what_nothing_is_known_above_may_be_taller():
 
 
 def test_costs_around_what_has_been_seen():
-    """Cells with any part within 1 m of the box of x 0 … 0.5, y 0 … 0.5; what nothing is known of
-    is dear.
+    """Cells with any part within 1 m of the box of x 0 … 0.5, y 0 … 0.5 are forbidden.
+
+    Cells of unknown ground are dear.
     """
     grid = planner().grid(MULE)
     assert not grid.cost[20:-20, 20:-20].any()
@@ -230,8 +233,9 @@ def test_at_the_goal_nothing_is_planned():
 
 
 def test_beside_what_was_hidden_it_leaves_with_less_margin():
-    """0.9 m from a wall a start within radius and margin was refused; the way there keeps the
-    margin elsewhere.
+    """A start 0.9 m from a wall, within radius and margin, is no longer refused.
+
+    The way there keeps the margin elsewhere.
     """
     beside = PlanPose(-20.0, 0.0, 0.0)
     seen = seen_space(leaves([(-20.25, y, 10.5, 0.5) for y in (0.9, 1.4)]), GROUND)

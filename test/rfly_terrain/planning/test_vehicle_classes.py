@@ -88,8 +88,9 @@ def test_what_is_refused(old, new, message):
 
 
 def test_energy_of_driving_by_hand():
-    """100 kg, μ 0.05, efficiency 0.8, 200 m over ground that rise by 10 m: 9.80665·100·(0.05·200 +
-    10)/0.8 J.
+    """The energy is 9.80665·100·(0.05·200 + 10)/0.8 J.
+
+    100 kg, μ 0.05, efficiency 0.8, 200 m over ground that rise by 10 m.
     """
     driving = Driving(2.0, 3.0, TraversabilityLimits(), rolling_resistance=0.05, efficiency=0.8)
     assert driving.energy(100.0, 200.0, 10.0) == pytest.approx(980.665 * 20 / 0.8)

@@ -52,8 +52,9 @@ def test_a_peak_lies_where_its_coordinates_are(step_x, step_y):
 
 
 def test_light_comes_from_the_north_west():
-    """The side of a cone that faces north-west is brighter than the opposite one; level ground
-    keeps its tint.
+    """The side of a cone that faces north-west is brighter than the opposite one.
+
+    Level ground keeps its tint.
     """
     _, _, image, colours = drawn(terrain(cone(41, 41, 20, 20)), contours=False)
     brightness = np.asarray(image.get_array()).mean(axis=2)  # first index north, second east
@@ -97,8 +98,9 @@ def test_contours_are_at_round_heights(monkeypatch):
 
 
 def test_steep_ground_has_no_hatch():
-    """The light on a steep wave is that of the wave itself: nothing of the samples' grid shows
-    between them.
+    """The light on a steep wave is that of the wave itself.
+
+    No trace of the samples' grid shows between them.
     """
     r, c = np.mgrid[0:81, 0:81]
     _, _, image, _ = drawn(terrain(60 * np.sin(r / 9) + 50 * np.cos(c / 8), 5, 5), contours=False)

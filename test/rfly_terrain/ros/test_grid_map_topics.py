@@ -1,8 +1,7 @@
-"""`get_grid_map` and `terrain_grid_map` as grid_map's users meet them: a running terrain_node, a
-decoder of our own.
+"""`get_grid_map` and `terrain_grid_map` as grid_map's users meet them.
 
-The map's samples run from north to south and hold numbers that no other place holds, so that
-nothing can be mirrored.
+The tests use a running terrain_node and a decoder of their own. The map's samples run from north to
+south and hold numbers that no other place holds, so that nothing can be mirrored.
 """
 
 from __future__ import annotations
@@ -115,8 +114,9 @@ def test_a_region_has_the_same_cells_as_the_whole(peer, whole):
 
 
 def test_a_region_in_map_ned_and_some_layers(peer, whole):
-    """x north, y east: lengths 1.4 m along north and 2.2 m along east about the same place. The
-    answer is in map.
+    """The region has lengths 1.4 m along north and 2.2 m along east about the same place.
+
+    x is north, y east. The answer is in map.
     """
     part = ask(
         peer,

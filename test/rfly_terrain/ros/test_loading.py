@@ -12,8 +12,9 @@ pytestmark = pytest.mark.ros
 
 @pytest.mark.slow
 def test_queries_are_answered_while_a_large_map_loads(domain_id, tmp_path):
-    """Requests about the previous map once waited for the whole load, like everything else in the
-    node.
+    """Requests about the previous map are answered while another map loads.
+
+    Once they waited for the whole load, like everything else in the node.
     """
     from node_harness import NodeProcess, Peer
     from rfly_suite.srv import GetTerrainAltitude, LoadTerrain

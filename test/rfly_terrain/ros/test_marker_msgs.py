@@ -18,8 +18,9 @@ def triangles(count):
 @pytest.mark.parametrize("frame_id", ["map", "a", "ab", "world", "worlds_", "longer_than_eight"])
 @pytest.mark.parametrize("ns", ["", "terrain", "traversability"])
 def test_the_bytes_are_those_of_the_message(frame_id, ns):
-    """Names of all lengths: what follows them is aligned to 4 and 8 bytes, and deserialises field
-    by field.
+    """Names of all lengths leave the fields behind them aligned to 4 and 8 bytes.
+
+    The messages deserialise field by field.
     """
     from builtin_interfaces.msg import Time
     from geometry_msgs.msg import Point

@@ -55,8 +55,9 @@ def is_valid(grid):
 def static_layer(
     grid, lethal_cost_threshold=100, trinary_costmap=False, inscribed_obstacle_cost_value=None
 ):
-    """Return the costs, (height, width), that the static layer makes of it, row 0 in the south:
-    `interpretValue`.
+    """Return the costs, (height, width), that the static layer makes of it.
+
+    Row 0 is in the south. The source is `interpretValue`.
     """
     value = (
         np.asarray(grid.data, np.int8)
@@ -115,8 +116,9 @@ def test_the_static_layer_takes_the_grid_and_keeps_its_costs(grid):
 
 
 def test_from_lyrical_on_the_hardest_free_cells_are_blocked_unless_told_otherwise(grid):
-    """99 means inscribed there by default; a value that no cell has, as the how-to sets it, leaves
-    them as they are.
+    """99 means inscribed by default.
+
+    A value that no cell has, as the how-to sets it, leaves the cells as they are.
     """
     grid.data[grid.info.width + 1] = 99
     assert static_layer(grid, inscribed_obstacle_cost_value=99)[1, 1] == INSCRIBED
@@ -125,8 +127,9 @@ def test_from_lyrical_on_the_hardest_free_cells_are_blocked_unless_told_otherwis
 
 @pytest.mark.parametrize(("frame", "axes"), [("map", "enu"), ("map_ned", "ned")])
 def test_controllers_take_the_path(hills, frame, axes):
-    """One frame and time, unit quaternions, at least two poses, none twice, each looking along the
-    path.
+    """The path has one frame and time, unit quaternions, and at least two poses, none twice.
+
+    Each pose looks along the path.
     """
     from rfly_terrain.ros.plan_msgs import plan_to_path
 
@@ -161,8 +164,9 @@ def forward(q):
 
 @pytest.mark.parametrize("axes", ["enu", "ned"])
 def test_a_way_driven_backwards_is_read_as_one(axes):
-    """A path straight back from heading east has the attitude of a default pose; such poses say
-    nothing.
+    """A path straight back from heading east has the attitude of a default pose.
+
+    Such poses carry no heading.
     """
     from rfly_terrain.planning.plan import Plan
     from rfly_terrain.ros.plan_msgs import path_to_points, plan_to_path

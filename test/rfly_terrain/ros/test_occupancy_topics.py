@@ -1,8 +1,7 @@
-"""`terrain_occupancy` as planners and map displays meet it: a running terrain_node, objects and
-parameters that change.
+"""`terrain_occupancy` as planners and map displays meet it.
 
-The ground is level but for one peak at x_east 7, y_north -12 of a map whose samples run from north
-to south.
+The tests use a running terrain_node, objects and parameters that change. The ground is level but
+for one peak at x_east 7, y_north -12 of a map whose samples run from north to south.
 """
 
 from __future__ import annotations
@@ -117,8 +116,9 @@ def boxes(places, frame_id="map"):
 
 
 def test_a_late_subscriber_gets_the_grid_in_map(grids):
-    """Width along x_east, height along y_north, the corner half a cell from the first sample; not
-    mirrored.
+    """Width runs along x_east, height along y_north; the grid is not mirrored.
+
+    The corner is half a cell from the first sample.
     """
     grid = grids[0]
     info = grids[0].info
@@ -156,8 +156,9 @@ def test_objects_forbid_cells_until_they_are_gone(peer, grids, objects):
 
 
 def test_traversability_marker_shows_forbidden_ground_on_the_relief(peer, grids, objects):
-    """Corners of the colour of forbidden ground lie on the cells of 100, half a metre above the
-    ground.
+    """Corners of the colour of forbidden ground lie on the cells of 100.
+
+    They are half a metre above the ground.
     """
     from visualization_msgs.msg import Marker
 
@@ -215,8 +216,9 @@ def test_an_array_that_contradicts_itself_or_has_no_place_is_told(peer, grids, o
 
 
 def test_limits_change_at_run_time(peer, grids):
-    """A radius of 1.1 m grows the peak's cells by their neighbours; a level of 1 m leaves only the
-    peak dry.
+    """A radius of 1.1 m grows the peak's cells by their neighbours.
+
+    A level of 1 m leaves only the peak dry.
     """
     assert set_parameter(peer, "vehicle_radius", 1.1).successful
     grown = PEAK | {(x + a, y + b) for x, y in PEAK for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))}
@@ -271,8 +273,9 @@ def test_a_reload_publishes_the_new_maps_grid(peer, grids, maps):
 
 
 def test_a_huge_map_gets_cells_whose_message_is_not(monkeypatch):
-    """1,000 x 500 cells of 2 m x 4 m are 1,000 x 1,000 of 2 m; at most 250,000 may travel: 3 to a
-    side, 6 m.
+    """1,000 x 500 cells of 2 m x 4 m get a side of 6 m.
+
+    They are 1,000 x 1,000 of 2 m, and at most 250,000 may travel: 3 to a side.
     """
     from rfly_terrain import HeightMap
     from rfly_terrain.ros.occupancy_topics import default_resolution

@@ -75,8 +75,9 @@ def test_boxes_and_parts_where_they_are():
 
 
 def test_north_east_down_is_turned_back():
-    """Return the scene in map_ned, as the bridge publishes it: x and y exchanged, z down, half a
-    turn about (1, 1, 0).
+    """The scene in map_ned, as the bridge publishes it, is turned back.
+
+    x and y are exchanged, z is down, and bodies are half a turn about (1, 1, 0).
     """
     from rfly_common.frames import QUAT_ENU_NED_XYZW, quat_conjugate, quat_multiply
     from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
@@ -125,8 +126,9 @@ def test_arrays_that_contradict_each_other(changes, words):
 
 
 def test_contacts_take_the_same_parts():
-    """Rows of bodies: the box, and one for each part; hulls without a volume are refused; colours
-    of 0 0 0 are none.
+    """Rows of bodies are the box, and one for each part.
+
+    Hulls without a volume are refused; colours of 0 0 0 are none.
     """
     from rfly_collision.ros.contact_msgs import msg_to_placed
 
@@ -161,8 +163,9 @@ def test_contacts_take_the_same_parts():
 
 
 def test_rays_take_triangles_where_there_are_any():
-    """One row for the object of two parts; contacts stay with its parts; counts and numbers that
-    disagree.
+    """The object of two parts has one row, while contacts stay with its parts.
+
+    Counts and numbers that disagree are refused.
     """
     from rfly_collision.ros.contact_msgs import msg_to_placed
 

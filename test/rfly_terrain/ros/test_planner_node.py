@@ -105,8 +105,9 @@ def test_a_path_around_the_ridge(served):
 
 
 def test_the_same_path_in_map_ned(served):
-    """x and y exchanged, z down; the heading is that of FLU in NED: half a turn about x, then the
-    yaw.
+    """x and y are exchanged in map_ned, and z is down.
+
+    The heading is that of FLU in NED: half a turn about x, then the yaw.
     """
     enu = ask(served, (-100, 0), (100, 20, 0, (0.0, 0.0, 0.0, 1.0)))
     east_in_ned = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)

@@ -1,5 +1,6 @@
-"""planner_node in the map that mapping_node makes, over real DDS: clouds and poses in, a way around
-what they show.
+"""planner_node in the map that mapping_node makes, over real DDS.
+
+Clouds and poses go in, and a way around the obstacles that they show comes out.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def cloud(points, stamp_ns):
 
 
 class Rig:
-    """Provide both nodes, and a vehicle at (-10, 0.1) that heads east and sees walls in its own
-    frame.
+    """Provide both nodes, and a vehicle at (-10, 0.1) that heads east.
+
+    It sees walls in its own frame.
     """
 
     PLACE = np.array([-10.0, 0.1, 0.0])

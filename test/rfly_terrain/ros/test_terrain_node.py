@@ -94,8 +94,9 @@ def late_cloud(peer):
 
 
 def test_a_late_subscriber_gets_the_cloud_in_enu(served):
-    """Someone who joins long after the start gets every sample, at the place and height of the
-    format's formula.
+    """A subscriber that joins long after the start gets every sample.
+
+    Samples are at the place and height of the format's formula.
     """
     assert altitude(served, 0, 0).success
     cloud = late_cloud(served)
@@ -124,8 +125,9 @@ def test_map_ned_gives_the_sdks_own_numbers(domain_id, peer, tmp_path):
 
 
 def test_altitude_service(served):
-    """Inside and outside, ENU and NED: the format's examples 3 and 4. x and y change places between
-    the frames.
+    """Altitudes inside and outside, in ENU and NED, are the format's examples 3 and 4.
+
+    x and y change places between the frames.
     """
     cases = [((0, 0), -10, True), ((-2, -1), -7.5, True), ((2.5, 1.5), -14.375, True)]
     cases += [
@@ -202,8 +204,9 @@ def test_many_altitudes_in_one_call(served):
 
 
 def test_a_reload_swaps_the_map_and_a_failed_one_keeps_it(node, peer, tmp_path):
-    """load_terrain: new cloud, new answers; a broken map leaves everything as it was, and
-    /diagnostics says so.
+    """load_terrain brings a new cloud and new answers.
+
+    A broken map leaves everything as it was, and /diagnostics says so.
     """
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import diagnostic

@@ -36,8 +36,9 @@ def work_folder(tmp_path, monkeypatch):
 
 
 def test_the_five_variables(work_folder):
-    """MapHeightData.mat in the current folder: binmap in double, NED metres; offsets and scales in
-    cm.
+    """MapHeightData.mat is in the current folder.
+
+    It holds binmap in double, NED metres; offsets and scales are in cm.
     """
     write_map_e(work_folder / "map")
     LoadPngData()
@@ -129,8 +130,9 @@ def test_the_file_is_read_once_until_cleared(work_folder):
 
 
 def test_search_order(work_folder, tmp_path):
-    """map, ../../CopterSim/external/map, the installation, then the other places, such as the
-    current folder.
+    """map comes first, then ../../CopterSim/external/map, the installation, and the other places.
+
+    The current folder is one of the other places.
     """
     places = [
         work_folder,

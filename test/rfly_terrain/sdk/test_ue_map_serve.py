@@ -143,8 +143,9 @@ def test_texts_are_errors_as_in_the_sdks_arithmetic(tmp_path, bad):
 
 
 def test_the_sdks_places_come_first(tmp_path, monkeypatch):
-    """The script's folder, then CopterSim's map folder, and only then ./map, which the SDK does not
-    know.
+    """The script's folder comes first, then CopterSim's map folder.
+
+    Only then comes ./map, which the SDK does not know.
     """
     script = tmp_path / "script"
     psp = tmp_path / "psp"
@@ -160,8 +161,9 @@ def test_the_sdks_places_come_first(tmp_path, monkeypatch):
 
 
 def test_a_script_written_for_the_sdk_runs(tmp_path):
-    """Only the import line of the script is changed; the map lies next to it, in another folder
-    than the current one.
+    """A script written for the SDK runs after a change of its import line.
+
+    The map lies next to it, in another folder than the current one.
     """
     write_map_e(tmp_path / "folder with spaces", "Insel ü")
     script = tmp_path / "folder with spaces" / "fly.py"

@@ -59,8 +59,9 @@ def test_by_hand(ring, areas):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_points_inside_and_outside(seed):
-    """Stars of 30 corners with a courtyard: points further than 0.2 m from all walls are where the
-    rule of crossings says.
+    """Points further than 0.2 m from all walls are where the rule of crossings says.
+
+    The footprints are stars of 30 corners with a courtyard.
     """
     rng = np.random.default_rng(seed)
     rings = [star(rng, 30, 9.0, 25.0), star(rng, 7, 3.0, 4.0)]

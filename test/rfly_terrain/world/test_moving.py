@@ -69,8 +69,9 @@ def test_a_loop_by_hand():
 
 
 def test_it_keeps_to_the_ground():
-    """The path crosses a ridge between two corners: the ground is 1 m lower 10 m away on both
-    sides.
+    """The path crosses a ridge between two corners.
+
+    The ground is 1 m lower 10 m away on both sides.
     """
     path = MovingPath(np.array([(-10.0, 3.0, 0.0), (10.0, 3.0, 0.0)]), 2.0).on(ROOF, 0.5)
     for time, z, climb in (

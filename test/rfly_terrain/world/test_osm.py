@@ -1,5 +1,6 @@
-"""Buildings of an OpenStreetMap file, by hand: at 0° N, 0° E a degree is 110,574.28 m north and
-111,319.49 m east.
+"""Buildings of an OpenStreetMap file, by hand.
+
+At 0° N, 0° E a degree is 110,574.28 m north and 111,319.49 m east.
 """
 
 from __future__ import annotations
@@ -173,8 +174,9 @@ def test_on_a_slope_it_counts_from_the_lowest_ground(tmp_path):
 
 
 def test_a_multipolygon_with_a_courtyard(tmp_path):
-    """The outer ring as two ways, the second one backwards, both with the tag too: one building,
-    its yard free.
+    """An outer ring of two ways makes one building, with its yard free.
+
+    The second way runs backwards; both have the tag too.
     """
     city = Osm()
     a, b, c, d = city.nodes([(0, 0), (60, 0), (60, 40), (0, 40)])

@@ -39,8 +39,9 @@ def test_a_seed_makes_one_world(kind, hills):
 
 
 def test_a_forest_by_density_and_slope():
-    """1,000 m of level ground in the west, a slope of 45° in the east: 2 ha with trees, 2 ha
-    without.
+    """A slope of 45° in the east stays without trees.
+
+    The west is 100 m of level ground: 2 ha with trees, 2 ha without.
     """
     at = np.arange(201) * 1.0
     terrain = HeightMap(

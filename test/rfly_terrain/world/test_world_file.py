@@ -249,8 +249,9 @@ def test_a_mesh_counts_as_the_hulls_of_its_pieces(tmp_path):
 
 @pytest.mark.needs("trimesh")
 def test_rays_meet_all_triangles_of_a_mesh(tmp_path):
-    """Rays meet pieces without a volume, and a box by its twelve triangles; in the object's size,
-    moved and turned.
+    """Rays meet pieces without a volume, and a box by its twelve triangles.
+
+    This is in the object's size, moved and turned.
     """
     (tmp_path / "two.obj").write_text(OBJ)
     parts = "{mesh: two.obj, x: 1, yaw_deg: 90}, {box: [2, 2, 2], y: -50}"
