@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from height_maps import grid_map, map_e, near, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -21,49 +22,31 @@ from rfly_common.errors import RflyError, TerrainFormatError
 from rfly_terrain import HeightMap
 from rfly_terrain.height_map.height_map import MAX_CELLS
 
-COUNTS_E = np.array([[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 500]])
-
-
-def map_e() -> HeightMap:
-    """Return map E of RflySim's format description with its first txt.
-
-    It has 2 cm a count, 2 m a pixel, z2 = 600 cm.
-    """
-    return HeightMap(
-        (600 + 2 * COUNTS_E) / 100, origin_x=-2, origin_y=-3, step_x=2, step_y=2, name="E"
-    )
-
-
-def sampled(surface: Any, rows: int, columns: int, **grid: float) -> HeightMap:
-    """The map of a function z(x_east, y_north) of arrays."""
-    grid = {"origin_x": 0.0, "origin_y": 0.0, "step_x": 1.0, "step_y": 1.0, **grid}
-    x = grid["origin_x"] + np.arange(rows)[:, None] * grid["step_x"]
-    y = grid["origin_y"] + np.arange(columns) * grid["step_y"]
-    return HeightMap(surface(x, y) + 0 * x * y, **grid)
-
 
 def slow_altitude(
     heights: Any, origin: tuple[float, float], step: tuple[float, float], x: float, y: float
 ) -> float:
-    """The documented formula: clamp each axis, floor, four weights."""
+    """Return the height by the documented formula: clamp each axis, floor, four weights."""
     rows, columns = heights.shape
-    u = min(max((x - origin[0]) / step[0], 0.0), rows - 1)
-    v = min(max((y - origin[1]) / step[1], 0.0), columns - 1)
+    u = (x - origin[0]) / step[0]
+    v = (y - origin[1]) / step[1]
+    u = min(max(u, 0.0), rows - 1)
+    v = min(max(v, 0.0), columns - 1)
     i = math.floor(u)
     j = math.floor(v)
     a = u - i
     b = v - j
+
+    weights = {
+        (i, j): (1 - a) * (1 - b),
+        (i + 1, j): a * (1 - b),
+        (i, j + 1): (1 - a) * b,
+        (i + 1, j + 1): a * b,
+    }
     total = 0.0
-
-    for di, dj, weight in (
-        (0, 0, (1 - a) * (1 - b)),
-        (1, 0, a * (1 - b)),
-        (0, 1, (1 - a) * b),
-        (1, 1, a * b),
-    ):
+    for sample, weight in weights.items():
         if weight:
-            total += weight * float(heights[i + di, j + dj])
-
+            total += weight * float(heights[sample])
     return total
 
 
@@ -86,15 +69,17 @@ def slow_altitude(
 def test_worked_examples_of_the_format(x_north, y_east, z_down):
     """Examples 2 to 4 of RflySim's format, by each way of asking."""
     terrain = map_e()
-    assert terrain.altitude_ned(x_north, y_east) == pytest.approx(z_down, abs=1e-12)
-    assert terrain.altitude(y_east, x_north) == pytest.approx(-z_down, abs=1e-12)
-    assert terrain.altitude_ned(np.array([x_north]), np.array([y_east])) == pytest.approx(
-        [z_down], abs=1e-12
-    )
-    assert terrain.query(y_east, x_north).altitude == pytest.approx(-z_down, abs=1e-12)
-    assert terrain.query_ned(np.full(2, x_north), y_east).altitude == pytest.approx(
-        [z_down] * 2, abs=1e-12
-    )
+    assert terrain.altitude_ned(x_north, y_east) == near(z_down)
+    assert terrain.altitude(y_east, x_north) == near(-z_down)
+    assert terrain.query(y_east, x_north).altitude == near(-z_down)
+
+    # arrays
+    norths = np.array([x_north])
+    easts = np.array([y_east])
+    assert terrain.altitude_ned(norths, easts) == near([z_down])
+    twice = np.full(2, x_north)
+    answer = terrain.query_ned(twice, y_east)
+    assert answer.altitude == near([z_down] * 2)
 
 
 def test_layout_of_rows_and_columns():
@@ -103,14 +88,24 @@ def test_layout_of_rows_and_columns():
     Nothing is exchanged or mirrored.
     """
     heights = np.arange(12, dtype=np.float32).reshape(3, 4)
-    terrain = HeightMap(heights, origin_x=10, origin_y=-20, step_x=3, step_y=5)
-    assert (terrain.rows, terrain.columns) == (3, 4)
+    terrain = HeightMap(
+        heights,
+        origin_x=10,
+        origin_y=-20,
+        step_x=3,
+        step_y=5,
+    )
+    assert terrain.rows == 3
+    assert terrain.columns == 4
     assert terrain.bounds == (10, 16, -20, -5)
-    assert (terrain.z_min, terrain.z_max) == (0, 11)
-    for r in range(3):
-        for c in range(4):
-            assert terrain.altitude(10.0 + 3 * r, -20.0 + 5 * c) == heights[r, c]
-            assert terrain.altitude_ned(-20.0 + 5 * c, 10.0 + 3 * r) == -heights[r, c]
+    assert terrain.z_min == 0
+    assert terrain.z_max == 11
+
+    for (r, c), height in np.ndenumerate(heights):
+        x = 10.0 + 3 * r
+        y = -20.0 + 5 * c
+        assert terrain.altitude(x, y) == height
+        assert terrain.altitude_ned(y, x) == -height
 
 
 def test_negative_steps():
@@ -119,21 +114,26 @@ def test_negative_steps():
     Bounds are sorted, and positions are those of the samples.
     """
     heights = np.array([[0, 10, 20], [1, 11, 21]])
-    terrain = HeightMap(heights, origin_x=5, origin_y=8, step_x=-2, step_y=-4)
+    terrain = HeightMap(
+        heights,
+        origin_x=5,
+        origin_y=8,
+        step_x=-2,
+        step_y=-4,
+    )
     assert terrain.bounds == (3, 5, 0, 8)
     assert terrain.altitude(5.0, 8.0) == 0
     assert terrain.altitude(3.0, 0.0) == 21
     assert terrain.altitude(4.0, 6.0) == pytest.approx(5.5)
     assert terrain.altitude(100.0, 100.0) == 0
+
     # z = 0.5·(5 - x) + 2.5·(8 - y)
-    assert terrain.gradient(4.0, 6.0) == pytest.approx([-0.5, -2.5])
-    assert terrain.gradient(4.0, 6.0, smooth=True) == pytest.approx([-0.5, -2.5])
-    assert [bool(v) for v in terrain.inside([3, 2.9, 5, 5.1], [4, 4, 8, 8])] == [
-        True,
-        False,
-        True,
-        False,
-    ]
+    expected = pytest.approx([-0.5, -2.5])
+    assert terrain.gradient(4.0, 6.0) == expected
+    assert terrain.gradient(4.0, 6.0, smooth=True) == expected
+
+    inside = terrain.inside([3, 2.9, 5, 5.1], [4, 4, 8, 8])
+    assert inside.tolist() == [True, False, True, False]
 
 
 slopes = st.floats(-3, 3)
@@ -142,31 +142,43 @@ steps = st.floats(0.01, 50).flatmap(lambda s: st.sampled_from([s, -s]))
 
 
 @settings(deadline=None)
-@given(a=slopes, b=slopes, u=unit, v=unit, step_x=steps, step_y=steps)
+@given(
+    a=slopes,
+    b=slopes,
+    u=unit,
+    v=unit,
+    step_x=steps,
+    step_y=steps,
+)
 def test_plane_is_exact_up_to_the_border(a, b, u, v, step_x, step_y):
     """Bilinear interpolation reproduces a plane, edges included.
 
     That holds for heights, both gradients, slope and normal.
     """
     terrain = sampled(
-        lambda x, y: a * x + b * y, 5, 7, origin_x=-3.5, origin_y=40.0, step_x=step_x, step_y=step_y
+        lambda x, y: a * x + b * y,
+        rows=5,
+        columns=7,
+        origin_x=-3.5,
+        origin_y=40.0,
+        step_x=step_x,
+        step_y=step_y,
     )
     x = -3.5 + 4 * u * step_x
     y = 40.0 + 6 * v * step_y
     size = 1 + abs(terrain.z_min) + abs(terrain.z_max)  # heights are float32
 
-    assert terrain.altitude(x, y) == pytest.approx(a * x + b * y, abs=1e-6 * size)
+    z = a * x + b * y
+    assert terrain.altitude(x, y) == near(z, 1e-6 * size)
 
     slack = 1e-6 * size * (1 / abs(step_x) + 1 / abs(step_y))
+    norm = math.sqrt(a * a + b * b + 1)
+    normal = [-a / norm, -b / norm, 1 / norm]
+    slope = math.acos(1 / norm)
     for smooth in (False, True):
-        assert terrain.gradient(x, y, smooth) == pytest.approx([a, b], abs=slack)
-        norm = math.sqrt(a * a + b * b + 1)
-        assert terrain.normal(x, y, smooth) == pytest.approx(
-            [-a / norm, -b / norm, 1 / norm], abs=slack
-        )
-        assert terrain.slope(x, y, smooth) == pytest.approx(
-            math.acos(1 / norm), abs=max(slack, 1e-7)
-        )
+        assert terrain.gradient(x, y, smooth) == near([a, b], slack)
+        assert terrain.normal(x, y, smooth) == near(normal, slack)
+        assert terrain.slope(x, y, smooth) == near(slope, max(slack, 1e-7))
 
     assert terrain.inside(x, y) is True
 
@@ -175,9 +187,10 @@ def test_saddle_is_exact_everywhere():
     """The surface z = x·y is bilinear: exact in each cell, and its gradient is (y, x)."""
     terrain = sampled(lambda x, y: x * y, 9, 9, origin_x=-4.0, origin_y=-4.0)
     x, y = np.random.default_rng(0).uniform(-4, 4, (2, 500))
-    assert terrain.altitude(x, y) == pytest.approx(x * y, abs=1e-12)
-    assert terrain.gradient(x, y) == pytest.approx(np.stack([y, x], -1), abs=1e-12)
-    assert terrain.gradient(x, y, smooth=True) == pytest.approx(np.stack([y, x], -1), abs=1e-12)
+    gradient = np.stack([y, x], -1)
+    assert terrain.altitude(x, y) == near(x * y)
+    assert terrain.gradient(x, y) == near(gradient)
+    assert terrain.gradient(x, y, smooth=True) == near(gradient)
 
 
 def test_sine_terrain_within_the_error_of_interpolation():
@@ -187,13 +200,20 @@ def test_sine_terrain_within_the_error_of_interpolation():
     """
     h = 0.05
     terrain = sampled(lambda x, y: np.sin(x) * np.cos(y), 127, 127, step_x=h, step_y=h)
-    x, y = np.random.default_rng(0).uniform(
-        h, 125 * h, (2, 2000)
-    )  # off the edges, where differences are one-sided
-    assert np.abs(terrain.altitude(x, y) - np.sin(x) * np.cos(y)).max() < h * h / 4 + 1e-6
-    truth = np.stack([np.cos(x) * np.cos(y), -np.sin(x) * np.sin(y)], -1)
-    assert np.abs(terrain.gradient(x, y, smooth=True) - truth).max() < h * h
-    assert np.abs(terrain.gradient(x, y) - truth).max() < h
+
+    # off the edges, where differences are one-sided
+    x, y = np.random.default_rng(0).uniform(h, 125 * h, (2, 2000))
+    z = np.sin(x) * np.cos(y)
+    z_error = np.abs(terrain.altitude(x, y) - z)
+    assert z_error.max() < h * h / 4 + 1e-6
+
+    along_x = np.cos(x) * np.cos(y)
+    along_y = -np.sin(x) * np.sin(y)
+    gradient = np.stack([along_x, along_y], -1)
+    smooth_error = np.abs(terrain.gradient(x, y, smooth=True) - gradient)
+    exact_error = np.abs(terrain.gradient(x, y) - gradient)
+    assert smooth_error.max() < h * h
+    assert exact_error.max() < h
 
 
 grids = hnp.arrays(
@@ -204,35 +224,58 @@ grids = hnp.arrays(
 
 
 @settings(max_examples=200, deadline=None)
-@given(heights=grids, x=st.floats(-30, 30), y=st.floats(-30, 30), step_x=steps, step_y=steps)
+@given(
+    heights=grids,
+    x=st.floats(-30, 30),
+    y=st.floats(-30, 30),
+    step_x=steps,
+    step_y=steps,
+)
 def test_altitude_is_the_documented_formula(heights, x, y, step_x, step_y):
     """The altitude is the formula's on and off the map, for one point and for an array."""
-    terrain = HeightMap(heights, origin_x=1.5, origin_y=-2.25, step_x=step_x, step_y=step_y)
-    expected = slow_altitude(heights, (1.5, -2.25), (step_x, step_y), x, y)
+    origin = (1.5, -2.25)
+    terrain = HeightMap(
+        heights,
+        origin_x=origin[0],
+        origin_y=origin[1],
+        step_x=step_x,
+        step_y=step_y,
+    )
+    expected = slow_altitude(heights, origin, (step_x, step_y), x, y)
     tolerance = 1e-11 * (1 + float(np.abs(heights).max()))
     z = terrain.altitude(x, y)
     assert isinstance(z, float)
-    assert z == pytest.approx(expected, abs=tolerance)
-    assert heights.min() - tolerance <= z <= heights.max() + tolerance
+    assert z == near(expected, tolerance)
+    assert heights.min() - tolerance <= z
+    assert z <= heights.max() + tolerance
     assert terrain.altitude(np.array([x]), np.array([y]))[0] == z
 
 
 @settings(deadline=None)
-@given(heights=grids, i=st.integers(0, 4), j=st.integers(0, 4), a=unit, b=unit)
+@given(
+    heights=grids,
+    i=st.integers(0, 4),
+    j=st.integers(0, 4),
+    a=unit,
+    b=unit,
+)
 def test_a_cell_stays_between_its_corners(heights, i, j, a, b):
-    i = min(i, heights.shape[0] - 2)
-    j = min(j, heights.shape[1] - 2)
-    terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
+    rows, columns = heights.shape
+    i = min(i, rows - 2)
+    j = min(j, columns - 2)
+    terrain = grid_map(heights)
     corners = heights[i : i + 2, j : j + 2].astype(float)
     tolerance = 1e-12 * (1 + float(np.abs(corners).max()))
-    assert corners.min() - tolerance <= terrain.altitude(i + a, j + b) <= corners.max() + tolerance
+    z = terrain.altitude(i + a, j + b)
+    assert corners.min() - tolerance <= z
+    assert z <= corners.max() + tolerance
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (5, 2), (3, 4)])
 def test_borders(shape):
     """Corners, edges, the last cell, one step and one bit outside: each axis clamps on its own."""
     heights = np.random.default_rng(5).normal(0, 100, shape).astype(np.float32)
-    terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
+    terrain = grid_map(heights)
     last_x = float(shape[0] - 1)
     last_y = float(shape[1] - 1)
 
@@ -247,6 +290,7 @@ def test_borders(shape):
         last_x + 1,
         1e300,
     ):
+        on_x = -1e-12 < x < last_x + 1e-12
         for y in (
             -1.0,
             -1e-9,
@@ -258,44 +302,59 @@ def test_borders(shape):
             last_y + 1,
             -1e300,
         ):
+            on_y = -1e-12 < y < last_y + 1e-12
             expected = slow_altitude(heights, (0, 0), (1, 1), x, y)
-            assert terrain.altitude(x, y) == pytest.approx(expected, rel=1e-13)
-            assert terrain.altitude([x], [y])[0] == terrain.altitude(x, y)
-            inside = -1e-12 < x < last_x + 1e-12 and -1e-12 < y < last_y + 1e-12
+            z = terrain.altitude(x, y)
+            assert z == pytest.approx(expected, rel=1e-13)
+            assert terrain.altitude([x], [y])[0] == z
+
+            inside = on_x and on_y
             assert terrain.inside(x, y) is inside
             assert terrain.inside([x], [y]).tolist() == [inside]
+
             along_x, along_y = terrain.gradient(x, y)
-            assert (along_x == 0) == (not -1e-12 < x < last_x + 1e-12)
-            assert (along_y == 0) == (not -1e-12 < y < last_y + 1e-12)
-            assert terrain.query(x, y).normal == pytest.approx(
-                terrain.query([x], [y]).normal[0], rel=1e-15
-            )
+            assert (along_x == 0) == (not on_x)
+            assert (along_y == 0) == (not on_y)
+
+            normals = terrain.query([x], [y]).normal
+            assert terrain.query(x, y).normal == pytest.approx(normals[0], rel=1e-15)
 
 
 def test_the_gradient_on_the_last_edge_is_that_of_the_last_cell():
-    """And on an inner border that of the cell with the higher index."""
-    terrain = HeightMap([[0, 0], [1, 1], [5, 5]], origin_x=0, origin_y=0, step_x=1, step_y=1)
-    assert terrain.gradient([0.0, 0.5, 1.0, 1.5, 2.0], 0.5)[:, 0].tolist() == [1, 1, 4, 4, 4]
+    """The gradient on an inner border is that of the cell with the higher index."""
+    terrain = grid_map([[0, 0], [1, 1], [5, 5]])
+    along_x = terrain.gradient([0.0, 0.5, 1.0, 1.5, 2.0], 0.5)[:, 0]
+    assert along_x.tolist() == [1, 1, 4, 4, 4]
 
 
 def test_the_smooth_gradient_is_continuous_where_the_exact_one_jumps():
     """Vertex gradients by hand: one-sided at the ends, central inside, linear in between."""
-    terrain = HeightMap(
-        [[0, 0], [1, 1], [5, 5], [5, 5]], origin_x=0, origin_y=0, step_x=2, step_y=1
-    )
+    terrain = grid_map([[0, 0], [1, 1], [5, 5], [5, 5]], step_x=2)
     vertices = [1 / 2, 5 / 4, 4 / 4, 0]  # (1-0)/2, (5-0)/4, (5-1)/4, (5-5)/2
+    between = [(1 / 2 + 5 / 4) / 2, (5 / 4 + 4 / 4) / 2]
     along_x = terrain.gradient([0, 2, 4, 6, 1, 3], 0.5, smooth=True)[:, 0]
-    assert along_x == pytest.approx([*vertices, (1 / 2 + 5 / 4) / 2, (5 / 4 + 4 / 4) / 2])
-    before, after = terrain.gradient([2 - 1e-9, 2 + 1e-9], 0.5, smooth=True)
-    assert before == pytest.approx(after, abs=1e-8)
-    assert terrain.gradient([2 - 1e-9, 2 + 1e-9], 0.5)[:, 0] == pytest.approx([0.5, 2.0])
+    assert along_x == pytest.approx([*vertices, *between])
+
+    # on both sides of a border
+    x = [2 - 1e-9, 2 + 1e-9]
+    before, after = terrain.gradient(x, 0.5, smooth=True)
+    assert before == near(after, 1e-8)
+    jump = terrain.gradient(x, 0.5)[:, 0]
+    assert jump == pytest.approx([0.5, 2.0])
 
 
 @pytest.mark.parametrize("outside", [False, True])
 def test_gradient_rate_is_the_derivative_of_the_smooth_gradient(outside):
     """Against a central difference along the velocity, inside cells; clamped axes stand still."""
     rng = np.random.default_rng(3)
-    terrain = HeightMap(rng.normal(0, 5, (8, 9)), origin_x=-2, origin_y=3, step_x=0.7, step_y=-1.3)
+    heights = rng.normal(0, 5, (8, 9))
+    terrain = HeightMap(
+        heights,
+        origin_x=-2,
+        origin_y=3,
+        step_x=0.7,
+        step_y=-1.3,
+    )
     u = rng.integers(0, 7, 300) + rng.uniform(0.1, 0.9, 300)
     v = rng.integers(0, 8, 300) + rng.uniform(0.1, 0.9, 300)
 
@@ -307,28 +366,37 @@ def test_gradient_rate_is_the_derivative_of_the_smooth_gradient(outside):
     y = 3 - 1.3 * v
     vx, vy = rng.normal(0, 10, (2, 300))
     dt = 1e-6
-    ahead, behind = (terrain.gradient(x + s * vx, y + s * vy, smooth=True) for s in (dt, -dt))
+    ahead = terrain.gradient(x + dt * vx, y + dt * vy, smooth=True)
+    behind = terrain.gradient(x - dt * vx, y - dt * vy, smooth=True)
     rate = terrain.gradient_rate(x, y, vx, vy)
 
     assert rate.shape == (300, 2)
-    assert rate == pytest.approx((ahead - behind) / (2 * dt), abs=1e-6)
+    assert rate == near((ahead - behind) / (2 * dt), 1e-6)
     assert np.abs(rate).max() > 1
-    assert terrain.gradient_rate(
-        float(x[0]), float(y[0]), float(vx[0]), float(vy[0])
-    ) == pytest.approx(rate[0])
+
+    first = [float(numbers[0]) for numbers in (x, y, vx, vy)]
+    assert terrain.gradient_rate(*first) == pytest.approx(rate[0])
 
 
 def test_gradient_is_the_derivative_of_altitude():
     rng = np.random.default_rng(4)
-    terrain = HeightMap(rng.normal(0, 5, (8, 9)), origin_x=-2, origin_y=3, step_x=-0.7, step_y=1.3)
+    heights = rng.normal(0, 5, (8, 9))
+    terrain = HeightMap(
+        heights,
+        origin_x=-2,
+        origin_y=3,
+        step_x=-0.7,
+        step_y=1.3,
+    )
     u = rng.integers(0, 7, 200) + rng.uniform(0.1, 0.9, 200)
     v = rng.integers(0, 8, 200) + rng.uniform(0.1, 0.9, 200)
     x = -2 - 0.7 * u
     y = 3 + 1.3 * v
     h = 1e-5
-    along_x = (terrain.altitude(x + h, y) - terrain.altitude(x - h, y)) / (2 * h)
-    along_y = (terrain.altitude(x, y + h) - terrain.altitude(x, y - h)) / (2 * h)
-    assert terrain.gradient(x, y) == pytest.approx(np.stack([along_x, along_y], -1), abs=1e-7)
+    z_change_x = terrain.altitude(x + h, y) - terrain.altitude(x - h, y)
+    z_change_y = terrain.altitude(x, y + h) - terrain.altitude(x, y - h)
+    expected = np.stack([z_change_x, z_change_y], -1) / (2 * h)
+    assert terrain.gradient(x, y) == near(expected, 1e-7)
 
 
 def test_normals_in_both_frames():
@@ -336,21 +404,23 @@ def test_normals_in_both_frames():
 
     In NED its second component is negative and its third points up.
     """
-    terrain = sampled(lambda x, y: 0.5 * x + 0 * y, 3, 3)
+    terrain = sampled(lambda x, y: 0.5 * x, 3, 3)
     norm = math.sqrt(1.25)
-    assert terrain.query(1.0, 1.0).normal == pytest.approx([-0.5 / norm, 0, 1 / norm])
-    assert terrain.query_ned(1.0, 1.0).normal == pytest.approx([0, -0.5 / norm, -1 / norm])
-    assert terrain.query_ned([1.0], [1.0]).normal == pytest.approx(
-        np.array([[0, -0.5 / norm, -1 / norm]])
-    )
+    enu = [-0.5 / norm, 0, 1 / norm]
+    ned = [0, -0.5 / norm, -1 / norm]
+    assert terrain.query(1.0, 1.0).normal == pytest.approx(enu)
+    assert terrain.query_ned(1.0, 1.0).normal == pytest.approx(ned)
+    assert terrain.query_ned([1.0], [1.0]).normal == pytest.approx(np.array([ned]))
     assert terrain.query_ned(1.0, 1.5).altitude == -0.75
+
+    # off the map
     assert terrain.normal(-9.0, 1.0).tolist() == [0, 0, 1]
     assert not np.signbit(terrain.normal([-9.0], [1.0])).any()
 
 
 def test_query_holds_what_single_questions_give():
     rng = np.random.default_rng(8)
-    terrain = HeightMap(rng.normal(0, 5, (20, 30)), origin_x=0, origin_y=0, step_x=1, step_y=1)
+    terrain = grid_map(rng.normal(0, 5, (20, 30)))
     x, y = rng.uniform(-5, 35, (2, 400))
 
     for smooth in (False, True):
@@ -358,12 +428,14 @@ def test_query_holds_what_single_questions_give():
         assert np.array_equal(altitude, terrain.altitude(x, y))
         assert np.array_equal(inside, terrain.inside(x, y))
         assert np.linalg.norm(normal, axis=-1) == pytest.approx(np.ones(400))
+
         gradient = terrain.gradient(x, y, smooth)
-        assert -normal[:, :2] / normal[:, 2:] == pytest.approx(gradient, abs=1e-12)
-        one = terrain.query(float(x[0]), float(y[0]), smooth=smooth)
-        assert type(one.altitude) is float
-        assert type(one.inside) is bool
-        assert one.normal == pytest.approx(normal[0], rel=1e-15)
+        assert -normal[:, :2] / normal[:, 2:] == near(gradient)
+
+        first = terrain.query(float(x[0]), float(y[0]), smooth=smooth)
+        assert type(first.altitude) is float
+        assert type(first.inside) is bool
+        assert first.normal == pytest.approx(normal[0], rel=1e-15)
 
     without = terrain.query(x, y, want_normals=False)
     assert without.normal is None
@@ -395,48 +467,49 @@ def test_kinds_of_arrays():
     """Any shape, order, byte order, type; all give what a loop over the points gives."""
     terrain = map_e()
     x, y = np.random.default_rng(1).uniform(-4, 4, (2, 6, 8))
-    expected = np.array(
-        [
-            [terrain.altitude(float(a), float(b)) for a, b in zip(*r, strict=True)]
-            for r in zip(x, y, strict=True)
-        ]
-    )
+    one_by_one = [terrain.altitude(*point) for point in zip(x.flat, y.flat, strict=True)]
+    expected = np.reshape(one_by_one, x.shape)
 
-    assert np.array_equal(terrain.altitude(x, y), expected)
-    assert np.array_equal(terrain.altitude(x[::2, ::-3], y[::2, ::-3]), expected[::2, ::-3])
-    assert np.array_equal(terrain.altitude(np.asfortranarray(x), y), expected)
-    assert np.array_equal(terrain.altitude(x.T, y.T), expected.T)
-    assert np.array_equal(terrain.altitude(x.astype(">f8"), y), expected)
-    assert np.array_equal(terrain.altitude(x.tolist(), y.tolist()), expected)
+    def assert_altitudes(x: Any, y: Any, expected: Any) -> None:
+        assert np.array_equal(terrain.altitude(x, y), expected)
 
-    packed = np.zeros(48, np.dtype([("pad", "u1"), ("x", "f8")]))  # an unaligned column
-    packed["x"] = x.reshape(-1)
-    assert np.array_equal(terrain.altitude(packed["x"], y.reshape(-1)), expected.reshape(-1))
+    assert_altitudes(x, y, expected)
+    assert_altitudes(x[::2, ::-3], y[::2, ::-3], expected[::2, ::-3])
+    assert_altitudes(np.asfortranarray(x), y, expected)
+    assert_altitudes(x.T, y.T, expected.T)
+    assert_altitudes(x.astype(">f8"), y, expected)
+    assert_altitudes(x.tolist(), y.tolist(), expected)
 
+    # an unaligned column
+    packed = np.zeros(48, np.dtype([("pad", "u1"), ("x", "f8")]))
+    packed["x"] = x.ravel()
+    assert_altitudes(packed["x"], y.ravel(), expected.ravel())
+
+    # float32
     x32 = x.astype(np.float32)
     y32 = y.astype(np.float32)
     rounded = terrain.altitude(x32.astype(float), y32.astype(float))
-
-    assert np.array_equal(terrain.altitude(x32, y32), rounded)
-    assert np.array_equal(terrain.altitude(x32, y32.astype(float)), rounded)
+    assert_altitudes(x32, y32, rounded)
+    assert_altitudes(x32, y32.astype(float), rounded)
     assert terrain.altitude(x32, y32).dtype == np.float64
 
     x.flags.writeable = False
-    assert np.array_equal(terrain.altitude(x, y), expected)
+    assert_altitudes(x, y, expected)
 
 
 def test_broadcasting_and_empty_arrays():
     terrain = map_e()
     x = np.linspace(-3, 3, 5)
     y = np.linspace(-4, 4, 7)
-    table = terrain.altitude(x[:, None], y)
+    column = x[:, None]
+    table = terrain.altitude(column, y)
 
     assert table.shape == (5, 7)
     assert table[3, 2] == terrain.altitude(float(x[3]), float(y[2]))
     assert terrain.altitude(x, 0).shape == (5,)
     assert terrain.altitude_ned(y, 1.0).shape == (7,)
-    assert terrain.gradient(x[:, None], y).shape == (5, 7, 2)
-    assert terrain.normal(x[:, None], y, smooth=True).shape == (5, 7, 3)
+    assert terrain.gradient(column, y).shape == (5, 7, 2)
+    assert terrain.normal(column, y, smooth=True).shape == (5, 7, 3)
     assert terrain.gradient_rate(x, 0, 1.0, 0).shape == (5, 2)
 
     for shape in ((0,), (3, 0)):
@@ -475,7 +548,8 @@ def test_coordinates_that_are_not_finite(bad):
         terrain.altitude_ned([0.0, 0.0], [1.0, bad])
 
     grid = np.zeros((3, 4))
-    grid[1, 2] = grid[2, 0] = bad
+    grid[1, 2] = bad
+    grid[2, 0] = bad
     for ask in (terrain.altitude, terrain.inside, terrain.query, terrain.gradient):
         with pytest.raises(ValueError, match=rf"y\[1, 2\] is {bad}"):
             ask(np.zeros((3, 4)), grid)
@@ -491,15 +565,19 @@ def test_coordinates_that_are_not_finite(bad):
 def test_large_arrays_are_shared_among_threads():
     """The pieces fit together, and callers in several threads don't disturb each other."""
     rng = np.random.default_rng(6)
-    terrain = HeightMap(rng.normal(0, 100, (300, 200)), origin_x=0, origin_y=0, step_x=1, step_y=1)
+    terrain = grid_map(rng.normal(0, 100, (300, 200)))
     x, y = rng.uniform(-10, 310, (2, 150_001))
-    expected = np.concatenate(
-        [terrain.altitude(x[k : k + 1000], y[k : k + 1000]) for k in range(0, x.size, 1000)]
-    )
+    inside = (x >= 0) & (x <= 299) & (y >= 0) & (y <= 199)
+    pieces = []
+    for start in range(0, x.size, 1000):
+        piece = slice(start, start + 1000)
+        pieces.append(terrain.altitude(x[piece], y[piece]))
+    altitude = np.concatenate(pieces)
+
     with ThreadPoolExecutor(4) as pool:
         for answer in pool.map(lambda _: terrain.query(x, y), range(8)):
-            assert np.array_equal(answer.altitude, expected)
-            assert np.array_equal(answer.inside, (x >= 0) & (x <= 299) & (y >= 0) & (y <= 199))
+            assert np.array_equal(answer.altitude, altitude)
+            assert np.array_equal(answer.inside, inside)
 
 
 def test_edges_count_as_inside_in_spite_of_rounding():
@@ -507,12 +585,17 @@ def test_edges_count_as_inside_in_spite_of_rounding():
 
     A point a thousandth of a cell beyond is outside.
     """
-    terrain = HeightMap(np.zeros((2, 8)), origin_x=0, origin_y=-9, step_x=1, step_y=18 / 7)
+    terrain = grid_map(np.zeros((2, 8)), origin_y=-9, step_y=18 / 7)
     assert terrain.inside(0.0, 9.0)
     assert terrain.inside([1.0], [9.0]).all()
     assert not terrain.inside(0.0, 9.002)
+
     far = HeightMap(
-        np.zeros((4, 4)), origin_x=500_000.1, origin_y=4_000_000.7, step_x=0.1, step_y=0.1
+        np.zeros((4, 4)),
+        origin_x=500_000.1,
+        origin_y=4_000_000.7,
+        step_x=0.1,
+        step_y=0.1,
     )
     assert far.inside(500_000.4, 4_000_001.0)
     assert not far.inside(500_000.4001, 4_000_001.0)
@@ -525,7 +608,7 @@ def test_immutable():
     not shared.
     """
     mine = np.ones((3, 3), np.float32)
-    terrain = HeightMap(mine, origin_x=0, origin_y=0, step_x=1, step_y=1)
+    terrain = grid_map(mine)
     mine[:] = 7
 
     assert terrain.altitude(1.0, 1.0) == 1
@@ -543,20 +626,21 @@ def test_immutable():
 def test_read_only_heights_are_shared():
     data = np.arange(6, dtype=np.float32).tobytes()
     heights = np.frombuffer(data, np.float32).reshape(2, 3)
-    terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
+    terrain = grid_map(heights)
     assert np.shares_memory(terrain.heights, heights)
+
     writable = np.zeros((4, 4), np.float32)
     seen = writable.view()
     seen.flags.writeable = False  # the owner can still write
-    assert not np.shares_memory(
-        HeightMap(seen, origin_x=0, origin_y=0, step_x=1, step_y=1).heights, writable
-    )
+    terrain = grid_map(seen)
+    assert not np.shares_memory(terrain.heights, writable)
 
 
 def test_the_hash_is_of_the_little_endian_heights():
     heights = np.array([[1.5, -2], [0, 1e6]])
-    terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=1, step_y=1)
-    assert terrain.sha256 == sha256(heights.astype("<f4").tobytes()).hexdigest()
+    terrain = grid_map(heights)
+    little_endian = heights.astype("<f4").tobytes()
+    assert terrain.sha256 == sha256(little_endian).hexdigest()
     assert terrain.sha256 == terrain.sha256
 
 
@@ -572,16 +656,18 @@ def test_copies_and_pickles_answer_the_same(tmp_path):
         files=[tmp_path / "n.png"],
     )
 
-    for twin in (pickle.loads(pickle.dumps(terrain)), copy.copy(terrain), copy.deepcopy(terrain)):
+    pickled = pickle.loads(pickle.dumps(terrain))
+    for twin in (pickled, copy.copy(terrain), copy.deepcopy(terrain)):
         assert twin.altitude(2.0, 1.0) == terrain.altitude(2.0, 1.0)
-        assert (twin.name, twin.geo_origin, twin.files, twin.ground[1:]) == (
-            "n",
-            (47, 8, 400),
-            terrain.files,
-            terrain.ground[1:],
-        )
+        assert twin.name == "n"
+        assert twin.geo_origin == (47, 8, 400)
+        assert twin.files == terrain.files
+        assert twin.ground[1:] == terrain.ground[1:]
         assert twin.sha256 == terrain.sha256
     assert "2 x 2" in repr(terrain)
+
+
+LEVEL = np.zeros((2, 2))
 
 
 @pytest.mark.parametrize(
@@ -590,39 +676,72 @@ def test_copies_and_pickles_answer_the_same(tmp_path):
         pytest.param(
             np.zeros((1, 5)), {}, "1 rows x 5 columns, expected at least 2 x 2", id="one row"
         ),
-        pytest.param(np.zeros((5, 1)), {}, "at least 2 x 2", id="one column"),
-        pytest.param(np.zeros((0, 0)), {}, "at least 2 x 2", id="nothing"),
+        pytest.param(
+            np.zeros((5, 1)),
+            {},
+            "at least 2 x 2",
+            id="one column",
+        ),
+        pytest.param(
+            np.zeros((0, 0)),
+            {},
+            "at least 2 x 2",
+            id="nothing",
+        ),
         pytest.param(np.zeros(4), {}, r"expected shape \(rows, columns\)", id="flat"),
-        pytest.param(np.zeros((2, 2, 3)), {}, r"expected shape \(rows, columns\)", id="colour"),
-        pytest.param([["a", "b"], ["c", "d"]], {}, "expected real numbers", id="text"),
+        pytest.param(
+            np.zeros((2, 2, 3)),
+            {},
+            r"expected shape \(rows, columns\)",
+            id="colour",
+        ),
+        pytest.param(
+            [["a", "b"], ["c", "d"]],
+            {},
+            "expected real numbers",
+            id="text",
+        ),
         pytest.param(
             np.broadcast_to(np.float32(0), (10_000, 10_001)),
             {},
             "at most 100,000,000",
             id="too large",
         ),
-        pytest.param([[0, 1], [np.nan, 2]], {}, r"heights_up\[1, 0\] is nan", id="NaN"),
-        pytest.param([[0, 1], [2, -np.inf]], {}, r"heights_up\[1, 1\] is -inf", id="infinity"),
-        pytest.param([[0, 1], [2, 1e39]], {}, r"heights_up\[1, 1\] is inf", id="beyond float32"),
-        pytest.param(np.zeros((2, 2)), {"step_x": 0}, "step_x is 0", id="no step"),
-        pytest.param(np.zeros((2, 2)), {"step_y": 1e-320}, "step_y is", id="step of no size"),
-        pytest.param(np.zeros((2, 2)), {"step_y": math.nan}, "step_y: nan m", id="NaN step"),
         pytest.param(
-            np.zeros((2, 2)), {"origin_x": math.inf}, "origin_x: inf m", id="infinite origin"
+            [[0, 1], [np.nan, 2]],
+            {},
+            r"heights_up\[1, 0\] is nan",
+            id="NaN",
         ),
         pytest.param(
-            np.zeros((2, 2)), {"geo_origin": (1, 2)}, "geo_origin", id="two geodetic numbers"
+            [[0, 1], [2, -np.inf]],
+            {},
+            r"heights_up\[1, 1\] is -inf",
+            id="infinity",
         ),
         pytest.param(
-            np.zeros((2, 2)), {"geo_origin": (1, 2, math.nan)}, "geo_origin", id="NaN altitude"
+            [[0, 1], [2, 1e39]],
+            {},
+            r"heights_up\[1, 1\] is inf",
+            id="beyond float32",
+        ),
+        pytest.param(LEVEL, {"step_x": 0}, "step_x is 0", id="no step"),
+        pytest.param(LEVEL, {"step_y": 1e-320}, "step_y is", id="step of no size"),
+        pytest.param(LEVEL, {"step_y": math.nan}, "step_y: nan m", id="NaN step"),
+        pytest.param(LEVEL, {"origin_x": math.inf}, "origin_x: inf m", id="infinite origin"),
+        pytest.param(LEVEL, {"geo_origin": (1, 2)}, "geo_origin", id="two geodetic numbers"),
+        pytest.param(
+            LEVEL,
+            {"geo_origin": (1, 2, math.nan)},
+            "geo_origin",
+            id="NaN altitude",
         ),
     ],
 )
 def test_maps_that_are_refused(heights, grid, text):
     """The reason names the argument; it is a typed error and a ValueError."""
-    keywords: dict[str, Any] = {"origin_x": 0, "origin_y": 0, "step_x": 1, "step_y": 1, **grid}
     with pytest.raises(TerrainFormatError, match=text) as refused:
-        HeightMap(heights, **keywords)
+        grid_map(heights, **grid)
     assert isinstance(refused.value, (RflyError, ValueError))
 
 
@@ -639,20 +758,29 @@ def test_the_largest_map():
     heights[-1, -2] = 4
     heights[5000, 7000] = 16
     heights.flags.writeable = False
-    terrain = HeightMap(heights, origin_x=0, origin_y=0, step_x=0.5, step_y=0.5)
+    terrain = grid_map(heights, step_x=0.5, step_y=0.5)
 
     assert np.shares_memory(terrain.heights, heights)
-    for ask in (terrain.altitude, lambda x, y: terrain.altitude([x], [y])[0]):
-        assert ask(9999 * 0.5, 9999 * 0.5) == 8
-        assert ask(9999 * 0.5, 9998.5 * 0.5) == 6
-        assert ask(9998.5 * 0.5, 9998.5 * 0.5) == 3
-        assert ask(2500.0, 3500.0) == 16
-        assert ask(1e9, 1e9) == 8
+
+    def altitude_of_array(x: float, y: float) -> float:
+        return terrain.altitude([x], [y])[0]
+
+    for altitude in (terrain.altitude, altitude_of_array):
+        assert altitude(9999 * 0.5, 9999 * 0.5) == 8
+        assert altitude(9999 * 0.5, 9998.5 * 0.5) == 6
+        assert altitude(9998.5 * 0.5, 9998.5 * 0.5) == 3
+        assert altitude(2500.0, 3500.0) == 16
+        assert altitude(1e9, 1e9) == 8
     assert terrain.point_cloud(stride=2500).shape == (4, 4, 3)
 
 
 def run_python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

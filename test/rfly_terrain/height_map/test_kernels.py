@@ -34,10 +34,12 @@ POINT_KERNELS = {
 def example(
     seed: int, rows: int, columns: int, count: int
 ) -> tuple[HeightMap, np.ndarray, np.ndarray]:
-    """A rough map and points on it, on its nodes and edges, and off it."""
+    """Return a rough map and points on it, on its nodes and edges, and off it."""
     rng = np.random.default_rng(seed)
-    step_x, step_y = rng.choice([-1, 1], 2) * 10 ** rng.uniform(-2, 2, 2)
-    heights = rng.normal(0, 10 ** rng.uniform(-2, 4), (rows, columns))
+    signs = rng.choice([-1, 1], 2)
+    step_x, step_y = signs * 10 ** rng.uniform(-2, 2, 2)
+    roughness = 10 ** rng.uniform(-2, 4)
+    heights = rng.normal(0, roughness, (rows, columns))
     terrain = HeightMap(
         heights,
         origin_x=rng.normal(0, 100),
@@ -50,7 +52,9 @@ def example(
     u[::3] = np.round(u[::3])
     v[::4] = np.round(v[::4])
 
-    return terrain, terrain.origin_x + u * step_x, terrain.origin_y + v * step_y
+    x = terrain.origin_x + u * step_x
+    y = terrain.origin_y + v * step_y
+    return terrain, x, y
 
 
 def outputs(shapes: list[tuple[int, ...]], count: int) -> list[np.ndarray]:
@@ -58,13 +62,12 @@ def outputs(shapes: list[tuple[int, ...]], count: int) -> list[np.ndarray]:
 
 
 def assert_close(ours: np.ndarray, theirs: np.ndarray):
-    """The promise of `rfly_common.kernels.jit`."""
+    """Assert the promise of `rfly_common.kernels.jit`."""
     if ours.dtype == bool:
         assert np.array_equal(ours, theirs)
     else:
-        np.testing.assert_allclose(
-            ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(theirs).max(initial=0.0)
-        )
+        largest = np.abs(theirs).max(initial=0.0)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * largest)
 
 
 def assert_same(
@@ -112,10 +115,11 @@ def assert_surfaces_are_those_one_by_one(
 ):
     expected = np.empty((7, inputs[0].size))
     ground = terrain.ground
-    oracle.altitudes(ground, *inputs[:2], expected[0])
-    oracle.gradients(ground, *inputs[:2], False, expected[1:3].T)
-    oracle.gradients(ground, *inputs[:2], True, expected[3:5].T)
-    oracle.gradient_rates(ground, *inputs, expected[5:].T)
+    x, y, vx, vy = inputs
+    oracle.altitudes(ground, x, y, expected[0])
+    oracle.gradients(ground, x, y, False, expected[1:3].T)
+    oracle.gradients(ground, x, y, True, expected[3:5].T)
+    oracle.gradient_rates(ground, x, y, vx, vy, expected[5:].T)
     for implementation in implementations:
         out = np.full_like(expected, 77.0)
         assert implementation(ground, *inputs, out)
@@ -160,8 +164,10 @@ def test_one_point_gives_the_same_as_an_array(seed, rows, columns):
 def test_blocks_of_every_length(count):
     """The blocks of the kernels, 256 and 64 points, begin and end where they should."""
     terrain, x, y = example(3, 6, 5, count)
+    vx = np.cos(x)
+    vy = np.sin(y)
     assert_same([oracle.altitudes, kernels.altitudes], terrain, [x, y], (), [()])
-    assert_surfaces_are_those_one_by_one([kernels.surfaces], terrain, x, y, np.cos(x), np.sin(y))
+    assert_surfaces_are_those_one_by_one([kernels.surfaces], terrain, x, y, vx, vy)
 
 
 @pytest.mark.parametrize("module", [kernels, oracle], ids=["compiled", "oracle"])
@@ -199,11 +205,13 @@ def test_clouds_are_the_same(ned):
         fill(terrain.heights, x, y, 1, 2, 2, ned, points)
         clouds.append(points)
 
-    assert np.array_equal(clouds[0], clouds[1])
-    assert np.array_equal(clouds[0], clouds[2])
-    assert clouds[0][3, 2].tolist() == (
-        [12, 3, -terrain.heights[7, 6]] if ned else [3, 12, terrain.heights[7, 6]]
-    )
+    compiled, python, expected = clouds
+    assert np.array_equal(compiled, python)
+    assert np.array_equal(compiled, expected)
+
+    z = terrain.heights[7, 6]
+    last = [12, 3, -z] if ned else [3, 12, z]
+    assert compiled[3, 2].tolist() == last
 
 
 QUERY = """
@@ -254,11 +262,13 @@ def test_warm_up_leaves_nothing_to_compile():
     from rfly_terrain.warm_up import warm_up
 
     warm_up()
-    compiled = {
-        name: len(getattr(kernels, name).signatures)
-        for name in (*POINT_KERNELS, "gradient_rates", "cloud")
-    }
-    one = len(altitude_at.signatures)
+    names = (*POINT_KERNELS, "gradient_rates", "cloud")
+
+    def signatures() -> dict[str, int]:
+        counts = {name: len(getattr(kernels, name).signatures) for name in names}
+        return {**counts, "altitude_at": len(altitude_at.signatures)}
+
+    compiled = signatures()
     terrain, x, y = example(0, 5, 5, 50)
     frozen = x.copy()
     frozen.flags.writeable = False
@@ -270,9 +280,9 @@ def test_warm_up_leaves_nothing_to_compile():
                 terrain.query(first, second, smooth=smooth)
                 terrain.gradient(first, second, smooth)
             terrain.gradient_rate(first, second, 1, x)
+
     terrain.altitude(1.0, 2.0)
     terrain.altitude(1, np.float32(2))
     terrain.point_cloud()
-    terrain.point_cloud_ned(2, (terrain.bounds))
-    assert compiled == {name: len(getattr(kernels, name).signatures) for name in compiled}
-    assert one == len(altitude_at.signatures)
+    terrain.point_cloud_ned(2, terrain.bounds)
+    assert signatures() == compiled

@@ -6,35 +6,37 @@ import math
 
 import numpy as np
 import pytest
-
-from rfly_terrain import HeightMap
+from height_maps import grid_map
 
 UP = np.array((0.0, 0.0, 1.0))
 
 
-def grid_map(heights, step_x=1.0, step_y=1.0):
-    return HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=step_x, step_y=step_y)
-
-
 def test_line_of_sight_over_a_ridge():
-    """A ridge of 10 m at x = 20: from 1 m at x = 0 a point at x = 40 is seen from 19 m up."""
+    """A point at x = 40 is seen from 19 m up, over a ridge of 10 m at x = 20.
+
+    The eye is 1 m up at x = 0.
+    """
     heights = np.zeros((41, 31))
     heights[20] = 10
     terrain = grid_map(heights)
     start = (0, 15, 1)
-    seen = terrain.line_of_sight(
-        start, np.stack(np.broadcast_arrays(40.0, 15.0, [0, 10, 18.99, 19.01, 40]), axis=-1)
-    )
+    heights_up = [0, 10, 18.99, 19.01, 40]
+    points = [(40.0, 15.0, z) for z in heights_up]
+    seen = terrain.line_of_sight(start, points)
 
     assert seen.tolist() == [False, False, False, True, True]
     assert terrain.line_of_sight((40, 15, 19.01), start) is True
     assert terrain.line_of_sight(start, (19, 15, 1)) is True
     assert terrain.line_of_sight(start, (21, 3, 1)) is False
-    assert (
-        terrain.line_of_sight((-1, 15, 1), (-1, 40, -5)) is True
-    )  # outside the map nothing is in the way
-    assert terrain.line_of_sight((5, 5, 0), (5, 5, 0)) is True
-    assert terrain.line_of_sight((5, 5, -1), (5, 5, -1)) is False
+
+    # outside the map nothing is in the way
+    assert terrain.line_of_sight((-1, 15, 1), (-1, 40, -5)) is True
+
+    # one point, on the ground and in it
+    on_ground = (5, 5, 0)
+    in_ground = (5, 5, -1)
+    assert terrain.line_of_sight(on_ground, on_ground) is True
+    assert terrain.line_of_sight(in_ground, in_ground) is False
 
 
 def test_points_on_the_ground_see_and_are_seen():
@@ -44,15 +46,18 @@ def test_points_on_the_ground_see_and_are_seen():
     y = rng.uniform(0, 87, 500)
     ground = np.stack([x, y, terrain.altitude(x, y)], axis=1)
     aloft = ground + 30 * UP
+    in_ground = ground - 0.01 * UP
 
     assert terrain.line_of_sight(aloft, ground).all()
     assert terrain.line_of_sight(ground, aloft).all()
     assert terrain.line_of_sight(ground, ground).all()
-    assert not terrain.line_of_sight(aloft, ground - 0.01 * UP).any()
-    assert terrain.line_of_sight(aloft, ground - 0.01 * UP, tolerance=0.02).all()
+    assert not terrain.line_of_sight(aloft, in_ground).any()
+    assert terrain.line_of_sight(aloft, in_ground, tolerance=0.02).all()
 
-    there = terrain.line_of_sight(ground[:250], ground[250:])
-    back = terrain.line_of_sight(ground[250:], ground[:250])
+    one_half = ground[:250]
+    other_half = ground[250:]
+    there = terrain.line_of_sight(one_half, other_half)
+    back = terrain.line_of_sight(other_half, one_half)
     assert (there == back).mean() > 0.99
     assert 0.0 < there.mean() < 0.9
 
@@ -68,5 +73,6 @@ def test_points_on_the_ground_see_and_are_seen():
     ],
 )
 def test_an_invalid_line_is_refused_by_name(a, b, options, message):
+    terrain = grid_map(np.zeros((3, 3)))
     with pytest.raises(ValueError, match=message):
-        grid_map(np.zeros((3, 3))).line_of_sight(a, b, **options)
+        terrain.line_of_sight(a, b, **options)

@@ -70,7 +70,11 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32), rows=st.integers(2, 70), columns=st.integers(2, 70))
+@given(
+    seed=st.integers(0, 2**32),
+    rows=st.integers(2, 70),
+    columns=st.integers(2, 70),
+)
 def test_the_oracle_gives_the_same(seed, rows, columns):
     terrain, *rays = example(seed, rows, columns, 400)
     ours = run(ray_kernels.cast, terrain, rays)
@@ -101,5 +105,6 @@ def test_it_does_not_matter_where_in_the_pyramid_a_ray_begins(level):
     for seed in range(20):
         terrain, *rays = example(seed, 70, 50, 400)
         assert_same(
-            run(ray_kernels.cast, terrain, rays), run(ray_kernels.cast, terrain, rays, level)
+            run(ray_kernels.cast, terrain, rays),
+            run(ray_kernels.cast, terrain, rays, level),
         )
