@@ -122,10 +122,9 @@ def shipped_names(package: str, folder: str) -> list[str]:
 def read_config(
     what: str, package: str, folder: str, name_or_path: StrPath, max_bytes: int, noun: str = "set"
 ) -> tuple[bytes, str, str]:
-    """Return (content, what errors call the file, its name) of a shipped file or of one by its
-    path.
+    """Return (content, label in errors, name) of a shipped file or of one by its path.
 
-    Raises ConfigError that begins with `what`; `noun` is its word for a shipped file.
+    Raise ConfigError that begins with `what`; `noun` is its word for a shipped file.
     """
     given = os.fspath(name_or_path)
     shipped = shipped_names(package, folder)

@@ -375,8 +375,9 @@ class Fleet:
         return VehicleMotion(progress, points, pose.position, slope)
 
     def track(self, vehicle: int) -> FleetTrack:
-        """Return the whole path over the terrain of the vehicle with this index, first to last
-        point.
+        """Return the whole path over the terrain of the vehicle with this index.
+
+        It goes from the first to the last point.
         """
         path = self.vehicles[vehicle].path
         points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
@@ -436,11 +437,11 @@ class Fleet:
         return points
 
     def points_at(self, vehicle: int, s: Floats) -> Floats:
-        """Return the path points (k, 6) of the vehicle with this index at the arc lengths s (k,),
-        m.
+        """Return the path points (k, 6) of a vehicle at the arc lengths s (k,), m.
 
-        Columns are x, y, tangent x, tangent y, curvature, curvature rate. The vehicle's place in a
-        formation and its shift are included; s belongs to the path's point that it drives by.
+        `vehicle` is its index. Columns are x, y, tangent x, tangent y, curvature, curvature rate.
+        The vehicle's place in a formation and its shift are included; s belongs to the path's point
+        that it drives by.
         """
         progress = np.zeros((len(s), 4))
         progress[:, 0] = s

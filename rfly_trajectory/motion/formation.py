@@ -95,11 +95,10 @@ def extrapolate_straight(points: Floats, beyond: Floats) -> None:
 def offset_laterally(
     points: Floats, progress: Floats, left: Floats, bend: Floats | float = 0.0
 ) -> None:
-    """Move points (k, 6) and progress (k, 4) of a path to the parallel curve `left` (k,) m to its
-    left.
+    """Move points (k, 6) and progress (k, 4) of a path to a parallel curve.
 
-    Works in place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of
-    the curvature, which affects the jerk alone.
+    It lies `left` (k,) m to the path's left. Works in place. `progress` keeps the path's arc
+    length. `bend` (k,) is the second derivative of the curvature, which affects the jerk alone.
     """
     curvature = points[:, 4].copy()
     rate = points[:, 5].copy()

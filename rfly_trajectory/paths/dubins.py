@@ -1,10 +1,10 @@
-"""Dubins paths as Path objects: shortest curves between poses for forward motion with a turn
-radius.
+"""Dubins paths as Path objects.
 
-Such a path is one of six words of left turns L, right turns R and straights S (Dubins, American
-Journal of Mathematics 79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins`
-finds it. All functions take arrays of poses. Coordinates are ENU metres, headings radians
-counter-clockwise from east. The curvature of a Dubins path has steps where its segments meet.
+They are the shortest curves between poses for forward motion with a turn radius. Such a path is one
+of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
+79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins` finds it. All functions
+take arrays of poses. Coordinates are ENU metres, headings radians counter-clockwise from east. The
+curvature of a Dubins path has steps where its segments meet.
 """
 
 from __future__ import annotations

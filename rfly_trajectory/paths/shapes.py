@@ -50,10 +50,10 @@ def _positive(name: str, value: float) -> float:
 
 
 def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floats, Floats]:
-    """Return points (n, 2) that a path can go through, and their heights (n,), or (0,) without
-    heights.
+    """Return points (n, 2) that a path can go through, and their heights (n,).
 
-    Raises ConfigError if they are too few, or if two in a row lie in one place seen from above.
+    The heights are (0,) if the points have none. Raise ConfigError if the points are too few, or if
+    two in a row lie in one place seen from above.
     """
     flat = [_point(f"points[{i}]", point[:2]) for i, point in enumerate(points)]
     array = np.array(flat).reshape(-1, 2)
@@ -74,10 +74,10 @@ def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floa
 
 
 def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
-    """Return the third coordinates (n,) of points or poses with one number more than `flat`, else
-    (0,).
+    """Return the heights (n,) of points or poses that have them, else (0,).
 
-    Raises ConfigError if only some of them have it.
+    The height is the number after the first `flat` ones. Raise ConfigError if only some of the
+    points have it.
     """
     for i, point in enumerate(points):
         if len(point) != len(points[0]):
@@ -358,12 +358,11 @@ def rounded_path(
     cuts: Floats,
     closed: bool,
 ) -> tuple[Path, list[float]]:
-    """Return straight legs (n,) with a corner of two clothoids at the end of each, and s at each
-    point.
+    """Return straight legs (n,) with rounded corners at their ends, and s at each point.
 
-    A corner turns by turns[i], rad, with a smallest radius of radii[i], from cuts[i] m before its
-    point to as far behind it. A closed path begins on its first leg, behind the corner at its first
-    point.
+    A corner consists of two clothoids. It turns by turns[i], rad, with a smallest radius of
+    radii[i], from cuts[i] m before its point to as far behind it. A closed path begins on its first
+    leg, behind the corner at its first point.
     """
     behind = float(cuts[-1]) if closed else 0.0
     path = PathBuilder(0.0, 0.0, 0.0)

@@ -54,14 +54,13 @@ class MovingPose(NamedTuple):
 
 
 def path_through(points: Floats, radius: float, ends: tuple[float, float] | None = None) -> Path:
-    """Return an open path through points (k, 2), or with heights (k, 3), from the first to the
-    last.
+    """Return an open path through points (k, 2), or with heights (k, 3).
 
-    Points of a sampled curve are joined by the spline through them, with the headings `ends`, rad,
-    at its ends if they are given. Other points are joined by straight lines with each corner
-    rounded by two clothoids, as in Polyline, but with a radius below `radius`, m, if the lines are
-    too short. Raises ConfigError for fewer than two points in different places, and if the path
-    turns straight back.
+    It goes from the first to the last. Points of a sampled curve are joined by the spline through
+    them, with the headings `ends`, rad, at its ends if they are given. Other points are joined by
+    straight lines with each corner rounded by two clothoids, as in Polyline, but with a radius
+    below `radius`, m, if the lines are too short. Raise ConfigError for fewer than two points in
+    different places, and if the path turns straight back.
     """
     points = without_repeats(points)
     legs = np.diff(points[:, :2], axis=0)
@@ -84,8 +83,9 @@ def path_through(points: Floats, radius: float, ends: tuple[float, float] | None
 
 
 def _smooth(points: Floats, ends: tuple[float, float] | None) -> Path:
-    """Return the cubic spline through points of a curve, with centripetal parameters (see
-    `Spline`).
+    """Return the cubic spline through points of a curve.
+
+    Its parameters are centripetal (see `Spline`).
     """
     from scipy.interpolate import CubicSpline
 
@@ -247,11 +247,10 @@ def _append_rest(builder: PathBuilder, path: Path, s: float) -> Path:
 def _with_altitude(
     whole: Path, joined_at: float, path: Path, s: float, pose: MovingPose, blend: float
 ) -> Path:
-    """Return `whole` with the heights of the path that it joins after `joined_at` m at arc length
-    s.
+    """Return `whole` with the heights of the path that it joins.
 
-    It begins with the height and the climb of the vehicle. After `blend` metres the climb is the
-    one towards the next height.
+    It joins that path after `joined_at` m, at arc length s there. It begins with the height and the
+    climb of the vehicle. After `blend` metres the climb is the one towards the next height.
     """
     assert path.altitude is not None
     table = join_profiles([path])
