@@ -48,7 +48,7 @@ def formation_offsets(
       in front.
     - custom: `offsets` as given, one for each member.
 
-    Raises ConfigError, `key: text`, for numbers that describe no formation.
+    Raises ConfigError with the key for numbers that describe no formation.
     """
     number = np.arange(count, dtype=np.float64)
     ahead: Floats
@@ -78,10 +78,12 @@ def formation_offsets(
         left = ((columns - 1) / 2 - number % columns) * spacing
     elif kind == "custom":
         if len(offsets) != count:
-            raise ConfigError(f"offsets: got {len(offsets)}, expected {count}, one for each copy")
+            raise ConfigError(
+                f"got {len(offsets)}, expected {count}, one for each copy", key="offsets"
+            )
         return np.array(offsets, float).reshape(count, 2)
     else:
-        raise ConfigError(f"type: {kind!r} is not one of {', '.join(FORMATIONS)}")
+        raise ConfigError(f"{kind!r} is not one of {', '.join(FORMATIONS)}", key="type")
 
     return np.stack([ahead, left], axis=-1) + 0.0  # no negative zeros
 

@@ -66,7 +66,8 @@ def path_through(points: Floats, radius: float, ends: tuple[float, float] | None
     legs = np.diff(points[:, :2], axis=0)
     if not len(legs):
         raise ConfigError(
-            "poses: all of them are in one place; a path needs two, and one without any means: stop"
+            "all of them are in one place; a path needs two, and one without any means: stop",
+            key="poses",
         )
 
     # turns at the inner points
@@ -74,7 +75,9 @@ def path_through(points: Floats, radius: float, ends: tuple[float, float] | None
     turns = np.mod(np.diff(headings) + math.pi, 2.0 * math.pi) - math.pi
     for i in np.flatnonzero(np.abs(turns) > MAX_TURN).tolist():
         x, y = points[i + 1, :2].tolist()
-        raise ConfigError(f"poses: the path turns straight back at x {x:.2f}, y {y:.2f} (map)")
+        raise ConfigError(
+            f"the path turns straight back at x {x:.2f}, y {y:.2f} (map)", key="poses"
+        )
 
     # a sampled curve, or corners
     if (len(legs) > 1 or ends is not None) and np.abs(turns).max(initial=0.0) <= DENSE_TURN:
@@ -150,8 +153,9 @@ def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10
 
     if distance > MAX_START_DISTANCE:
         raise ConfigError(
-            f"poses[0]: it is {distance:.0f} m from the vehicle, which follows paths that begin "
-            f"within {MAX_START_DISTANCE:g} m"
+            f"it is {distance:.0f} m from the vehicle, which follows paths that begin "
+            f"within {MAX_START_DISTANCE:g} m",
+            key=("poses", 0),
         )
 
     merge = _merge_ahead(path, pose, radius, distance)
