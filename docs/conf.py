@@ -43,8 +43,9 @@ log = logging.getLogger(__name__)  # a warning fails `make docs`
 
 
 def as_rst(text: list[str]) -> list[str]:
-    """Return a docstring's Markdown (code in backticks, indented blocks, lists) as
-    reStructuredText.
+    """Return a docstring's Markdown as reStructuredText.
+
+    The Markdown consists of code in backticks, indented blocks and lists.
     """
     lines: list[str] = []
     in_block = False

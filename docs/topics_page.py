@@ -1,8 +1,7 @@
-"""The page docs/reference/topics.md: what each node publishes, subscribes to and serves, with types
-and QoS.
+"""The page docs/reference/topics.md: each node's topics and services.
 
-All nodes are made in this process and asked for their endpoints. `python docs/reference_pages.py`
-writes the page.
+It shows what each node publishes, subscribes to and serves, with types and QoS. All nodes are made
+in this process and asked for their endpoints. `python docs/reference_pages.py` writes the page.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class UdpLink:
         """Return the next frame, or None if none arrives within 0.2 s."""
         try:
             return self._socket.recv(2048)
-        except (TimeoutError, ConnectionResetError):  # Windows resets while nobody listens yet
+        except (TimeoutError, ConnectionResetError):  # Windows resets while nothing listens yet
             return None
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
-"""The land-air vehicle: six rotors on a four-wheel chassis, one multibody system on the ground and
-in the air.
+"""The land-air vehicle: six rotors on a four-wheel chassis.
+
+It is one multibody system on the ground and in the air.
 """
 
 from rfly_common.imports import attach_stub

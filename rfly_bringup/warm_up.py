@@ -60,8 +60,9 @@ def compile_for_nodes(executables: Iterable[str]) -> None:
 
 
 def compile_first(wanted: Container[str]) -> None:
-    """Compile those of the parts that the cache lacks, with a progress bar; usually none is
-    missing.
+    """Compile the wanted parts that the cache lacks, with a progress bar.
+
+    Usually none is missing.
     """
     missing = [part for part in PARTS if part in wanted and not _stamp(part).is_dir()]
     if not missing:

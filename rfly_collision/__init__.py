@@ -1,5 +1,6 @@
-"""Collision detection of vehicles, objects and terrain: shapes, broad phase, narrow phase, contact
-events.
+"""Collision detection of vehicles, objects and terrain.
+
+Shapes, broad phase, narrow phase and contact events.
 """
 
 from rfly_common.imports import attach_stub

@@ -33,6 +33,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
+Key = str | int
+"""Key of a mapping, or index of a list."""
+
+
+def key_path(path: Iterable[Key]) -> str:
+    """Return a path as text, such as `vehicles[2].shape.radius`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += f".{key}" if text else key
+    return text
+
 
 class RflyError(Exception):
     """Base of every error that this project raises on purpose."""
@@ -42,8 +59,28 @@ class WorkError(RflyError):
     """Work in a thread that an unexpected error ended; the log has its trace."""
 
 
+_Config = TypeVar("_Config", bound="ConfigError")
+
+
 class ConfigError(RflyError, ValueError):
-    """A file, key or parameter that cannot be used; the text says what would be right."""
+    """A file, key or parameter that cannot be used; the text says what would be right.
+
+    Its message is `key: text`, or the text alone for an error that concerns no key.
+    """
+
+    def __init__(self, text: str, *, key: str | tuple[Key, ...] = ()) -> None:
+        super().__init__(text)
+        self.text = text
+        """What is wrong, without the key."""
+        self.key: tuple[Key, ...] = (key,) if isinstance(key, str) else key
+        """Path of the wrong value inside the value that was checked, such as ("points", 3)."""
+
+    def __str__(self) -> str:
+        return f"{key_path(self.key)}: {self.text}" if self.key else self.text
+
+    def inside(self: _Config, *path: Key) -> _Config:
+        """Return the error of a larger value, in which the checked one is at `path`."""
+        return type(self)(self.text, key=(*path, *self.key))
 
 
 class TooLargeError(ConfigError):

@@ -303,19 +303,19 @@ def pose_enu_to_ned_euler(
 def pose_ned_to_ned_euler(
     x: float, y: float, z: float, qx: float, qy: float, qz: float, qw: float
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Convert one pose of base_link (FLU) in NED to position NED and roll, pitch, yaw of FRD in
-    NED.
+    """Convert one pose of base_link (FLU) in NED to a position and Euler angles.
 
-    Arguments and results are plain floats.
+    The position is in NED; roll, pitch and yaw are those of FRD in NED. Arguments and results are
+    plain floats.
     """
     return (x, y, z), _euler_ned_frd(-qw, -qz, qy, qx)
 
 
 def pose_ned_euler_to_enu(position_ned: Numbers, euler: Numbers) -> tuple[Numbers, Numbers]:
-    """Convert position NED and roll, pitch, yaw of FRD in NED to position ENU and quaternion FLU ->
-    ENU.
+    """Convert position NED and Euler angles to position ENU and quaternion FLU -> ENU.
 
-    Arguments and results are plain floats, quaternions xyzw.
+    The angles are roll, pitch and yaw of FRD in NED. Arguments and results are plain floats,
+    quaternions xyzw.
     """
     x, y, z, w = _quat_ned_frd(*euler)
     quat = ((x + y) * _SQRT_HALF, (x - y) * _SQRT_HALF, (w - z) * _SQRT_HALF, (w + z) * _SQRT_HALF)
@@ -323,10 +323,10 @@ def pose_ned_euler_to_enu(position_ned: Numbers, euler: Numbers) -> tuple[Number
 
 
 def pose_ned_euler_to_ned(position_ned: Numbers, euler: Numbers) -> tuple[Numbers, Numbers]:
-    """Convert position NED and roll, pitch, yaw of FRD in NED to position and quaternion FLU ->
-    NED.
+    """Convert position NED and Euler angles to position and quaternion FLU -> NED.
 
-    Arguments and results are plain floats, quaternions xyzw.
+    The angles are roll, pitch and yaw of FRD in NED. Arguments and results are plain floats,
+    quaternions xyzw.
     """
     x, y, z, w = _quat_ned_frd(*euler)
     return position_ned, (w, z, 0.0 - y, 0.0 - x)

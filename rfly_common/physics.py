@@ -49,8 +49,9 @@ def standard_density(altitude: Any) -> Any:
 
 
 def pressure_altitude(pressure: Any) -> Any:
-    """Return the altitude above sea level, m, at which the standard atmosphere has this pressure,
-    Pa.
+    """Return the altitude above sea level, m, for a pressure, Pa.
+
+    It is the altitude at which the standard atmosphere has this pressure.
     """
     share = (pressure / SEA_LEVEL_PRESSURE) ** (1.0 / PRESSURE_EXPONENT)
     return SEA_LEVEL_TEMPERATURE / LAPSE_RATE * (1.0 - share)

@@ -71,8 +71,9 @@ VERTICAL_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class FrameToWorld:
-    """Conversion of coordinates given in a frame to the world: `transform`, then `axes` (enu or
-    ned).
+    """Conversion of coordinates given in a frame to the world.
+
+    It applies `transform` and then converts from `axes` (enu or ned).
     """
 
     axes: str

@@ -1,5 +1,6 @@
-"""Send a mission file to mission_node and print its progress and its end: an action client in
-rclpy.
+"""Send a mission file to mission_node and print its progress and its end.
+
+This is an action client in rclpy.
 
     python examples/tutorials/fly_mission.py hawk /home/me/missions/ridge.plan
 """

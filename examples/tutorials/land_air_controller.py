@@ -1,5 +1,6 @@
-"""A controller of your own for the land-air vehicle: drive 8 m, take off, fly to a goal, land
-there.
+"""A controller of your own for the land-air vehicle.
+
+It drives 8 m, takes off, flies to a goal and lands there.
 
     python examples/tutorials/land_air_controller.py flight.png
 """

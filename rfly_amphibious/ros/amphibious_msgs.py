@@ -394,10 +394,10 @@ def msg_to_wheel_command(
 
 
 def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -> Odometry:
-    """Return the message for odometry/global: pose in the world, or in `frame`; twist in
-    base_link's axes.
+    """Return the message for odometry/global.
 
-    Covariances are 0 if unknown.
+    Its pose is in the world, or in `frame`; its twist is in base_link's axes. Covariances are 0 if
+    unknown.
     """
     rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()

@@ -109,9 +109,7 @@ class LinkNode(Node):
             self._publish_rest()
 
     def _publish_rest(self) -> None:
-        """Publish rest and brakes for what the controller supplies, before the sensors have
-        readings.
-        """
+        """Publish rest and brakes in place of the controller until the sensors have readings."""
         supplies = self._session.supplies
         if self._step.complete(supplies):
             return

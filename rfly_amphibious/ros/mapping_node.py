@@ -116,10 +116,10 @@ class ElevationTopic:
 
 
 class MappingNode(Node):
-    """Node from `lidar/points` and `odometry/global` to `octomap`, `occupied_voxels`,
-    `elevation_map`.
+    """Node that maps the surroundings of a vehicle.
 
-    Its services are `~/save` and `~/reset`.
+    It turns `lidar/points` and `odometry/global` into `octomap`, `occupied_voxels` and
+    `elevation_map`. Its services are `~/save` and `~/reset`.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""mavlink_hil_node: an autopilot that speaks MAVLink HIL, such as PX4, in place of the control
-nodes.
+"""mavlink_hil_node: an autopilot that speaks MAVLink HIL in place of the control nodes.
 
-It is a thin shell around HilSession, HilMessages, ControlMapping and Perception.
+Such an autopilot is PX4. The node is a thin shell around HilSession, HilMessages, ControlMapping
+and Perception.
 """
 
 from __future__ import annotations
@@ -144,8 +144,9 @@ class MavlinkHilNode(Node):
             self._publish_rest()
 
     def _send_state(self, stamp_ns: int) -> None:
-        """Send a state once to each autopilot: TCP loses nothing, and repeated times would mislead
-        it.
+        """Send a state once to each autopilot.
+
+        TCP loses nothing, and repeated times would mislead an autopilot.
         """
         session = self._session
         if not session.peer or (stamp_ns, session.connections) == (

@@ -249,8 +249,9 @@ class MotorOutputNode(Node):
         self._publisher.publish(message)
 
     def _speeds(self) -> tuple[Floats | None, Floats | None]:
-        """Return (rotors,) and (4,) rad/s of the newest joint_states; None if older than the
-        dead-man time.
+        """Return the speeds (rotors,) and (4,), rad/s, of the newest joint_states.
+
+        They are None if older than the dead-man time.
         """
         if (
             self._joints is None

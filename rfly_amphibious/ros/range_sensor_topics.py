@@ -65,12 +65,12 @@ FAR = 200.0
 
 
 class RangeSensorTopics:
-    """Publishers of lidar/points, scan, camera/…, and the transforms of their frames, below
-    `vehicle`.
+    """Publishers of lidar/points, scan, camera/… and the transforms of their frames.
 
-    Call `restart` when the simulation begins or jumps, `follow` after each tick, and `close` before
-    the node goes. The class declares the parameters of the weather (by default `weather`; the topic
-    environment changes them) and `shapes`. `own_id` is the vehicle's own id in vehicle_states.
+    The topics are below `vehicle`. Call `restart` when the simulation begins or jumps, `follow`
+    after each tick, and `close` before the node goes. The class declares the parameters of the
+    weather (by default `weather`; the topic environment changes them) and `shapes`. `own_id` is the
+    vehicle's own id in vehicle_states.
     """
 
     def __init__(

@@ -198,8 +198,9 @@ class SamplePublisher:
         self._messages = SampleMessages(simulation.sensors, self._vehicle)
 
     def publish(self, samples: SensorSamples) -> list[int]:
-        """Publish a tick's samples, and return the number of messages by kind, as in
-        SimulationTick.
+        """Publish a tick's samples and return the number of messages by kind.
+
+        The kinds are those of SimulationTick.
         """
         counts = [0] * KINDS
         for (kind, index), outs in self._publishers.items():

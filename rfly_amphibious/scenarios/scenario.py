@@ -38,8 +38,8 @@ from rfly_amphibious.vehicle.parameter_files import (
     shipped_sets,
 )
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.config.marked_yaml import Document, Key, key_path
-from rfly_common.errors import ConfigError, RflyError
+from rfly_common.config.marked_yaml import Document
+from rfly_common.errors import ConfigError, Key, RflyError, key_path
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rfly_common.config import documents
-from rfly_common.config.marked_yaml import Document, Key, key_path
-from rfly_common.errors import ConfigError
+from rfly_common.config.marked_yaml import Document
+from rfly_common.errors import ConfigError, Key, key_path
 
 MAX_FILE_BYTES = 1_000_000
 """Largest parameter file, bytes."""

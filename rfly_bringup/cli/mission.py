@@ -1,5 +1,6 @@
-"""`rfly mission`: inspection, checks before flight, conversion and simulation of mission files,
-without ROS.
+"""`rfly mission`: mission files without ROS.
+
+Inspection, checks before flight, conversion and simulation.
 """
 
 import math

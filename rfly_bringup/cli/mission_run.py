@@ -1,5 +1,6 @@
-"""`rfly mission start`, `hold`, `resume`, `return` and `status`: missions of a running
-mission_node.
+"""`rfly mission start`, `hold`, `resume`, `return` and `status`.
+
+They act on the missions of a running mission_node.
 """
 
 import sys

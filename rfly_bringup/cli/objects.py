@@ -1,5 +1,6 @@
-"""`rfly objects`: objects on the ground of RflySim3D's scene, single or from a list, and model
-offsets.
+"""`rfly objects`: objects on the ground of RflySim3D's scene.
+
+They are given singly or by a list. Model offsets belong here too.
 """
 
 import math

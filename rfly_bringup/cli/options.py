@@ -46,8 +46,9 @@ class MapFrame(str, Enum):
 
 
 def finite(value: float) -> float:
-    """Return the value of an option with bounds, which up to click 8.1 let NaN pass. Raise
-    BadParameter.
+    """Return the value of an option with bounds. Raise BadParameter for NaN or infinity.
+
+    Up to click 8.1 the bounds let NaN pass.
     """
     if not math.isfinite(value):
         raise typer.BadParameter(f"{value}: expected a finite number")
@@ -55,10 +56,10 @@ def finite(value: float) -> float:
 
 
 def metres(text: str) -> float:
-    """Return a coordinate, m, which may be negative: no type of typer's accepts that as an
-    argument.
+    """Return a coordinate, m, which may be negative.
 
-    Raise BadParameter for anything but a finite number.
+    No type of typer accepts a negative number as an argument. Raise BadParameter for anything but a
+    finite number.
     """
     try:
         value = float(text)
@@ -197,8 +198,9 @@ def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) 
 
 
 def given(values: Numbers, option: str) -> Numbers | None:
-    """Return the numbers of a tuple option, None if it is not on the command line. Raise
-    BadParameter.
+    """Return the numbers of a tuple option, or None if it is not on the command line.
+
+    Raise BadParameter for a number that is not finite.
     """
     if all(map(math.isnan, values)):
         return None

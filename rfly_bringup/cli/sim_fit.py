@@ -1,5 +1,6 @@
-"""`rfly sim fit` and `rfly sim modes`: a vehicle's parameters from a log, and the modes of its
-suspension.
+"""`rfly sim fit` and `rfly sim modes`.
+
+The first fits a vehicle's parameters to a log; the second shows the modes of its suspension.
 """
 
 from pathlib import Path

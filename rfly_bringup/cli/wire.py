@@ -1,5 +1,6 @@
-"""`rfly send`, `listen`, `record`, `replay` and `dissector`: RflySim3D's datagrams, live and
-recorded.
+"""`rfly send`, `listen`, `record`, `replay` and `dissector`.
+
+They handle RflySim3D's datagrams, live and recorded.
 """
 
 from pathlib import Path

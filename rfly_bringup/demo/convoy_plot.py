@@ -26,11 +26,11 @@ _TAIL_SHARE = 0.06
 
 
 def draw_convoy(terrain: HeightMap, tracks: Tracks, path: Path) -> None:
-    """Write a png of (n, 3) ENU tracks in metres by vehicle id; a dot marks each vehicle's last
-    place.
+    """Write a png of the tracks, (n, 3) ENU metres, by vehicle id.
 
-    On the left is the ground around the tracks. On the right are the whole map, and each vehicle's
-    height over the distance covered, with the map's own height below it.
+    A dot marks each vehicle's last place. On the left is the ground around the tracks. On the right
+    are the whole map, and each vehicle's height over the distance covered, with the map's own
+    height below it.
     """
     tracks = {
         vehicle: np.asarray(track, float).reshape(-1, 3)

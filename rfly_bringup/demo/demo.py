@@ -220,8 +220,9 @@ class Demo:
     """Run of the demo: it starts the nodes, observes, and ends them."""
 
     def __init__(self, console: Console, arguments: Mapping[str, str], relay_to: str = "") -> None:
-        """Prepare the run. `arguments` as for `rfly up`; the host `relay_to` gets each datagram
-        too.
+        """Prepare the run.
+
+        `arguments` are those of `rfly up`. The host `relay_to` gets each datagram too.
         """
         self._console = console
         self._arguments = {"log_level": "info", **arguments}

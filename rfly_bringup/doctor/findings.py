@@ -204,7 +204,7 @@ def _no_map(snapshot: Snapshot) -> Iterator[Finding]:
             is_problem = any(not _is_bridge(node, snapshot) for node in waiting)
             yield Finding(
                 "no_map",
-                f"nobody publishes {topic}, which {_listed(waiting)} {wait} for",
+                f"no node publishes {topic}, which {_listed(waiting)} {wait} for",
                 _START_TERRAIN,
                 problem=is_problem,
             )
@@ -299,7 +299,7 @@ def _robots(snapshot: Snapshot) -> Iterator[Finding]:
 
         yield Finding(
             f"robot:{robot.topic}",
-            f"nobody publishes {robot.topic}, by which {robot.bridge} shows {robot.name} "
+            f"no node publishes {robot.topic}, from which {robot.bridge} draws {robot.name} "
             f"(vehicle {robot.id})",
             f"{hint}the parameter {robot.name}.topic",
         )
@@ -324,7 +324,7 @@ def _destinations(snapshot: Snapshot) -> Iterator[Finding]:
         if to.answer == "refused":
             yield Finding(
                 key,
-                f"{to.bridge}: nobody listens on {where}",
+                f"{to.bridge}: nothing listens on {where}",
                 f"is RflySim3D running there? {rest}",
             )
         elif to.answer == "unreachable":
@@ -431,7 +431,7 @@ def _peer_mismatch(ends: str, _report: DiagnosticReport, _snapshot: Snapshot) ->
 
 
 def _window_refused(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(f"destination:{address}", f"nobody listens on {address}", _IS_RFLYSIM3D_RUNNING)
+    return Finding(f"destination:{address}", f"nothing listens on {address}", _IS_RFLYSIM3D_RUNNING)
 
 
 def _window_unreachable(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:

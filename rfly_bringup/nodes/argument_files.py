@@ -47,10 +47,9 @@ def local_address_towards(host: str) -> str:
 
 
 def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return the arguments with the map of their world, if none is given, and the folder of its
-    file.
+    """Return the arguments with the map of their world, unless a map is given.
 
-    Raise ConfigError for a world that cannot be read.
+    They also get the folder of the world's file. Raise ConfigError for a world that cannot be read.
     """
     if not arguments.get("world"):
         return dict(arguments)
@@ -66,8 +65,9 @@ def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
-    """Raise the reader's error for a wrong map, fleet, shape or parameter file, and for a wrong
-    shard.
+    """Raise the reader's error for a wrong map, fleet, shape or parameter file.
+
+    A wrong shard is an error too.
     """
     check_params_file(arguments.get("params_file", ""))
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())

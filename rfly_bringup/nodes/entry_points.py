@@ -40,8 +40,9 @@ SEVERAL = "rfly_nodes"
 
 
 def __getattr__(name: str) -> Callable[[], None]:
-    """Return the function that an executable calls: `terrain_node()` runs terrain_node until a
-    stop.
+    """Return the function that an executable calls.
+
+    `terrain_node()` runs terrain_node until a stop.
     """
     if name == SEVERAL:
         return partial(run_node_module, "rfly_bringup.ros.single_process")

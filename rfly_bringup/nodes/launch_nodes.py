@@ -148,8 +148,9 @@ def _plain_texts(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _single_process_action(
     started: Sequence[node_set.StartedNode], arguments: Mapping[str, str]
 ) -> Any:
-    """Return the action of one process with all nodes, without a name, which each of them would
-    get.
+    """Return the action of one process with all nodes.
+
+    The process has no name, because each of its nodes would get that name.
     """
     with tempfile.NamedTemporaryFile(
         "w", prefix="rfly_launch_", suffix=".yaml", delete=False

@@ -49,10 +49,10 @@ class RecordLimits:
 
 
 class TopicChoice:
-    """Topics by regular expressions for whole names: one of `wanted` (none: all), none of
-    `unwanted`.
+    """Topics chosen by regular expressions for whole names.
 
-    Raise ConfigError for an expression that is wrong.
+    A topic matches one of `wanted` (none: all topics) and none of `unwanted`. Raises ConfigError
+    for an expression that is wrong.
     """
 
     def __init__(self, wanted: Sequence[str] = (), unwanted: Sequence[str] = ()) -> None:

@@ -62,8 +62,9 @@ def message_definition(kind: str) -> str:
 
 
 def same_fields(definition: str, other: str) -> bool:
-    """Return whether two definitions describe the same bytes; comments, constants and defaults are
-    free.
+    """Return whether two definitions describe the same bytes.
+
+    Comments, constants and defaults may differ.
     """
     return _fields(definition) == _fields(other)
 

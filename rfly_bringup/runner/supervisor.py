@@ -173,8 +173,9 @@ class Supervisor:
 
 @contextmanager
 def _blocked_stops() -> Iterator[None]:
-    """Block stop signals for a child until it handles them (`startup`), so that none ends it
-    untidily.
+    """Block stop signals for a child until it handles them.
+
+    Otherwise one could end it untidily before that (see `startup`).
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

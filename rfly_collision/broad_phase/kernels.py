@@ -133,8 +133,7 @@ class Buckets(NamedTuple):
 def overlaps(
     low: Any, high: Any, static: Any, group: Any, ignored: Any, limits: Any, out: Any
 ) -> int:
-    """Write the pairs a < b of overlapping boxes that count, as a·n + b -> out; return their
-    number.
+    """Write the pairs a < b of overlapping boxes as a·n + b -> out; return their number.
 
     They come in no particular order. Two bodies of one `group` >= 0 do not count, nor two static
     ones, nor the sorted a·n + b in `ignored`. Where more pairs are found than fit, `out` holds the

@@ -1,10 +1,10 @@
-"""Compiled kernels: the least distance between a point or line above the ground and the bilinear
-surface.
+"""Compiled kernels: the least distance between a point or line and the ground below it.
 
-Each cell that can be near enough is searched. First the four lines around it, exactly. Then the
-cell itself by damped Newton steps within its bounds, in three unknowns at once: both coordinates of
-the cell and the one of the line. They start from the best of the four lines and from straight
-below. The squared distance has at most two hollows in a cell, one towards each side.
+The ground is the bilinear surface. Each cell that can be near enough is searched. First the four
+lines around it, exactly. Then the cell itself by damped Newton steps within its bounds, in three
+unknowns at once: both coordinates of the cell and the one of the line. They start from the best of
+the four lines and from straight below. The squared distance has at most two hollows in a cell, one
+towards each side.
 """
 
 from __future__ import annotations

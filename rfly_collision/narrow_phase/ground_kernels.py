@@ -1,12 +1,11 @@
-"""Compiled kernels: the ground as cells, and the deepest point of a core beneath it. Exact: the
-surface is bilinear.
+"""Compiled kernels: the ground as cells, and the deepest point of a core beneath it.
 
-Rows u = (x - origin_x) / step_x and columns v are an affine map of x and y, so straight lines stay
-straight and planes stay planes. In one cell the height is bilinear. So along a straight edge of a
-body the depth straight down is quadratic, and its largest value has a closed form. Beneath a flat
-face the depth is largest on the face's edges or at a sample of the map, since a bilinear function
-has neither hills nor hollows. So two things are tested: each edge from grid line to grid line, and
-each sample beneath a face. Nothing is stepped.
+The result is exact, because the surface is bilinear. Rows u = (x - origin_x) / step_x and columns v
+are an affine map of x and y, so straight lines stay straight and planes stay planes. In one cell
+the height is bilinear. So along a straight edge of a body the depth straight down is quadratic, and
+its largest value has a closed form. Beneath a flat face the depth is largest on the face's edges or
+at a sample of the map, since a bilinear function has neither hills nor hollows. So two things are
+tested: each edge from grid line to grid line, and each sample beneath a face. Nothing is stepped.
 
 Where the map's edge is extended there is a further row of cells on each side. These are endless,
 and their height does not change outwards.

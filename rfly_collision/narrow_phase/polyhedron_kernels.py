@@ -1,11 +1,11 @@
-"""Compiled kernels: polyhedra against points, lines and polyhedra. Exact and finite: nothing
-iterates.
+"""Compiled kernels: polyhedra against points, lines and polyhedra.
 
-Like boxes, two polyhedra are separated along the normal of a face of either or the cross product of
-an edge of each. The Gauss map shows which pairs of edges make a face of the Minkowski difference
-(D. Gregorius, "The Separating Axis Test between Convex Polyhedra", Game Developers Conference
-2013). Points and lines: the same if they overlap, else the least distance to triangles and edges
-(C. Ericson, "Real-Time Collision Detection", 2005, 5.1.5 and 5.1.9).
+They are exact and finite: nothing iterates. Like boxes, two polyhedra are separated along the
+normal of a face of either or the cross product of an edge of each. The Gauss map shows which pairs
+of edges make a face of the Minkowski difference (D. Gregorius, "The Separating Axis Test between
+Convex Polyhedra", Game Developers Conference 2013). Points and lines: the same if they overlap,
+else the least distance to triangles and edges (C. Ericson, "Real-Time Collision Detection", 2005,
+5.1.5 and 5.1.9).
 
 Results and conventions are those of `distance_kernels`.
 """

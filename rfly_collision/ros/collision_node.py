@@ -1,5 +1,6 @@
-"""collision_node: contacts of vehicles, placed objects and ground. A thin shell around
-CollisionWorld.
+"""collision_node: contacts of vehicles, placed objects and ground.
+
+It is a thin shell around CollisionWorld.
 """
 
 from __future__ import annotations
@@ -163,10 +164,9 @@ class CollisionNode(Node):
                 )
 
     def _in_map(self, states: VehicleStates) -> tuple[VehicleStates, dict[str, int]]:
-        """Return the vehicles that can be tested, in `map`, and the numbers of the others by
-        reason.
+        """Return the vehicles that can be tested, in `map`, and the others' number by reason.
 
-        Raises FrameError.
+        Raise FrameError.
         """
         frame = self._frames.resolve(states.frame_id or self._frame_id, states.stamp_ns)
         moved = (

@@ -1,4 +1,6 @@
-"""Contacts -> rfly_suite/ContactArray and arrows for RViz; rfly_suite/PlacedObjectArray ->
+"""Messages of contacts and placed objects.
+
+Contacts -> rfly_suite/ContactArray and arrows for RViz; rfly_suite/PlacedObjectArray ->
 PlacedBodies.
 """
 
@@ -150,10 +152,10 @@ def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodie
 def _hulls(
     message: Any, seen: bool
 ) -> tuple[tuple[ConvexHull | TriangleMesh, ...], Ints, Ints, Floats | None]:
-    """Return the different hulls, and for each body (m,) its object, its hull or -1, and its
-    colour.
+    """Return the different hulls, and each body's object, hull and colour.
 
-    Colours (m, 3) are 0 … 1, NaN for the object's; None if no part has its own.
+    The objects and the hulls are indices (m,); a hull is -1 for a body without one. Colours (m, 3)
+    are 0 … 1, NaN for the object's; they are None if no part has its own.
     """
     parts, solid = parts_of_solids(message)
     surfaces = surfaces_of_solids(message) if seen else [None] * len(parts)

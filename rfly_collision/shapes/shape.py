@@ -1,9 +1,8 @@
-"""Convex shapes of bodies: sphere, capsule, box and convex hull. The terrain is a shape of the
-scene, not of a body.
+"""Convex shapes of bodies: sphere, capsule, box and convex hull.
 
-Sizes are metres; axes are those of the body (FLU, as base_link). Shapes are immutable and refuse
-what has no volume. Each is a core, the convex hull of some points, and a radius around it: a point,
-a line, or a polyhedron with radius 0.
+The terrain is a shape of the scene, not of a body. Sizes are metres; axes are those of the body
+(FLU, as base_link). Shapes are immutable and refuse what has no volume. Each is a core, the convex
+hull of some points, and a radius around it: a point, a line, or a polyhedron with radius 0.
 """
 
 from __future__ import annotations

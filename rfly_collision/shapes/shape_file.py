@@ -20,7 +20,8 @@ from rfly_common.config.documents import (
     read_config,
     shipped_names,
 )
-from rfly_common.config.marked_yaml import Document, Key
+from rfly_common.config.marked_yaml import Document
+from rfly_common.errors import ConfigError, Key
 from rfly_common.files import StrPath
 
 MAX_FILE_BYTES = 10_000_000
@@ -53,11 +54,15 @@ def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
 
     types: list[tuple[Range, int]] = []
     for index, entry in enumerate(entries):
-        path = ("vehicles", index, "types")
-        types += _checked(document, path, lambda e=entry, i=index: parse_types(e["types"], i))
+        path = ("vehicles", index)
+        try:
+            types += parse_types(entry["types"], index)
+        except ConfigError as error:
+            raise document.located(error, path) from None
+
         repeated = repeated_type(types)
         if repeated is not None:
-            raise document.error(path, f"type {repeated} is listed twice")
+            raise document.error((*path, "types"), f"type {repeated} is listed twice")
 
     default = document.value.get("default")
     if default is None:
@@ -68,19 +73,16 @@ def parse_shapes(data: bytes, file: str, name: str = "") -> VehicleShapes:
 
 
 def _shape(document: Document, entry: dict[str, Any], path: tuple[Key, ...]) -> VehicleShape:
+    """Return the shape of a kind of vehicle whose entry is at `path`."""
     centre_height = float(entry.get("centre_height", 0.0))
-    shape = _checked(document, (*path, "shape"), lambda: make_shape(entry["shape"], centre_height))
+    try:
+        shape = make_shape(entry["shape"], centre_height)
+    except ValueError as error:
+        raise document.error((*path, "shape"), str(error)) from None
+
     clearance = float(entry.get("ground_clearance", 0.0))
     upright = bool(entry.get("upright", False))
-    return _checked(
-        document,
-        (*path, "ground_clearance"),
-        lambda: VehicleShape(entry["name"], shape, centre_height, clearance, upright),
-    )
-
-
-def _checked(document: Document, path: tuple[Key, ...], make: Any) -> Any:
     try:
-        return make()
-    except ValueError as error:
-        raise document.error(path, str(error).removeprefix(f"{path[-1]}: ")) from None
+        return VehicleShape(entry["name"], shape, centre_height, clearance, upright)
+    except ConfigError as error:
+        raise document.located(error, path) from None

@@ -1,5 +1,6 @@
-"""What RflySim3D's vehicle XML says of vehicle types: height of the centre above the ground, scale,
-name.
+"""Descriptions of vehicle types in RflySim3D's vehicle XML.
+
+They give the height of the centre above the ground, the scale and the name.
 """
 
 from __future__ import annotations
@@ -81,11 +82,10 @@ def read_vehicle_descriptions(path: StrPath) -> VehicleDescriptions:
 
 
 def with_descriptions(shapes: VehicleShapes, descriptions: VehicleDescriptions) -> VehicleShapes:
-    """Return the shapes with the heights and sizes of the described types; all others are
-    unchanged.
+    """Return the shapes with the heights and sizes of the described types.
 
-    The shape keeps its place relative to the vehicle's origin; the origin is kept as high above the
-    ground as the file says.
+    All other types are unchanged. The shape keeps its place relative to the vehicle's origin; the
+    origin is kept as high above the ground as the file says.
     """
     all_shapes = list(shapes.shapes)
     types = list(shapes.types)

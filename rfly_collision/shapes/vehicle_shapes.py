@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
 from rfly_common.arrays import Floats, Ints
+from rfly_common.errors import ConfigError
 
 CLASSES = 100_000
 """Modulus of vehicleType for its class: 100150 and 200150 are looks of class 150."""
@@ -43,14 +44,14 @@ class VehicleShape:
         if not self.ground_clearance:
             return
         if not isinstance(self.shape, Box):
-            raise ValueError(
-                f"ground_clearance: {self.name} is no box, and only a box can begin above its "
-                "wheels"
+            raise ConfigError(
+                f"{self.name} is no box, and only a box can begin above its wheels",
+                key="ground_clearance",
             )
         if self.clear_bottom >= self.high[2]:
-            raise ValueError(
-                f"ground_clearance: {self.ground_clearance} m leaves nothing of the box of "
-                f"{self.name}"
+            raise ConfigError(
+                f"{self.ground_clearance} m leaves nothing of the box of {self.name}",
+                key="ground_clearance",
             )
 
     @property
@@ -83,7 +84,7 @@ class VehicleShape:
 class VehicleShapes:
     """VehicleShapes by vehicleType. Where neither a type nor its class is listed, `default` serves.
 
-    Raises ValueError where two ranges of `types` overlap.
+    Raises ConfigError where two ranges of `types` overlap.
     """
 
     shapes: tuple[VehicleShape, ...]
@@ -97,7 +98,7 @@ class VehicleShapes:
     def __post_init__(self) -> None:
         repeated = repeated_type(self.types)
         if repeated is not None:
-            raise ValueError(f"types: {repeated} is listed twice")
+            raise ConfigError(f"{repeated} is listed twice", key="types")
         ranges = sorted(self.types)
         first = np.array([first for (first, _), _ in ranges], np.int64)
         last = np.array([last for (_, last), _ in ranges], np.int64)
@@ -193,14 +194,14 @@ def box_between(low: ArrayLike, high: ArrayLike) -> Box:
 def parse_types(types: Sequence[int | str], shape: int) -> list[tuple[Range, int]]:
     """Return `[150, "1-9"]` as ((150, 150), shape), ((1, 9), shape).
 
-    Raises ValueError for a range that runs backwards.
+    Raises ConfigError for a range that runs backwards.
     """
     found = []
     for each in types:
         first, _, last = str(each).partition("-")
         pair = (int(first), int(last or first))
         if pair[1] < pair[0]:
-            raise ValueError(f"types: {each!r} runs backwards")
+            raise ConfigError(f"{each!r} runs backwards", key="types")
         found.append((pair, shape))
     return found
 

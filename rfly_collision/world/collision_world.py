@@ -77,14 +77,13 @@ class _LastPoses(NamedTuple):
 
 
 class CollisionWorld:
-    """The world of vehicles, placed objects and terrain: `update` takes states, `step` returns
-    changes.
+    """World of vehicles, placed objects and terrain.
 
-    `check` returns the contacts of hypothetical poses. `outside`: beyond the map its edge goes on
-    (extend) or there is no ground (void). `max_speed`, m/s: a vehicle that moved faster between two
-    of its states was moved by hand, and the way between is not tested. If the boxes of more than
-    `max_pairs` pairs overlap, only the ground is tested (`crowd`). Of more than `max_vehicles`
-    vehicles only the first ones are tested.
+    `update` takes states, `step` returns changes, and `check` returns the contacts of hypothetical
+    poses. `outside`: beyond the map its edge goes on (extend) or there is no ground (void).
+    `max_speed`, m/s: a vehicle that moved faster between two of its states was moved by hand, and
+    the way between is not tested. If the boxes of more than `max_pairs` pairs overlap, only the
+    ground is tested (`crowd`). Of more than `max_vehicles` vehicles only the first ones are tested.
     """
 
     def __init__(
@@ -174,11 +173,10 @@ class CollisionWorld:
         self._changed = True
 
     def update(self, states: VehicleStates, stamp_ns: int, steady_ns: int) -> int:
-        """Take over states in `map` that arrived at `steady_ns`, all of them usable
-        (`states_to_enu`).
+        """Take over states in `map` that arrived at `steady_ns`.
 
-        Returns the number of vehicles that are left out, because there are `max_vehicles` others
-        already.
+        All of them must be usable (`states_to_enu`). Return the number of vehicles that are left
+        out, because there are `max_vehicles` others already.
         """
         new = np.flatnonzero(~np.isin(states.id, self._table.id))
         surplus = new[max(self._max_vehicles - len(self._table), 0) :]
@@ -202,8 +200,9 @@ class CollisionWorld:
         return step
 
     def step(self) -> Step | None:
-        """Return the changes since the last step; None if no state has come and nothing else has
-        changed.
+        """Return the changes since the last step.
+
+        Return None if no state has come and nothing else has changed.
         """
         if not self._changed:
             return None

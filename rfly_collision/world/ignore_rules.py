@@ -46,8 +46,9 @@ class Side:
         return np.zeros(len(ids), np.bool_)
 
     def others(self, contacts: PairContacts, types: Ints) -> Bools:
-        """Return which of the other partners (m,) the side means; `types` (m,) are those of
-        vehicles.
+        """Return a mask of the other partners (m,) that the side matches.
+
+        `types` (m,) are those of vehicles.
         """
         if self.kind == "*":
             return np.ones(len(contacts), np.bool_)

@@ -108,13 +108,13 @@ class Scene:
         self._last: tuple[tuple[Shape, ...], ShapeTable] | None = None
 
     def contacts(self, bodies: Bodies, dt: float = 0.0, pairs: Ints | None = None) -> Contacts:
-        """Return all contacts of bodies that moved for `dt` seconds to their poses; 0: of this
-        moment.
+        """Return all contacts of bodies that moved for `dt` seconds to their poses.
 
-        With a dt, contacts on the way count too, so that nothing passes through anything, and they
-        have the time of the first touch. `pairs` (m, 2), each a < b: only these are tested,
-        whatever their groups. Raises BodiesError for a dt that is negative or not finite, and
-        CrowdError if the boxes of more than `max_pairs` pairs overlap and no pairs are given.
+        A dt of 0 means the contacts of this moment. With a dt, contacts on the way count too, so
+        that nothing passes through anything, and they have the time of the first touch. `pairs` (m,
+        2), each a < b: only these are tested, whatever their groups. Raise BodiesError for a dt
+        that is negative or not finite, and CrowdError if the boxes of more than `max_pairs` pairs
+        overlap and no pairs are given.
         """
         finite_number("dt", dt, "s", at_least=0.0, error=BodiesError)
         if not len(bodies):
@@ -219,8 +219,9 @@ NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def contacts_or_ground(scene: Scene, bodies: Bodies, dt: float = 0.0) -> tuple[Contacts, str]:
-    """Return all contacts and ""; for a crowd that is too large those with the ground and a
-    warning.
+    """Return all contacts and an empty warning.
+
+    For a crowd that is too large, return the contacts with the ground and a warning.
     """
     try:
         return scene.contacts(bodies, dt), ""

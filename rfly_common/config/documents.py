@@ -17,8 +17,8 @@ from typing import Any
 import jsonschema
 from jsonschema.exceptions import ValidationError
 
-from rfly_common.config.marked_yaml import Document, Key, key_path, parse_yaml
-from rfly_common.errors import ConfigError, TooLargeError
+from rfly_common.config.marked_yaml import Document, parse_yaml
+from rfly_common.errors import ConfigError, Key, TooLargeError, key_path
 from rfly_common.files import StrPath, read_regular
 
 MAX_ERRORS = 200
@@ -122,10 +122,9 @@ def shipped_names(package: str, folder: str) -> list[str]:
 def read_config(
     what: str, package: str, folder: str, name_or_path: StrPath, max_bytes: int, noun: str = "set"
 ) -> tuple[bytes, str, str]:
-    """Return (content, what errors call the file, its name) of a shipped file or of one by its
-    path.
+    """Return (content, label in errors, name) of a shipped file or of one by its path.
 
-    Raises ConfigError that begins with `what`; `noun` is its word for a shipped file.
+    Raise ConfigError that begins with `what`; `noun` is its word for a shipped file.
     """
     given = os.fspath(name_or_path)
     shipped = shipped_names(package, folder)
@@ -145,15 +144,16 @@ def read_config(
 def read_limited(path: StrPath, what: str, max_bytes: int) -> bytes:
     """Return a file's content.
 
-    Raises ConfigError that begins with `what` if the file cannot be read, and TooLargeError if it
-    is larger than max_bytes.
+    Raises ConfigError that begins with `what`, if it is not empty, and the path for a file that
+    cannot be read, and TooLargeError for one that is larger than max_bytes.
     """
     given = os.fspath(path)
     try:
         return read_regular(given, max_bytes)
     except OSError as error:
         kind = TooLargeError if error.errno == errno.EFBIG else ConfigError
-        raise kind(f"{what} {given!r}: {error.strerror}") from None
+        label = f"{what} {given!r}" if what else repr(given)
+        raise kind(f"{label}: {error.strerror}") from None
 
 
 def decode_text(data: bytes, file: str) -> str:

@@ -8,12 +8,12 @@ nesting, and aliases that multiply into millions of values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, Key, key_path
 
 MAX_DEPTH = 20
 """Levels of nesting."""
@@ -31,19 +31,6 @@ _MAX_KNOWN = 10_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's loader, ten times as fast, if PyYAML was built with it."""
-
-Key = str | int
-
-
-def key_path(path: Iterable[Key]) -> str:
-    """Return a path as text, such as `vehicles[2].shape.radius`."""
-    text = ""
-    for key in path:
-        if isinstance(key, int):
-            text += f"[{key}]"
-        else:
-            text += f".{key}" if text else key
-    return text
 
 
 class Document(NamedTuple):
@@ -65,6 +52,10 @@ class Document(NamedTuple):
         """Return the error to raise for a value: its place, and what is wrong with it."""
         short = text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"
         return ConfigError(f"{self.location(path)}: {short}")
+
+    def located(self, error: ConfigError, path: Sequence[Key]) -> ConfigError:
+        """Return an error about the value at a path, or about a part of it, with its place."""
+        return self.error((*path, *error.key), error.text)
 
     def line(self, path: Sequence[Key]) -> int:
         """Return the line of the value at a path, or of the nearest existing value above it."""

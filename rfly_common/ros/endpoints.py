@@ -85,11 +85,11 @@ def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
 def waiting_service(
     node: Node, srv_type: Any, name: str, callback: Callable[[Any, Any], Any]
 ) -> Service:
-    """Create a service whose `async` callback waits for long work while the node serves everything
-    else.
+    """Create a service whose `async` callback may wait for long work.
 
-    It needs a separate callback group: while it waits, rclpy calls nothing else of its group, by
-    default the node's. The callback may be called again before it has answered.
+    Meanwhile the node serves everything else. The service needs a separate callback group: while it
+    waits, rclpy calls nothing else of its group, by default the node's. The callback may be called
+    again before it has answered.
     """
     return node.create_service(srv_type, name, callback, callback_group=ReentrantCallbackGroup())
 

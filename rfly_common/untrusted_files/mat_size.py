@@ -25,10 +25,9 @@ _TYPES_OF_CLASS = {4: _NUMBERS | {16, 17, 18}} | dict.fromkeys(range(6, 16), _NU
 
 
 def check_unpacked_size(file: BinaryIO, max_bytes: int) -> None:
-    """Raise ValueError if packed elements unpack to more than max_bytes, or numbers have no valid
-    type.
+    """Raise ValueError if packed elements unpack to more than max_bytes.
 
-    The file is left at its start.
+    Numbers without a valid type are an error too. The file is left at its start.
     """
     file.seek(0)
     mark = file.read(_HEAD)[-2:]

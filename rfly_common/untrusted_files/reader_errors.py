@@ -14,12 +14,11 @@ _LONGEST = 200
 
 @contextmanager
 def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
-    """Raise `refuse(reason)` for whatever is raised inside except RflyError; the cause stays with
-    it.
+    """Raise `refuse(reason)` for whatever is raised inside except RflyError.
 
-    Put this around the call of a library that reads a file (NumPy, zipfile, GDAL, OpenCV, an XML or
-    JSON parser). What damaged bytes make such a library raise is documented nowhere and changes
-    with its version, so no exception types are listed here.
+    The cause stays with it. Put this around the call of a library that reads a file (NumPy,
+    zipfile, GDAL, OpenCV, an XML or JSON parser). What damaged bytes make such a library raise is
+    documented nowhere and changes with its version, so no exception types are listed here.
     """
     try:
         yield
@@ -31,8 +30,9 @@ def reader_errors(refuse: Callable[[str], RflyError]) -> Iterator[None]:
 
 @contextmanager
 def terrain_file_errors(path: StrPath) -> Iterator[None]:
-    """Raise TerrainFileNotFound or TerrainFormatError, with the path, for a file that cannot be
-    opened.
+    """Raise TerrainFileNotFound or TerrainFormatError for a file that cannot be opened.
+
+    The error contains the path.
     """
     try:
         yield

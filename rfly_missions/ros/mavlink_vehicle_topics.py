@@ -128,7 +128,9 @@ class MavlinkVehicleTopics:
         diagnostics: Diagnostics,
         controller: str = "",
     ) -> None:
-        """Start; `controller`: node in the vehicle's namespace whose gains are parameters; "":
+        """Start the topics.
+
+        `controller` is the node in the vehicle's namespace whose gains are parameters; "" means
         none.
         """
         self._node = node

@@ -20,8 +20,8 @@ from rfly_common.config.documents import (
     read_config,
     shipped_names,
 )
-from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.errors import ConfigError, ShapeError
+from rfly_common.config.marked_yaml import Document
+from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
 from rfly_terrain.world.models import (
     CLASSES,

@@ -131,7 +131,7 @@ class Vehicle:
         check_choice("kind", self.kind, KINDS)
         for name in ("id", "vehicle_type"):
             if not 0 <= getattr(self, name) <= MAX_ID:
-                raise ConfigError(f"{name}: {getattr(self, name)!r} is not within 0 … {MAX_ID}")
+                raise ConfigError(f"{getattr(self, name)!r} is not within 0 … {MAX_ID}", key=name)
 
         # times and heights
         finite_number("delay", self.delay, "s", at_least=0.0)
@@ -140,14 +140,16 @@ class Vehicle:
 
         # what the kind of vehicle allows
         if self.kind == "ground" and self.absolute:
-            raise ConfigError("altitude: absolute is for aircraft, a ground vehicle takes agl")
+            raise ConfigError(
+                "absolute is for aircraft, a ground vehicle takes agl", key="altitude"
+            )
         if self.path.altitude is not None and self.kind == "ground":
             raise ConfigError(
-                "shape: its waypoints have heights, which are for aircraft; a ground vehicle "
-                "takes none"
+                "its waypoints have heights, which are for aircraft; a ground vehicle takes none",
+                key="shape",
             )
         if self.path.altitude is not None and (self.absolute or self.height):
-            raise ConfigError("altitude: the waypoints of its shape have heights already")
+            raise ConfigError("the waypoints of its shape have heights already", key="altitude")
 
         # wheels come in pairs of keys
         for name, other in (("wheelbase", "track"), ("track", "wheelbase")):
@@ -156,12 +158,12 @@ class Vehicle:
                 continue
             finite_number(name, value, "m", above=0.0)
             if self.kind != "ground":
-                raise ConfigError(f"{name}: is for ground vehicles, not for a {self.kind}")
+                raise ConfigError(f"is for ground vehicles, not for a {self.kind}", key=name)
             if getattr(self, other) is None:
-                raise ConfigError(f"{name}: needs the key {other} too")
+                raise ConfigError(f"needs the key {other} too", key=name)
 
         if self.kind == "fixed_wing" and self.at_end == "ping_pong":
-            raise ConfigError("at_end: ping_pong drives backwards, which a fixed_wing can't")
+            raise ConfigError("ping_pong drives backwards, which a fixed_wing can't", key="at_end")
         self._check_offset()
 
         timing = self.timing
@@ -181,9 +183,10 @@ class Vehicle:
             side = "left" if left > 0 else "right"
             x, y = self.path.at(bend.s).position.tolist()
             raise ConfigError(
-                f"formation: {self.name!r} is {abs(left):.4g} m {side} of the path, which "
+                f"{self.name!r} is {abs(left):.4g} m {side} of the path, which "
                 f"turns to that side with a radius of {1 / abs(bend.curvature):.4g} m at x "
-                f"{x:.1f}, y {y:.1f}"
+                f"{x:.1f}, y {y:.1f}",
+                key="formation",
             )
 
 
@@ -375,8 +378,9 @@ class Fleet:
         return VehicleMotion(progress, points, pose.position, slope)
 
     def track(self, vehicle: int) -> FleetTrack:
-        """Return the whole path over the terrain of the vehicle with this index, first to last
-        point.
+        """Return the whole path over the terrain of the vehicle with this index.
+
+        It goes from the first to the last point.
         """
         path = self.vehicles[vehicle].path
         points = min(max(math.ceil(path.length / TRACK_STEP), 8), TRACK_POINTS) + 1
@@ -436,11 +440,11 @@ class Fleet:
         return points
 
     def points_at(self, vehicle: int, s: Floats) -> Floats:
-        """Return the path points (k, 6) of the vehicle with this index at the arc lengths s (k,),
-        m.
+        """Return the path points (k, 6) of a vehicle at the arc lengths s (k,), m.
 
-        Columns are x, y, tangent x, tangent y, curvature, curvature rate. The vehicle's place in a
-        formation and its shift are included; s belongs to the path's point that it drives by.
+        `vehicle` is its index. Columns are x, y, tangent x, tangent y, curvature, curvature rate.
+        The vehicle's place in a formation and its shift are included; s belongs to the path's point
+        that it drives by.
         """
         progress = np.zeros((len(s), 4))
         progress[:, 0] = s
@@ -608,5 +612,5 @@ def check_unique(what: str, values: Sequence[object]) -> None:
     seen: set[object] = set()
     for value in values:
         if value in seen:
-            raise ConfigError(f"{what}: {value!r} belongs to two vehicles, each needs its own")
+            raise ConfigError(f"{value!r} belongs to two vehicles, each needs its own", key=what)
         seen.add(value)

@@ -18,8 +18,8 @@ from rfly_common.config.documents import (
     read_config,
     shipped_names,
 )
-from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.errors import ConfigError, TooLargeError
+from rfly_common.config.marked_yaml import Document
+from rfly_common.errors import ConfigError, Key, TooLargeError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
@@ -237,7 +237,8 @@ class _FleetReader:
             try:
                 self._paths[key] = _shape(shape.value, self._folder, heights).path()
             except ConfigError as error:
-                raise self._inside(_file_error(error, shape.value), shape.path) from None
+                error = _file_error(error, shape.value)
+                raise self._document.located(error, shape.path) from None
         return self._paths[key]
 
     def _profile(self, speed: _Setting) -> SpeedProfile:
@@ -280,7 +281,7 @@ class _FleetReader:
         try:
             offsets = formation_offsets(formation.value["type"], count, **numbers)
         except ConfigError as error:
-            raise self._inside(error, formation.path) from None
+            raise self._document.located(error, formation.path) from None
 
         # offsets turn with the path, or move the path as a whole
         if formation.value.get("frame", "path") == "path":
@@ -305,18 +306,10 @@ class _FleetReader:
         self._owners[key, value] = self._document.line(path)
 
     def _located(self, error: ConfigError, index: int) -> ConfigError:
-        """Return an error `key: text` of a vehicle with file and line."""
-        key = str(error).partition(":")[0]
+        """Return an error about a key of a vehicle with the key's file and line."""
+        key = error.key[0] if error.key else ""
         in_defaults = key not in self._document.value["vehicles"][index] and key in self._defaults
-        return self._inside(error, ("defaults",) if in_defaults else ("vehicles", index))
-
-    def _inside(self, error: ConfigError, path: tuple[Key, ...]) -> ConfigError:
-        """Return an error `key: text` or `key[3]: text` inside `path`, with its line."""
-        match = re.match(r"(\w+)(?:\[(\d+)\])?: (.*)", str(error))
-        if match is None:
-            return self._document.error(path, str(error))
-        key, element, text = match.groups()
-        return self._document.error((*path, key, *([int(element)] if element else [])), text)
+        return self._document.located(error, ("defaults",) if in_defaults else ("vehicles", index))
 
     def _locations(self, index: int, limits: Limits) -> dict[str, str]:
         """Return the places of the keys that a check may name."""
@@ -337,8 +330,8 @@ def _delays(delay: Any, count: int) -> tuple[float, float]:
 
 def _file_error(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
     """Return an error about points with the file that they come from."""
-    if "file" in shape and str(error).startswith("points"):
-        return ConfigError(f"file: {shape['file']!r}: {error}")
+    if "file" in shape and error.key[:1] == ("points",):
+        return ConfigError(f"{shape['file']!r}: {error}", key="file")
     return error
 
 

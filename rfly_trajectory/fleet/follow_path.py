@@ -117,8 +117,9 @@ def _entry(pieces: list[_Piece], speed: float) -> tuple[int, _Piece]:
 
 
 def _schedule_from(entry: _Piece, pieces: list[_Piece], length: float) -> Schedule:
-    """Return the motion from an entry and along the pieces after it, in time and arc length since
-    then.
+    """Return the motion from an entry and along the pieces after it.
+
+    Time and arc length count from the entry.
     """
     time, distance, speed, a, j = entry
     later = [(max(t - time, 0.0), s - distance, v, b, k) for t, s, v, b, k in pieces]

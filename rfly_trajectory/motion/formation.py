@@ -48,7 +48,7 @@ def formation_offsets(
       in front.
     - custom: `offsets` as given, one for each member.
 
-    Raises ConfigError, `key: text`, for numbers that describe no formation.
+    Raises ConfigError with the key for numbers that describe no formation.
     """
     number = np.arange(count, dtype=np.float64)
     ahead: Floats
@@ -78,10 +78,12 @@ def formation_offsets(
         left = ((columns - 1) / 2 - number % columns) * spacing
     elif kind == "custom":
         if len(offsets) != count:
-            raise ConfigError(f"offsets: got {len(offsets)}, expected {count}, one for each copy")
+            raise ConfigError(
+                f"got {len(offsets)}, expected {count}, one for each copy", key="offsets"
+            )
         return np.array(offsets, float).reshape(count, 2)
     else:
-        raise ConfigError(f"type: {kind!r} is not one of {', '.join(FORMATIONS)}")
+        raise ConfigError(f"{kind!r} is not one of {', '.join(FORMATIONS)}", key="type")
 
     return np.stack([ahead, left], axis=-1) + 0.0  # no negative zeros
 
@@ -95,11 +97,10 @@ def extrapolate_straight(points: Floats, beyond: Floats) -> None:
 def offset_laterally(
     points: Floats, progress: Floats, left: Floats, bend: Floats | float = 0.0
 ) -> None:
-    """Move points (k, 6) and progress (k, 4) of a path to the parallel curve `left` (k,) m to its
-    left.
+    """Move points (k, 6) and progress (k, 4) of a path to a parallel curve.
 
-    Works in place. `progress` keeps the path's arc length. `bend` (k,) is the second derivative of
-    the curvature, which affects the jerk alone.
+    It lies `left` (k,) m to the path's left. Works in place. `progress` keeps the path's arc
+    length. `bend` (k,) is the second derivative of the curvature, which affects the jerk alone.
     """
     curvature = points[:, 4].copy()
     rate = points[:, 5].copy()

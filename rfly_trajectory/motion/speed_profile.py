@@ -47,7 +47,7 @@ class SpeedProfile:
         finite_number("cruise", self.cruise, "m/s", at_least=0.0)
         for name in ("deceleration", "jerk"):
             if self.acceleration is None and getattr(self, name) is not None:
-                raise ConfigError(f"{name}: needs an acceleration too")
+                raise ConfigError("needs an acceleration too", key=name)
 
         for name, unit in (
             ("acceleration", "m/s²"),
@@ -89,14 +89,16 @@ def schedule(
     """
     check_choice("at_end", at_end, ("repeat", "ping_pong", "stop"))
     if at_end == "repeat" and not closed:
-        raise ConfigError("at_end: repeat needs a closed path; an open one takes ping_pong or stop")
+        raise ConfigError(
+            "repeat needs a closed path; an open one takes ping_pong or stop", key="at_end"
+        )
 
     # start of the motion
     if closed and at_end != "ping_pong":
         phase = math.fmod(phase, length) if phase >= 0.0 else length - math.fmod(-phase, length)
     elif not 0.0 <= phase <= length:
         raise ConfigError(
-            f"phase: {phase:.10g} m is not on the path, which is {length:.10g} m long"
+            f"{phase:.10g} m is not on the path, which is {length:.10g} m long", key="phase"
         )
 
     # standstill and endless laps

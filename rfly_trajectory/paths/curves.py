@@ -113,13 +113,12 @@ def fit_spans(
     closed: bool = False,
     pieces: int = 2,
 ) -> tuple[Path, Floats]:
-    """Return the curve over all spans between the knots (n,) as one path, and its s at the knots
-    (n,).
+    """Return the curve over all spans as one path, and its s at the knots (n,).
 
-    The curve is moved by origin (2,). Inside each span it is smooth in the sense of `fit_path`; at
-    the knots position and its first two derivatives are continuous, the third may jump. The
-    tolerance of position follows from the whole path's length. Each span has at least `pieces`
-    pieces.
+    The spans lie between the knots (n,). The curve is moved by origin (2,). Inside each span it is
+    smooth in the sense of `fit_path`; at the knots position and its first two derivatives are
+    continuous, the third may jump. The tolerance of position follows from the whole path's length.
+    Each span has at least `pieces` pieces.
     """
     spans = [
         _measure(curve, begin, end, 2 * pieces) for begin, end in itertools.pairwise(knots.tolist())

@@ -1,10 +1,10 @@
-"""Dubins paths as Path objects: shortest curves between poses for forward motion with a turn
-radius.
+"""Dubins paths as Path objects.
 
-Such a path is one of six words of left turns L, right turns R and straights S (Dubins, American
-Journal of Mathematics 79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins`
-finds it. All functions take arrays of poses. Coordinates are ENU metres, headings radians
-counter-clockwise from east. The curvature of a Dubins path has steps where its segments meet.
+They are the shortest curves between poses for forward motion with a turn radius. Such a path is one
+of six words of left turns L, right turns R and straights S (Dubins, American Journal of Mathematics
+79(3), 1957): LSL, RSR, LSR, RSL, LRL, RLR; `rfly_common.kernels.dubins` finds it. All functions
+take arrays of poses. Coordinates are ENU metres, headings radians counter-clockwise from east. The
+curvature of a Dubins path has steps where its segments meet.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
     finite_number("turning_radius", turning_radius, "m", above=0.0)
     for name, poses in (("start", start), ("end", end)):
         if poses.shape[-1:] != (3,) or not np.isfinite(poses).all():
-            raise ConfigError(f"{name}: expected finite poses (…, 3): x, y and heading")
+            raise ConfigError("expected finite poses (…, 3): x, y and heading", key=name)
 
     start, end = np.broadcast_arrays(start, end)
     numbers = _SHORTEST(*np.moveaxis(start, -1, 0), *np.moveaxis(end, -1, 0), float(turning_radius))
@@ -136,7 +136,7 @@ class Dubins(Shape):
             turn = math.remainder(ends[i, 2] - poses[i, 2], 360.0)
             if np.array_equal(poses[i, :2], ends[i, :2]) and abs(turn) < 1e-7:
                 raise ConfigError(
-                    f"poses[{(i + 1) % len(poses)}]: the same pose as poses[{i}] before it"
+                    f"the same pose as poses[{i}] before it", key=("poses", (i + 1) % len(poses))
                 )
 
         poses[:, 2] = np.radians(poses[:, 2])
@@ -156,10 +156,12 @@ class Dubins(Shape):
     def _checked(self) -> tuple[Floats, Floats]:
         """Return the poses (n, 3) and their heights (n,) or (0,)."""
         if len(self.poses) > MAX_POSES:
-            raise ConfigError(f"poses: got {len(self.poses)}, at most {MAX_POSES} are allowed")
+            raise ConfigError(
+                f"got {len(self.poses)}, at most {MAX_POSES} are allowed", key="poses"
+            )
         heights = check_heights("poses", self.poses, 3)
         if len(self.poses) < 2:
             raise ConfigError(
-                f"poses: {len(self.poses)} are too few, a Dubins path needs at least 2"
+                f"{len(self.poses)} are too few, a Dubins path needs at least 2", key="poses"
             )
         return np.array(self.poses, float)[:, [0, 1, -1]], heights

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
-from rfly_common.config.marked_yaml import Document, Key, parse_yaml
-from rfly_common.errors import ConfigError
+from rfly_common.config.marked_yaml import Document, parse_yaml
+from rfly_common.errors import ConfigError, Key
 from rfly_common.frames import ned_to_enu
 
 ENU_FRAME = "map"
@@ -44,9 +44,9 @@ def waypoints(position: ArrayLike, frame_id: str = ENU_FRAME) -> Floats:
     if frame_id == NED_FRAME:
         points = np.asarray(ned_to_enu(points), float)
     elif frame_id not in ("", ENU_FRAME):
-        raise ConfigError(f"frame_id: {frame_id!r} is neither {ENU_FRAME} nor {NED_FRAME}")
+        raise ConfigError(f"{frame_id!r} is neither {ENU_FRAME} nor {NED_FRAME}", key="frame_id")
     if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
-        raise ConfigError(f"poses: a point is not within {MAX_COORDINATE:g} m of the origin")
+        raise ConfigError(f"a point is not within {MAX_COORDINATE:g} m of the origin", key="poses")
     return without_repeats(points)
 
 
@@ -168,6 +168,5 @@ def _points(document: Document) -> Floats:
     try:
         return waypoints(points, frame)
     except ConfigError as error:
-        field, _, text = str(error).partition(": ")
-        path: tuple[Key, ...] = ("header", "frame_id") if field == "frame_id" else ("poses",)
-        raise document.error(path, text) from None
+        path = ("header", "frame_id") if error.key == ("frame_id",) else ("poses",)
+        raise document.error(path, error.text) from None

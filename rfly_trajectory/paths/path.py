@@ -151,10 +151,10 @@ def join_paths(paths: Sequence[Path]) -> PathTable:
 
 
 def path_points(table: PathTable, path: Ints, s: Floats) -> Floats:
-    """Return the points (k, 6) at the arc lengths s (k,), m, of the paths with the indices `path`
-    (k,).
+    """Return the points (k, 6) at the arc lengths s (k,), m, of paths of the table.
 
-    Columns are x, y, tangent x, tangent y, curvature, curvature rate. One call evaluates all.
+    `path` (k,) are the indices of the paths. Columns are x, y, tangent x, tangent y, curvature,
+    curvature rate. One call evaluates all.
     """
     from rfly_trajectory.kernels import motion_kernels
 

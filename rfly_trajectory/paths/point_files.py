@@ -64,32 +64,36 @@ def read_points(
       of several messages.
 
     `geo_origin` is the map's origin: [latitude, longitude], degrees, or for heights [latitude,
-    longitude, altitude]. Files with latitudes need it. Raises ConfigError, `file: …`, with the
+    longitude, altitude]. Files with latitudes need it. Raises ConfigError with the key `file`, the
     file's name, and the line where there are lines.
     """
-    path = Path(path)
+    try:
+        return _read_points(Path(path), geo_origin, heights)
+    except ConfigError as error:
+        raise error.inside("file") from error.__cause__
+
+
+def _read_points(path: Path, geo_origin: Sequence[float], heights: bool) -> Floats:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise ConfigError(f"file: {str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
+        raise ConfigError(f"{str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
 
-    data = read_limited(path, "file:", MAX_FILE_BYTES)
+    data = read_limited(path, "", MAX_FILE_BYTES)
     points, geodetic = reader(data, str(path), heights and len(geo_origin) != 2)
     if len(points) > MAX_POINTS:
         raise ConfigError(
-            f"file: {str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are allowed"
+            f"{str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are allowed"
         )
 
     if geodetic:
         if not geo_origin:
             raise ConfigError(
-                f"file: {str(path)!r} holds latitudes and longitudes, which need the key "
-                "geo_origin too"
+                f"{str(path)!r} holds latitudes and longitudes, which need the key geo_origin too"
             )
         points = _map_points(points, geo_origin)
     if not (np.isfinite(points).all() and np.abs(points).max(initial=0.0) <= MAX_COORDINATE):
         raise ConfigError(
-            f"file: {str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the "
-            "origin"
+            f"{str(path)!r} holds a point that is not within {MAX_COORDINATE:g} m of the origin"
         )
     return without_repeats(points if heights else np.ascontiguousarray(points[:, :2]))
 
@@ -107,15 +111,12 @@ def _map_points(points: Floats, geo_origin: Sequence[float]) -> Floats:
 
 def _yaml(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     """Return the points of a YAML file, which are never geodetic."""
-    try:
-        return parse_nav_path(decode_text(data, f"file: {name}"), name), False
-    except ConfigError as error:
-        raise ConfigError(f"file: {error}") from None
+    return parse_nav_path(decode_text(data, name), name), False
 
 
 def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     """Return the points of a CSV file, and whether they are latitudes and longitudes."""
-    text = decode_text(data, f"file: {name}")
+    text = decode_text(data, name)
     first = text.partition("\n")[0]
     delimiter = next((mark for mark in ",;\t" if mark in first), ",")
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -139,11 +140,11 @@ def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
             if len(values) < len(columns):
                 count = "three" if len(columns) == 3 else "two"
                 raise ConfigError(
-                    f"file: {name}:{rows.line_num}: {','.join(row)[:60]!r} holds no {count} numbers"
+                    f"{name}:{rows.line_num}: {','.join(row)[:60]!r} holds no {count} numbers"
                 )
             points.append(values)
     except csv.Error as error:
-        raise ConfigError(f"file: {name}:{rows.line_num}: {error}") from None
+        raise ConfigError(f"{name}:{rows.line_num}: {error}") from None
     return np.array(points, float).reshape(-1, len(columns)), geodetic
 
 
@@ -166,8 +167,7 @@ def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], b
             columns.append(height)
         return columns, geodetic
     raise ConfigError(
-        f"file: {location}: expected the columns x and y, or lat and lon, not "
-        f"{', '.join(names)[:60]!r}"
+        f"{location}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}"
     )
 
 
@@ -183,13 +183,12 @@ def _number(text: str) -> float | None:
 def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     """Return the points of a NumPy file, which are never geodetic."""
     file = io.BytesIO(data)
-    with reader_errors(lambda text: ConfigError(f"file: {name!r} is not a NumPy array: {text}")):
+    with reader_errors(lambda text: ConfigError(f"{name!r} is not a NumPy array: {text}")):
         header = read_npy_header(file)
         shape = header.shape
         if not header.numbers or len(shape) != 2 or shape[1] < 2:
             raise ConfigError(
-                f"file: {name!r} holds an array of shape {shape}, expected numbers (n, 2): east, "
-                "north"
+                f"{name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north"
             )
         array = read_npy_values(file, header, np.float64, len(data))  # a number has at least a byte
     return np.array(array[:, : 3 if heights and shape[1] == 3 else 2]), False
@@ -223,11 +222,11 @@ class _GpxPoints(XmlElements):
 
 def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
     """Return the points of a GPX file, which are always geodetic."""
-    target = _GpxPoints(f"file: {name}")
+    target = _GpxPoints(name)
     target.read(data)
     kind = next((kind for kind in _GPX_POINTS if target.points_of[kind]), None)
     if kind is None:
-        raise ConfigError(f"file: {name!r} holds no track, no route and no waypoint")
+        raise ConfigError(f"{name!r} holds no track, no route and no waypoint")
     rows = target.points_of[kind]
     with_heights = heights and any(height for _, _, height in rows)
 
@@ -237,14 +236,13 @@ def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
         longitude = _number(longitude_text)
         if latitude is None or longitude is None or abs(latitude) > 90.0 or abs(longitude) > 360.0:
             raise ConfigError(
-                f"file: {name!r}: {kind} {number + 1} has no latitude and longitude in degrees"
+                f"{name!r}: {kind} {number + 1} has no latitude and longitude in degrees"
             )
 
         height = _number(height_text) if with_heights else 0.0
         if height is None:
             raise ConfigError(
-                f"file: {name!r}: {kind} {number + 1} has no height but others have; ele is "
-                "expected in m"
+                f"{name!r}: {kind} {number + 1} has no height but others have; ele is expected in m"
             )
         points.append((latitude, longitude, height))
     return np.array(points, float)[:, : 3 if with_heights else 2], True

@@ -11,7 +11,7 @@ import numpy as np
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, Key
 from rfly_trajectory.paths.curves import fit_path, fit_spans
 from rfly_trajectory.paths.path import (
     Path,
@@ -37,10 +37,10 @@ class Shape(Protocol):
         """Return the shape as a path. Raises ConfigError for impossible numbers."""
 
 
-def _point(name: str, value: Point) -> tuple[float, float]:
-    """Return a point [east, north], m. Raises ConfigError for anything else."""
+def _point(key: str | tuple[Key, ...], value: Point) -> tuple[float, float]:
+    """Return a point [east, north], m. Raises ConfigError with the key for anything else."""
     if len(value) != 2 or not all(math.isfinite(number) for number in value):
-        raise ConfigError(f"{name}: {list(value)!r} is not a point [east, north] in metres")
+        raise ConfigError(f"{list(value)!r} is not a point [east, north] in metres", key=key)
     return float(value[0]), float(value[1])
 
 
@@ -50,45 +50,46 @@ def _positive(name: str, value: float) -> float:
 
 
 def check_points(what: str, points: Sequence[Point], closed: bool) -> tuple[Floats, Floats]:
-    """Return points (n, 2) that a path can go through, and their heights (n,), or (0,) without
-    heights.
+    """Return points (n, 2) that a path can go through, and their heights (n,).
 
-    Raises ConfigError if they are too few, or if two in a row lie in one place seen from above.
+    The heights are (0,) if the points have none. Raise ConfigError if the points are too few, or if
+    two in a row lie in one place seen from above.
     """
-    flat = [_point(f"points[{i}]", point[:2]) for i, point in enumerate(points)]
+    flat = [_point(("points", i), point[:2]) for i, point in enumerate(points)]
     array = np.array(flat).reshape(-1, 2)
     heights = check_heights("points", points, 2)
 
     if len(array) < (3 if closed else 2):
         raise ConfigError(
-            f"points: {len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
-            f"needs at least {3 if closed else 2}"
+            f"{len(array)} are too few, {'a closed' if closed else 'an open'} {what} "
+            f"needs at least {3 if closed else 2}",
+            key="points",
         )
 
     legs = (np.roll(array, -1, axis=0) - array)[: None if closed else -1]
-    for i in np.flatnonzero(~legs.any(axis=1)):
+    for i in np.flatnonzero(~legs.any(axis=1)).tolist():
         raise ConfigError(
-            f"points[{(i + 1) % len(array)}]: the same point as points[{i}] before it"
+            f"the same point as points[{i}] before it", key=("points", (i + 1) % len(array))
         )
     return array, heights
 
 
 def check_heights(name: str, points: Sequence[Point], flat: int) -> Floats:
-    """Return the third coordinates (n,) of points or poses with one number more than `flat`, else
-    (0,).
+    """Return the heights (n,) of points or poses that have them, else (0,).
 
-    Raises ConfigError if only some of them have it.
+    The height is the number after the first `flat` ones. Raise ConfigError if only some of the
+    points have it.
     """
     for i, point in enumerate(points):
         if len(point) != len(points[0]):
             raise ConfigError(
-                f"{name}[{i}]: {list(point)!r} has {len(point)} numbers, {name}[0] has "
-                f"{len(points[0])}"
+                f"{list(point)!r} has {len(point)} numbers, {name}[0] has {len(points[0])}",
+                key=(name, i),
             )
         if len(point) not in (flat, flat + 1) or not all(math.isfinite(number) for number in point):
             raise ConfigError(
-                f"{name}[{i}]: {list(point)!r}, expected {flat} finite numbers or, with a height, "
-                f"{flat + 1}"
+                f"{list(point)!r}, expected {flat} finite numbers or, with a height, {flat + 1}",
+                key=(name, i),
             )
     return np.array([point[2] for point in points if len(point) > flat], float)
 
@@ -115,7 +116,7 @@ class Line(Shape):
         x1, y1 = _point("to", self.end)
         length = math.hypot(x1 - x0, y1 - y0)
         if length == 0.0:
-            raise ConfigError("to: the line ends where it begins")
+            raise ConfigError("the line ends where it begins", key="to")
         return PathBuilder(x0, y0, math.atan2(y1 - y0, x1 - x0)).arc(length).path()
 
 
@@ -165,8 +166,9 @@ class Ellipse(Shape):
         height = _positive("height", self.height)
         if max(width, height) > SLENDEREST * min(width, height):
             raise ConfigError(
-                f"height: {height:.10g} m and a width of {width:.10g} m; at most "
-                f"{SLENDEREST:g} : 1 can be driven"
+                f"{height:.10g} m and a width of {width:.10g} m; at most "
+                f"{SLENDEREST:g} : 1 can be driven",
+                key="height",
             )
 
         half = 0.5 * np.array([width, -height if self.clockwise else height])
@@ -207,8 +209,8 @@ class LawnMower(Shape):
         spaces = max(math.ceil(width / _positive("spacing", self.spacing) * (1.0 - 1e-12)), 1)
         if spaces >= MAX_LANES:
             raise ConfigError(
-                f"spacing: {self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} "
-                "are allowed"
+                f"{self.spacing:.10g} m makes {spaces + 1} lanes, at most {MAX_LANES} are allowed",
+                key="spacing",
             )
 
         # a turn of 180°: two clothoids of length π R, the second the mirror image of the first
@@ -314,14 +316,15 @@ class Polyline(Shape):
         """Return how far each leg's corner reaches before and behind the leg's end, (legs,), m."""
         if turns.any() and not (math.isfinite(self.corner_radius) and self.corner_radius > 0.0):
             raise ConfigError(
-                f"corner_radius: {self.corner_radius!r} m, must be finite and above 0: the path "
-                "turns"
+                f"{self.corner_radius!r} m, must be finite and above 0: the path turns",
+                key="corner_radius",
             )
 
         count = len(lengths)
-        for i in np.flatnonzero(math.pi - np.abs(turns) < 1e-6):
+        for i in np.flatnonzero(math.pi - np.abs(turns) < 1e-6).tolist():
             raise ConfigError(
-                f"points[{(i + 1) % count}]: the path turns straight back, which no arc can round"
+                "the path turns straight back, which no arc can round",
+                key=("points", (i + 1) % count),
             )
 
         # each leg must have room for the corners at both of its ends
@@ -334,10 +337,11 @@ class Polyline(Shape):
             fits = float(np.min(lengths[needed > 0.0] / needed[needed > 0.0]))
             end = (leg + 1) % (count if self.closed else count + 1)
             raise ConfigError(
-                f"corner_radius: {self.corner_radius:.10g} m takes "
+                f"{self.corner_radius:.10g} m takes "
                 f"{needed[leg] * self.corner_radius:.4g} m of the leg "
                 f"from points[{leg}] to points[{end}], which is {lengths[leg]:.4g} m long; "
-                f"at most {_floor4(fits):.4g} m fits everywhere"
+                f"at most {_floor4(fits):.4g} m fits everywhere",
+                key="corner_radius",
             )
         return np.asarray(unit_reach * self.corner_radius)
 
@@ -358,12 +362,11 @@ def rounded_path(
     cuts: Floats,
     closed: bool,
 ) -> tuple[Path, list[float]]:
-    """Return straight legs (n,) with a corner of two clothoids at the end of each, and s at each
-    point.
+    """Return straight legs (n,) with rounded corners at their ends, and s at each point.
 
-    A corner turns by turns[i], rad, with a smallest radius of radii[i], from cuts[i] m before its
-    point to as far behind it. A closed path begins on its first leg, behind the corner at its first
-    point.
+    A corner consists of two clothoids. It turns by turns[i], rad, with a smallest radius of
+    radii[i], from cuts[i] m before its point to as far behind it. A closed path begins on its first
+    leg, behind the corner at its first point.
     """
     behind = float(cuts[-1]) if closed else 0.0
     path = PathBuilder(0.0, 0.0, 0.0)
@@ -410,7 +413,7 @@ class Spline(Shape):
         points, heights = check_points("spline", self.points, self.closed)
         if len(points) > MAX_SPLINE_POINTS:
             raise ConfigError(
-                f"points: got {len(points)}, a spline takes at most {MAX_SPLINE_POINTS}"
+                f"got {len(points)}, a spline takes at most {MAX_SPLINE_POINTS}", key="points"
             )
         if self.closed:
             points = np.concatenate([points, points[:1]])
@@ -428,7 +431,8 @@ class Spline(Shape):
             path, s = fit_spans(curve, knots, center, closed=self.closed)  # type: ignore[arg-type]
         except ConfigError:
             raise ConfigError(
-                "points: the spline through them has a corner where it turns back; points farther "
-                "apart there, or fewer, make it smooth"
+                "the spline through them has a corner where it turns back; points farther "
+                "apart there, or fewer, make it smooth",
+                key="points",
             ) from None
         return with_heights(path, s[: len(heights)], heights)

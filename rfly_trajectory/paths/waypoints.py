@@ -54,20 +54,20 @@ class MovingPose(NamedTuple):
 
 
 def path_through(points: Floats, radius: float, ends: tuple[float, float] | None = None) -> Path:
-    """Return an open path through points (k, 2), or with heights (k, 3), from the first to the
-    last.
+    """Return an open path through points (k, 2), or with heights (k, 3).
 
-    Points of a sampled curve are joined by the spline through them, with the headings `ends`, rad,
-    at its ends if they are given. Other points are joined by straight lines with each corner
-    rounded by two clothoids, as in Polyline, but with a radius below `radius`, m, if the lines are
-    too short. Raises ConfigError for fewer than two points in different places, and if the path
-    turns straight back.
+    It goes from the first to the last. Points of a sampled curve are joined by the spline through
+    them, with the headings `ends`, rad, at its ends if they are given. Other points are joined by
+    straight lines with each corner rounded by two clothoids, as in Polyline, but with a radius
+    below `radius`, m, if the lines are too short. Raise ConfigError for fewer than two points in
+    different places, and if the path turns straight back.
     """
     points = without_repeats(points)
     legs = np.diff(points[:, :2], axis=0)
     if not len(legs):
         raise ConfigError(
-            "poses: all of them are in one place; a path needs two, and one without any means: stop"
+            "all of them are in one place; a path needs two, and one without any means: stop",
+            key="poses",
         )
 
     # turns at the inner points
@@ -75,7 +75,9 @@ def path_through(points: Floats, radius: float, ends: tuple[float, float] | None
     turns = np.mod(np.diff(headings) + math.pi, 2.0 * math.pi) - math.pi
     for i in np.flatnonzero(np.abs(turns) > MAX_TURN).tolist():
         x, y = points[i + 1, :2].tolist()
-        raise ConfigError(f"poses: the path turns straight back at x {x:.2f}, y {y:.2f} (map)")
+        raise ConfigError(
+            f"the path turns straight back at x {x:.2f}, y {y:.2f} (map)", key="poses"
+        )
 
     # a sampled curve, or corners
     if (len(legs) > 1 or ends is not None) and np.abs(turns).max(initial=0.0) <= DENSE_TURN:
@@ -84,8 +86,9 @@ def path_through(points: Floats, radius: float, ends: tuple[float, float] | None
 
 
 def _smooth(points: Floats, ends: tuple[float, float] | None) -> Path:
-    """Return the cubic spline through points of a curve, with centripetal parameters (see
-    `Spline`).
+    """Return the cubic spline through points of a curve.
+
+    Its parameters are centripetal (see `Spline`).
     """
     from scipy.interpolate import CubicSpline
 
@@ -150,8 +153,9 @@ def transition_to(path: Path, pose: MovingPose, radius: float, blend: float = 10
 
     if distance > MAX_START_DISTANCE:
         raise ConfigError(
-            f"poses[0]: it is {distance:.0f} m from the vehicle, which follows paths that begin "
-            f"within {MAX_START_DISTANCE:g} m"
+            f"it is {distance:.0f} m from the vehicle, which follows paths that begin "
+            f"within {MAX_START_DISTANCE:g} m",
+            key=("poses", 0),
         )
 
     merge = _merge_ahead(path, pose, radius, distance)
@@ -247,11 +251,10 @@ def _append_rest(builder: PathBuilder, path: Path, s: float) -> Path:
 def _with_altitude(
     whole: Path, joined_at: float, path: Path, s: float, pose: MovingPose, blend: float
 ) -> Path:
-    """Return `whole` with the heights of the path that it joins after `joined_at` m at arc length
-    s.
+    """Return `whole` with the heights of the path that it joins.
 
-    It begins with the height and the climb of the vehicle. After `blend` metres the climb is the
-    one towards the next height.
+    It joins that path after `joined_at` m, at arc length s there. It begins with the height and the
+    climb of the vehicle. After `blend` metres the climb is the one towards the next height.
     """
     assert path.altitude is not None
     table = join_profiles([path])

@@ -1,7 +1,6 @@
-"""Vehicles of a fleet as entities of simulation_interfaces: spawned, deleted, moved; and their
-time.
+"""Vehicles of a fleet as entities of simulation_interfaces, and their time.
 
-Part of trajectory_node.
+They can be spawned, deleted and moved. Part of trajectory_node.
 """
 
 from __future__ import annotations

@@ -103,8 +103,9 @@ class FollowPaths:
         self.following = []
 
     def take_over(self, fleet: Fleet, fleet_time: float) -> tuple[Fleet, list[int]] | None:
-        """Return the fleet from now on, and the indices of the vehicles that changed; None if none
-        did.
+        """Return the fleet from now on, and the indices of the vehicles that changed.
+
+        Return None if none did.
         """
         for name in list(self._unplaced):
             message, deadline = self._unplaced[name]

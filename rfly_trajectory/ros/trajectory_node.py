@@ -50,8 +50,9 @@ class _LoadedFleet(NamedTuple):
 
 
 class TrajectoryNode(Node):
-    """Node that publishes the states of a fleet, or of a shard, once a terrain and a start are
-    known.
+    """Node that publishes the states of a fleet or of a shard.
+
+    It begins once a terrain and a start are known.
     """
 
     def __init__(self) -> None:

@@ -24,8 +24,8 @@ from rfly_common.config.documents import (
     read_config,
     shipped_names,
 )
-from rfly_common.config.marked_yaml import Document, Key
-from rfly_common.errors import ConfigError, PlacementError
+from rfly_common.config.marked_yaml import Document
+from rfly_common.errors import ConfigError, Key, PlacementError
 from rfly_common.files import StrPath
 from rfly_ue_bridge.objects.placement import MAX_OBJECTS, PlacedObject, from_ned
 

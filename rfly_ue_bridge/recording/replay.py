@@ -148,7 +148,7 @@ class Destinations:
                     count = sum(window.errors.values())
                     texts.append(f"{host}:{port}: {window.last_error} ({count} times)")
             texts += [
-                f"{self._target.host}:{port}: nobody listens there"
+                f"{self._target.host}:{port}: nothing listens there"
                 for port in sender.closed_ports()
             ]
         return texts

@@ -277,7 +277,7 @@ _REPORTS = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH,
 """Errors that may belong to an earlier datagram; the present one has not been sent."""
 
 _EXPLAINED = {
-    errno.ECONNREFUSED: "nobody listens there (is RflySim3D running?)",
+    errno.ECONNREFUSED: "nothing listens there (is RflySim3D running?)",
     errno.EHOSTUNREACH: (
         "unreachable: no machine answers there (is it on, and is the address right?)"
     ),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 
+import pytest
+
 from rfly_common import errors
+from rfly_common.config.marked_yaml import parse_yaml
 
 _LINE = re.compile(r"^    (?P<branches>[│├└─ ]*)(?P<name>[A-Z]\w+)(?: \((?P<builtin>\w+)\))?", re.M)
 _INDENT = 4
@@ -28,7 +32,7 @@ def defined_tree():
     """The same of the classes; a private base is skipped, what it inherits counts."""
     tree = {}
     for name, cls in vars(errors).items():
-        if not inspect.isclass(cls) or name.startswith("_"):
+        if not inspect.isclass(cls) or name.startswith("_") or cls.__module__ != errors.__name__:
             continue
         ancestors = [base for base in cls.__mro__[1:] if not base.__name__.startswith("_")]
         parent = ancestors[0]
@@ -43,3 +47,43 @@ def defined_tree():
 
 def test_the_drawing_shows_each_error_below_its_base():
     assert drawn_tree() == defined_tree()
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "message"),
+    [
+        ((), (), "too short"),
+        ("to", ("to",), "to: too short"),
+        (("points", 3), ("points", 3), "points[3]: too short"),
+        (("shape", "points", 0), ("shape", "points", 0), "shape.points[0]: too short"),
+    ],
+)
+def test_a_config_error_has_its_key_apart_from_its_text(key, path, message):
+    error = errors.ConfigError("too short", key=key)
+    assert (error.key, error.text, str(error)) == (path, "too short", message)
+
+
+def test_the_text_of_a_config_error_is_never_taken_for_a_key():
+    error = errors.ConfigError("shape: too short")
+    assert (error.key, error.text) == ((), "shape: too short")
+
+
+def test_a_larger_value_prefixes_its_path_and_keeps_the_kind_of_error():
+    error = errors.TooLargeError("too many", key=("points", 3)).inside("vehicles", 2, "shape")
+    assert type(error) is errors.TooLargeError
+    assert error.key == ("vehicles", 2, "shape", "points", 3)
+    assert str(error) == "vehicles[2].shape.points[3]: too many"
+
+
+def test_a_config_error_keeps_its_key_on_the_way_to_another_process():
+    error = pickle.loads(pickle.dumps(errors.TooLargeError("too many", key=("points", 3))))
+    assert (error.key, error.text, str(error)) == (("points", 3), "too many", "points[3]: too many")
+
+
+def test_a_document_adds_file_and_line_to_the_error_of_a_part():
+    document = parse_yaml("shape:\n  points:\n    - 1\n    - 2\n", "a.yaml")
+    error = document.located(errors.ConfigError("too small", key=("points", 1)), ("shape",))
+    assert str(error) == "a.yaml:4: shape.points[1]: too small"
+    assert str(document.located(errors.ConfigError("odd: yes"), ("shape",))) == (
+        "a.yaml:1: shape: odd: yes"
+    )

@@ -44,8 +44,9 @@ class TerrainObserver(CommandClient):
     def ground_z_ned(
         self, north_east: np.ndarray[Any, Any], timeout_s: float = 3.0
     ) -> np.ndarray[Any, Any] | None:
-        """Return z (down) of the ground at (n, 2) points from the service; None without an answer
-        in time.
+        """Return z (down) of the ground at (n, 2) points from the service.
+
+        Return None if no answer comes in time.
         """
         if not self.spin(self._client.service_is_ready, timeout_s):
             return None

@@ -406,9 +406,7 @@ class GraphWatch(Closing):
                 continue
 
     def _lost_frames(self) -> dict[str, str]:
-        """Return why frames of vehicles are not connected to a world frame of the bridges, by
-        topic.
-        """
+        """Return by topic why a vehicle's frame is not connected to a bridge's world frame."""
         worlds = {"": None, "map": None, "map_ned": None}
         for values in self._parameters.values():
             enu_frames = values.get("enu_frames") or ()

@@ -117,7 +117,7 @@ def test_many_from_a_csv(rfly, window, tmp_path):
     assert len(set(got)) == 1000
 
 
-def test_nobody_listens_and_off_the_map_are_told(rfly):
+def test_nothing_listens_and_off_the_map_are_told(rfly):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
         free = opened.getsockname()[1]

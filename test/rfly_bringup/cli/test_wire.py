@@ -85,7 +85,7 @@ def test_send_joins_words_and_reaches_three_windows(window):
     assert f":{port_of(window) - 2}-{port_of(window)}" in done.stdout
 
 
-def test_send_says_where_nobody_listens():
+def test_send_says_where_nothing_listens():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
         free = port_of(opened)

@@ -95,7 +95,7 @@ CASES = {
                 Destination("/ue_bridge_node", "127.0.0.1", 20010, "127.0.0.1", "refused"),
             )
         },
-        ("nobody listens on 127.0.0.1:20010", "is RflySim3D running there?"),
+        ("nothing listens on 127.0.0.1:20010", "is RflySim3D running there?"),
     ),
     "destination:192.168.1.20:20010": (
         {
@@ -104,7 +104,7 @@ CASES = {
             )
         },
         (
-            "nobody listens on 192.168.1.20:20010",
+            "nothing listens on 192.168.1.20:20010",
             "is RflySim3D running there? Is its firewall open for UDP 20010?",
         ),
     ),
@@ -151,7 +151,7 @@ CASES = {
     ),
     "no_map": (
         {"endpoints": HEALTHY.endpoints[1:]},
-        ("nobody publishes /terrain_map, which /trajectory_node wait", "start terrain_node"),
+        ("no node publishes /terrain_map, which /trajectory_node wait", "start terrain_node"),
     ),
     "status:/ue_bridge_node:bad_quaternion:robot/odom": (
         reported(WARN, Notice("dropped", Reason.BAD_QUATERNION, "robot/odom")),
@@ -182,7 +182,7 @@ CASES = {
             "robots": (Robot("/ue_bridge_node", "car", 7, "/car/pos", POSE),),
             "endpoints": (*HEALTHY.endpoints, Endpoint("/car/pose", POSE, "/car", True)),
         },
-        ("nobody publishes /car/pos", "published on /car/pose; set the parameter car.topic"),
+        ("no node publishes /car/pos", "published on /car/pose; set the parameter car.topic"),
     ),
     "multicast": (
         {"machine": Machine(multicast=False)},

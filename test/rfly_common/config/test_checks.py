@@ -55,3 +55,18 @@ def test_choices_are_listed():
     check_choice("mode", "drive", ("drive", "fly"))
     with pytest.raises(ConfigError, match="mode: 'swim', expected one of drive, fly"):
         check_choice("mode", "swim", ("drive", "fly"))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda: finite_number("rate", math.nan, "Hz"),
+        lambda: finite_array("rate", (1, 2), (3,)),
+        lambda: check_choice("rate", "swim", ("drive", "fly")),
+    ],
+)
+def test_the_name_of_the_value_is_the_key_of_the_error(check):
+    with pytest.raises(ConfigError) as caught:
+        check()
+    assert caught.value.key == ("rate",)
+    assert str(caught.value) == f"rate: {caught.value.text}"

@@ -230,6 +230,7 @@ class TestNavPath:
         ("a.csv", b"1,2\n3,nan\n", r"a.csv:2: '3,nan' holds no two numbers"),
         ("a.csv", b"1,2\n3\n", r"a.csv:2: '3' holds no two numbers"),
         ("a.csv", b"1,2\n\xff,3\n", r"a.csv:2: not UTF-8 text"),
+        ("a.yaml", b"poses: []\n\xff\n", r"^file: /[^:]*a.yaml:2: not UTF-8 text"),
         ("a.csv", b"lat,lon\n1,2\n", "need the key geo_origin too"),
         ("a.csv", b"1e9,2\n1,2\n", "not within 1e.07 m of the origin"),
         ("a.npy", b"hello", "is not a NumPy array"),

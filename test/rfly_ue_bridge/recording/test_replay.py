@@ -272,13 +272,13 @@ def test_windows_keep_their_distance_at_the_target():
             destinations.close()
 
 
-def test_ports_where_nobody_listens_are_named():
+def test_ports_where_nothing_listens_are_named():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     destinations = Destinations(Target(range(20010, 20011), "127.0.0.1", port))
     destinations.send(20010, b"x")
-    assert destinations.error_texts() == [f"127.0.0.1:{port}: nobody listens there"]
+    assert destinations.error_texts() == [f"127.0.0.1:{port}: nothing listens there"]
     destinations.close()
 
 

@@ -65,7 +65,7 @@ def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
             publisher.publish(second)
         return all(text in bridge.node.output for text in texts)
 
-    window = f"window 0 at 127.0.0.1:{port}: nobody listens there"
+    window = f"window 0 at 127.0.0.1:{port}: nothing listens there"
     conflict = "vehicle 1 comes from /first; its states from /second are dropped"
     bridge.peer.spin_until(lambda: logged(window, conflict))
     intruding = False

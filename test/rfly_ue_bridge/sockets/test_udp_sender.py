@@ -120,7 +120,7 @@ def test_one_window_by_its_index(three_windows, sender_to):
     assert "expected -1" in sender.send_to(65536 - port, b"x")
 
 
-def test_nobody_listening_is_counted_and_stops_nothing(three_windows, sender_to):
+def test_a_port_without_a_listener_is_counted_and_stops_nothing(three_windows, sender_to):
     """The window comes back: what is sent then arrives, the first datagram included."""
     port, held = three_windows
     held[1].close()
@@ -129,7 +129,7 @@ def test_nobody_listening_is_counted_and_stops_nothing(three_windows, sender_to)
         sender.send(bytes([number]))
     assert [held[0].recv(9) for _ in range(10)] == [bytes([n]) for n in range(10)]
     assert sender.windows[1].errors["ECONNREFUSED"] >= 5
-    assert "nobody listens" in sender.windows[1].last_error
+    assert "nothing listens" in sender.windows[1].last_error
     assert sender.windows[0].errors == {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as back:
         back.settimeout(5)

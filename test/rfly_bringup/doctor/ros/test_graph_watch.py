@@ -114,7 +114,7 @@ def broken(shared_domain_id):
     [
         (
             "destination:127.0.0.1:{port}",
-            ["nobody listens on 127.0.0.1:{port}", "is RflySim3D running there?"],
+            ["nothing listens on 127.0.0.1:{port}", "is RflySim3D running there?"],
         ),
         (
             "frame:/boat/pose",
@@ -141,7 +141,7 @@ def broken(shared_domain_id):
         (
             "robot:/plane/pos",
             [
-                "nobody publishes /plane/pos",
+                "no node publishes /plane/pos",
                 "is published on /plane/pose; set the parameter plane.topic",
             ],
         ),
