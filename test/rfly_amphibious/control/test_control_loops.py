@@ -284,9 +284,8 @@ def test_steering_stays_within_the_friction():
     _, _, _, _, vx, vy, *_, rate = rig.run(1.5, lambda r: r.chassis.set_speed(5.0, 0.5))
     p = rig.params
     speed = np.hypot(vx, vy)[-1]
-    assert rig.wheels.steering_angle == pytest.approx(
-        math.atan(p.wheelbase * 0.6 * p.friction_y * G / speed**2), rel=0.01
-    )
+    expected = math.atan(p.wheelbase * 0.6 * p.friction_y * G / speed**2)
+    assert rig.wheels.steering_angle == pytest.approx(expected, rel=0.01)
     assert 0.4 * p.friction_y * G < speed * rate[-1] < 0.7 * p.friction_y * G
 
 
