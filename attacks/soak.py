@@ -97,7 +97,7 @@ class Watched:
 
 
 def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, float]:
-    """Return the medians of the first and the last part of the samples times `from_s` or later.
+    """Return the medians of the first and the last part of the samples at `from_s` or later.
 
     COMPARED is the length of a part.
     """
