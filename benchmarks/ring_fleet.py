@@ -91,7 +91,7 @@ class RingFleet:
         )
 
     def positions(self, packet: NDArray[np.int64], t: Floats, terrain: Any) -> Floats:
-        """Return the vehicles of packets (k,) at times t (k,), s: (k, 99, 3) ENU, m, without clocks.
+        """Return the vehicles of packets (k,) at times t (k,), s: (k, 99, 3) ENU, m, no clocks.
 
         terrain: anything with heights (rows along east, columns along north), origin_x, origin_y,
         step_x, step_y.
