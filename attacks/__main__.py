@@ -1,7 +1,6 @@
-"""`python -m attacks [AREA ...]`: runs the attacks of all areas, or of the named ones, and prints
-one table.
+"""`python -m attacks [AREA ...]`: attack in all areas, or in the named ones, and print one table.
 
-The exit code is 1 where anything failed. The same seed tries the same things again.
+The exit code is 1 if anything failed. The same seed tries the same things again.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ def run_area(
     for name, attack in area.ATTACKS.items():
         start = time.monotonic()
         result: Result = attack(random.Random(f"{seed} {area.__name__} {name}"), tries)
-        taken = time.monotonic() - start
+        seconds = time.monotonic() - start
         progress.print(
-            f"{result.name}: {result.tried:,} tried, {result.failed:,} failed, {taken:.0f} s",
+            f"{result.name}: {result.tried:,} tried, {result.failed:,} failed, {seconds:.0f} s",
             markup=False,
         )
         results.append(result)
@@ -73,31 +72,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--share", type=float, default=1.0, metavar="X", help="share of a full run (default 1)"
     )
-    given = parser.parse_args(arguments)
-    unknown = sorted(set(given.areas) - set(known))
+    options = parser.parse_args(arguments)
+
+    unknown = sorted(set(options.areas) - set(known))
     if unknown:
         parser.error(f"no such area: {', '.join(unknown)}; known: {', '.join(known)}")
+
+    # end what was started on a signal, too
     progress = Console(stderr=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then, too
-    # a shell's background job ignores it, and so would all that is started from here until it takes
-    # it in hand
+    # (a shell's background job ignores SIGINT, and so would all that is started from here until it
+    # takes the signal in hand)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
     start = time.monotonic()
     results: list[Result] = []
     try:
-        for name in given.areas or known:
+        for name in options.areas or known:
             area = importlib.import_module(f"attacks.{name}")
-            tries = given.tries or (
-                area.SHORT_TRIES if given.short else max(1, round(given.share * area.TRIES))
-            )
-            run_area(area, given.seed, tries, progress, results)
-    finally:  # also after Ctrl-C: what was found until then
-        # 160 columns without a terminal, so that a log holds the table unfolded
+            if options.tries:
+                tries = options.tries
+            elif options.short:
+                tries = area.SHORT_TRIES
+            else:
+                tries = max(1, round(options.share * area.TRIES))
+            run_area(area, options.seed, tries, progress, results)
+    finally:
+        # also after Ctrl-C: the results so far
+        # (160 columns without a terminal, so that a log holds the table unfolded)
         print_table(results, Console() if sys.stdout.isatty() else Console(width=160))
+
     failed = sum(result.failed for result in results)
     tried = sum(result.tried for result in results)
-    taken = time.monotonic() - start
-    print(f"{tried:,} tried, {failed:,} failed, seed {given.seed}; {taken:.0f} s")
+    seconds = time.monotonic() - start
+    print(f"{tried:,} tried, {failed:,} failed, seed {options.seed}; {seconds:.0f} s")
     print(machine_line())
     return 1 if failed else 0
 

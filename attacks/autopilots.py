@@ -54,14 +54,14 @@ def servo_frames(rng: random.Random, count: int) -> list[bytes]:
     """Return good ones, with odd pulses, rates and numbers of the frame, and mutated ones."""
     from fuzz.fuzz_terrain import mutate_bytes
 
-    made = []
+    frames = []
     for number in range(count):
         magic, outputs = rng.choice(((18458, 16), (29569, 32), (18458, 32), (0, 16), (29569, 16)))
         frame = rng.choice((number, 0, number - 3, 2**32 - 1, rng.getrandbits(32))) % 2**32
         pulses = [rng.choice(ODD_NUMBERS) for _ in range(outputs)]
         data = struct.pack(f"<HHI{outputs}H", magic, rng.choice(ODD_NUMBERS), frame, *pulses)
-        made.append(mutate_bytes(rng, data) if rng.random() < 0.4 else data)
-    return made
+        frames.append(mutate_bytes(rng, data) if rng.random() < 0.4 else data)
+    return frames
 
 
 def ardupilot(rng: random.Random, tries: int) -> Result:
@@ -78,8 +78,9 @@ def ardupilot(rng: random.Random, tries: int) -> Result:
 
 
 def betaflight(rng: random.Random, tries: int) -> Result:
-    """A program in the firmware's place that answers some questions as no firmware does."""
+    """Answer some questions as no firmware does, from a program in the firmware's place."""
     with turn(BETAFLIGHT_PORTS), tempfile.TemporaryDirectory(prefix="attack_") as name:
+        # a program in the firmware's place
         folder = Path(name)
         program = folder / "firmware"
         script = Path(__file__).with_name("odd_firmware.py")
@@ -88,19 +89,24 @@ def betaflight(rng: random.Random, tries: int) -> Result:
             encoding="utf-8",
         )
         program.chmod(0o700)
-        given = {"program": program, "folder": folder / "kept"}
-        with node_at_work("betaflight_node", given, traffic=True) as (running, pulse):
-            told = folder / "kept" / "answered.txt"
+
+        # the node at work with it
+        parameters = {"program": program, "folder": folder / "kept"}
+        with node_at_work("betaflight_node", parameters, traffic=True) as (running, pulse):
+            report = folder / "kept" / "answered.txt"
 
             def answered() -> list[int]:
-                """Number of odd answers, of sensible answers since, and of datagrams sent."""
+                """Return the counts of odd answers, of sensible answers since, and of datagrams
+                sent.
+                """
                 with suppress(OSError):
-                    return [int(word) for word in told.read_text(encoding="ascii").split()]
+                    return [int(word) for word in report.read_text(encoding="ascii").split()]
                 return [0, 0, 0]
 
             def recovered() -> bool:
-                """Wait until the node reports the firmware's state again: odd answers may have said
-                armed.
+                """Return whether the node reports the firmware's state again.
+
+                Odd answers may have said that it is armed.
                 """
                 values = pulse.diagnostics.get("/betaflight_node: flight", ("", "", {}))[2]
                 return answered()[1] > 10 and values.get("armed") == "False"
@@ -110,6 +116,7 @@ def betaflight(rng: random.Random, tries: int) -> Result:
                 wait_until(recovered, "questions", PATIENCE_S + 0.1 * tries)
             except TimeoutError:
                 failures.append(f"it does not recover: {answered()}, {pulse.diagnostics}")
+
             odd, _, datagrams = answered()
             return judged(
                 "Betaflight at betaflight_node",
@@ -134,14 +141,14 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
         name = "/betaflight_node: flight"
         failures = []
 
-        def well(but: str) -> None:
+        def well(except_for: str) -> None:
             """Wait until the node reports no error, or this one."""
-            begun = pulse.stamps.get(name, 0.0) + 2.0  # a newer report
+            newer_than = pulse.stamps.get(name, 0.0) + 2.0  # a newer report
 
             def is_well() -> bool:
                 level, text, _ = pulse.diagnostics.get(name, ("2", "", {}))
-                return pulse.stamps.get(name, 0.0) > begun and (
-                    level != "2" or bool(but and but in text)
+                return pulse.stamps.get(name, 0.0) > newer_than and (
+                    level != "2" or bool(except_for and except_for in text)
                 )
 
             try:
@@ -149,26 +156,26 @@ def betaflights_ports(rng: random.Random, tries: int) -> Result:
             except TimeoutError:
                 failures.append(f"it does not recover: {pulse.diagnostics.get(name)}")
 
-        asks = [b"$M<" + bytes((0, code, code)) for code in (*range(1, 68), 108, 150)]
-        streams(
-            rng,
-            tries,
-            SERIAL_PORT,
-            [*asks, b"$M<\xff\x6c", b"#\nstatus\n", b"$X<\0" + rng.randbytes(30)],
-        )
+        # others speak MSP to it, and flood the node's port for motors
+        questions = [b"$M<" + bytes((0, code, code)) for code in (*range(1, 68), 108, 150)]
+        garbage = [b"$M<\xff\x6c", b"#\nstatus\n", b"$X<\0" + rng.randbytes(30)]
+        streams(rng, tries, SERIAL_PORT, [*questions, *garbage])
         sent = flood(MOTOR_PORT, [data for _ in range(tries) for data in odd_motors(rng)])
         well("")
-        made = [
+
+        # others flood its ports for state and radio
+        states = [
             rng.choice((STATE.pack(*rng.choices(ODD_DOUBLES, k=18)), rng.randbytes(144)))
             for _ in range(FLOOD * tries)
         ]
-        sent += flood(STATE_PORT, made)
-        made = [
+        sent += flood(STATE_PORT, states)
+        sticks = [
             rng.choice((rng.randbytes(40), RADIO.pack(rng.random(), *[2000] * 16)))
             for _ in range(FLOOD * tries)
         ]
-        sent += flood(RADIO_PORT, made)
+        sent += flood(RADIO_PORT, sticks)
         well("Betaflight")
+
         return judged(
             "others at Betaflight's own ports",
             tries + sent,

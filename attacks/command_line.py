@@ -45,230 +45,210 @@ LONGEST_LINE = 1_500
 CODES = frozenset({0, 1, 2})
 STOPPED_CODES = CODES | {129, 130, 143}
 COMMON_IMPORTS = (
-    *(
-        "attacks.command_line",
-        "rfly_bringup.cli.main",
-        "rfly_terrain",
-        "rfly_trajectory",
-        "rfly_amphibious",
-    ),
-    *(
-        "rfly_collision",
-        "rfly_ue_bridge",
-        "numpy",
-        "yaml",
-        "rich.console",
-        "jsonschema",
-        "scipy.ndimage",
-    ),
+    "attacks.command_line",
+    "rfly_bringup.cli.main",
+    "rfly_terrain",
+    "rfly_trajectory",
+    "rfly_amphibious",
+    "rfly_collision",
+    "rfly_ue_bridge",
+    "numpy",
+    "yaml",
+    "rich.console",
+    "jsonschema",
+    "scipy.ndimage",
 )
 NUMBERS = (
-    *(
-        "",
-        " ",
-        "0",
-        "-0",
-        "-1",
-        "1",
-        "nan",
-        "NaN",
-        "inf",
-        "-inf",
-        "1e400",
-        "-1e308",
-        "1e-320",
-        "1e308",
-        "0x10",
-        "1_000",
-    ),
-    *(
-        "٣",
-        "１２",
-        "1,5",
-        "1.5.2",
-        "--",
-        "-",
-        "½",
-        "9" * 400,
-        "9" * 5000,
-        "2147483648",
-        "-9223372036854775809",
-        "1e18",
-    ),
-    *(
-        "18446744073709551616",
-        "65536",
-        "99999",
-        "true",
-        "None",
-        "+1",
-        "1e",
-        "٣.٥",
-        "1000000",
-        "0.0000001",
-        "1e9",
-    ),
+    # extreme and odd forms
+    "",
+    " ",
+    "0",
+    "-0",
+    "-1",
+    "1",
+    "nan",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e400",
+    "-1e308",
+    "1e-320",
+    "1e308",
+    "0x10",
+    "1_000",
+    # of other scripts, too long or too large
+    "٣",
+    "１２",
+    "1,5",
+    "1.5.2",
+    "--",
+    "-",
+    "½",
+    "9" * 400,
+    "9" * 5000,
+    "2147483648",
+    "-9223372036854775809",
+    "1e18",
+    # integers, words and more exponents
+    "18446744073709551616",
+    "65536",
+    "99999",
+    "true",
+    "None",
+    "+1",
+    "1e",
+    "٣.٥",
+    "1000000",
+    "0.0000001",
+    "1e9",
 )
 TEXTS = (
-    *(
-        "",
-        " ",
-        "é",
-        "e\u0301",
-        "日本",
-        "\u202e",
-        "\x1b[31mred\x1b[0m",
-        "a\nb",
-        "[bold]x[/]",
-        "[/]",
-        "%s%n",
-        "{0}",
-        "{",
-        "}",
-    ),
-    *(
-        "x" * 300,
-        "x" * 5000,
-        "../x",
-        "..",
-        "~",
-        "/",
-        "//",
-        "a b",
-        "a/b",
-        "*",
-        "?",
-        "(",
-        "[",
-        "(a+)+$",
-        "\\",
-        "\udc80",
-        "'",
-    ),
-    *(
-        "0=1",
-        "a=b=c",
-        "=",
-        "seed=0:50",
-        "seed=1:0",
-        "seed=nan",
-        "mass=-1,nan",
-        "1,2",
-        "nan,nan",
-        "1,2,3,4",
-        ",",
-        "\t",
-        "\0x",
-    ),
-    *(
-        "EPSG:0",
-        "EPSG:99999999",
-        "+proj=longlat",
-        "localhost:99999",
-        "256.1.1.1",
-        "x" * 70 + ".invalid",
-        "1.2.3",
-        "::1",
-    ),
-    *(
-        "JacksboroFault",
-        "scale",
-        "hop",
-        "valley",
-        "pillars",
-        "demo_convoy",
-        "forest",
-        "map_ned",
-        "rover",
-        "true",
-        "false",
-    ),
+    # scripts, controls and markup
+    "",
+    " ",
+    "é",
+    "e\u0301",
+    "日本",
+    "\u202e",
+    "\x1b[31mred\x1b[0m",
+    "a\nb",
+    "[bold]x[/]",
+    "[/]",
+    "%s%n",
+    "{0}",
+    "{",
+    "}",
+    # lengths, paths and patterns
+    "x" * 300,
+    "x" * 5000,
+    "../x",
+    "..",
+    "~",
+    "/",
+    "//",
+    "a b",
+    "a/b",
+    "*",
+    "?",
+    "(",
+    "[",
+    "(a+)+$",
+    "\\",
+    "\udc80",
+    "'",
+    # variations and lists
+    "0=1",
+    "a=b=c",
+    "=",
+    "seed=0:50",
+    "seed=1:0",
+    "seed=nan",
+    "mass=-1,nan",
+    "1,2",
+    "nan,nan",
+    "1,2,3,4",
+    ",",
+    "\t",
+    "\0x",
+    # systems, hosts and addresses
+    "EPSG:0",
+    "EPSG:99999999",
+    "+proj=longlat",
+    "localhost:99999",
+    "256.1.1.1",
+    "x" * 70 + ".invalid",
+    "1.2.3",
+    "::1",
+    # names that mean something
+    "JacksboroFault",
+    "scale",
+    "hop",
+    "valley",
+    "pillars",
+    "demo_convoy",
+    "forest",
+    "map_ned",
+    "rover",
+    "true",
+    "false",
 )
 FILES = (
-    *(
-        "missing",
-        "missing/x",
-        "folder",
-        "folder/",
-        "pipe",
-        "loop",
-        "empty",
-        "socket",
-        "random",
-        "zeros",
-        "huge",
-        "x.png",
-    ),
-    *(
-        "folder.png",
-        "folder.yaml",
-        "folder.plan",
-        "folder.mcap",
-        "folder.pcap",
-        "folder.npz",
-        "folder.csv",
-        "folder.xml",
-    ),
-    *(
-        "pipe.png",
-        "pipe.yaml",
-        "pipe.plan",
-        "pipe.mcap",
-        "pipe.pcap",
-        "pipe.npz",
-        "pipe.csv",
-        "pipe.xml",
-        "pipe.tif",
-    ),
-    *(
-        "empty.png",
-        "empty.yaml",
-        "empty.plan",
-        "empty.mcap",
-        "empty.pcap",
-        "empty.npz",
-        "empty.csv",
-        "empty.xml",
-    ),
-    *(
-        "random.png",
-        "random.yaml",
-        "random.plan",
-        "random.mcap",
-        "random.pcap",
-        "random.npz",
-        "random.csv",
-        "random.xml",
-    ),
-    *(
-        "empty.tif",
-        "empty.npy",
-        "empty.obj",
-        "empty.waypoints",
-        "random.tif",
-        "random.npy",
-        "random.waypoints",
-    ),
-    *(
-        "locked.yaml",
-        "locked.plan",
-        "locked/x",
-        "é\u0301.png",
-        "\udc80.yaml",
-        "x" * 250 + ".yaml",
-        "x" * 300,
-        "a\nb.csv",
-    ),
-    *(
-        "fleet.yaml",
-        "world.yaml",
-        "mission.plan",
-        "points.csv",
-        "vehicle.xml",
-        "none.yaml",
-        "list.yaml",
-        "text.yaml",
-    ),
+    # of another kind
+    "missing",
+    "missing/x",
+    "folder",
+    "folder/",
+    "pipe",
+    "loop",
+    "empty",
+    "socket",
+    "random",
+    "zeros",
+    "huge",
+    "x.png",
+    # folders
+    "folder.png",
+    "folder.yaml",
+    "folder.plan",
+    "folder.mcap",
+    "folder.pcap",
+    "folder.npz",
+    "folder.csv",
+    "folder.xml",
+    # pipes
+    "pipe.png",
+    "pipe.yaml",
+    "pipe.plan",
+    "pipe.mcap",
+    "pipe.pcap",
+    "pipe.npz",
+    "pipe.csv",
+    "pipe.xml",
+    "pipe.tif",
+    # empty files
+    "empty.png",
+    "empty.yaml",
+    "empty.plan",
+    "empty.mcap",
+    "empty.pcap",
+    "empty.npz",
+    "empty.csv",
+    "empty.xml",
+    # random bytes
+    "random.png",
+    "random.yaml",
+    "random.plan",
+    "random.mcap",
+    "random.pcap",
+    "random.npz",
+    "random.csv",
+    "random.xml",
+    # more empty and random ones
+    "empty.tif",
+    "empty.npy",
+    "empty.obj",
+    "empty.waypoints",
+    "random.tif",
+    "random.npy",
+    "random.waypoints",
+    # locked, or with odd names
+    "locked.yaml",
+    "locked.plan",
+    "locked/x",
+    "é\u0301.png",
+    "\udc80.yaml",
+    "x" * 250 + ".yaml",
+    "x" * 300,
+    "a\nb.csv",
+    # sensible files
+    "fleet.yaml",
+    "world.yaml",
+    "mission.plan",
+    "points.csv",
+    "vehicle.xml",
+    "none.yaml",
+    "list.yaml",
+    "text.yaml",
 )
 
 SENSIBLE: dict[str, Sequence[str]] = {
@@ -366,21 +346,19 @@ def commands() -> dict[str, list[Option]]:
 
     from rfly_bringup.cli.main import app
 
-    def walk(found: Any, words: tuple[str, ...]) -> Iterator[tuple[str, list[Option]]]:
-        for name, each in sorted(getattr(found, "commands", {}).items()):
-            yield from walk(each, (*words, name))
-        if found.callback is not None:
-            options = [each for each in found.params if each.param_type_name == "option"]
-            yield (
-                " ".join(words),
-                [
-                    Option(
-                        each.opts[0],
-                        0 if getattr(each, "is_flag", False) else each.nargs,
-                    )
-                    for each in options
-                ],
-            )
+    def walk(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, list[Option]]]:
+        """Yield the name of each command below this one, with its options."""
+        for name, child in sorted(getattr(command, "commands", {}).items()):
+            yield from walk(child, (*words, name))
+        if command.callback is None:
+            return
+
+        options = []
+        for param in command.params:
+            if param.param_type_name == "option":
+                is_flag = getattr(param, "is_flag", False)
+                options.append(Option(param.opts[0], 0 if is_flag else param.nargs))
+        yield " ".join(words), options
 
     return {name: options for name, options in walk(typer.main.get_command(app), ()) if name}
 
@@ -403,33 +381,40 @@ def odd_line(rng: random.Random, name: str, options: Sequence[Option]) -> list[s
             case _ if options:
                 option = rng.choice(options)
                 words += [option.name, *(odd_word(rng) for _ in range(option.words))]
+
     return [word for word in (*name.split(), *words) if word != "--overwrite" or rng.random() < 0.5]
 
 
 def odd_word(rng: random.Random) -> str:
+    """Return a number, a text or the name of a file."""
     return rng.choice(rng.choice((NUMBERS, TEXTS, FILES))).replace("\0", "")
 
 
 def make_files(folder: Path, rng: random.Random) -> None:
-    """Return the files that FILES and SENSIBLE name."""
-    from attacks import mutators
+    """Write the files that FILES and SENSIBLE name."""
+    from attacks.binary_mutators import saved
+    from attacks.mission_mutators import PLAN
+    from attacks.mutators import OSM, VEHICLE
+    from attacks.text_mutators import shipped
 
-    made: dict[str, bytes] = {
-        "fleet.yaml": mutators.shipped("rfly_trajectory/data/fleets/demo_convoy.yaml"),
-        "world.yaml": mutators.shipped("rfly_terrain/data/worlds/pillars.yaml"),
-        "scenario.yaml": mutators.shipped("rfly_amphibious/data/scenarios/hop.yaml"),
-        "mission.plan": json.dumps(mutators.PLAN).encode(),
+    contents: dict[str, bytes] = {
+        "fleet.yaml": shipped("rfly_trajectory/data/fleets/demo_convoy.yaml"),
+        "world.yaml": shipped("rfly_terrain/data/worlds/pillars.yaml"),
+        "scenario.yaml": shipped("rfly_amphibious/data/scenarios/hop.yaml"),
+        "mission.plan": json.dumps(PLAN).encode(),
         "points.csv": b"x,y\n1,2\n3,4\n",
-        "vehicle.xml": mutators.VEHICLE.encode(),
-        "city.osm": mutators.OSM.encode(),
+        "vehicle.xml": VEHICLE.encode(),
+        "city.osm": OSM.encode(),
         "none.yaml": b"null\n",
         "list.yaml": b"[1, [2, {}]]\n",
         "text.yaml": b"text\n",
-        "heights.npy": mutators.saved(a=[[1.0, 2.0, 3.0]] * 3)["a.npy"],
+        "heights.npy": saved(a=[[1.0, 2.0, 3.0]] * 3)["a.npy"],
         "ports.yaml": f"/**: {{ros__parameters: {{port: {free_port()}, feedback_port: "
         f"{free_port()}}}}}\n".encode(),
         "zeros": bytes(1_000_000),
     }
+
+    # by name: folders, pipes, links to themselves, sockets, holes and bytes
     for name in FILES:
         path = folder / name
         kind = name.partition(".")[0]
@@ -441,15 +426,16 @@ def make_files(folder: Path, rng: random.Random) -> None:
             elif kind == "loop":
                 path.symlink_to(path)
             elif kind == "socket":
-                with socket.socket(socket.AF_UNIX) as opened:
-                    opened.bind(str(path))
+                with socket.socket(socket.AF_UNIX) as listener:
+                    listener.bind(str(path))
             elif kind == "huge":
                 with path.open("wb") as file:
                     file.truncate(1 << 40)
             elif kind in ("empty", "random", "locked"):
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(b"" if kind == "empty" else rng.randbytes(2000))
-    for name, data in made.items():
+
+    for name, data in contents.items():
         (folder / name).write_bytes(data)
     for path in folder.glob("locked*"):
         path.chmod(0)
@@ -465,20 +451,24 @@ class Outcome(NamedTuple):
 
 def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
     """Become `rfly` with these words, in the forked process."""
+    # a session, an environment and a folder of its own
     os.setsid()
     os.environ.update(environment)
     os.chdir(folder)
+
+    # nothing on stdin, output into files
     for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
-        opened = os.open(
-            name, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        )
+        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        opened = os.open(name, flags)
         os.dup2(opened, number)
     sys.stdout, sys.stderr = (
         os.fdopen(number, "w", errors="backslashreplace") for number in (1, 2)
     )
     sys.stdin = open(os.devnull)  # noqa: SIM115  it lasts as long as the process
+
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     sys.argv = ["rfly", *words]
+
     from rfly_bringup.cli.entry_point import rfly
 
     rfly()
@@ -493,7 +483,7 @@ def attack_line(
     peak = 0.0
     process.start()
     watched = psutil.Process(process.pid)
-    asked_at = math.inf
+    stopped_at = math.inf
     code = None
     used = 0.0
 
@@ -503,24 +493,27 @@ def attack_line(
         with suppress(psutil.Error):
             peak = max(peak, watched.memory_info().rss / MB)
             used = sum(watched.cpu_times()[:2])
+
+        # ask it to end after its time, which is longer on a busy machine
         now = time.monotonic()
-        if (
-            code is None
-            and asked_at == math.inf
-            and min(now - start, max(used, 0.2 * (now - start))) > LASTS_S
-        ):
-            asked_at = now
+        lasted = min(now - start, max(used, 0.2 * (now - start)))
+        if code is None and stopped_at == math.inf and lasted > LASTS_S:
+            stopped_at = now
             os.kill(process.pid, signal.SIGINT)
-        if now - asked_at > END_WITHIN_S + 7.0:
+
+        # kill it when that does not help
+        if now - stopped_at > END_WITHIN_S + 7.0:
             process.kill()
             process.join()
             code = -9
 
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    wrong = judge(code, asked_at < math.inf, (folder / "stderr").read_text("utf-8", "replace"))
-    if asked_at < math.inf and time.monotonic() - asked_at > END_WITHIN_S:
-        wrong.append(f"took {time.monotonic() - asked_at:.1f} s to end")
+
+    # judge its end
+    wrong = judge(code, stopped_at < math.inf, (folder / "stderr").read_text("utf-8", "replace"))
+    if stopped_at < math.inf and time.monotonic() - stopped_at > END_WITHIN_S:
+        wrong.append(f"took {time.monotonic() - stopped_at:.1f} s to end")
     if peak > MOST_MEMORY_MB:
         wrong.append(f"swelled to {peak:.0f} MB")
 
@@ -531,28 +524,33 @@ def attack_line(
     )
 
 
-def judge(code: int, stopped: bool, told: str) -> list[str]:
+def judge(code: int, stopped: bool, text: str) -> list[str]:
     """Return what is wrong with an end.
 
-    `stopped`: it lasted and was asked to end; `told`: its text on stderr.
+    `stopped`: the line lasted and was asked to end; `text`: its output on stderr.
     """
     wrong = []
     if code not in (STOPPED_CODES if stopped else CODES):
         wrong.append(f"exit code {code}")
-    if "Traceback" in told or "Warning:" in told:
-        wrong.append(" | ".join(told.splitlines()[-6:])[-1000:])
-    lines = told.splitlines()
+
+    if "Traceback" in text or "Warning:" in text:
+        wrong.append(" | ".join(text.splitlines()[-6:])[-1000:])
+
+    # a refusal is one line
+    lines = text.splitlines()
     if code == 2 and not stopped and not wrong:
         if len(lines) != 1 or not lines[0].startswith("rfly: "):
-            wrong.append(f"told {len(lines)} lines, not one: {told[:300]!r}")
+            wrong.append(f"said {len(lines)} lines, not one: {text[:300]!r}")
         elif len(lines[0]) > LONGEST_LINE:
-            wrong.append(f"told a line of {len(lines[0])} characters: {lines[0][:100]!r}")
-    if "\x1b" in told:
-        wrong.append(f"an escape sequence reached the terminal: {told[:300]!r}")
+            wrong.append(f"said a line of {len(lines[0])} characters: {lines[0][:100]!r}")
+
+    if "\x1b" in text:
+        wrong.append(f"an escape sequence reached the terminal: {text[:300]!r}")
     return wrong
 
 
 def _drawn(rng: random.Random, names: Sequence[str], tries: int) -> Iterator[str]:
+    """Yield commands at random, those that last only seldom."""
     for _ in range(tries):
         name = rng.choice(names)
         while name in SLOW and rng.random() > SELDOM:
@@ -592,6 +590,7 @@ def command_lines(rng: random.Random, tries: int) -> Result:
 
 
 def _remove(folder: Path) -> None:
+    """Remove a folder with all that was made unreadable in it."""
     for path in folder.glob("locked*"):
         path.chmod(stat.S_IRWXU)
     shutil.rmtree(folder)

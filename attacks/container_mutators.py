@@ -1,7 +1,6 @@
-"""Makers of files whose content lies in records with lengths: MCAP recordings, .mat matrices,
-meshes as .glb and .obj.
+"""Records with lengths: mutated MCAP recordings, .mat matrices, and meshes as .glb and .obj.
 
-As in `attacks.mutators`, which lists them: each returns the bytes of files by their ending.
+Each maker returns the bytes of files by their endings; `attacks.mutators` lists them.
 """
 
 from __future__ import annotations
@@ -18,28 +17,26 @@ from typing import Any
 import numpy as np
 from fuzz.fuzz_terrain import mutate_bytes
 
-Files = dict[str, bytes]
+from attacks.text_mutators import Files, mutated_text, mutated_tree
+
 ODD_LENGTHS = (0, 1, 3, 8, 255, 65536, 2**24, 2**31 - 1, 2**32 - 1)
 _WORLD = b"version: 1\nobjects:\n  - {mesh: a.%s, x: 1, y: 2}\n"
 
 
 def _mutated(rng: random.Random, data: bytes) -> bytes:
-    """Whole, with an odd number in it, or with damaged bytes."""
+    """Return the data whole, with odd numbers in it, or with damaged bytes."""
     kind = rng.randrange(6)
     if kind == 0:
         return data
     if kind < 4:
-        out = bytearray(data)
+        damaged = bytearray(data)
         for _ in range(rng.randint(1, 3)):
             code = rng.choice(("<I", "<Q", ">I"))
-            at = rng.randrange(max(1, len(out) - 8))
-            struct.pack_into(
-                code,
-                out,
-                at & ~3 if rng.random() < 0.5 else at,
-                rng.choice(ODD_LENGTHS),
-            )
-        return bytes(out)
+            offset = rng.randrange(max(1, len(damaged) - 8))
+            if rng.random() < 0.5:
+                offset &= ~3
+            struct.pack_into(code, damaged, offset, rng.choice(ODD_LENGTHS))
+        return bytes(damaged)
 
     return mutate_bytes(rng, data)
 
@@ -60,6 +57,8 @@ def recording(rng: random.Random) -> Files:
         chunk_size=rng.choice((10, 10**6)),
     )
     writer.start(profile="ros2")
+
+    # odd types, and odd qualities of service
     types = (
         "std_msgs/msg/String",
         "x",
@@ -82,33 +81,26 @@ def recording(rng: random.Random) -> Files:
         "- 1",
         "x",
     )
-    for name in (
-        "/a",
-        rng.choice(("/b", "", "no slash", "/a b", "/\x1b[2J", "/ä", "/" + "x" * 5000)),
-    ):
+
+    # one topic with a good name, one without
+    odd_name = rng.choice(("/b", "", "no slash", "/a b", "/\x1b[2J", "/ä", "/" + "x" * 5000))
+    for name in ("/a", odd_name):
         kind = rng.choice((types[0], rng.choice(types)))
-        schema = writer.register_schema(
-            kind, rng.choice(("ros2msg", "ros2msg", "ros1msg")), b"string data"
-        )
-        channel = writer.register_channel(
-            name,
-            rng.choice(("cdr", "cdr", "json")),
-            schema,
-            {"offered_qos_profiles": rng.choice(texts)},
-        )
+        language = rng.choice(("ros2msg", "ros2msg", "ros1msg"))
+        schema = writer.register_schema(kind, language, b"string data")
+        encoding = rng.choice(("cdr", "cdr", "json"))
+        profiles = {"offered_qos_profiles": rng.choice(texts)}
+        channel = writer.register_channel(name, encoding, schema, profiles)
         for number in range(rng.randrange(5)):
-            writer.add_message(
-                channel,
-                rng.choice((number, 2**63, 2**64 - 1)),
-                b"\0\1\0\0\1\0\0\0\0",
-                number,
-                number,
-            )
+            stamp = rng.choice((number, 2**63, 2**64 - 1))
+            writer.add_message(channel, stamp, b"\0\1\0\0\1\0\0\0\0", number, number)
     writer.finish()
+
+    # cut, or damaged
     data = file.getvalue()
-    return {
-        ".mcap": data[: rng.randrange(len(data))] if rng.random() < 0.2 else _mutated(rng, data)
-    }
+    if rng.random() < 0.2:
+        return {".mcap": data[: rng.randrange(len(data))]}
+    return {".mcap": _mutated(rng, data)}
 
 
 def recording_bomb(_: random.Random) -> Files:
@@ -117,20 +109,14 @@ def recording_bomb(_: random.Random) -> Files:
 
     piece = zstandard.compress(bytes(100_000_000))
     packed = piece * 40
-    chunk = (
-        struct.pack("<QQQI", 0, 1, 4_000_000_000, 0)
-        + struct.pack("<I", 4)
-        + b"zstd"
-        + struct.pack("<Q", len(packed))
-    )
+
+    chunk = struct.pack("<QQQI", 0, 1, 4_000_000_000, 0)
+    chunk += struct.pack("<I", 4) + b"zstd"
+    chunk += struct.pack("<Q", len(packed))
+
     head = b"\x89MCAP0\r\n" + _record(1, _text("ros2") + _text("attack"))
-    return {
-        ".mcap": head
-        + _record(6, chunk + packed)
-        + _record(15, bytes(4))
-        + _record(2, bytes(20))
-        + head[:8]
-    }
+    tail = _record(15, bytes(4)) + _record(2, bytes(20)) + head[:8]
+    return {".mcap": head + _record(6, chunk + packed) + tail}
 
 
 _IMU = ("orientation", "angular_velocity", "linear_acceleration")
@@ -147,6 +133,7 @@ def fit_log(rng: random.Random) -> Files:
     from rfly_amphibious.sensors.samples import joint_names
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
+    # odd numbers, and a topic that is missing
     names = joint_names(VehicleParameters.load("scale"))
     kinds = {**TOPICS, "/ground_truth/odom": "nav_msgs/Odometry"}
     share = rng.choice((0.0, 0.0, 0.001, 0.02, 1.0))
@@ -168,12 +155,15 @@ def fit_log(rng: random.Random) -> Files:
             kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
             for kind in kinds.values()
         }
+
+        # twelve seconds at rest
         for tick in range(120):
             sec = rng.choice((0, -(2**31), 2**31 - 1, 5)) if rng.random() < share else tick // 10
             header = {
                 "stamp": {"sec": sec, "nanosec": tick % 10 * 100_000_000},
                 "frame_id": rng.choice(("a/base_link", "imu")),
             }
+
             turn = {**xyz(0.0, 0.0, 0.0), "w": number(1.0)}
             zeros = [number(0.0) for _ in names]
             messages: dict[str, Any] = {
@@ -211,17 +201,21 @@ def fit_log(rng: random.Random) -> Files:
                     },
                 },
             }
+
             for topic, message in messages.items():
                 if topic != gone:
                     writer.write_message(topic, schemas[kinds[topic]], message, tick * 100_000_000)
+
     return {".mcap": _mutated(rng, file.getvalue()) if rng.random() < 0.4 else file.getvalue()}
 
 
 def _record(kind: int, data: bytes) -> bytes:
+    """Return a record of an MCAP file."""
     return struct.pack("<BQ", kind, len(data)) + data
 
 
 def _text(text: str) -> bytes:
+    """Return a text with its length."""
     return struct.pack("<I", len(text)) + text.encode()
 
 
@@ -230,6 +224,7 @@ def _text(text: str) -> bytes:
 
 @cache
 def _mat(version: str, packed: bool) -> bytes:
+    """Return a good .mat file."""
     from scipy.io import savemat
 
     file = io.BytesIO()
@@ -237,12 +232,15 @@ def _mat(version: str, packed: bool) -> bytes:
         "simpleMap": np.eye(4),
         "other": np.arange(12, dtype=np.uint8).reshape(3, 4),
     }
+
+    # more kinds of values
     if version == "5":
         content |= {
             "cell": np.array([1, "a"], object),
             "text": "RflySim",
             "flags": np.ones((2, 2), bool),
         }
+
     savemat(file, content, format=version, do_compression=packed)
     return file.getvalue()
 
@@ -250,10 +248,13 @@ def _mat(version: str, packed: bool) -> bytes:
 def mat_file(rng: random.Random) -> Files:
     """Return versions 4 and 5, packed or not; damaged, also within what is packed."""
     data = _mat(rng.choice("455"), rng.random() < 0.5)
+
+    # damage within the packed part
     if rng.random() < 0.3:
         inner = _mutated(rng, _mat("5", False)[128:])
         packed = zlib.compress(inner)
         return {".mat": _mat("5", False)[:128] + struct.pack("<II", 15, len(packed)) + packed}
+
     return {".mat": _mutated(rng, data)}
 
 
@@ -262,6 +263,8 @@ def mat_bomb(_: random.Random) -> Files:
     size = 2_000_000_000
     head = struct.pack("<IIIIII", 14, size + 64, 6, 8, 6, 0) + struct.pack("<IIii", 5, 8, 2, 2)
     head += struct.pack("<II", 1, 1) + b"a" + bytes(7) + struct.pack("<II", 9, size)
+
+    # pack two gigabytes of zeros
     packer = zlib.compressobj(1)
     packed = packer.compress(head)
     for _piece in range(200):
@@ -288,12 +291,14 @@ _FACES = [
 
 
 def _gltf() -> tuple[dict[str, Any], bytes]:
+    """Return a glTF tree of a cube that two nodes use, and its binary data."""
     points = np.array(_CUBE, np.float32).tobytes()
     corners = np.array(_FACES, np.uint32).tobytes()
     views = [
         {"buffer": 0, "byteOffset": 0, "byteLength": 96},
         {"buffer": 0, "byteOffset": 96, "byteLength": 120},
     ]
+
     accessors: list[dict[str, Any]] = [
         {
             "bufferView": 0,
@@ -305,6 +310,7 @@ def _gltf() -> tuple[dict[str, Any], bytes]:
         },
         {"bufferView": 1, "componentType": 5125, "count": 30, "type": "SCALAR"},
     ]
+
     tree = {
         "asset": {"version": "2.0"},
         "scene": 0,
@@ -335,32 +341,28 @@ def _gltf() -> tuple[dict[str, Any], bytes]:
 
 
 def _glb(tree: bytes, data: bytes) -> bytes:
+    """Return a binary glTF file of a JSON text and of data."""
     tree += b" " * (-len(tree) % 4)
-    parts = (
-        struct.pack("<II", len(tree), 0x4E4F534A)
-        + tree
-        + struct.pack("<II", len(data), 0x004E4942)
-        + data
-    )
-    return struct.pack("<III", 0x46546C67, 2, 12 + len(parts)) + parts
+    json_chunk = struct.pack("<II", len(tree), 0x4E4F534A) + tree
+    data_chunk = struct.pack("<II", len(data), 0x004E4942) + data
+    size = 12 + len(json_chunk) + len(data_chunk)
+    return struct.pack("<III", 0x46546C67, 2, size) + json_chunk + data_chunk
 
 
 def glb(rng: random.Random) -> Files:
     """Return a world of one .glb; its tree, its lengths or its bytes are odd."""
-    from attacks.mutators import mutated_tree
-
     tree, data = _gltf()
-    text = json.dumps(mutated_tree(rng, tree) if rng.random() < 0.7 else tree).encode(
-        "utf-8", "surrogatepass"
-    )
-    made = _glb(text, data)
-    return {
-        ".yaml": _WORLD % b"glb",
-        "a.glb": _mutated(rng, made) if rng.random() < 0.4 else made,
-    }
+    odd_tree = mutated_tree(rng, tree) if rng.random() < 0.7 else tree
+    text = json.dumps(odd_tree).encode("utf-8", "surrogatepass")
+    mesh = _glb(text, data)
+    if rng.random() < 0.4:
+        mesh = _mutated(rng, mesh)
+
+    return {".yaml": _WORLD % b"glb", "a.glb": mesh}
 
 
 def _tree_bomb(**changes: Any) -> Files:
+    """Return a world of one .glb with these changes to its tree."""
     tree, data = _gltf()
     return {
         ".yaml": _WORLD % b"glb",
@@ -402,8 +404,6 @@ OBJ += "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in _FACES)
 
 def obj(rng: random.Random) -> Files:
     """Return a world of one .obj with odd words."""
-    from attacks.mutators import mutated_text
-
     text = OBJ.replace("f 1 ", rng.choice(("f 1 ", "f 1//1 ", "f 1/1/1 ", "f -8 "))).encode()
     return {
         ".yaml": _WORLD % b"obj",

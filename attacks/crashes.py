@@ -1,8 +1,7 @@
-"""`kill -9` of each node under `rfly up` and `rfly up amphibious`, and of the command itself, in
-the middle of work.
+"""`kill -9` of each node under `rfly up`, and of the command itself, in the middle of work.
 
-The others go on and answer; the command says which node died, and what it does about it: with
-`--respawn` the node is back and answers. A killed command leaves no node behind.
+The other nodes go on and answer. The command reports which node died, and what it does about it:
+with `--respawn` the node is back and answers. A killed command leaves no node behind.
 """
 
 from __future__ import annotations
@@ -56,33 +55,36 @@ class Crew:
 
     def nodes(self) -> dict[str, psutil.Process]:
         """Return the processes of the nodes by their names in the graph."""
+        """Return the processes of the nodes by their names in the graph."""
         processes = [
-            p for n, p in self.running.processes().items() if n.partition(" ")[0].endswith("_node")
+            process
+            for script, process in self.running.processes().items()
+            if script.partition(" ")[0].endswith("_node")
         ]
         names = [_full_name(process) for process in processes]
         return {name: process for name, process in zip(names, processes, strict=True) if name}
 
     def kill(self, name: str, respawn: bool) -> None:
-        """Kill a node, and see what comes of it."""
+        """Kill a node, and check what follows."""
         self.tried += 1
         nodes = self.nodes()
         victim = nodes.pop(name)
-        said_before = len(self.running.output)
+        printed_before = len(self.running.output)
         victim.kill()
         self.pulse.renew(name)
 
         try:
+            # the command reports the death
             line = wait_until(
-                lambda: self._obituary(said_before),
+                lambda: self._obituary(printed_before),
                 f"a word on the death of {name}",
                 PATIENCE_S,
             )
-            if (
-                not line.startswith(name.lstrip("/"))
-                or "SIGKILL" not in line
-                or ("starting again" in line) != respawn
-            ):
+            is_named = line.startswith(name.lstrip("/")) and "SIGKILL" in line
+            if not is_named or ("starting again" in line) != respawn:
                 self.failures.append(f"{name}: said {line!r}")
+
+            # all others answer, and the node itself if it comes back
             if respawn:
                 wait_until(lambda: name in self.nodes(), f"{name} to start again", PATIENCE_S)
             for other in [*nodes, *([name] if respawn else [])]:
@@ -95,6 +97,7 @@ class Crew:
         except TimeoutError as error:
             self.failures.append(str(error))
 
+        # no other node has ended with it
         now = self.nodes()
         gone = [
             node
@@ -105,12 +108,13 @@ class Crew:
             self.failures.append(f"{name} took {', '.join(gone)} with it")
 
     def _obituary(self, since: int) -> str:
+        """Return the line on a node's end that was printed since; "" if none was."""
         lines = self.running.output[since:].splitlines()
         return next((line for line in lines if "ended by itself" in line), "")
 
 
 def _full_name(process: psutil.Process) -> str:
-    """`/amphibious_1/mapping_node` of a node's command line; "" where it has ended meanwhile."""
+    """Return `/amphibious_1/mapping_node` of a node's command line; "" if it has ended."""
     try:
         command = process.cmdline()
     except psutil.NoSuchProcess:
@@ -130,16 +134,18 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
             Running(rfly("up", *arguments, *bridge_parameters(folder)), graph)
         )
         pulse = opened.enter_context(Pulse(graph))
-        found = Crew(running, pulse)
+        at_work = Crew(running, pulse)
         count = 0
 
-        while not found.nodes() or count != len(found.nodes()):  # until no more are started
-            count = len(found.nodes())
+        # wait until no more nodes are started
+        while not at_work.nodes() or count != len(at_work.nodes()):
+            count = len(at_work.nodes())
             time.sleep(1.0)
 
-        pulse.watch(*found.nodes())
+        # wait until all answer
+        pulse.watch(*at_work.nodes())
         wait_until(
-            lambda: all(pulse.answers(name) for name in found.nodes()),
+            lambda: all(pulse.answers(name) for name in at_work.nodes()),
             f"{running.output}: all to answer",
             120.0,
         )
@@ -148,7 +154,7 @@ def crew(graph: Mapping[str, str], *arguments: str) -> Iterator[Crew]:
                 f"not all nodes could start, so that nothing can be tried: {running.output}"
             )
 
-        yield found
+        yield at_work
 
 
 def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries: int) -> Result:
@@ -160,30 +166,35 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
 
     for respawn in (True, False):
         option = ["--respawn"] if respawn else []
-        with own_graph() as graph, crew(graph, *arguments, *option) as found:
+        with own_graph() as graph, crew(graph, *arguments, *option) as at_work:
+            # kill nodes
             for _ in range(tries if respawn else 1):
-                nodes = sorted(found.nodes())
+                nodes = sorted(at_work.nodes())
                 rng.shuffle(nodes)
                 for node in nodes if respawn else nodes[:-1]:
-                    found.kill(node, respawn)
+                    at_work.kill(node, respawn)
+
+            # end the command, or its last node
             if respawn:
-                code, seconds = found.running.end(signal.SIGINT, GIVEN_UP_S)
+                code, seconds = at_work.running.end(signal.SIGINT, GIVEN_UP_S)
             else:  # its last node's end is its own
                 start = time.monotonic()
-                next(iter(found.nodes().values())).kill()
-                code = found.running.wait(GIVEN_UP_S)
+                next(iter(at_work.nodes().values())).kill()
+                code = at_work.running.wait(GIVEN_UP_S)
                 seconds = time.monotonic() - start
+
             if code != 1 or seconds > END_WITHIN_S:
-                found.failures.append(
+                at_work.failures.append(
                     f"it ended with exit code {code} after {seconds:.1f} s, expected 1: nodes had "
                     "died"
                 )
-            peak = largest((peak, found.running.peak_mb))
-            stall = largest((stall, found.pulse.longest_stall()))
+
+            peak = largest((peak, at_work.running.peak_mb))
+            stall = largest((stall, at_work.pulse.longest_stall()))
             failures += [
-                f"{'--respawn: ' if respawn else ''}{failure}" for failure in found.failures
+                f"{'--respawn: ' if respawn else ''}{failure}" for failure in at_work.failures
             ]
-            tried += found.tried + 1
+            tried += at_work.tried + 1
 
     return Result(
         f"kill -9 of nodes under {name}",
@@ -204,23 +215,27 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
 
     for name, arguments in COMMANDS.items():
         for _ in range(tries):
-            with own_graph() as graph, crew(graph, *arguments) as found:
-                nodes = found.nodes()
+            with own_graph() as graph, crew(graph, *arguments) as at_work:
+                # kill the command at a random moment
+                nodes = at_work.nodes()
                 time.sleep(rng.uniform(0.0, 1.0))
                 start = time.monotonic()
-                found.running.process.kill()
-                left = nodes
-                while left and time.monotonic() < start + END_WITHIN_S:
+                at_work.running.process.kill()
+
+                # all its nodes end
+                alive = nodes
+                while alive and time.monotonic() < start + END_WITHIN_S:
                     time.sleep(0.02)
-                    left = {node: process for node, process in left.items() if is_alive(process)}
+                    alive = {node: process for node, process in alive.items() if is_alive(process)}
                 stall = largest((stall, time.monotonic() - start))
-                if left:
+                if alive:
                     failures.append(
-                        f"{name} left {', '.join(left)} for more than {END_WITHIN_S:g} s"
+                        f"{name} left {', '.join(alive)} for more than {END_WITHIN_S:g} s"
                     )
-                for process in left.values():
+                for process in alive.values():
                     process.kill()
-                peak = largest((peak, found.running.peak_mb))
+
+                peak = largest((peak, at_work.running.peak_mb))
                 tried += 1
 
     return Result("kill -9 of rfly up", tried, len(failures), peak, stall, tuple(failures))

@@ -45,21 +45,22 @@ def main() -> None:
 
 
 def _outcome(read: Callable[[Path], object], path: Path) -> tuple[str, str]:
+    """Return the outcome of a file, and what is wrong with it."""
     try:
         read(path)
     except (RflyError, OSError) as error:
         text = str(error)
+        kind = type(error).__name__
         if "\n" in text or len(text) > LONGEST_TEXT:
-            return type(
-                error
-            ).__name__, f"a text of {len(text)} characters or several lines: {text[:100]!r}"
-        return type(error).__name__, ""
+            return kind, f"a text of {len(text)} characters or several lines: {text[:100]!r}"
+        return kind, ""
     except BaseException as error:  # noqa: BLE001  whatever it is, it must not come out
         return type(error).__name__, f"{type(error).__name__}: {error}"[:300]
     return "read", ""
 
 
 def _memory_mb() -> float:
+    """Return the largest resident memory so far, 10^6 bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
@@ -148,7 +149,7 @@ def _parameter_file() -> Callable[[Path], object]:
 
 
 def _mcap() -> Callable[[Path], object]:
-    """Read as `rfly replay` does: topics, their types, and all messages."""
+    """Return a reader like `rfly replay`: topics, their types, and all messages."""
     from rfly_bringup.recording.mcap_file import McapReader
     from rfly_bringup.ros.message_definitions import message_definition
 
@@ -159,9 +160,12 @@ def _mcap() -> Callable[[Path], object]:
                 with suppress(RflyError):
                     message_definition(topic.type)
             count = sum(1 for _ in reader)
+
+        # names in a recording must not be imported
         foreign = {"antigravity", "this"} & (set(sys.modules) - before)
         if foreign:
             raise AssertionError(f"a recording had {foreign} imported")
+
         return count
 
     return read
@@ -172,9 +176,9 @@ def _fit_log() -> Callable[[Path], object]:
     from rfly_amphibious.identification.vehicle_log import read_log
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    given = VehicleParameters.load("scale")
+    vehicle = VehicleParameters.load("scale")
     return lambda path: fitted_document(
-        "scale", fit_vehicle(read_log(path, given), given), path.name
+        "scale", fit_vehicle(read_log(path, vehicle), vehicle), path.name
     )
 
 
@@ -195,10 +199,10 @@ def _by_name(module: str, name: str) -> Callable[[], Callable[[Path], object]]:
     def loader() -> Callable[[Path], object]:
         import importlib
 
-        found: Any = importlib.import_module(module)
+        member: Any = importlib.import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
-        load: Callable[[Path], object] = found
+            member = getattr(member, part)
+        load: Callable[[Path], object] = member
         return load
 
     return loader

@@ -70,6 +70,8 @@ class ReadingProcess:
         assert self._process.stdin is not None
         self._answers = self._process.stdout
         self._paths = self._process.stdin
+
+        # wait until it has started
         if self.answer(120.0).came != "ready":
             raise RuntimeError(f"the reader {reader!r} does not start")
 
@@ -92,7 +94,7 @@ class ReadingProcess:
         return Answer(*json.loads(line))
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.kill()
         self._process.wait()
         self._answers.close()
@@ -100,7 +102,7 @@ class ReadingProcess:
 
     @property
     def lives(self) -> bool:
-        """Return whether it still reads."""
+        """True while the process reads."""
         return self._process.poll() is None
 
 
@@ -121,22 +123,32 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
     for name, make in plan:
         stem = name.replace(" ", "_")
         paths = []
-        for ending, data in make().items():  # ending of the stem, or another file's name
+
+        # ending of the stem, or another file's name
+        for ending, data in make().items():
             paths.append(folder / (f"{stem}{ending}" if ending.startswith(".") else ending))
             paths[-1].write_bytes(data)
+
+        # read the first of them
         came, wrong, memory_mb, seconds = process.read(paths[0])
         stalls.append(seconds)
         memories.append(memory_mb)
         outcomes[came] += 1
+
+        # judge the answer
         if not wrong and memory_mb > MAX_MEMORY_MB:
             wrong = f"{memory_mb:.0f} MB, at most {MAX_MEMORY_MB:.0f} are meant to be needed"
         if not wrong and seconds > MAX_READING_S:
             wrong = f"{seconds:.0f} s, at most {MAX_READING_S:.0f} are meant to be needed"
         if wrong:
             failures.append(f"{paths[0]}: {wrong}")
+
+        # keep only what failed
         for path in paths:
             if not wrong or len(failures) > _KEPT:
                 path.unlink()
+
+        # a new process after a large or a dead one
         if memory_mb > MAX_MEMORY_MB:
             process.close()
         if not process.lives:
@@ -154,39 +166,46 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
 
 
 _READER_OF = {
+    # arrays and rasters
     "map": "map",
     "npy": "array",
     "npz": "array",
     "geotiff": "raster",
     "ascii grid": "raster",
-}
-_READER_OF |= {"occupancy map": "occupancy", "points": "query points", "waypoints csv": "waypoints"}
-_READER_OF |= {
+    "occupancy map": "occupancy",
+    "mat maps": "mat maps",
+    # points and ways
+    "points": "query points",
+    "waypoints csv": "waypoints",
     "waypoints npy": "waypoints",
     "gpx": "waypoints",
     "path yaml": "waypoints",
     "plan": "mission",
-}
-_READER_OF |= {
     "waypoints mission": "mission",
+    # recordings
     "pcap": "recording",
     "pcapng": "recording",
-    "vehicle xml": "vehicle xml",
-}
-_READER_OF |= {"saved state": "saved state", "parameter file": "parameter file", "fleet": "fleet"}
-_READER_OF |= {"placements": "placements", "placements csv": "placements", "shapes": "shapes"}
-_READER_OF |= {
-    each: each
-    for each in ("vehicle classes", "scenario", "vehicle", "sensors", "estimator", "world")
-}
-_READER_OF |= {
-    "mesh glb": "world",
-    "mesh obj": "world",
-    "mat maps": "mat maps",
-    "osm": "osm",
+    "saved state": "saved state",
     "mcap": "mcap",
     "fit log": "fit log",
+    # vehicles and worlds
+    "vehicle xml": "vehicle xml",
+    "parameter file": "parameter file",
+    "fleet": "fleet",
+    "placements": "placements",
+    "placements csv": "placements",
+    "shapes": "shapes",
+    "vehicle classes": "vehicle classes",
+    "scenario": "scenario",
+    "vehicle": "vehicle",
+    "sensors": "sensors",
+    "estimator": "estimator",
+    "world": "world",
+    "mesh glb": "world",
+    "mesh obj": "world",
+    "osm": "osm",
 }
+"""Reader of `file_reader` by the kind of the files."""
 
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     f"files: {kind}": partial(read_files, kind, reader) for kind, reader in _READER_OF.items()

@@ -55,9 +55,10 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "vehicles": "[a, b, c]",
             "a.id": "801",
             "b.id": "802",
+            "b.message": "odometry",
             "c.id": "803",
-        }
-        | {"b.message": "odometry", "c.message": "vehicle_state"},
+            "c.message": "vehicle_state",
+        },
     ),
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
@@ -95,9 +96,9 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 class Target:
-    """A running node, what it takes, and a peer that sends it.
+    """A running node, its subscriptions and services, and a peer that sends to it.
 
-    `topics`: those whose queues are to be long enough for a burst.
+    `topics` are those whose queues have to be long enough for a burst.
     """
 
     def __init__(
@@ -118,6 +119,8 @@ class Target:
             for t in topics
             for key, value in queue.items()
         }
+
+        # the node and the peer
         self.process = stack.enter_context(NodeProcess(executable, domain, {**parameters, **deep}))
         self.peer = Peer(domain)
         stack.callback(self.peer.close)
@@ -125,7 +128,10 @@ class Target:
         self.peer.spin_until(lambda: self._names() or self.process.process.poll() is not None, 60.0)
         if self.process.process.poll() is not None:
             raise RuntimeError(f"{executable} does not start: {self.process.output[-500:]}")
+
         ((self._name, self._namespace),) = self._names()
+
+        # a service that shows whether it lives
         self.clients: dict[str, tuple[Any, Any]] = {}
         self.publishers: dict[str, tuple[Any, Any]] = {}
         self._ping_type = GetParameters
@@ -133,20 +139,26 @@ class Target:
             GetParameters, f"{self._namespace.rstrip('/')}/{self._name}/get_parameters"
         )
         self.peer.spin_until(self._ping.service_is_ready, 60.0)
+
         self._qos = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+        # wait until its start is over
         self.longest_stall_s = 0.0
-        self.answers(60.0)  # its start is over
+        self.answers(60.0)
+
+        # clients of its services
         for name, (kind,) in node.get_service_names_and_types_by_node(self._name, self._namespace):
             if name.endswith("/get_result"):
-                continue  # of an action: answers when a goal has ended
-            of = _interface(kind)
-            self.clients[name] = (of, node.create_client(of, name))
+                continue  # service_type an action: answers when a goal has ended
+            service_type = _interface(kind)
+            self.clients[name] = (service_type, node.create_client(service_type, name))
             self.peer.spin_until(self.clients[name][1].service_is_ready, 60.0)
+
         self.find_topics()
         self.longest_stall_s, self.first_mb = 0.0, self.memory_mb()
 
     def find_topics(self) -> None:
-        """Publish on all topics that it subscribes to by now."""
+        """Publish on all topics that the node subscribes to by now."""
         for name, (kind,) in self.peer.node.get_subscriber_names_and_types_by_node(
             self._name, self._namespace
         ):
@@ -154,13 +166,15 @@ class Target:
                 "/clock",
                 "/parameter_events",
             ):
-                of = _interface(kind)
-                made = self.peer.node.create_publisher(of, name, self._qos)
-                self.publishers[name] = (of, made)
-                self.peer.spin_until(lambda made=made: made.get_subscription_count(), 60.0)
+                message_type = _interface(kind)
+                publisher = self.peer.node.create_publisher(message_type, name, self._qos)
+                self.publishers[name] = (message_type, publisher)
+                self.peer.spin_until(
+                    lambda publisher=publisher: publisher.get_subscription_count(), 60.0
+                )
 
     def answers(self, patience_s: float = PATIENCE_S) -> bool:
-        """Return whether it answers a service in time."""
+        """Return whether the node answers a service in time."""
         return self.wait_for([self.ask()], patience_s)
 
     def ask(self) -> Any:
@@ -180,40 +194,44 @@ class Target:
         return all(future.done() for future in futures)
 
     def call(self, client: Any, request: Any) -> bool:
-        """Return whether it answers this request in time."""
+        """Return whether the node answers this request in time."""
         return self.wait_for([client.call_async(request)])
 
     def memory_mb(self) -> float:
-        """Resident at most, since it began."""
+        """Return the largest resident memory since the node began, 10^6 bytes."""
         try:
             status = Path(f"/proc/{self.process.process.pid}/status").read_text(
                 encoding="ascii", errors="replace"
             )
         except OSError:
             return 0.0
-        found = re.search(r"VmHWM:\s+(\d+) kB", status)
-        return int(found[1]) * 1024e-6 if found else 0.0
+        peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+        return int(peak[1]) * 1024e-6 if peak else 0.0
 
     def problem(self) -> str:
-        """Return what is wrong with it; "" if nothing."""
+        """Return what is wrong with the node; "" if nothing is."""
         lines = self.process.output.splitlines()
         if any("Traceback (most recent call last)" in line for line in lines):
             return f"printed a trace: {lines[-1][:300]}"
+
         broken = next(
             (line for line in lines if "dropped, by an error in" in line and "rclpy/" not in line),
             "",
         )
         if broken:
             return f"an error that nobody foresaw: {broken[:300]}"
+
         code = self.process.process.poll()
         if code is not None:
             return f"ended with code {code}: {lines[-1][:300] if lines else ''}"
+
         growth = self.memory_mb() - self.first_mb
         return f"grew by {growth:.0f} MB" if growth > MOST_GROWTH_MB else ""
 
     def _names(self) -> list[tuple[str, str]]:
-        found = self.peer.node.get_node_names_and_namespaces()
-        return [each for each in found if each[0] != "peer" and not each[0].startswith("_")]
+        """Return the names and namespaces of the attacked node: all but the peer's."""
+        names = self.peer.node.get_node_names_and_namespaces()
+        return [each for each in names if each[0] != "peer" and not each[0].startswith("_")]
 
 
 def attack(
@@ -230,6 +248,7 @@ def attack(
     stalls = list[float]()
     messages = OddMessages(rng, sensible_makers())
 
+    # find the topics
     with ExitStack() as stack:
         topics = list(
             Target(
@@ -237,6 +256,7 @@ def attack(
             ).publishers
         )
 
+    # odd messages at first, then after sensible ones
     for sensible_first in (False, True):
         left = tries // 2
         while left > 0 and len(failures) < MOST_FAILURES:
@@ -264,41 +284,49 @@ def _rounds(
 
     waited_for = list[Any]()
     sent = list[tuple[str, type, bytes]]()
-    for done in range(1, rounds + 1):
-        sensible = sensible_first and (done < 10 or done % 3 == 0)
+    for number in range(1, rounds + 1):
+        # a message to each topic
+        sensible = sensible_first and (number < 10 or number % 3 == 0)
         for topic, (kind, publisher) in target.publishers.items():
             if sensible:
                 publisher.publish(messages.sensible(kind))
-            data = messages.damaged(kind) if done % DAMAGED_EVERY == 0 else messages.packed(kind)
+            data = messages.damaged(kind) if number % DAMAGED_EVERY == 0 else messages.packed(kind)
             with suppress(RCLError):  # DDS does not take all that is damaged
                 publisher.publish(data)
             sent.append((topic, kind, data))
         waited_for += [target.ask() for _ in range(1 + sensible)]
-        if len(waited_for) < BURST and done < rounds and done % CALL_EVERY:
+
+        # go on until a burst is complete
+        if len(waited_for) < BURST and number < rounds and number % CALL_EVERY:
             continue
+
+        # the node answers, and nothing is wrong with it
         answered = target.wait_for(waited_for)
         problem = target.problem() or ("" if answered else f"no answer in {PATIENCE_S:g} s")
         if problem:
-            return done, f"round {done}: {problem}; after {'; '.join(map(_text, sent))}"
+            return number, f"round {number}: {problem}; after {'; '.join(map(_text, sent))}"
         waited_for = []
         sent = []
-        if done % CALL_EVERY == 0:
+
+        # each service
+        if number % CALL_EVERY == 0:
             for service, (kind, client) in target.clients.items():
                 request = (
-                    messages.odd(kind.Request) if done % 3 else messages.sensible(kind.Request)
+                    messages.odd(kind.Request) if number % 3 else messages.sensible(kind.Request)
                 )
                 if not target.call(client, request):
                     return (
-                        done,
-                        f"round {done}: {service} {str(request)[:1000]}: "
+                        number,
+                        f"round {number}: {service} {str(request)[:1000]}: "
                         f"{target.problem() or 'no answer'}",
                     )
             target.find_topics()
+
     return rounds, ""
 
 
 def _text(sent: tuple[str, type, bytes]) -> str:
-    """A topic and what was sent there."""
+    """Return the text of a topic and of what was sent there."""
     from rclpy._rclpy_pybind11 import RCLError
     from rclpy.serialization import deserialize_message
 
@@ -312,14 +340,15 @@ def _text(sent: tuple[str, type, bytes]) -> str:
 def _interface(name: str) -> Any:
     """Return the type of a name such as std_msgs/msg/String."""
     package, folder, kind = name.split("/")
-    if (
-        folder == "action" and "_" in kind
-    ):  # a part of an action, such as the service ExecuteMission_SendGoal
+
+    # a part of an action, such as the service ExecuteMission_SendGoal
+    if folder == "action" and "_" in kind:
         action, _, part = kind.partition("_")
         parts = _interface(f"{package}/action/{action}").Impl
-        return (
-            parts.FeedbackMessage if part == "FeedbackMessage" else getattr(parts, f"{part}Service")
-        )
+        if part == "FeedbackMessage":
+            return parts.FeedbackMessage
+        return getattr(parts, f"{part}Service")
+
     return getattr(__import__(f"{package}.{folder}", fromlist=[kind]), kind)
 
 
@@ -343,7 +372,7 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
 
     def states() -> Any:
         position = np.array([[0.0, 0.0, 5.0], [3.0, 1.0, 5.0], [20.0, 0.0, 6.0]])
-        made = VehicleStates(
+        vehicles = VehicleStates(
             id=np.array([1, 2, 3]),
             vehicle_type=np.array([3, 3, 100]),
             position=position,
@@ -351,10 +380,10 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
             source="/attack",
             stamp_ns=time.time_ns(),
         )
-        return states_to_msg(made)
+        return states_to_msg(vehicles)
 
     def terrain() -> Any:
-        made = TerrainMap(
+        hill = TerrainMap(
             name="hill",
             rows=21,
             columns=31,
@@ -363,50 +392,50 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
             step_x=5.0,
             step_y=5.0,
         )
-        made.header.frame_id = "map"
-        made.geo_origin = [47.0, 8.0, 500.0]
-        made.height = [float(i % 7) for i in range(21 * 31)]
-        return made
+        hill.header.frame_id = "map"
+        hill.geo_origin = [47.0, 8.0, 500.0]
+        hill.height = [float(i % 7) for i in range(21 * 31)]
+        return hill
 
     def objects() -> Any:
-        made = PlacedObjectArray(
+        placed = PlacedObjectArray(
             id=[11, 12], vehicle_type=[3, 3], position=[5.0, 5.0, 1.0, -5.0, 5.0, 1.0]
         )
-        made.header.frame_id = "map"
-        made.orientation = [0.0, 0.0, 0.0, 1.0] * 2
-        made.box_origin = made.position
-        made.box_half_extent = [1.0] * 6
-        made.offset = [0.0] * 2
-        made.scale = [1.0] * 6
-        made.use_ground_packet = [0] * 2
-        return made
+        placed.header.frame_id = "map"
+        placed.orientation = [0.0, 0.0, 0.0, 1.0] * 2
+        placed.box_origin = placed.position
+        placed.box_half_extent = [1.0] * 6
+        placed.offset = [0.0] * 2
+        placed.scale = [1.0] * 6
+        placed.use_ground_packet = [0] * 2
+        return placed
 
     def cloud() -> Any:
-        made = PointCloud2(height=1, width=50, point_step=12, row_step=600, is_dense=True)
-        made.header.frame_id = "base_link"
-        made.header.stamp = ns_to_stamp(time.time_ns())
-        made.fields = [
+        points = PointCloud2(height=1, width=50, point_step=12, row_step=600, is_dense=True)
+        points.header.frame_id = "base_link"
+        points.header.stamp = ns_to_stamp(time.time_ns())
+        points.fields = [
             PointField(name=axis, offset=4 * i, datatype=7, count=1) for i, axis in enumerate("xyz")
         ]
-        made.data = (np.arange(150, dtype=np.float32) % 17).tobytes()
-        return made
+        points.data = (np.arange(150, dtype=np.float32) % 17).tobytes()
+        return points
 
     def path() -> Any:
-        made = PathMessage()
-        made.header.frame_id = "map"
+        way = PathMessage()
+        way.header.frame_id = "map"
         for x in (0.0, 20.0, 40.0):
             pose = PoseStamped()
             pose.header.frame_id = "map"
             pose.pose.position.x = x
             pose.pose.orientation.w = 1.0
-            made.poses.append(pose)
-        return made
+            way.poses.append(pose)
+        return way
 
     def joint_state() -> Any:
         zeros = [0.0] * len(joints)
-        made = JointState(name=joints, position=zeros, velocity=zeros)
-        made.header.stamp = ns_to_stamp(time.time_ns())
-        return made
+        positions = JointState(name=joints, position=zeros, velocity=zeros)
+        positions.header.stamp = ns_to_stamp(time.time_ns())
+        return positions
 
     return {
         "rfly_suite/VehicleStateArray": states,

@@ -24,7 +24,7 @@ MOTORS = struct.pack("<4f", 0.1, 0.1, 0.1, 0.1)
 
 
 def frame(code: int, payload: bytes) -> bytes:
-    """MSP version 1, from the firmware."""
+    """Return a frame of MSP version 1 from the firmware."""
     body = bytes((len(payload), code)) + payload
     check = 0
     for byte in body:
@@ -33,14 +33,14 @@ def frame(code: int, payload: bytes) -> bytes:
 
 
 def answer(code: int) -> bytes:
-    """Level and disarmed, a loop of 1 ms."""
+    """Return a sensible answer: level and disarmed, a loop of 1 ms."""
     if code == MSP_ATTITUDE:
         return frame(code, struct.pack("<3h", 0, 0, 90))
     return frame(code, struct.pack("<H", 1000) + bytes(22))
 
 
 def odd_answers(rng: random.Random, code: int) -> list[bytes]:
-    """Cut, with another length, check or code, in a flood, in garbage, late, or nothing."""
+    """Return answers that are cut, damaged, of another code, in a flood, in garbage, or none."""
     good = answer(code)
     numbers = bytes(rng.choice((0, 1, 127, 128, 255)) for _ in range(rng.randrange(256)))
     kinds = (
@@ -61,7 +61,7 @@ def odd_answers(rng: random.Random, code: int) -> list[bytes]:
 
 
 def odd_motors(rng: random.Random) -> Iterator[bytes]:
-    """Numbers that are none, other lengths, and good ones between."""
+    """Yield good motor outputs, odd numbers, and datagrams of other lengths."""
     for _ in range(rng.choice((1, 10, 200))):
         values = [rng.choice((float("nan"), float("inf"), -1.0, 3e38, 2.0, 0.1)) for _ in range(4)]
         yield rng.choice(
@@ -79,33 +79,39 @@ def serve(peer: socket.socket, rng: random.Random, odd: int) -> None:
     """Answer until the peer has gone."""
     motors = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     buffer = b""
-    asked = 0
+    questions = 0
     sent = 0
 
     while data := peer.recv(4096):
         buffer += data
+
+        # the command line of the settings
         if buffer[:1] == b"#" or (buffer[-1:] == b"\n" and not buffer.startswith(b"$M<")):
             if buffer == b"save\n":
                 Path("eeprom.bin").write_bytes(b"settings")
                 sys.exit()
             peer.sendall(buffer.strip() + b"\r\n# ")
             buffer = b""
+
+        # questions by MSP
         while len(buffer) >= 6 and buffer.startswith(b"$M<"):
             code = buffer[4]
             buffer = buffer[6:]
-            asked += 1
-            is_odd = SENSIBLE_FIRST < asked <= SENSIBLE_FIRST + odd
+            questions += 1
+            is_odd = SENSIBLE_FIRST < questions <= SENSIBLE_FIRST + odd
             for part in odd_answers(rng, code) if is_odd else [answer(code)]:
                 peer.sendall(part)
             for datagram in odd_motors(rng) if is_odd else [MOTORS]:
                 motors.sendto(datagram, ("127.0.0.1", MOTOR_PORT))
                 sent += 1
-            told = (
-                min(max(asked - SENSIBLE_FIRST, 0), odd),
-                max(asked - SENSIBLE_FIRST - odd, 0),
+
+            # write down what has been answered
+            counts = (
+                min(max(questions - SENSIBLE_FIRST, 0), odd),
+                max(questions - SENSIBLE_FIRST - odd, 0),
                 sent,
             )
-            Path("answered.new").write_text(" ".join(map(str, told)), encoding="ascii")
+            Path("answered.new").write_text(" ".join(map(str, counts)), encoding="ascii")
             Path("answered.new").replace("answered.txt")
 
 

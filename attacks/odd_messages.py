@@ -101,34 +101,34 @@ class OddMessages:
     def sensible(self, kind: type) -> Any:
         """Return a message that a receiver can use."""
         name = f"{kind.__module__.split('.')[0]}/{kind.__name__}"
-        made = self._sensible[name]() if name in self._sensible else kind()
+        message = self._sensible[name]() if name in self._sensible else kind()
         if name not in self._sensible:
-            _make_usable(made)
-        return made
+            _make_usable(message)
+        return message
 
     def odd(self, kind: type) -> Any:
         """Return an unusable message: odd everywhere, or a sensible one with some odd fields."""
         if self._rng.random() < 0.3:
-            made = kind()
+            message = kind()
             share = 1.0
         else:
-            made = self.sensible(kind)
+            message = self.sensible(kind)
             share = self._rng.choice((0.02, 0.1, 0.3))
-        self._spoil(made, share, self._length())
-        return made
+        self._spoil(message, share, self._length())
+        return message
 
     def packed(self, kind: type) -> bytes:
         """Return a serialized odd message (CDR), one of a fixed number of each type."""
         from rclpy.serialization import serialize_message
 
-        kept = self._packed.setdefault(kind, [])
-        if len(kept) < DIFFERENT:
-            kept.append(bytes(serialize_message(self.odd(kind))))
-            return kept[-1]
-        return self._rng.choice(kept)
+        packed = self._packed.setdefault(kind, [])
+        if len(packed) < DIFFERENT:
+            packed.append(bytes(serialize_message(self.odd(kind))))
+            return packed[-1]
+        return self._rng.choice(packed)
 
     def damaged(self, kind: type) -> bytes:
-        """Such a one, cut or with other bytes in it: no type's content at all."""
+        """Return a serialized message that is cut or damaged, so that its type cannot hold it."""
         from fuzz.fuzz_terrain import mutate_bytes
 
         data = self.packed(kind)[:MEGABYTE]
@@ -139,6 +139,7 @@ class OddMessages:
         return _MANY if self._rng.random() < 0.002 else self._rng.choice(_LENGTHS)
 
     def _spoil(self, message: Any, share: float, length: int) -> None:
+        """Make some fields of a message odd."""
         fields = list(
             zip(message.get_fields_and_field_types(), type(message).SLOT_TYPES, strict=True)
         )
@@ -150,6 +151,7 @@ class OddMessages:
                 setattr(message, name, self._value(name, slot, share, length))
 
     def _value(self, name: str, slot: Any, share: float, length: int) -> Any:
+        """Return an odd value for a field of this name and type."""
         if isinstance(slot, BasicType):
             return self._number(name, slot.typename)
         if isinstance(slot, AbstractString | AbstractWString):
@@ -158,6 +160,8 @@ class OddMessages:
             return text if limit is None else text[:limit]
         if isinstance(slot, Array):
             return list(self._list(name, slot.value_type, slot.size, share))
+
+        # lists, some of another length than the others
         times = self._rng.choice((1, 1, 1, 3, 4, self._rng.choice((0, 2, 5))))
         size = length * times + self._rng.choice((0, 0, 0, 0, 1))
         if isinstance(slot, BoundedSequence):
@@ -165,18 +169,21 @@ class OddMessages:
         return self._list(name, slot.value_type, size, share)
 
     def _list(self, name: str, value: Any, size: int, share: float) -> Any:
+        """Return a list of odd values, which goes on with sensible or repeated ones."""
         if isinstance(value, NamespacedType):
             kind = _message_type(value)
             size = min(size, 20_000 if size >= _MANY else 200)
-            made = [self.sensible(kind) for _ in range(min(size, _DISTINCT))]
-            for each in made:
-                self._spoil(each, share, 2)
-            return made + [self.sensible(kind)] * (size - len(made))
+            odd = [self.sensible(kind) for _ in range(min(size, _DISTINCT))]
+            for message in odd:
+                self._spoil(message, share, 2)
+            return odd + [self.sensible(kind)] * (size - len(odd))
 
         if isinstance(value, AbstractString | AbstractWString):
             return [self._value(name, value, share, 1) for _ in range(min(size, 1000))]
         if value.typename in ("boolean", "octet"):
             return [self._number(name, value.typename) for _ in range(min(size, 1000))]
+
+        # a few odd numbers, then many alike or in a row
         few = [self._number(name, value.typename) for _ in range(min(size, 40))]
         if size > len(few):
             few += (
@@ -188,6 +195,7 @@ class OddMessages:
         return array.array(_CODES[value.typename], few)
 
     def _row(self, typename: str, size: int) -> list[Any]:
+        """Return numbers in a row."""
         first = self._rng.randrange(100)
         numbers = range(first, first + size)
         if typename in ("float", "double"):
@@ -196,6 +204,7 @@ class OddMessages:
         return [number % 2 ** (bits - 1) for number in numbers]
 
     def _number(self, name: str, typename: str) -> Any:
+        """Return an odd number for a field of this name and type."""
         if typename == "boolean":
             return self._rng.random() < 0.5
         if typename == "octet":
@@ -213,11 +222,12 @@ class OddMessages:
         if name == "nanosec":
             return self._rng.choice(_NANOSECONDS)
         bits = int(typename.strip("uint"))
-        low, high = (
-            (0, 2**bits - 1)
-            if typename.startswith("u")
-            else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        )
+        if typename.startswith("u"):
+            low = 0
+            high = 2**bits - 1
+        else:
+            low = -(2 ** (bits - 1))
+            high = 2 ** (bits - 1) - 1
 
         return self._rng.choice(
             (0, 1, 2, 3, 4, 7, 8, 12, 16, 100, high, high - 1, low, max(low, -1), high // 2)
@@ -225,6 +235,7 @@ class OddMessages:
 
 
 def _message_type(named: NamespacedType) -> Any:
+    """Return the class of a message by its name in an interface."""
     return _class_of(*named.namespaced_name())
 
 
@@ -234,7 +245,7 @@ def _class_of(package: str, folder: str, name: str) -> Any:
 
 
 def _make_usable(message: Any) -> None:
-    """Unit quaternions, world frames, one element in each list of messages."""
+    """Give unit quaternions, world frames, and one element to each list of messages."""
     kind = type(message)
     if kind.__name__ == "Quaternion":
         message.w = 1.0

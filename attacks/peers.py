@@ -91,22 +91,23 @@ def garbage(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) 
     for _ in range(rng.choice((1, 10, 1000))):
         if time.monotonic() > until:
             return
-        one = rng.choice(sensible)
-        other = rng.choice(sensible)
-        peer.sendall(rng.choice((rng.randbytes(rng.randrange(1, 1000)), mutated(rng, one, other))))
+        message = rng.choice(sensible)
+        donor = rng.choice(sensible)
+        noise = rng.randbytes(rng.randrange(1, 1000))
+        peer.sendall(rng.choice((noise, mutated(rng, message, donor))))
 
 
 def close_halfway(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
     """Send half a message and still listen; or stop reading and still send."""
-    whole = rng.choice(sensible)
-    peer.sendall(whole[: rng.randrange(len(whole))])
+    message = rng.choice(sensible)
+    peer.sendall(message[: rng.randrange(len(message))])
     if rng.random() < 0.5:
         peer.shutdown(socket.SHUT_WR)
         while peer.recv(4096):
             pass
     else:
         peer.shutdown(socket.SHUT_RD)
-        peer.sendall(whole)
+        peer.sendall(message)
 
 
 def reset(peer: socket.socket, rng: random.Random, sensible: Sequence[bytes]) -> None:
@@ -121,7 +122,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (stall, dribble, garbage, close_halfway, res
 def streams(rng: random.Random, tries: int, port: int, sensible: Sequence[bytes]) -> None:
     """Send `tries` peers to a TCP port, CROWD at a time."""
 
-    def one(seed: int) -> None:
+    def peer_of(seed: int) -> None:
         own = random.Random(seed)
         with (
             suppress(OSError),
@@ -131,17 +132,17 @@ def streams(rng: random.Random, tries: int, port: int, sensible: Sequence[bytes]
             own.choice(BEHAVIOURS)(peer, own, sensible)
 
     with ThreadPoolExecutor(CROWD) as pool:
-        list(pool.map(one, [rng.getrandbits(32) for _ in range(tries)]))
+        list(pool.map(peer_of, [rng.getrandbits(32) for _ in range(tries)]))
 
 
 def flood(port: int, datagrams: Iterable[bytes]) -> int:
     """Send all datagrams to a UDP port as fast as the system allows; return their number."""
     sent = 0
     datagrams = list(datagrams)  # made before, which takes longer
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for datagram in datagrams:
             with suppress(ConnectionRefusedError):
-                opened.sendto(datagram, ("127.0.0.1", port))
+                sender.sendto(datagram, ("127.0.0.1", port))
                 sent += 1
     return sent
 
@@ -150,7 +151,7 @@ def flood(port: int, datagrams: Iterable[bytes]) -> int:
 
 
 class PagePulse:
-    """Asks for the viewer's page again and again, and says how long it let wait."""
+    """A thread that asks for the viewer's page again and again, and measures the longest wait."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -192,14 +193,11 @@ def judged(
     """Return the result of an attack on a process that should go on."""
     failures = list(more)
     if running.process.poll() is not None:
-        failures.append(
-            f"it ended with exit code {running.process.returncode}: {running.output[-300:]}"
-        )
-
+        code = running.process.returncode
+        failures.append(f"it ended with exit code {code}: {running.output[-300:]}")
     if "Traceback" in running.output:
-        failures.append(
-            "a trace: " + " | ".join(running.output.partition("Traceback")[2].splitlines()[:8])
-        )
+        trace = running.output.partition("Traceback")[2].splitlines()
+        failures.append("a trace: " + " | ".join(trace[:8]))
 
     limit = next((mb for part, mb in MOST_MEMORY_MB.items() if part in name), OTHERS_MEMORY_MB)
     if (running.peak_mb or 0.0) > limit:
@@ -214,7 +212,7 @@ def judged(
 def node_at_work(
     name: str, parameters: Mapping[str, object], *, traffic: bool
 ) -> Iterator[tuple[Running, Pulse]]:
-    """Return a node that answers, in a graph of its own."""
+    """Run a node until it answers, in a graph of its own."""
     with ExitStack() as opened:
         graph = opened.enter_context(own_graph())
         if traffic:
@@ -230,19 +228,19 @@ def node_at_work(
 
 
 def listening_port(running: Running, kind: str) -> int:
-    """Return the port that a node of a controller outside says that it listens on."""
+    """Return the port on which a node of an external controller says that it listens."""
     running.wait_for(f"{kind} 127.0.0.1:", timeout_s=60.0)
     return int(running.output.partition(f"{kind} 127.0.0.1:")[2].split()[0])
 
 
 def listens(running: Running, port: int) -> bool:
-    """Return whether it has bound this UDP port."""
+    """Return whether the process has bound this UDP port."""
     own = psutil.Process(running.process.pid)
     return any(connection.laddr.port == port for connection in own.net_connections("udp"))
 
 
 def is_served(kind: int, port: int, greeting: bytes) -> bool:
-    """Return whether a sensible peer gets something within PATIENCE_S, as it should soon."""
+    """Return whether a sensible peer gets an answer within PATIENCE_S."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         with suppress(OSError), socket.socket(socket.AF_INET, kind) as peer:
@@ -256,18 +254,21 @@ def is_served(kind: int, port: int, greeting: bytes) -> bool:
 
 
 def link_over(transport: str, rng: random.Random, tries: int) -> Result:
-    """Controllers outside, over UDP or TCP, while the vehicle's states go out."""
+    """Attack as external controllers, over UDP or TCP, while the vehicle's states go out."""
     from fuzz.fuzz_link import WHOLE, datagrams
 
     kind = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}[transport]
     parameters = {"transport": transport, "port": 0, "controller_port": 0}
     with node_at_work("link_node", parameters, traffic=True) as (running, pulse):
         port = listening_port(running, transport)
+
         if transport == "tcp":
             tried = tries
             streams(rng, tries, port, WHOLE)
         else:
             tried = flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
+
+        # a sensible controller afterwards
         served = is_served(kind, port, WHOLE[4])
         failures = [] if served else [f"a heartbeat over {transport} got no answer afterwards"]
         return judged(
@@ -280,7 +281,7 @@ def link_over(transport: str, rng: random.Random, tries: int) -> Result:
 
 
 def autopilots(rng: random.Random, tries: int) -> Result:
-    """Autopilots that speak MAVLink over TCP."""
+    """Attack as autopilots that speak MAVLink over TCP."""
     from rfly_missions.mavlink.wire import load_dialect
 
     dialect = load_dialect()
@@ -299,7 +300,7 @@ def autopilots(rng: random.Random, tries: int) -> Result:
 
 
 def ground_stations(rng: random.Random, tries: int) -> Result:
-    """Ground stations that send mutated MAVLink messages; then one that reads."""
+    """Attack as ground stations that send mutated MAVLink messages; then be one that reads."""
     from fuzz.fuzz_terrain import mutate_bytes
 
     from rfly_missions.mavlink.wire import load_dialect
@@ -319,8 +320,9 @@ def ground_stations(rng: random.Random, tries: int) -> Result:
             dialect.MAVLink_set_position_target_local_ned_message(0, 1, 1, 1, 0xDF8, *[1.0] * 11),
         )
     ]
-    made = (rng.choice(sensible) for _ in range(FLOOD * tries))
-    datagrams = [data if rng.random() < 0.3 else mutate_bytes(rng, data) for data in made]
+
+    chosen = (rng.choice(sensible) for _ in range(FLOOD * tries))
+    datagrams = [data if rng.random() < 0.3 else mutate_bytes(rng, data) for data in chosen]
     parameters = {
         "vehicles": ["uav"],
         "port": 0,
@@ -347,7 +349,9 @@ def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
     ):
         sent = flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
 
+        # wait until every datagram is accounted for
         def accounted() -> bool:
+            """Return whether the bridge has counted as many datagrams as were sent."""
             values = pulse.diagnostics.get("/ue_bridge_node: feedback", ("", "", {}))[2]
             return sent == int(values.get("received", 0)) + int(values.get("system_dropped", 0))
 
@@ -356,6 +360,7 @@ def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
             wait_until(accounted, "", PATIENCE_S)
         except TimeoutError:
             failures.append(f"of {sent} datagrams not all are counted: {pulse.diagnostics}")
+
         return judged("answers of RflySim3D", sent, running, pulse.longest_stall(), failures)
 
 
@@ -399,6 +404,7 @@ def browsers(rng: random.Random, tries: int) -> Result:
 
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     with viewer_at_work() as (running, pulse, host, _):
+        # the page, its web socket, and frames of odd messages
         head = f"Host: {host}\r\n"
         upgrade = f"{head}Upgrade: websocket\r\nConnection: Upgrade\r\n{key}"
         upgrade += f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n"
@@ -412,24 +418,27 @@ def browsers(rng: random.Random, tries: int) -> Result:
             hello,
             *(hello + frame for frame in frames),
         ]
+
         streams(rng, tries, int(host.rpartition(":")[2]), sensible)
+
+        # a browser afterwards
         failures = []
         try:
             with _browser(host) as heard:
                 wait_until(lambda: heard[0] > 100_000, "the scene", PATIENCE_S)
         except (TimeoutError, OSError) as error:
             failures.append(f"a browser is not served afterwards: {error}")
+
         return judged("web clients of rfly view", tries, running, pulse.longest_stall(), failures)
 
 
 def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
     """Return a masked message of a WebSocket client (RFC 6455, section 5.2), binary by default."""
     mask = rng.randbytes(4)
-    head = (
-        bytes((kind, 0x80 | len(payload)))
-        if len(payload) < 126
-        else struct.pack(">BBH", kind, 0xFE, len(payload))
-    )
+    if len(payload) < 126:
+        head = bytes((kind, 0x80 | len(payload)))
+    else:
+        head = struct.pack(">BBH", kind, 0xFE, len(payload))
     return head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
 
 
@@ -441,19 +450,19 @@ def _browser(host: str) -> Iterator[list[int]]:
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
-    heard = [0]
+    received = [0]
     protocols = [f"viser-v{viser.__version__}"]
     with connect(f"ws://{host}", subprotocols=protocols, max_size=None) as page:  # type: ignore[list-item]
 
         def read() -> None:
             with suppress(ConnectionClosed):
                 for message in page:
-                    heard[0] += len(message)
+                    received[0] += len(message)
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
         page.send(msgspec.msgpack.encode(CAMERA))
-        yield heard
+        yield received
     thread.join()
 
 
@@ -471,11 +480,12 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
         running.wait_for("ws://127.0.0.1:")
         host = running.output.partition("ws://")[2].split(";")[0].strip()
         wait_until(lambda: _first_message(host), "a message of a topic", PATIENCE_S)
+
+        # requests that no client sends
         upgrade = f"Host: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}"
-        hello = (
-            f"GET / HTTP/1.1\r\n{upgrade}Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n".encode()
-        )
-        asks = [
+        upgrade += "Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n"
+        hello = f"GET / HTTP/1.1\r\n{upgrade}\r\n".encode()
+        requests: list[object] = [
             {
                 "op": "subscribe",
                 "subscriptions": [{"id": n, "channelId": n} for n in range(200)],
@@ -503,22 +513,20 @@ def foxglove_clients(rng: random.Random, tries: int) -> Result:
             {"op": "fetchAsset", "uri": "file:///etc/passwd", "requestId": 1},
             [[[]]],
         ]
-        frames = [_frame(rng, json.dumps(ask).encode(), 0x81) for ask in asks]
+        frames = [_frame(rng, json.dumps(request).encode(), 0x81) for request in requests]
         frames += [_frame(rng, data) for data in (b"", b"\1\xff\xff\xff\xff", rng.randbytes(300))]
         frames += [_frame(rng, b"x" * 200, kind) for kind in (0x01, 0x83, 0x89, 0xF1)]
 
+        port = int(host.rpartition(":")[2])
         with PagePulse(f"http://{host}") as pulse, ExitStack() as deaf:
-            for _ in range(CROWD):  # all through the attack
+            # clients that subscribe and never read, all through the attack
+            for _ in range(CROWD):
                 peer = deaf.enter_context(socket.socket())
                 peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                peer.connect(("127.0.0.1", int(host.rpartition(":")[2])))
+                peer.connect(("127.0.0.1", port))
                 peer.sendall(hello + frames[0])
-            streams(
-                rng,
-                tries,
-                int(host.rpartition(":")[2]),
-                [hello, *(hello + frame for frame in frames)],
-            )
+
+            streams(rng, tries, port, [hello, *(hello + frame for frame in frames)])
             failures = [] if _first_message(host) else ["a client gets no message afterwards"]
 
         return judged(
@@ -546,11 +554,9 @@ def _first_message(host: str) -> bool:
             data = client.recv(timeout=PATIENCE_S)
             if isinstance(data, bytes):
                 return True
-            found = [
-                {"id": each["id"], "channelId": each["id"]}
-                for each in json.loads(data).get("channels", ())
-            ]
-            client.send(json.dumps({"op": "subscribe", "subscriptions": found}))
+            channels = json.loads(data).get("channels", ())
+            wanted = [{"id": each["id"], "channelId": each["id"]} for each in channels]
+            client.send(json.dumps({"op": "subscribe", "subscriptions": wanted}))
     return False
 
 
@@ -568,6 +574,7 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
     failures = []
     results = []
     sent = 0
+
     with tempfile.TemporaryDirectory(prefix="attack_") as folder:
         file = Path(folder) / "out.pcap"
         for command in (("listen", "--json"), ("record", str(file), "--windows", "1")):
@@ -577,16 +584,22 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
                     lambda running=running, port=port: listens(running, port),
                     f"UDP {port}",
                 )
+
+                # a flood, then a good packet
                 sent += flood(port, datagrams(FLOOD * tries, rng.getrandbits(32)))
                 time.sleep(1.0)
                 sent += flood(port, [good] * 100)
+
                 if command[0] == "listen" and not _appears(running, "31337"):
                     failures.append("rfly listen does not show a good packet after the flood")
                 results.append(judged(command[0], sent, running, None))
                 running.end(2, PATIENCE_S)
+
+        # the recording has the good packet
         with RecordingReader(file) as reader:
             if good not in [datagram.payload for datagram in reader]:
                 failures.append("rfly record has not kept a good packet after the flood")
+
     failures += [failure for result in results for failure in result.failures]
     peak = max(result.largest_memory_mb or 0.0 for result in results)
     return Result(
@@ -600,6 +613,7 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
 
 
 def _appears(running: Running, text: str) -> bool:
+    """Return whether a command prints this text in time."""
     with suppress(TimeoutError):
         running.wait_for(text, timeout_s=PATIENCE_S)
         return True

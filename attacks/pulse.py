@@ -1,6 +1,4 @@
-"""A peer in a ROS graph that keeps asking nodes for a parameter, and says how long each let it
-wait.
-"""
+"""A peer in a ROS graph that keeps asking nodes for a parameter, and measures their stalls."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ ASK_AGAIN_S = 1.0
 
 
 class Pulse:
-    """Asks each node of `watch` for its `use_sim_time` again and again, in a thread of its own.
+    """A thread that asks each node of `watch` for its `use_sim_time` again and again.
 
-    What is measured is how long its executor was at something else. `diagnostics`: the newest
-    status of each task.
+    It measures how long a node's executor was busy with something else. `diagnostics` has the
+    newest status of each task.
     """
 
     def __init__(self, environment: Mapping[str, str], *nodes: str, name: str = "pulse") -> None:
@@ -31,23 +29,30 @@ class Pulse:
         from diagnostic_msgs.msg import DiagnosticArray
         from rclpy.executors import SingleThreadedExecutor
 
+        # a node of its own in this graph
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = environment["ROS_AUTOMATIC_DISCOVERY_RANGE"]
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=int(environment["ROS_DOMAIN_ID"]))
         self.node = rclpy.create_node(name, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
+
+        # what it has heard
         self.diagnostics: dict[str, tuple[str, str, dict[str, str]]] = {}
         """Level, message and values by the status' name, which is `/node: task`."""
         self.stamps: dict[str, float] = {}
         """Stamps of the same statuses, s."""
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 100)
+
+        # questions and answers by node
         self._longest: dict[str, float] = {}
         self._answers: dict[str, int] = {}
         self._asked: dict[str, tuple[float, Any]] = {}
         self._clients: dict[str, Any] = {}
         self._fresh: set[str] = set()
         """Nodes that have not answered yet; they may not be running or subscribed."""
+
+        # the thread
         self._lock = threading.Lock()
         self._done = threading.Event()
         self.watch(*nodes)
@@ -55,7 +60,7 @@ class Pulse:
         self._thread.start()
 
     def watch(self, *nodes: str) -> None:
-        """Ask these nodes too, once they are there."""
+        """Start to ask these nodes too, once they exist."""
         from rcl_interfaces.srv import GetParameters
 
         with self._lock:
@@ -77,7 +82,7 @@ class Pulse:
             self._drop(name)
 
     def answers(self, name: str) -> int:
-        """Return how often it has answered."""
+        """Return the number of answers of a node."""
         return self._answers[name]
 
     def longest_stall(self, *names: str) -> float | None:
@@ -92,6 +97,7 @@ class Pulse:
                 for name, (asked, _) in self._asked.items()
                 if name not in self._fresh
             }
+
             answered = [name for name in names or self._clients if name in self._longest]
             return max(
                 (max(self._longest[name], waits.get(name, 0.0)) for name in answered), default=None
@@ -119,6 +125,7 @@ class Pulse:
         self.close()
 
     def _hear(self, message: Any) -> None:
+        """Keep the newest status of each task."""
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
             self.stamps[status.name] = (
@@ -131,6 +138,7 @@ class Pulse:
             )
 
     def _run(self) -> None:
+        """Ask all nodes in turn until closed."""
         next_ask = 0.0
         while not self._done.is_set():
             self._executor.spin_once(timeout_sec=0.01)
@@ -142,7 +150,10 @@ class Pulse:
                     self._ask(name, client)
 
     def _ask(self, name: str, client: Any) -> None:
+        """Send a node the next request, unless it still owes an answer."""
         now = time.monotonic()
+
+        # a missing answer
         if name in self._asked:
             waited = now - self._asked[name][0]
             if waited < (ASK_AGAIN_S if name in self._fresh else LOST_AFTER_S):
@@ -150,16 +161,20 @@ class Pulse:
             if name not in self._fresh:
                 self._longest[name] = max(self._longest.get(name, 0.0), waited)
             self._drop(name)
+
+        # the next request
         if client.service_is_ready():
             future = client.call_async(client.srv_type.Request(names=["use_sim_time"]))
             self._asked[name] = now, future
             future.add_done_callback(lambda _: self._answered(name, now))
 
     def _drop(self, name: str) -> None:
+        """Forget the request that a node has not answered."""
         if name in self._asked:
             self._clients[name].remove_pending_request(self._asked.pop(name)[1])
 
     def _answered(self, name: str, asked: float) -> None:
+        """Count an answer, and how long it took."""
         with self._lock:
             if self._asked.get(name, (math.nan,))[0] != asked:
                 return  # of a request that was given up

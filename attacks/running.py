@@ -27,8 +27,9 @@ MB = 1e6
 
 
 class Running:
-    """A command that runs, with its children: `output` is what it has printed, `peak_mb` its
-    largest memory.
+    """A command that runs, with its children.
+
+    `output` is what it has printed, `peak_mb` its largest memory.
     """
 
     def __init__(
@@ -67,26 +68,28 @@ class Running:
 
         A repeated name gets a number.
         """
-        found: dict[str, psutil.Process] = {}
+        named: dict[str, psutil.Process] = {}
         with suppress(psutil.NoSuchProcess):
             own = psutil.Process(self.process.pid)
             for process in (own, *own.children(recursive=True)):
                 with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
                     name = _name(process.cmdline())
-                    found[name if name not in found else f"{name} {process.pid}"] = process
-        return found
+                    named[name if name not in named else f"{name} {process.pid}"] = process
+        return named
 
     def wait_for(self, text: str, times: int = 1, timeout_s: float = PATIENCE_S) -> None:
-        """Wait until it has printed this so often. Raises TimeoutError, with all that it has
-        printed.
+        """Wait until it has printed this text `times` times.
+
+        Raise TimeoutError with all that it has printed.
         """
         wait_until(
             lambda: self.output.count(text) >= times, f"{text!r} in\n{self.output}", timeout_s
         )
 
     def end(self, number: int, within_s: float) -> tuple[int | None, float]:
-        """Send a signal; the exit code, None where it did not end in time and was killed, and the
-        seconds it took.
+        """Send a signal and return the exit code and the seconds that the end took.
+
+        The code is None if the command did not end in time and was killed.
         """
         start = time.monotonic()
         if self.process.poll() is None:
@@ -95,8 +98,9 @@ class Running:
         return code, time.monotonic() - start
 
     def wait(self, within_s: float) -> int | None:
-        """Return the exit code, or kill it and its children and return None if it does not end in
-        time.
+        """Return the exit code.
+
+        Kill the command and its children, and return None, if it does not end in time.
         """
         try:
             code = self.process.wait(within_s)
@@ -126,11 +130,13 @@ class Running:
             self.kill()
 
     def _read(self) -> None:
+        """Collect the lines of the output until it ends."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.append(line)
 
     def _watch(self) -> None:
+        """Sample the memory of all processes until the command ends."""
         while self.process.poll() is None:
             for process in self.processes().values():
                 with suppress(psutil.NoSuchProcess):
@@ -152,6 +158,8 @@ def _name(command: Sequence[str]) -> str:
     )
     if "rfly_bringup.cli" in script:
         script = "rfly"
+
+    # its command, if it has several
     name = Path(script).name
     rest = command[command.index(script) + 1 :] if script in command else command[3:]
     return f"{name} {rest[0]}" if name == "rfly" and rest else name
@@ -181,13 +189,16 @@ def own_graph() -> Iterator[dict[str, str]]:
 
 def free_port(kind: int = socket.SOCK_DGRAM) -> int:
     """Return a free port of the loopback."""
-    with socket.socket(socket.AF_INET, kind) as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
+    with socket.socket(socket.AF_INET, kind) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def wait_until(ready: Callable[[], Any], what: str, timeout_s: float = PATIENCE_S) -> Any:
-    """Return the value of `ready()` once it is true. Raises TimeoutError."""
+    """Return the value of `ready()` once it is true.
+
+    Raise TimeoutError after `timeout_s`.
+    """
     deadline = time.monotonic() + timeout_s
     while not (value := ready()):
         if time.monotonic() > deadline:

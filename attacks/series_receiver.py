@@ -33,7 +33,7 @@ _CLOCK_AT = 4 + 200 + 200
 
 
 class SeriesReceiver:
-    """Listens on window 1; `viewer_port` is that of window 0."""
+    """A receiver on window 1, in RflySim3D's place; `viewer_port` is that of window 0."""
 
     def __init__(self) -> None:
         self._socket, self.viewer_port = _second_window()
@@ -49,6 +49,7 @@ class SeriesReceiver:
 
     @property
     def count(self) -> int:
+        """Number of series that have arrived."""
         return len(self._times)
 
     def arrived_until(self, fleet_time: float) -> int:
@@ -82,12 +83,15 @@ class SeriesReceiver:
         self.close()
 
     def _receive(self) -> None:
+        """Receive until closed, with the system's stamps and counts of lost datagrams."""
         self._socket.settimeout(0.2)
         while not self._done.is_set():
             try:
                 data, ancillary, _, _ = self._socket.recvmsg(65536, 128)
             except TimeoutError:
                 continue
+
+            # the system's stamp, and the datagrams that it has dropped
             arrival = float("nan")
             for _, kind, value in ancillary:
                 if kind == _TIMESTAMP_NS:
@@ -95,12 +99,15 @@ class SeriesReceiver:
                     arrival = seconds + 1e-9 * nanoseconds
                 elif kind == _DROPS:
                     (self.dropped,) = struct.unpack("=I", value)
+
             self._take(data, arrival)
 
     def _take(self, data: bytes, arrival: float) -> None:
+        """Note the clocks of one series, or count a wrong datagram."""
         if len(data) != PACKET_BYTES or struct.unpack_from("<i", data)[0] != CHECKSUM:
             self.wrong += 1
             return
+
         fleet_time = _CLOCK.unpack_from(data, _CLOCK_AT)[0] / CLOCK_SPEED
         if not self._times:
             self.first_s = fleet_time
@@ -111,12 +118,12 @@ class SeriesReceiver:
 def _second_window() -> tuple[socket.socket, int]:
     """Return a socket, and the free port before its own."""
     while True:
-        opened = open_socket()
-        port = int(opened.getsockname()[1]) - 1
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        window = open_socket()
+        port = int(window.getsockname()[1]) - 1
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as viewer:
             try:
-                other.bind(("127.0.0.1", port))
+                viewer.bind(("127.0.0.1", port))
             except OSError:
-                opened.close()
+                window.close()
                 continue
-        return opened, port
+        return window, port

@@ -1,10 +1,9 @@
-"""Signal storms: each node and each lasting command gets SIGINT or SIGTERM at any moment from its
-start, in traffic.
+"""Signal storms: nodes and lasting commands get SIGINT or SIGTERM at any moment from their start.
 
-Each try is a new process. It has to end within END_WITHIN_S of the first signal, without a trace,
-with an exit code that says so, and with everything that it has started. Before its own first
-instruction a process is the system's and Python's: what signals do then is theirs, but it ends all
-the same.
+Each try is a new process, in traffic. It has to end within END_WITHIN_S of the first signal,
+without a trace, with an exit code that says so, and with everything that it has started. Before its
+own first instruction a process is the system's and Python's: what signals do then is theirs, but it
+ends all the same.
 """
 
 from __future__ import annotations
@@ -83,8 +82,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Storm:
-    """The first signal comes after so much processor time, as machines are busy, and some more at
-    (s later, number).
+    """A first signal after this much processor time, as machines are busy, and some more.
+
+    `more`: seconds after the first, and the signal.
     """
 
     after_s: float
@@ -92,12 +92,12 @@ class Storm:
     more: Sequence[tuple[float, signal.Signals]]
 
     def __str__(self) -> str:
-        more = (
-            f", then {', '.join(f'{n.name} {1e3 * s:.0f} ms' for s, n in self.more)} later"
-            if self.more
-            else ""
-        )
-        return f"{self.first.name} after {self.after_s:.3f} s of work{more}"
+        text = f"{self.first.name} after {self.after_s:.3f} s of work"
+        if not self.more:
+            return text
+
+        more = ", ".join(f"{number.name} {1e3 * s:.0f} ms" for s, number in self.more)
+        return f"{text}, then {more} later"
 
 
 def storm(rng: random.Random, number: int, kinds: Sequence[signal.Signals]) -> Storm:
@@ -150,24 +150,33 @@ class Outcome:
 
 
 def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: set[int]) -> Outcome:
+    """Start a process, send it a storm of signals, and judge its end."""
     with ExitStack() as opened:
         if target.claims is not None:
             opened.enter_context(turn(target.claims))
+
+        # a command line, whose ports get traffic
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="attack_")))
         own_ports: set[int] = set()
         command = target.command(folder, own_ports)
         ports |= own_ports
         opened.callback(ports.difference_update, own_ports)
+
+        # a terminal
         terminal = subprocess.DEVNULL
         if target.on_terminal:
             keyboard, terminal = pty.openpty()
             opened.callback(os.close, keyboard)
             opened.callback(os.close, terminal)
             modes = termios.tcgetattr(terminal)
+
+        # let it work
         running = opened.enter_context(Running(command, graph, terminal))
         wait_for_work(psutil.Process(running.process.pid), storm.after_s)
         owned = in_hand(running.process.pid)
         started = list(running.processes().values())
+
+        # the storm
         begin = time.monotonic()
         for after_s, number in ((0.0, storm.first), *storm.more):
             with suppress(subprocess.TimeoutExpired):
@@ -175,28 +184,34 @@ def attack_once(target: Target, storm: Storm, graph: Mapping[str, str], ports: s
             if running.process.poll() is not None:
                 break
             running.process.send_signal(number)
+
+        # its end
         code = running.wait(begin + GIVEN_UP_S - time.monotonic())
         seconds = time.monotonic() - begin
         wrong = judge(target, code, seconds, running.output, owned)
+
         # a second signal ends a command at once; the system ends then what it has started
-        left = started
-        while (
-            left := [process for process in left if is_alive(process)]
-        ) and time.monotonic() < begin + target.within_s:
+        deadline = begin + target.within_s
+        while (alive := _alive(started)) and time.monotonic() < deadline:
             time.sleep(0.02)
-        if left:
-            wrong.append(f"left {', '.join(_told(process) for process in left)} behind")
-            for process in left:
+        if alive:
+            wrong.append(f"left {', '.join(map(_words, alive))} behind")
+            for process in alive:
                 process.kill()
-        if (
-            target.on_terminal
-            and running.process.returncode != -9
-            and termios.tcgetattr(terminal) != modes
-        ):
+
+        # the terminal and the files that it leaves
+        killed = running.process.returncode == -9
+        if target.on_terminal and not killed and termios.tcgetattr(terminal) != modes:
             wrong.append("left the terminal in another mode")
         if owned and (problem := target.check(folder, running.output)):
             wrong.append(problem)
+
         return Outcome(f"{storm}: {'; '.join(wrong)}" if wrong else "", seconds, running.peak_mb)
+
+
+def _alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Return the processes that still run."""
+    return [process for process in processes if is_alive(process)]
 
 
 def judge(target: Target, code: int | None, seconds: float, output: str, owned: bool) -> list[str]:
@@ -205,20 +220,28 @@ def judge(target: Target, code: int | None, seconds: float, output: str, owned: 
     `owned`: the process had run its first instruction when the signal came.
     """
     wrong = []
+
+    # in time
     if code is None:
         wrong.append(f"had not ended after {seconds:.0f} s")
     elif seconds > target.within_s:
         wrong.append(f"took {seconds:.2f} s")
+
+    # a fitting exit code
     if code is not None and owned and code not in target.codes:
         wrong.append(f"exit code {code}")
+
+    # no trace
     trace = _TRACES.search(output)
     if trace and (owned or _OWN_FRAME.search(output)):
         lines = output[trace.start() :].splitlines()
         wrong.append(" | ".join(lines if len(lines) < 7 else [*lines[:3], "…", *lines[-3:]]))
+
     return wrong
 
 
-def _told(process: psutil.Process) -> str:
+def _words(process: psutil.Process) -> str:
+    """Return the first words of a process' command line, or its number."""
     with suppress(psutil.NoSuchProcess):
         return " ".join(process.cmdline()[1:3])
     return str(process.pid)
@@ -226,7 +249,7 @@ def _told(process: psutil.Process) -> str:
 
 def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: int) -> Result:
     """Try each target `tries` times, in the middle of traffic."""
-    todo = [
+    storms = [
         (target, storm(rng, number, target.kinds)) for number in range(tries) for target in targets
     ]
     with (
@@ -234,17 +257,17 @@ def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: 
         Traffic(graph) as traffic,
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
-        outcomes = list(pool.map(lambda one: attack_once(*one, graph, traffic.udp_ports), todo))
+        outcomes = list(pool.map(lambda each: attack_once(*each, graph, traffic.udp_ports), storms))
 
     failures = tuple(
         f"{target.name}: {o.wrong}"
-        for (target, _), o in zip(todo, outcomes, strict=True)
+        for (target, _), o in zip(storms, outcomes, strict=True)
         if o.wrong
     )
     peak = largest(o.peak_mb for o in outcomes)
     stall = largest(o.seconds for o in outcomes)
 
-    return Result(name, len(todo), len(failures), peak, stall, failures)
+    return Result(name, len(storms), len(failures), peak, stall, failures)
 
 
 # --- the targets
@@ -256,23 +279,23 @@ def node_targets() -> Iterator[Target]:
 
     def of(name: str) -> Callable[[Path, set[int]], list[str]]:
         def command(folder: Path, ports: set[int]) -> list[str]:
-            given: dict[str, Any] = {}
+            parameters: dict[str, Any] = {}
             if name == "terrain_node":
-                given = {"map": "JacksboroFault"}
+                parameters = {"map": "JacksboroFault"}
             elif name == "ue_bridge_node":
-                given = {"port": free_port(), "feedback_port": free_port()}
-                ports.add(given["feedback_port"])
+                parameters = {"port": free_port(), "feedback_port": free_port()}
+                ports.add(parameters["feedback_port"])
             elif name in (
                 "link_node",
                 "mavlink_hil_node",
                 "ardupilot_json_node",
                 "mavlink_node",
             ):
-                given = {"port": 0}
+                parameters = {"port": 0}
             elif name == "recorder_node":
-                given = {"file": str(folder / "{time}.mcap"), "overwrite": True}
+                parameters = {"file": str(folder / "{time}.mcap"), "overwrite": True}
 
-            return node_command(name, given)
+            return node_command(name, parameters)
 
         return command
 
@@ -294,6 +317,7 @@ def bridge_parameters(folder: Path) -> list[str]:
 
 
 def _up(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
+    """Return a command of `rfly up`, whose bridge has ports of its own."""
     return lambda folder, ports: rfly("up", *arguments, *bridge_parameters(folder))
 
 
@@ -309,10 +333,12 @@ def _listening(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
 
 
 def _replay(folder: Path, ports: set[int]) -> list[str]:
+    """Return the command that replays a recording again and again."""
     from rfly_ue_bridge.codec.state_datagrams import encode_pose
     from rfly_ue_bridge.recording.datagrams import RecordedDatagram
     from rfly_ue_bridge.recording.pcap import PcapWriter
 
+    # a recording of ten seconds
     with (folder / "in.pcap").open("wb") as file:
         writer = PcapWriter(file)
         for number in range(1000):
@@ -326,11 +352,13 @@ def _replay(folder: Path, ports: set[int]) -> list[str]:
                 )
             )
         writer.flush()
+
     return rfly("replay", str(folder / "in.pcap"), "--loop", "0", "--port", str(free_port()))
 
 
 def _mission(folder: Path, ports: set[int]) -> list[str]:
-    from attacks.mutators import WAYPOINTS
+    """Return the command that starts a mission which repeats."""
+    from attacks.mission_mutators import WAYPOINTS
 
     (folder / "field.waypoints").write_text(WAYPOINTS, encoding="utf-8")
     return rfly("mission", "start", "hawk", str(folder / "field.waypoints"), "--repeat")
@@ -346,41 +374,44 @@ def _demo(folder: Path, ports: set[int]) -> list[str]:
 
 
 def _recording_is_whole(folder: Path, output: str) -> str:
+    """Return what is wrong with a recording that was stopped; "" if nothing is."""
     from rfly_common.errors import RflyError
     from rfly_ue_bridge.recording.pcap import RecordingReader
 
     path = folder / "out.pcap"
     if not path.exists():
         return ""
+
+    # all datagrams, none damaged
     try:
         with RecordingReader(path) as reader:
             count = sum(1 for _ in reader)
             cut = reader.skipped.total()
     except RflyError as error:
         return f"the recording is damaged: {error}"
+
+    # as many as the command has reported
     reported = re.search(r"(\d[\d,]*) datagrams", output)
     if cut or (reported and int(reported[1].replace(",", "")) != count):
         return (
             f"the recording has {count} datagrams and {cut} damaged ones, "
             f"reported was {reported and reported[0]!r}"
         )
+
     return ""
 
 
 def command_targets() -> Iterator[Target]:
     """Yield every command that runs until it is stopped, or for long."""
-    yield Target(
-        "rfly up",
-        _up("--map", "JacksboroFault", "--collision", "--planner"),
-        COMMAND_CODES,
-    )
+    # the suite, and a viewer
+    up = _up("--map", "JacksboroFault", "--collision", "--planner")
+    yield Target("rfly up", up, COMMAND_CODES)
     yield Target("rfly up amphibious", _up("amphibious", "--mapping"), COMMAND_CODES)
     if importlib.util.find_spec("viser") is not None:
-        viewer = _listening(
-            "view", "--port", "0", "--udp-port", "{port}", "--feedback-port", "{port}"
-        )
-        yield Target("rfly view", viewer, COMMAND_CODES)
+        ports = ("--udp-port", "{port}", "--feedback-port", "{port}")
+        yield Target("rfly view", _listening("view", "--port", "0", *ports), COMMAND_CODES)
 
+    # monitors and recordings
     yield Target("rfly listen", _listening("listen", "--port", "{port}"), COMMAND_CODES)
     record = _listening("record", "{folder}/out.pcap", "--port", "{port}", "--windows", "1")
     yield Target("rfly record", record, COMMAND_CODES, check=_recording_is_whole)
@@ -403,6 +434,7 @@ def command_targets() -> Iterator[Target]:
         served = ("view", "--foxglove", "--port", "0")
         yield Target("rfly view --foxglove", lambda folder, ports: rfly(*served), COMMAND_CODES)
 
+    # simulations and missions
     yield Target(
         "rfly sim run",
         lambda folder, ports: rfly("sim", "run", "valley", "--estimate"),
@@ -415,9 +447,8 @@ def command_targets() -> Iterator[Target]:
         on_terminal=True,
     )
 
-    yield Target(
-        "rfly mission start", _mission, COMMAND_CODES | {1}
-    )  # the mission was not carried out to its end
+    not_to_its_end = COMMAND_CODES | {1}
+    yield Target("rfly mission start", _mission, not_to_its_end)
     yield Target("the demo", _demo, COMMAND_CODES, claims=RFLYSIM_PORTS, within_s=DEMO_WITHIN_S)
     sweep = ("sim", "sweep", "hop", "--vary", "seed=0:50", "--jobs", "2")
     yield Target("rfly sim sweep", lambda folder, ports: rfly(*sweep), COMMAND_CODES)

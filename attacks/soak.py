@@ -82,6 +82,7 @@ class Watched:
     descriptors: list[int] = field(default_factory=list)
 
     def note(self, at_s: float, process: psutil.Process) -> None:
+        """Add a sample of a process."""
         with process.oneshot():
             values = (
                 process.memory_info().rss / MB,
@@ -89,10 +90,10 @@ class Watched:
                 process.num_fds(),
             )
         self.at_s.append(at_s)
-        for kept, value in zip(
+        for samples, value in zip(
             (self.resident_mb, self.threads, self.descriptors), values, strict=True
         ):
-            kept.append(value)  # type: ignore[attr-defined]
+            samples.append(value)  # type: ignore[attr-defined]
 
 
 def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, float]:
@@ -100,11 +101,16 @@ def ends(at_s: list[float], values: list[float], from_s: float) -> tuple[float, 
 
     COMPARED is the length of a part.
     """
-    at = np.array(at_s)
+    times = np.array(at_s)
     value = np.array(values, dtype=float)
-    at, value = at[at >= from_s], value[at >= from_s]
-    part = COMPARED * (at[-1] - at[0])
-    return float(np.median(value[at <= at[0] + part])), float(np.median(value[at >= at[-1] - part]))
+    kept = times >= from_s
+    times = times[kept]
+    value = value[kept]
+
+    part = COMPARED * (times[-1] - times[0])
+    first = value[times <= times[0] + part]
+    last = value[times >= times[-1] - part]
+    return float(np.median(first)), float(np.median(last))
 
 
 def loop_scenario(seconds: float) -> dict[str, Any]:
@@ -137,31 +143,35 @@ class Soak:
         self.fleet: list[tuple[float, float, int]] = []
         """Time, s, fleet time, and series published by then."""
         self.simulated: list[tuple[float, float, float]] = []
-        """Time, lead of the machine's clock over the simulation's, and time that the simulation
-        gave up, s.
+        """Time, lead of the machine's clock over the simulation's, and time given up, s.
 
-        The lead is without the time given up.
+        The lead is without the time that the simulation gave up.
         """
         self.deaths: list[str] = []
         self.browser_bytes = 0
 
     def run(self) -> None:
+        """Start the commands, take samples for as long as asked, and end them by Ctrl-C."""
         with ExitStack() as opened:
             self.receiver = opened.enter_context(SeriesReceiver())
             commands = self._start(opened)
             self._begin = time.monotonic()
             due = self._begin
 
+            # sample once a second
             while (now := time.monotonic()) < self._begin + self.seconds:
                 self._note(now - self._begin, commands)
                 due += SAMPLE_EVERY_S
                 time.sleep(max(0.0, due - time.monotonic()))
 
+            # the newest reports; both graphs have a bridge and a terrain
             self.diagnostics = {
-                f"{part}: {name}": values  # both have a bridge and a terrain
+                f"{part}: {name}": values
                 for part, pulse in zip(("fleet", "vehicle"), self._pulses, strict=True)
                 for name, values in pulse.diagnostics.items()
             }
+
+            # end all commands
             for name, command in commands.items():
                 code, taken = command.end(signal.SIGINT, 10.0)
                 (self.folder / f"{name.replace(' ', '_')}.log").write_text(
@@ -171,8 +181,10 @@ class Soak:
                     self.deaths.append(f"{name}: exit code {code} after {taken:.1f} s of Ctrl-C")
 
     def _start(self, opened: ExitStack) -> dict[str, Running]:
+        """Start the commands of both graphs; return them once the fleet and the vehicle move."""
         from benchmarks.ring_fleet import RingFleet
 
+        # the fleet and the scenario
         clock = {"clock_seconds": self.seconds + 300.0}
         (self.folder / "fleet.yaml").write_text(
             RingFleet(VEHICLES, **clock).yaml(), encoding="utf-8"
@@ -180,15 +192,19 @@ class Soak:
         (self.folder / "loop.yaml").write_text(
             yaml.safe_dump(loop_scenario(self.seconds)), encoding="utf-8"
         )
+
+        # ports of both bridges
         to_the_fleets = {
             "port": self.receiver.viewer_port,
             "windows": 2,
             "feedback_port": free_port(),
         }
         to_nobody = {"port": free_port(), "feedback_port": free_port()}
-        for name, given in (("fleet", to_the_fleets), ("vehicle", to_nobody)):
-            text = json.dumps({"/**": {"ros__parameters": given}})
+        for name, parameters in (("fleet", to_the_fleets), ("vehicle", to_nobody)):
+            text = json.dumps({"/**": {"ros__parameters": parameters}})
             (self.folder / f"{name}_bridge.yaml").write_text(text, encoding="utf-8")
+
+        # the command lines
         graphs = [opened.enter_context(own_graph()) for _ in range(2)]
         feedback = ["--feedback-port", str(to_the_fleets["feedback_port"])]
         viewer = [
@@ -216,6 +232,8 @@ class Soak:
             "--mapping",
         ]
         amphibious += ["--params-file", str(self.folder / "vehicle_bridge.yaml")]
+
+        # start them, with a peer in each graph
         commands = {}
         for name, command, graph in (
             ("view", viewer, {}),
@@ -227,6 +245,8 @@ class Soak:
             opened.enter_context(Pulse(graph, name=f"soak_{number}"))
             for number, graph in enumerate(graphs)
         ]
+
+        # wait until all are at work
         commands["view"].wait_for("rfly view: http")
         self._browse(opened, commands["view"].output)
         wait_until(lambda: self.receiver.count > 100, "the fleet's datagrams", START_S)
@@ -235,6 +255,7 @@ class Soak:
             "the land-air vehicle's simulation",
             START_S,
         )
+
         return commands
 
     def _browse(self, opened: ExitStack, output: str) -> None:
@@ -255,7 +276,10 @@ class Soak:
         threading.Thread(target=read, daemon=True).start()
 
     def _note(self, at_s: float, commands: dict[str, Running]) -> None:
+        """Take a sample of every process; note deaths and clocks."""
         self.load.append(os.getloadavg()[0])
+
+        # processes
         for part, command in commands.items():
             for name, process in command.processes().items():
                 if name == _LOOKS_ONCE:
@@ -263,13 +287,11 @@ class Soak:
                 with suppress(psutil.NoSuchProcess):
                     self.watched.setdefault(f"{part}: {name}", Watched()).note(at_s, process)
             if "ended by itself" in command.output or command.process.poll() is not None:
-                lines = [
-                    line for line in command.output.splitlines() if "ended by itself" in line
-                ] or ["ended"]
-                self.deaths += [
-                    f"{part}: {line}" for line in lines if f"{part}: {line}" not in self.deaths
-                ]
+                lines = [line for line in command.output.splitlines() if "ended by itself" in line]
+                deaths = [f"{part}: {line}" for line in lines or ["ended"]]
+                self.deaths += [death for death in deaths if death not in self.deaths]
 
+        # the fleet's clock
         status = self._pulses[0].diagnostics.get("/trajectory_node: fleet")
         if status is not None and status[2].get("fleet_time_s"):
             until = float(status[2]["fleet_time_s"])
@@ -277,6 +299,7 @@ class Soak:
             if not self.fleet or self.fleet[-1][1] != until:
                 self.fleet.append((at_s, until, published))
 
+        # the simulation's clock
         simulation = self._simulation()
         if simulation.get("time_s", "0.000") != "0.000":
             clock_s = self._pulses[1].stamps[SIMULATION]
@@ -290,15 +313,19 @@ class Soak:
 
         Those of the first of these reports are subtracted.
         """
-        told = [row for row in self.fleet if row[0] >= from_s]
-        missing = [published - self.receiver.arrived_until(until) for _, until, published in told]
+        reports = [row for row in self.fleet if row[0] >= from_s]
+        missing = [
+            published - self.receiver.arrived_until(until) for _, until, published in reports
+        ]
         return [count - missing[0] for count in missing]
 
     def _simulation(self) -> dict[str, str]:
+        """Return the newest report of the vehicle's simulation."""
         return self._pulses[1].diagnostics.get(SIMULATION, ("", "", {}))[2]
 
 
 def warm_up_s(soak: Soak) -> float:
+    """Return the length of the warm-up, s."""
     return min(WARM_UP[0] * soak.seconds, WARM_UP[1])
 
 
@@ -307,6 +334,7 @@ def found(soak: Soak) -> dict[str, Any]:
     from_s = warm_up_s(soak)
     processes = {}
 
+    # growth of each process
     for name, watched in soak.watched.items():
         if watched.at_s[-1] <= from_s:
             continue  # of the start only
@@ -318,9 +346,12 @@ def found(soak: Soak) -> dict[str, Any]:
             "descriptors": ends(watched.at_s, list(map(float, watched.descriptors)), from_s),
         }
 
-    told = [row for row in soak.fleet if row[0] >= from_s]
+    # the fleet's clock and series
+    reports = [row for row in soak.fleet if row[0] >= from_s]
     at, offset = soak.receiver.least_offsets(from_s + soak.receiver.first_s)
     before, after = ends(at, offset, at[0])
+
+    # the simulation's clock
     simulated = [row for row in soak.simulated if row[0] >= from_s]
     sim_before, sim_after = ends(
         [row[0] for row in simulated], [row[1] for row in simulated], from_s
@@ -335,7 +366,7 @@ def found(soak: Soak) -> dict[str, Any]:
             float(np.max(soak.load)),
         ],
         "processes": processes,
-        "series": told[-1][2] - told[0][2],
+        "series": reports[-1][2] - reports[0][2],
         "lost_series": soak.missing_series(from_s)[-1],
         "wrong_datagrams": soak.receiver.wrong,
         "dropped_by_system": soak.receiver.dropped,
@@ -367,6 +398,7 @@ def misses(result: dict[str, Any]) -> Iterator[str]:
 
 
 def report(result: dict[str, Any], console: Console) -> None:
+    """Print the result as a table of the processes, and the clocks below it."""
     table = Table(
         title=f"{result['seconds'] / 3600:.2f} h, after {result['from_s']:.0f} s of warming up"
     )
@@ -391,8 +423,8 @@ def report(result: dict[str, Any], console: Console) -> None:
     drift = 1e3 * result["simulation_drift_s"]
     gave_up = 1e3 * result["simulation_gave_up_s"]
     print(
-        f"simulation: drift {drift:+.3f} ms beside {gave_up:.0f} ms that it gave up for want of a "
-        "processor, as it told"
+        f"simulation: drift {drift:+.3f} ms, and {gave_up:.0f} ms that it reports to have given up "
+        "for want of a processor"
     )
     print(
         f"browser: {result['browser_mb']:.1f} MB; load {low:.1f} to {high:.1f}, median {median:.1f}"
@@ -408,19 +440,25 @@ def draw(soak: Soak, path: Path) -> None:
     figure = Figure(figsize=(9, 12), layout="constrained")
     panels = figure.subplots(5, 1, sharex=True, height_ratios=(3, 2, 1.2, 1.5, 1))
     memory, growth, counts, clock, load = panels
+
+    # memory of each process
     stayed = {name: watched for name, watched in soak.watched.items() if watched.at_s[-1] > warm_s}
     styles = ("-", "--", ":")
     for number, (name, watched) in enumerate(stayed.items()):
-        at = np.array(watched.at_s)
+        times = np.array(watched.at_s)
         resident = np.array(watched.resident_mb)
         style = {"color": f"C{number % 10}", "ls": styles[number // 10], "lw": 1}
-        memory.plot(at / 60, resident, label=f"{name}, {resident[-1]:.0f} MB", **style)
+        memory.plot(times / 60, resident, label=f"{name}, {resident[-1]:.0f} MB", **style)
         base = ends(watched.at_s, watched.resident_mb, warm_s)[0]
-        growth.plot(at[at >= warm_s] / 60, resident[at >= warm_s] - base, **style)
+        growth.plot(times[times >= warm_s] / 60, resident[times >= warm_s] - base, **style)
+
+    # threads and descriptors of all together
     minutes = np.arange(len(soak.load)) * SAMPLE_EVERY_S / 60
     for what, style in (("threads", "-"), ("descriptors", ":")):
         rows = [np.interp(60 * minutes, w.at_s, getattr(w, what)) for w in stayed.values()]
         counts.plot(minutes, np.sum(rows, axis=0), style, color="k", lw=1, label=what)
+
+    # clocks, lost series and load
     at_s, offset = soak.receiver.least_offsets(soak.receiver.first_s + warm_s)
     clock.plot(
         (np.array(at_s) - soak.receiver.first_s) / 60,
@@ -431,6 +469,8 @@ def draw(soak: Soak, path: Path) -> None:
     missing.plot([row[0] / 60 for row in soak.fleet], soak.missing_series(0.0), "r", lw=1)
     missing.set_ylabel("series lost", color="r")
     load.plot(minutes, soak.load, "k", lw=1)
+
+    # labels
     memory.set(yscale="log", ylabel="resident memory, MB")
     growth.set(
         ylabel="growth after\nthe warm-up, MB",
@@ -465,17 +505,19 @@ def main() -> int:
         default=Path("build"),
         help="folder for the results (default build)",
     )
-    given = parser.parse_args()
-    if not 0.0 < given.hours < 1000.0:
-        parser.error(f"hours: {given.hours}, expected more than 0")
+    options = parser.parse_args()
+    if not 0.0 < options.hours < 1000.0:
+        parser.error(f"hours: {options.hours}, expected more than 0")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then, too
-    given.folder.mkdir(parents=True, exist_ok=True)
-    soak = Soak(3600.0 * given.hours, given.folder.resolve())
+    options.folder.mkdir(parents=True, exist_ok=True)
+    soak = Soak(3600.0 * options.hours, options.folder.resolve())
+
     soak.run()
     result = found(soak)
-    (given.folder / "soak.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
-    draw(soak, given.folder / "soak.png")
+    (options.folder / "soak.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
+    draw(soak, options.folder / "soak.png")
     report(result, Console() if sys.stdout.isatty() else Console(width=120))
+
     missed = list(misses(result))
     print("\n".join(missed) if missed else "the goal is met")
 

@@ -60,7 +60,7 @@ def print_table(results: Sequence[Result], console: Console) -> None:
 
 
 def largest(values: Iterable[float | None]) -> float | None:
-    """Return the largest of what was measured; None where nothing was."""
+    """Return the largest measured value; None if nothing was measured."""
     return max((value for value in values if value is not None), default=None)
 
 

@@ -17,8 +17,9 @@ VEHICLES = 100
 
 
 class Traffic:
-    """A terrain, a convoy at 50 Hz, missions, a land-air vehicle with all its sensors; datagrams to
-    `udp_ports`.
+    """Usual senders of a graph: a terrain, a convoy at 50 Hz, missions, a vehicle with all sensors.
+
+    The vehicle is a land-air vehicle. Datagrams go to `udp_ports`.
     """
 
     def __init__(self, graph: Mapping[str, str]) -> None:
@@ -38,6 +39,8 @@ class Traffic:
             }
             for name, parameters in nodes.items():
                 opened.enter_context(Running(node_command(name, parameters), graph))
+
+            # datagrams in a thread of their own
             self._thread = threading.Thread(target=self._send, daemon=True)
             self._thread.start()
             opened.callback(self._thread.join)
@@ -59,10 +62,11 @@ class Traffic:
         self.close()
 
     def _send(self) -> None:
+        """Send poses of VEHICLES vehicles to all ports until closed."""
         from rfly_ue_bridge.codec.state_datagrams import encode_pose
 
         number = 0
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             while not self._done.wait(1.0 / DATAGRAMS_HZ):
                 number += 1
                 vehicle = number % VEHICLES
@@ -71,4 +75,4 @@ class Traffic:
                 )
                 for port in tuple(self.udp_ports):
                     with suppress(ConnectionRefusedError):  # nothing listens yet, or any more
-                        opened.sendto(datagram, ("127.0.0.1", port))
+                        sender.sendto(datagram, ("127.0.0.1", port))

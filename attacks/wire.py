@@ -1,7 +1,7 @@
-"""Mutated packets through the decoders of all wires: RflySim3D's packets and answers, frames of
-controllers outside.
+"""Mutated packets through the decoders of all wires.
 
-`test/fuzz` has the mutators and says what is wrong with an outcome; a wrong one ends the attack.
+They are RflySim3D's packets and answers, and frames of external controllers. `test/fuzz` has the
+mutators and judges the outcomes; a wrong outcome ends the attack.
 """
 
 from __future__ import annotations
@@ -29,15 +29,9 @@ def packets(name: str, wire: str, rng: random.Random, tries: int) -> Result:
     seed = rng.getrandbits(32)
     try:
         runs[wire](tries, seed)
-    except Exception as error:  # noqa: BLE001  any that comes out of a decoder is what is looked for
-        return Result(
-            name,
-            tries,
-            1,
-            None,
-            None,
-            (f"seed {seed}: {type(error).__name__}: {error}"[:300],),
-        )
+    except Exception as error:  # noqa: BLE001  any that comes out of a decoder is a failure
+        failure = f"seed {seed}: {type(error).__name__}: {error}"[:300]
+        return Result(name, tries, 1, None, None, (failure,))
     return Result(name, tries, 0, None, None, ())
 
 

@@ -20,6 +20,7 @@ from benchmarks.harness import Row, print_table
 
 
 def main() -> int:
+    """Run the named benchmarks, or all, and print their table."""
     known = sorted(
         path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py")
     )
@@ -29,19 +30,25 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)}; all by default"
     )
-    asked = parser.parse_args().names
-    unknown = sorted(set(asked) - set(known))
+    names = parser.parse_args().names
+    unknown = sorted(set(names) - set(known))
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}; known: {', '.join(known)}")
+
+    # the rows
     progress = Console(stderr=True)
     start = time.perf_counter()
     rows: list[Row] = []
-    for name in asked or known:
+    for name in names or known:
         for row in importlib.import_module(f"benchmarks.bench_{name}").rows():
             progress.print(f"{name}: {row.name} [dim]{row.ratio:.3g} {row.verdict}[/]")
             rows.append(row)
+
+    # the table
     # 160 columns without a terminal, so that a log holds the table unfolded
     print_table(rows, Console() if sys.stdout.isatty() else Console(width=160))
+
+    # the sum
     verdicts = [row.verdict for row in rows]
     met = sum(verdict.startswith("met") for verdict in verdicts)
     missed = verdicts.count("missed")

@@ -44,6 +44,7 @@ def hills() -> HeightMap:
 
 
 def rows() -> Iterator[Row]:
+    """Yield the speed of the whole vehicle, then its costs, drifts and energy."""
     warm_up()
     params = VehicleParameters.load("full")
     model = AmphibiousModel(params, hills())
@@ -53,6 +54,8 @@ def rows() -> Iterator[Row]:
         "driving": (model.standing(speed=10.0), drive),
         "flying": (model.flying((0.0, 0.0, 12.0), velocity=(5.0, 0.0, 0.0)), fly),
     }
+
+    # each method and case beside the clock
     steps = round(1000 * SECONDS)
     for method, name, targets, tolerance in (
         ("rk4", "RK4 1 ms", {"driving": 200.0, "flying": 350.0}, 0.01),
@@ -73,17 +76,19 @@ def rows() -> Iterator[Row]:
                 return model.step(begin, controls, 0.001, steps=steps, wind=WIND, method=method)  # type: ignore[arg-type]
 
             exact = model.step(begin, controls, 0.00025, steps=4 * steps, wind=WIND)
-            taken = cpu_seconds(ours)
+            seconds = cpu_seconds(ours)
             yield Row(
                 f"land-air vehicle {case}, {name}, one core",
-                taken,
+                seconds,
                 SECONDS,
                 "the clock",
                 target_ratio=targets[case],
                 agree=agreement(ours().position, exact.position, tolerance),
-                note=f"{1e6 * taken / steps:.2f} µs of CPU time a step; compared with RK4 at 0.25 "
-                "ms",
+                note=f"{1e6 * seconds / steps:.2f} µs of CPU time a step; "
+                "compared with RK4 at 0.25 ms",
             )
+
+    # houses, many vehicles, accuracy
     yield from solid_rows(params, cases)
     yield from batch_rows(model, cases)
     yield from drift_rows(params)
@@ -103,12 +108,15 @@ def solid_rows(
         0.0,
     )
     places[np.abs(places[:, 1]) < 8.0, 1] = 8.0
+
+    # the same map with and without houses
     bare = AmphibiousModel(params, hills())
     among = AmphibiousModel(
         params,
         hills(),
         solids=ObjectBoxes(places, np.full((OBJECTS, 3), (1.0, 1.0, 6.0))),
     )
+
     for case, (begin, controls) in cases.items():
 
         def second(
@@ -118,26 +126,26 @@ def solid_rows(
         ) -> ModelState:
             return model.step(begin, controls, 0.001, steps=1000, wind=WIND)
 
-        taken = cpu_seconds(partial(second, among))
+        seconds = cpu_seconds(partial(second, among))
         yield Row(
             f"land-air vehicle {case} among {OBJECTS:,} solid objects, RK4 1 ms",
-            taken,
+            seconds,
             cpu_seconds(partial(second, bare)),
             "the same without objects",
             target_ratio=1.0 / 1.3,
             agree=agreement(second(among).position, second(bare).position, 0.0),
-            note=f"{1e3 * taken:.2f} µs of CPU time a step; it touches none of them",
+            note=f"{1e3 * seconds:.2f} µs of CPU time a step; it touches none of them",
         )
 
 
 def cpu_seconds(function: Callable[[], object], repeat: int = 60) -> float:
     """Return the least CPU time of one call, all threads, which other load hardly changes."""
-    taken = []
+    seconds = []
     for _ in range(repeat):
         start = time.process_time()
         function()
-        taken.append(time.process_time() - start)
-    return min(taken)
+        seconds.append(time.process_time() - start)
+    return min(seconds)
 
 
 def batch_rows(
@@ -147,6 +155,7 @@ def batch_rows(
 
     Each has to run at a multiple of real time.
     """
+    # half of them drive, half fly
     driving, flying = (cases[case][0].x for case in ("driving", "flying"))
     rng = np.random.default_rng(1)
     x = np.concatenate(
@@ -157,6 +166,7 @@ def batch_rows(
     )
     x[VEHICLES // 2 :, :2] += rng.uniform(-100.0, 100.0, (VEHICLES // 2, 2))
     begin = ModelState(x, np.zeros((VEHICLES, MEMORY)))
+
     half = np.arange(VEHICLES) < VEHICLES // 2
     hover = Controls(rotor_speed=model.params.hover_speed)
     controls = Controls(
@@ -164,6 +174,8 @@ def batch_rows(
         steering=np.where(half, 0.05, 0.0),
         drive_torque=np.where(half, 60.0, 0.0)[:, None],
     )
+
+    # the same vehicles one by one
     each = [
         (
             ModelState(begin.x[v], begin.memory[v]),
@@ -171,6 +183,7 @@ def batch_rows(
         )
         for v in range(VEHICLES)
     ]
+
     seconds = 0.5
     for method, name, target in (
         ("rk4", "RK4 1 ms", 4.0),
@@ -181,7 +194,10 @@ def batch_rows(
             return model.step(begin, controls, 0.001, steps=500, wind=WIND, method=method)  # type: ignore[arg-type]
 
         def one_by_one(method: str = method) -> list[ModelState]:
-            return [model.step(*one, 0.001, steps=500, wind=WIND, method=method) for one in each]  # type: ignore[arg-type]
+            return [
+                model.step(*vehicle, 0.001, steps=500, wind=WIND, method=method)  # type: ignore[arg-type]
+                for vehicle in each
+            ]
 
         alone = one_by_one()[0]
         yield Row(
@@ -248,6 +264,8 @@ def energy_rows(params: VehicleParameters) -> Iterator[Row]:
         drag_area=(0.0,) * 3,
         rotational_drag=(0.0,) * 3,
     )
+
+    # a swing about the standing state
     model = AmphibiousModel(undamped)
     begin = model.standing()
     rest = energy(undamped, begin.x[None])[0]
@@ -284,11 +302,14 @@ def energy(p: VehicleParameters, x: np.ndarray) -> np.ndarray:
     rates = x[:, at.RATES : at.RATES + 3]
     strut = x[:, at.STRUT : at.STRUT + 4]
     rate = x[:, at.STRUT_RATE : at.STRUT_RATE + 4]
+
+    # motion and height of the body
     total = 0.5 * p.mass_sprung * (velocity**2).sum(axis=1) + p.mass_sprung * GRAVITY * x[:, 2]
     total += 0.5 * np.einsum("ki,ij,kj->k", rates, p.inertia_matrix, rates)
     up = np.array((0.0, 0.0, 1.0))
     springs = (p.front_spring, p.front_spring, p.rear_spring, p.rear_spring)
 
+    # wheels, tyres and springs
     for i, hub in enumerate(p.hub_position):
         lever = hub + strut[:, i : i + 1] * up
         height = x[:, 2] + turn.apply(lever)[:, 2]
@@ -297,5 +318,6 @@ def energy(p: VehicleParameters, x: np.ndarray) -> np.ndarray:
         total += 0.5 * p.tyre_stiffness * np.maximum(0.0, p.wheel_radius - height) ** 2
         total += p.spring_load[i] * strut[:, i] + 0.5 * springs[i] * strut[:, i] ** 2
 
+    # roll bars
     total += 0.5 * p.front_anti_roll * (strut[:, 0] - strut[:, 1]) ** 2
     return total + 0.5 * p.rear_anti_roll * (strut[:, 2] - strut[:, 3]) ** 2

@@ -27,6 +27,7 @@ PEERS = {
 
 
 def rows() -> Iterator[Row]:
+    """Yield the rows of every peer that is installed."""
     warm_up()
     makers = {
         "mujoco": mujoco_rows,
@@ -36,7 +37,7 @@ def rows() -> Iterator[Row]:
     for module, (peer, package) in PEERS.items():
         if importlib.util.find_spec(module) is None:
             print(
-                f"amphibious_peers: no rows beside {peer} (pip install {package})",
+                f"amphibious_peers: no rows with {peer} (pip install {package})",
                 file=sys.stderr,
             )
         else:
@@ -46,18 +47,20 @@ def rows() -> Iterator[Row]:
 def least_times(
     ours: Callable[[], object], theirs: Callable[[], object], turns: int
 ) -> tuple[float, float]:
-    """(ours, theirs): seconds."""
-    taken: tuple[list[float], list[float]] = ([], [])
+    """Return the least processor time of either side, s."""
+    times: tuple[list[float], list[float]] = ([], [])
     for _ in range(turns):
-        for side, function in zip(taken, (ours, theirs), strict=True):
+        for side, function in zip(times, (ours, theirs), strict=True):
             start = process_time()
             function()
             side.append(process_time() - start)
-    return min(taken[0]), min(taken[1])
+    return min(times[0]), min(times[1])
 
 
 def mujoco_rows() -> Iterator[Row]:
-    """Half a second of rolling over hills, and of flying, at 5 m/s; RK4 of 1 ms on both sides."""
+    """Yield half a second of rolling over hills, and of flying, at 5 m/s; RK4 of 1 ms on both
+    sides.
+    """
     from benchmarks.mujoco_vehicle import (
         MujocoVehicle,
         without_air_or_rolling_resistance,
@@ -77,6 +80,7 @@ def mujoco_rows() -> Iterator[Row]:
             0.001,
         ),
     )
+
     for case, begin, controls, tolerance in cases:
 
         def ours(begin: ModelState = begin, controls: Controls = controls) -> ModelState:
@@ -100,15 +104,17 @@ def mujoco_rows() -> Iterator[Row]:
 
 
 def hover(params: VehicleParameters) -> Controls:
+    """Return the controls of a vehicle that hovers."""
     return Controls(rotor_speed=params.hover_speed)
 
 
 def params_text(begin: ModelState) -> str:
+    """Return the text of where a run begins."""
     return f"0.5 s from {np.linalg.norm(begin.velocity):.1f} m/s"
 
 
 def commonroad_rows() -> Iterator[Row]:
-    """1.5 s into a bend at 15 m/s, with the parameters of that car on both sides."""
+    """Yield 1.5 s into a bend at 15 m/s, with the parameters of that car on both sides."""
     from benchmarks.commonroad_car import CommonRoadCar, our_car, our_motion
 
     model = AmphibiousModel(our_car())
@@ -180,6 +186,8 @@ def rotorpy_rows() -> Iterator[Row]:
         },
         control_abstraction="cmd_motor_speeds",
     )
+
+    # both in the same state, with the same rotor speeds
     speeds = np.full(params.rotors, 1.02 * params.hover_speed)
     start = {
         "x": np.array((0.0, 0.0, 20.0)),
@@ -190,6 +198,8 @@ def rotorpy_rows() -> Iterator[Row]:
         "rotor_speeds": np.full(params.rotors, params.hover_speed),
     }
     command = {"cmd_motor_speeds": speeds}
+
+    # ours without air resistance
     airless = params.replace(
         linear_drag=(0.0,) * 3,
         drag_area=(0.0,) * 3,

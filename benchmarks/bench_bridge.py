@@ -28,9 +28,11 @@ from rfly_ue_bridge.codec.ned_states import states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
-VEHICLES = (
-    500  # as single packets they fit the receiving socket's buffer under Linux' default limit
-)
+VEHICLES = 500
+"""Vehicles of a state message.
+
+As single packets they fit the receiving socket's buffer under Linux' default limit.
+"""
 ROUNDS = 31
 SESSIONS = 4
 POSES = 200
@@ -42,15 +44,19 @@ RAD_S_TO_RPM = 60.0 / (2.0 * np.pi)
 
 
 def rows() -> Iterator[Row]:
+    """Yield the rates of single and of fleet packets, and the delay of a pose."""
     for in_fleet in (False, True):
         yield _throughput(in_fleet)
+
     if importlib.util.find_spec("rclpy") is None:
         print("the delay of a pose needs ROS 2 (rclpy): not measured", file=sys.stderr)
         return
+
     yield from _delay()
 
 
 def _throughput(in_fleet: bool) -> Row:
+    """Compare our sender and a plain loop with the same vehicles."""
     random = np.random.default_rng(5)
     with ExitStack() as opened:
         receiver = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -69,6 +75,7 @@ def _throughput(in_fleet: bool) -> Row:
             loop = _loop_of_fleet_packets if in_fleet else _loop_of_single_packets
             loop(states, lambda datagram: plain.sendto(datagram, address))
 
+        # both send the same bytes
         states = _some_states(random)
         ours(states)
         ours_sent = _received(receiver)
@@ -77,15 +84,18 @@ def _throughput(in_fleet: bool) -> Row:
             ours_sent == _received(receiver),
             f"{len(ours_sent)} datagrams, byte by byte",
         )
-        taken: tuple[list[float], list[float]] = ([], [])
+
+        # in turns, with new numbers in each round
+        durations: tuple[list[float], list[float]] = ([], [])
         for _ in range(ROUNDS):
-            states = _some_states(random)  # new numbers in each round
-            for times, send in zip(taken, (ours, peer), strict=True):
+            states = _some_states(random)
+            for times, send in zip(durations, (ours, peer), strict=True):
                 start = time.perf_counter()
                 send(states)
                 times.append(time.perf_counter() - start)
                 _received(receiver)
-    ours_s, peer_s = (statistics.median(times) for times in taken)
+
+    ours_s, peer_s = (statistics.median(times) for times in durations)
     return Row(
         f"bridge: {VEHICLES} vehicles to one window, "
         f"{'Multi3DData100New' if in_fleet else 'one packet each'}",
@@ -99,6 +109,7 @@ def _throughput(in_fleet: bool) -> Row:
 
 
 def _some_states(random: np.random.Generator) -> VehicleStates:
+    """Return vehicles somewhere, in any attitude."""
     q = random.normal(size=(VEHICLES, 4))
     return VehicleStates(
         id=np.arange(1, VEHICLES + 1),
@@ -134,6 +145,7 @@ def _loop_of_single_packets(states: VehicleStates, send: Callable[[bytes], objec
 
 
 def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object]) -> None:
+    """Send as a plain script would: a hundred vehicles in each packet."""
     arrays = (
         states.id,
         states.vehicle_type,
@@ -160,6 +172,7 @@ def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object
             places[here], angles[here] = pose_enu_to_ned_euler(*position, *quat)
             scales[here] = [round(100.0 * factor) for factor in scale]
             means[slot] = sum(speed * RAD_S_TO_RPM for speed in motors) / len(motors)
+
         send(
             struct.pack(
                 "<i200H600f300H100f",
@@ -175,6 +188,7 @@ def _loop_of_fleet_packets(states: VehicleStates, send: Callable[[bytes], object
 
 
 def _received(receiver: socket.socket) -> list[bytes]:
+    """Return all datagrams that have arrived."""
     datagrams = []
     while True:
         try:
@@ -222,13 +236,16 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
     with ExitStack() as opened:
+        # a socket for each node
         sockets = [
             opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2)
         ]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-            one.settimeout(0.5)
-        ports = [one.getsockname()[1] for one in sockets]
+        for receiver in sockets:
+            receiver.bind(("127.0.0.1", 0))
+            receiver.settimeout(0.5)
+        ports = [receiver.getsockname()[1] for receiver in sockets]
+
+        # the command lines of both nodes
         bridge = [
             sys.executable,
             "-c",
@@ -240,22 +257,22 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
             "car.id:=7",
             "car.topic:=bridge/pose",
         ]
-        bridge += [
-            "--ros-args",
-            "--log-level",
-            "error",
-            *(part for p in parameters for part in ("-p", p)),
-        ]
+        parts = (part for parameter in parameters for part in ("-p", parameter))
+        bridge += ["--ros-args", "--log-level", "error", *parts]
         echo = [
             sys.executable,
             str(Path(__file__).with_name("echo_node.py")),
             "echo/pose",
             str(ports[1]),
         ]
+
+        # start them, in another order each time
         for command in (bridge, echo) if session % 2 else (echo, bridge):
             process = subprocess.Popen(command, env=environment, cwd=Path(__file__).parent.parent)
             opened.callback(process.wait)
             opened.callback(process.send_signal, signal.SIGINT)
+
+        # publishers of poses
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=domain)
         opened.callback(rclpy.try_shutdown, context=context)
@@ -279,19 +296,22 @@ def _session(session: int, delays: tuple[list[float], list[float]]) -> bool:
             north = struct.unpack_from("<d", datagram, 80 if side == 0 else 8)[0]
             return elapsed, north == x
 
+        # wait until both answer
         for side in range(2):
             _connect(lambda side=side: one_way(side, 0.0))
             while _pending(sockets[side]):
                 pass
-        right = True
+
+        # poses to both in turn
+        all_right = True
         for number in range(-WARM_UP_POSES, POSES):
             for side in (0, 1) if number % 2 else (1, 0):
                 elapsed, good = one_way(side, float(number))
-                right &= good
+                all_right &= good
                 if number >= 0:
                     delays[side].append(elapsed)
                 time.sleep(PAUSE_S)
-    return right
+    return all_right
 
 
 def _connect(try_once: Callable[[], object], timeout_s: float = 20.0) -> None:
@@ -307,6 +327,7 @@ def _connect(try_once: Callable[[], object], timeout_s: float = 20.0) -> None:
 
 
 def _pending(opened: socket.socket) -> bool:
+    """Return whether a datagram arrives within the socket's time limit."""
     try:
         opened.recv(4096)
     except TimeoutError:

@@ -46,6 +46,8 @@ DRIFT = 0.03
 def rows() -> Iterator[Row]:
     """Yield the time of an image at two sizes, and the drift on a flight round the village."""
     scene = village()
+
+    # the time of an image
     for width, height, cores in ((320, 180, 0.5), (640, 360, 2.0)):
         camera = ColorCamera(ColorCameraParameters(width=width, height=height), seed=1)
         images = camera.image(0, on_circle(0.0, scene), scene)
@@ -55,15 +57,16 @@ def rows() -> Iterator[Row]:
         def ours(camera: ColorCamera = camera, number: Iterator[int] = number) -> None:
             camera.image(next(number), on_circle(0.0, scene), scene)
 
-        taken, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
+        seconds, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
         agree = same(254 in kinds and len(kinds) > 3, f"sees classes {kinds}")
         note = (
-            f"{taken * RATE:.2f} of a core at 10 Hz, with shadows, classes and ids; processor time"
+            f"{seconds * RATE:.2f} of a core at 10 Hz, with shadows, classes and ids; "
+            "processor time"
         )
         peer = f"{cores:g} cores at 10 Hz"
         yield Row(
             f"image of {width} x {height}",
-            taken,
+            seconds,
             cores / RATE,
             peer,
             1.0,
@@ -72,6 +75,8 @@ def rows() -> Iterator[Row]:
             note,
             "at most",
         )
+
+    # drift of the odometry
     off, way = drift(scene, 300)
     agree = same(way > 50.0, f"{way:.0f} m flown")
     note = f"{100 * off / way:.2f} % of {way:.0f} m"
@@ -110,8 +115,10 @@ def on_circle(way: float, scene: SceneRays) -> CameraPose:
 def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     """Return the error of the estimated end and the distance flown after `images` images, m."""
     same_pixels = dataclasses.asdict(ColorCameraParameters())
-    for other in ("rate", "noise", "max_range"):
-        del same_pixels[other]
+    for name in ("rate", "noise", "max_range"):
+        del same_pixels[name]
+
+    # both cameras with the same pixels
     color = ColorCamera(ColorCameraParameters(), seed=1)
     depth = DepthCamera(
         DepthCameraParameters(**same_pixels, min_range=0.3, max_range=40.0, noise_square=0.0005),
@@ -125,6 +132,7 @@ def drift(scene: SceneRays, images: int) -> tuple[float, float]:
     estimated = truth[0]
     before = (np.empty(0, np.uint8), np.empty(0, np.float32))
 
+    # estimate the motion from image to image
     for number in range(images):
         pose = on_circle(SPEED / RATE * number, scene)
         gray = cv2.cvtColor(color.image(number, pose, scene).color, cv2.COLOR_RGB2GRAY)
@@ -143,28 +151,34 @@ def motion(
     matrix: Floats,
 ) -> Floats:
     """Return the transform (4, 4) from the optical axes of an image to those of the next."""
+    # corners that flow to the next image and back
     corners = cv2.goodFeaturesToTrack(gray, 1000, 0.005, 5)
     look: dict[str, Any] = {"winSize": (21, 21), "maxLevel": 4}
-    moved, found, _ = cv2.calcOpticalFlowPyrLK(gray, following, corners, None, **look)
-    back, found_back, _ = cv2.calcOpticalFlowPyrLK(following, gray, moved, None, **look)
-    here = corners.reshape(-1, 2)
-    there = moved.reshape(-1, 2)
-    column, row = np.rint(here).astype(int).T
+    moved, forward, _ = cv2.calcOpticalFlowPyrLK(gray, following, corners, None, **look)
+    back, backward, _ = cv2.calcOpticalFlowPyrLK(following, gray, moved, None, **look)
+    pixels = corners.reshape(-1, 2)
+    next_pixels = moved.reshape(-1, 2)
+
+    # those with a depth
+    column, row = np.rint(pixels).astype(int).T
     z = depth[row, column].astype(float)
-    good = (found & found_back).ravel().astype(bool) & (
-        np.linalg.norm(back.reshape(-1, 2) - here, axis=1) < 0.5
+    good = (forward & backward).ravel().astype(bool) & (
+        np.linalg.norm(back.reshape(-1, 2) - pixels, axis=1) < 0.5
     )
     good &= np.isfinite(z)
-    here = here[good]
-    there = there[good].astype(float)
+    pixels = pixels[good]
+    next_pixels = next_pixels[good].astype(float)
     z = z[good, None]
-    points = np.hstack([(here - matrix[:2, 2]) / matrix.diagonal()[:2] * z, z])
+
+    # the pose from their places in space
+    points = np.hstack([(pixels - matrix[:2, 2]) / matrix.diagonal()[:2] * z, z])
     _, turn, shift, inliers = cv2.solvePnPRansac(
-        points, there, matrix, None, iterationsCount=200, reprojectionError=1.0
+        points, next_pixels, matrix, None, iterationsCount=200, reprojectionError=1.0
     )
     turn, shift = cv2.solvePnPRefineLM(
-        points[inliers[:, 0]], there[inliers[:, 0]], matrix, None, turn, shift
+        points[inliers[:, 0]], next_pixels[inliers[:, 0]], matrix, None, turn, shift
     )
+
     out = np.eye(4)
     out[:3, :3] = cv2.Rodrigues(turn)[0]
     out[:3, 3] = shift.ravel()

@@ -36,13 +36,13 @@ def rows() -> Iterator[Row]:
     warm_up()
     if importlib.util.find_spec("fcl") is None:
         print(
-            "collision: no rows beside python-fcl (pip install python-fcl)",
+            "collision: no rows with python-fcl (pip install python-fcl)",
             file=sys.stderr,
         )
     else:
-        yield beside_fcl("sparse, 1 km², 50 m high", SPARSE, 200, 10)
-        yield beside_fcl("dense, 200 x 200 x 50 m", DENSE, 50, 3)
-    yield beside_numpy()
+        yield compared_with_fcl("sparse, 1 km², 50 m high", SPARSE, 200, 10)
+        yield compared_with_fcl("dense, 200 x 200 x 50 m", DENSE, 50, 3)
+    yield compared_with_numpy()
 
 
 class Boxes:
@@ -59,6 +59,7 @@ class Boxes:
         self._turn = itertools.count()
 
     def _at(self, time: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return positions and quaternions at a time, s."""
         from scipy.spatial.transform import Rotation
 
         turned = Rotation.from_quat(self.quat) * Rotation.from_rotvec(self.spin * time)
@@ -94,17 +95,17 @@ class Fcl:
         self.fcl = fcl
         shapes = [fcl.Box(*SIZE) for _ in boxes.position]
         self.objects = [fcl.CollisionObject(shape, fcl.Transform()) for shape in shapes]
-        self.index = {
-            id(shape): number for number, shape in enumerate(shapes)
-        }  # contacts name the shapes
+        # contacts name the shapes
+        self.index = {id(shape): number for number, shape in enumerate(shapes)}
         self.manager = fcl.DynamicAABBTreeCollisionManager()
         self.manager.registerObjects(self.objects)
         self.manager.setup()
 
     def step(self) -> Any:
+        """Return the contacts of all boxes at the next moment."""
         position, quat = self.boxes.next()
-        for one, at, wxyz in zip(self.objects, position, quat[:, [3, 0, 1, 2]], strict=True):
-            one.setTransform(self.fcl.Transform(wxyz, at))
+        for body, place, wxyz in zip(self.objects, position, quat[:, [3, 0, 1, 2]], strict=True):
+            body.setTransform(self.fcl.Transform(wxyz, place))
         self.manager.update()
         request = self.fcl.CollisionRequest(num_max_contacts=1_000_000, enable_contact=True)
         data = self.fcl.CollisionData(request=request)
@@ -112,19 +113,21 @@ class Fcl:
         return data.result
 
     def pairs(self, result: Any) -> set[tuple[int, int]]:
-        found = set()
+        """Return the numbers of the boxes in each contact."""
+        pairs = set()
         for contact in result.contacts:
-            one = self.index[id(contact.o1)]
-            other = self.index[id(contact.o2)]
-            found.add((min(one, other), max(one, other)))
-        return found
+            first = self.index[id(contact.o1)]
+            second = self.index[id(contact.o2)]
+            pairs.add((min(first, second), max(first, second)))
+        return pairs
 
 
 def pairs_of(contacts: Any) -> set[tuple[int, int]]:
+    """Return the numbers of the boxes in each of our contacts."""
     return set(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
 
 
-def beside_fcl(
+def compared_with_fcl(
     name: str, room: tuple[float, float, float], least_per_s: float, target: float
 ) -> Row:
     """Compare with python-fcl; the note names `least_per_s`, our target in steps per second."""
@@ -132,21 +135,22 @@ def beside_fcl(
     same_boxes = Boxes(COUNT, room)
     ours = ours_of(boxes)
     theirs = Fcl(same_boxes)
-    found = []
+    touching = []
     expected = []
 
     for _ in range(TURNS):
-        found.append(pairs_of(ours()))
+        touching.append(pairs_of(ours()))
         expected.append(theirs.pairs(theirs.step()))
 
-    count = sum(map(len, found)) // TURNS
-    agree = same(found == expected, f"pairs that touch, at {TURNS} moments, {count:,} each")
+    count = sum(map(len, touching)) // TURNS
+    agree = same(touching == expected, f"pairs that touch, at {TURNS} moments, {count:,} each")
+
     seconds, peer = measure(ours, theirs.step, 7, ours_calls=TURNS)
     swept, _ = measure(lambda: ours(DT), lambda: None, 5)
     rate = 1 / seconds
-    wanted = f"{rate:.0f} steps/s, {'met' if rate >= least_per_s else 'MISSED'}: >= {least_per_s:g}"
+    rating = f"{rate:.0f} steps/s, {'met' if rate >= least_per_s else 'MISSED'}: >= {least_per_s:g}"
     note = (
-        f"{wanted}; with times of impact over {DT} s {1 / swept:.0f} steps/s; "
+        f"{rating}; with times of impact over {DT} s {1 / swept:.0f} steps/s; "
         f"{threads()}, python-fcl one thread"
     )
 
@@ -162,20 +166,21 @@ def beside_fcl(
     )
 
 
-def beside_numpy() -> Row:
+def compared_with_numpy() -> Row:
+    """Compare with all pairs by whole arrays of NumPy."""
     boxes = Boxes(FEW, SPARSE)
     same_boxes = Boxes(FEW, SPARSE)
     ours = ours_of(boxes)
-    found = []
+    touching = []
     expected = []
 
     for _ in range(TURNS):
-        found.append(pairs_of(ours()))
+        touching.append(pairs_of(ours()))
         expected.append(all_pairs(*same_boxes.next()))
 
     agree = same(
-        found == expected,
-        f"pairs that touch, at {TURNS} moments, {sum(map(len, found))} in all",
+        touching == expected,
+        f"pairs that touch, at {TURNS} moments, {sum(map(len, touching))} in all",
     )
     seconds, peer = measure(ours, lambda: all_pairs(*same_boxes.next()), 7, ours_calls=2 * TURNS)
     note = f"{1 / seconds:.0f} steps/s, position, normal and depth too; {threads()}"
@@ -193,6 +198,7 @@ def beside_numpy() -> Row:
 
 
 def threads() -> str:
+    """Return the text on our threads."""
     return f"ours {min(cores(), 16)} threads for more than 512 pairs, else one"
 
 
@@ -209,6 +215,8 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
             [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
         ]
     ).transpose(2, 0, 1)
+
+    # bounds that overlap on each axis
     half = np.array(SIZE) / 2
     reach = np.abs(rotation) @ half
     low = position - reach
@@ -221,6 +229,7 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
         near &= along
         near &= along.T
 
+    # the 15 axes of their pairs
     a, b = np.nonzero(np.triu(near, 1))
     between = position[b] - position[a]
     first = rotation[a]
@@ -231,5 +240,6 @@ def all_pairs(position: NDArray[Any], quat: NDArray[Any]) -> set[tuple[int, int]
 
     for turned in (first, second):
         gap -= np.einsum("j,njk->nk", half, np.abs(np.einsum("nij,nik->njk", turned, axes)))
+
     touching = (gap <= 0).all(axis=1)
     return set(zip(a[touching].tolist(), b[touching].tolist(), strict=True))

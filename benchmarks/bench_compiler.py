@@ -68,11 +68,13 @@ def rows() -> Iterator[Row]:
 def _row(
     name: str, ours: Callable[[], Any], cpp: Callable[[], Any], agree: str, note: str = ""
 ) -> Row:
+    """Return a row with the processor times of both sides."""
     seconds = measure(ours, cpp, 9, clock=time.process_time)
     return Row(name, *seconds, PEER, TARGET, agree=agree, note=note)
 
 
 def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
+    """Yield heights at random points, and the cloud of a whole map."""
     rng = np.random.default_rng(7)
     x, y = rng.uniform(-510.0, 510.0, (2, POINTS))
     ours = np.empty(POINTS)
@@ -101,11 +103,14 @@ def ground(library: ctypes.CDLL, terrain: HeightMap) -> Iterator[Row]:
 
 
 def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
+    """Compare rays on a height map."""
     ranges = np.empty(len(rays.origins))
     cpp = cpp_call(
         library.cast, cpp_ground(terrain), rays.origins, rays.directions, len(ranges), ranges
     )
     cpp()
+
+    # both hit the same rays, at the same ranges
     ours = terrain.cast(rays.origins, rays.directions)
     both = np.isfinite(ours) & np.isfinite(ranges)
     one_sided = int(np.sum(np.isfinite(ours) != np.isfinite(ranges)))
@@ -123,6 +128,7 @@ def ray_casting(library: ctypes.CDLL, terrain: HeightMap, rays: Rays) -> Row:
 
 
 def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float]) -> Row:
+    """Compare the pairs of overlapping boxes."""
     boxes = Boxes(VEHICLES, room)
     bodies = Bodies(
         (Box(BOX),), np.zeros(VEHICLES, np.int64), *boxes.next(), boxes.velocity, boxes.spin
@@ -142,6 +148,7 @@ def broad_phase(library: ctypes.CDLL, name: str, room: tuple[float, float, float
 
 
 def cost_to_go(library: ctypes.CDLL) -> Row:
+    """Compare the field of costs to a goal."""
     weight = weights(rough_ground())
     goal = (weight.shape[0] - 10, weight.shape[1] - 10)
     start = (9, 9)
@@ -153,6 +160,8 @@ def cost_to_go(library: ctypes.CDLL) -> Row:
     cpp = cpp_call(
         library.cost_to_go, weight, *weight.shape, goal[0] * weight.shape[1] + goal[1], theirs
     )
+
+    # both reach the same cells
     cpp()
     field = ours()
     known = np.isfinite(theirs)
@@ -166,6 +175,7 @@ def cost_to_go(library: ctypes.CDLL) -> Row:
 
 
 def packets(library: ctypes.CDLL) -> Row:
+    """Compare the conversion of vehicles to packets."""
     rng = np.random.default_rng(9)
     ids = np.arange(1, VEHICLES + 1)
     types = np.full(VEHICLES, 3)
@@ -188,10 +198,12 @@ def packets(library: ctypes.CDLL) -> Row:
 
 
 def land_air_steps() -> Iterator[Row]:
-    """One second of the vehicle on a map, by RK4 at 1 ms, in a steady wind."""
+    """Yield one second of the vehicle on a map, by RK4 at 1 ms, in a steady wind."""
     warm_up_dynamics()
     params = VehicleParameters.load("full")
     model = AmphibiousModel(params, waves())
+
+    # C++ gets the layout of our parameters and states
     parameters = kernel_records(vehicle_record(params, True, False, 0.0))
     constants = {
         name: value
@@ -201,6 +213,7 @@ def land_air_steps() -> Iterator[Row]:
     header = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
     library = compiled("land_air", header + cpp_struct("Parameters", parameters.dtype))
     library.land_air_steps.restype = ctypes.c_int64
+
     steps = 1000
     wind = np.array((3.0, 1.0, 0.0))
     for case, begin, controls in (
@@ -253,7 +266,7 @@ class CppGrid(ctypes.Structure):
 
 
 def hybrid_astar() -> Iterator[Row]:
-    """The search alone from corner to corner, over the same cost to go."""
+    """Yield the search alone from corner to corner, over the same cost to go."""
     library = compiled("hybrid_astar")
     library.hybrid_astar.restype = ctypes.c_double
     for name, grid in (("rough ground", rough_ground()), ("walls", walls())):
@@ -261,6 +274,8 @@ def hybrid_astar() -> Iterator[Row]:
         size = len(weight)
         to_go = plan_kernels.cost_to_go(weight, (size - 10, size - 10), (9, 9), np.inf)
         costs = search_kernels.Costs(weight, (0.0, 0.0, 1.0), to_go)
+
+        # the same search in C++
         start = np.array([9.5, 9.5, 0.0])
         goal = np.array([size - 9.5, size - 9.5, 0.0])
         lattice = search_kernels.lattice_of(costs, plan_kernels.Steering(RADIUS))
@@ -279,10 +294,11 @@ def hybrid_astar() -> Iterator[Row]:
                 costs, start[None], end, plan_kernels.Steering(RADIUS), MOST_NODES
             )
 
-        found = ours()
+        # the paths cost the same
+        path = ours()
         cost = sum(
             plan_kernels.piece_cost(weight, costs.grid, *pose, *piece, np.inf)
-            for pose, piece in zip(found.poses, found.pieces, strict=False)
+            for pose, piece in zip(path.poses, path.pieces, strict=False)
         )
         agree = agreement(cost, cpp(), 0.01 * cost, "of cost")
         yield _row(

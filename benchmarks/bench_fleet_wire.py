@@ -53,11 +53,12 @@ MOST_PENDING = 400
 
 
 def rows() -> Iterator[Row]:
-    yield _beside_the_sdk(SDK_WINDOWS)
-    yield _beside_the_sdk(1, convert_in_loop=True)
-    yield _beside_the_sdk(1, from_ned=True)
-    yield _beside_the_system_call(in_fleet=True)
-    yield _beside_the_system_call(in_fleet=False)
+    """Yield the comparisons with the SDK and the system call, and the bridge's processor time."""
+    yield _compared_with_the_sdk(SDK_WINDOWS)
+    yield _compared_with_the_sdk(1, convert_in_loop=True)
+    yield _compared_with_the_sdk(1, from_ned=True)
+    yield _compared_with_the_system_call(in_fleet=True)
+    yield _compared_with_the_system_call(in_fleet=False)
     if importlib.util.find_spec("rclpy") is None:
         print(
             "the bridge's processor time needs ROS 2 (rclpy): not measured",
@@ -68,7 +69,7 @@ def rows() -> Iterator[Row]:
 
 
 class _Sinks:
-    """Consecutive ports in RflySim3D's place."""
+    """A receiver on consecutive ports, in RflySim3D's place."""
 
     def __init__(self, windows: int) -> None:
         while True:
@@ -104,6 +105,7 @@ class _Sinks:
 
 
 def _received(opened: socket.socket) -> list[bytes]:
+    """Return all datagrams that have arrived."""
     datagrams = []
     while True:
         try:
@@ -113,7 +115,7 @@ def _received(opened: socket.socket) -> list[bytes]:
 
 
 def _fleet(random: np.random.Generator, vehicles: int = VEHICLES) -> dict[str, Any]:
-    """The arrays of a VehicleStateArray: vehicles that are somewhere, nearly level, under way."""
+    """Return the arrays of a VehicleStateArray: vehicles somewhere, nearly level, on their way."""
     euler_ned = np.column_stack(
         (
             random.normal(scale=0.1, size=(vehicles, 2)),
@@ -130,10 +132,13 @@ def _fleet(random: np.random.Generator, vehicles: int = VEHICLES) -> dict[str, A
     }
 
 
-def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bool = False) -> Row:
-    """A fleet from the arrays of a VehicleStateArray (checked, ENU to NED) to the windows, and the
-    loop that RflySim's SDK leaves to a script: sendUE4PosNew for each vehicle, which is one pack
-    and one sendto for each window.
+def _compared_with_the_sdk(
+    windows: int, *, convert_in_loop: bool = False, from_ned: bool = False
+) -> Row:
+    """Compare a fleet from the arrays of a message to the windows with a script that uses the SDK.
+
+    The arrays are checked and converted from ENU to NED. RflySim's SDK leaves a loop to a script:
+    sendUE4PosNew for each vehicle, which is one pack and one sendto for each window.
 
     The loop begins with numbers in NED, as lists; with `convert_in_loop` it begins with those of
     the message, as we do. With `from_ned` we begin with NED arrays, as the loop does.
@@ -145,12 +150,15 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
     ports = [sinks.port + number for number in range(windows)]
 
     def to_ned(arrays: dict[str, Any]) -> NedStates:
+        """Return the checked states in NED."""
         return states_to_ned(VehicleStates(**arrays), "enu")[0]
 
-    def ours(given: Any) -> None:
-        sender.send_runs(encode_states(given if from_ned else to_ned(given), in_fleet=True))
+    def ours(fleet: Any) -> None:
+        """Send a fleet as we do."""
+        sender.send_runs(encode_states(fleet if from_ned else to_ned(fleet), in_fleet=True))
 
     def script(vehicles: list[tuple[Any, ...]]) -> None:
+        """Send the vehicles as a script does."""
         for number, kind, place, attitude, velocity, rpm in vehicles:
             if convert_in_loop:
                 place, attitude = pose_enu_to_ned_euler(*place, *attitude)  # noqa: PLW2901
@@ -175,6 +183,7 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
                 plain.sendto(datagram, ("127.0.0.1", port))
 
     def as_lists(arrays: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """Return the vehicles as the script's numbers."""
         if convert_in_loop:
             columns = tuple(arrays.values())
         else:
@@ -192,8 +201,9 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
     def script_in_parts(
         arrays: dict[str, Any],
     ) -> tuple[float, list[np.ndarray[Any, Any]]]:
-        """Seconds, and what arrived at each port; the sinks are emptied now and then, off the
-        clock.
+        """Return the seconds, and what arrived at each port.
+
+        The sinks are emptied now and then, off the clock.
         """
         vehicles = as_lists(arrays)
         seconds = 0.0
@@ -206,34 +216,41 @@ def _beside_the_sdk(windows: int, *, convert_in_loop: bool = False, from_ned: bo
             seconds += time.perf_counter() - begin
             for known, new in zip(arrived, sinks.take(), strict=True):
                 known.extend(new)
+
         return seconds, [_places_in_single_packets(datagrams) for datagrams in arrived]
 
-    taken: tuple[list[float], list[float]] = ([], [])
+    durations: tuple[list[float], list[float]] = ([], [])
     equal = True
     in_a_row = FLEETS_IN_A_ROW[0 if sinks.hold_a_fleet else 1]
     try:
         for turn in range(-2, ROUNDS):
             fleets = [_fleet(random) for _ in range(in_a_row)]
-            given = [to_ned(arrays) if from_ned else arrays for arrays in fleets]
+            prepared = [to_ned(arrays) if from_ned else arrays for arrays in fleets]
+
+            # our fleets, several in a row
             time.sleep(REST_S)
             begin = time.perf_counter()
-            for one in given:
-                ours(one)
+            for fleet in prepared:
+                ours(fleet)
             ours_s = (time.perf_counter() - begin) / in_a_row
             arrived = sinks.take()
             last = [datagrams[-len(datagrams) // in_a_row :] for datagrams in arrived]
             by_fleet = [_places_in_fleet_packets(datagrams) for datagrams in last]
+
+            # the last of them by the script
             peer_s, by_script = script_in_parts(fleets[-1])
             equal &= all(np.array_equal(a, b) for a, b in zip(by_fleet, by_script, strict=True))
             equal &= all(len(datagrams) * 100 == in_a_row * VEHICLES for datagrams in arrived)
+
             if turn >= 0:
-                taken[0].append(ours_s)
-                taken[1].append(peer_s)
+                durations[0].append(ours_s)
+                durations[1].append(peer_s)
     finally:
         sender.close()
         plain.close()
         sinks.close()
-    ours_s, peer_s = (statistics.median(times) for times in taken)
+
+    ours_s, peer_s = (statistics.median(times) for times in durations)
     start = "NED arrays" if from_ned else "message's arrays"
     return Row(
         f"fleet: {VEHICLES} vehicles, {start} to {windows} window{'s' if windows > 1 else ''}",
@@ -257,6 +274,7 @@ def _places_in_fleet_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
 
 
 def _places_in_single_packets(datagrams: list[bytes]) -> np.ndarray[Any, Any]:
+    """Return (n, 4): id, x, y, z as float32."""
     if not datagrams:
         return np.empty((0, 4))
     rows = [
@@ -291,12 +309,13 @@ class BareSend:
     def __init__(self, opened: socket.socket, datagrams: list[memoryview]) -> None:
         self._call = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True).sendmmsg
         self._fd = opened.fileno()
-        self._kept = [
+        self._buffers = [
             (ctypes.c_char * len(datagram)).from_buffer_copy(datagram) for datagram in datagrams
         ]
         self._iovecs = (_Iovec * len(datagrams))(
-            *((ctypes.addressof(b), len(b)) for b in self._kept)
+            *((ctypes.addressof(b), len(b)) for b in self._buffers)
         )
+
         self._headers = (_Mmsghdr * len(datagrams))()
         for number, header in enumerate(self._headers):
             header.header.iov = ctypes.pointer(self._iovecs[number])
@@ -317,16 +336,18 @@ class BareSend:
             sent += step
 
 
-def _beside_the_system_call(*, in_fleet: bool) -> Row:
+def _compared_with_the_system_call(*, in_fleet: bool) -> Row:
     """Compare our sender and a bare sendmmsg with the same bytes, both to a connected socket."""
     random = np.random.default_rng(12)
     sinks = _Sinks(1)
     vehicles = VEHICLES if in_fleet or sinks.hold_a_fleet else MOST_PENDING
     sender = UdpSender("127.0.0.1", sinks.port)
+
+    # a bare socket, connected like ours
     plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     plain.connect(("127.0.0.1", sinks.port))
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-    taken: dict[str, list[float]] = {"whole": [], "ours": [], "peer": []}
+    durations: dict[str, list[float]] = {"whole": [], "ours": [], "peer": []}
     equal = True
     try:
         for turn in range(-2, ROUNDS):
@@ -334,6 +355,8 @@ def _beside_the_system_call(*, in_fleet: bool) -> Row:
             ned = states_to_ned(VehicleStates(**arrays), "enu")[0]
             runs = encode_states(ned, in_fleet=in_fleet)
             bare = BareSend(plain, [datagram for run in runs for datagram in run])
+
+            # the same datagrams three times
             received = []
             times = (
                 ("whole", lambda arrays=arrays: _whole_way(arrays, sender, in_fleet)),
@@ -347,17 +370,21 @@ def _beside_the_system_call(*, in_fleet: bool) -> Row:
                 elapsed = time.perf_counter() - begin
                 received.append(sinks.take()[0])
                 if turn >= 0:
-                    taken[name].append(elapsed)
+                    durations[name].append(elapsed)
             equal &= received[0] == received[1] == received[2] != []
     finally:
         sender.close()
         plain.close()
         sinks.close()
-    whole_s, ours_s, peer_s = (statistics.median(taken[name]) for name in ("whole", "ours", "peer"))
+
+    whole_s, ours_s, peer_s = (
+        statistics.median(durations[name]) for name in ("whole", "ours", "peer")
+    )
     count = sum(len(run) for run in runs)
     kind = "fleet packets" if in_fleet else "single packets"
-    # the single packets are judged from the arrays on; of fleet packets so few are sent that the
-    # conversion is most
+
+    # single packets are judged from the arrays to the wire; fleet packets are so few that the
+    # conversion takes most of that time
     judged_s = ours_s if in_fleet else whole_s
     what = "sent" if in_fleet else "converted, packed and sent"
     return Row(
@@ -373,6 +400,7 @@ def _beside_the_system_call(*, in_fleet: bool) -> Row:
 
 
 def _whole_way(arrays: dict[str, Any], sender: UdpSender, in_fleet: bool) -> None:
+    """Check, convert, encode and send the arrays of a message."""
     sender.send_runs(
         encode_states(states_to_ned(VehicleStates(**arrays), "enu")[0], in_fleet=in_fleet)
     )
@@ -396,6 +424,8 @@ def _through_the_node() -> Row:
     with ExitStack() as opened:
         sinks = _Sinks(1)
         opened.callback(sinks.close)
+
+        # the bridge
         command = [
             sys.executable,
             "-c",
@@ -413,6 +443,8 @@ def _through_the_node() -> Row:
         bridge = subprocess.Popen(command, env=environment, cwd=Path(__file__).parent.parent)
         opened.callback(bridge.wait)
         opened.callback(bridge.send_signal, signal.SIGINT)
+
+        # a publisher of the fleet
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=domain)
         opened.callback(rclpy.try_shutdown, context=context)
@@ -420,6 +452,7 @@ def _through_the_node() -> Row:
         opened.callback(node.destroy_node)
         publisher = node.create_publisher(VehicleStateArray, "vehicle_states", QoSProfile(depth=10))
         _wait_for(lambda: publisher.get_subscription_count() > 0, "the bridge subscribes")
+
         messages = [
             states_to_msg(VehicleStates(**_fleet(random), frame_id="map", source="/bench"))
             for _ in range(8)
@@ -430,8 +463,11 @@ def _through_the_node() -> Row:
             message.header.stamp = node.get_clock().now().to_msg()
             publisher.publish(message)
 
+        # wait until the first fleet is shown
         publish(0)
         _wait_for(lambda: bool(sinks.take()[0]), "the first datagram")
+
+        # fleets at a steady rate
         datagrams = 0
         rounds = round(NODE_SECONDS * RATE_HZ)
         busy = processor_seconds(bridge.pid)
@@ -442,11 +478,14 @@ def _through_the_node() -> Row:
             datagrams += len(sinks.take()[0])
         elapsed = time.monotonic() - begin
         busy = processor_seconds(bridge.pid) - busy
+
+        # all datagrams arrive
         expected = rounds * VEHICLES // 100
         deadline = time.monotonic() + 2.0
         while datagrams < expected and time.monotonic() < deadline:
             datagrams += len(sinks.take()[0])
             time.sleep(0.01)
+
     return Row(
         f"fleet: bridge's processor time, {VEHICLES:,} vehicles at {RATE_HZ} Hz over DDS",
         busy / elapsed,
@@ -473,6 +512,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def _wait_for(ready: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
+    """Wait until this is true; raise TimeoutError."""
     deadline = time.monotonic() + timeout_s
     while not ready():
         if time.monotonic() > deadline:

@@ -37,6 +37,7 @@ LEAST_RATE = 0.95
 
 
 def rows() -> Iterator[Row]:
+    """Yield the growth of memory and the delays under a flood of answers."""
     seconds = float(os.environ.get("RFLY_FLOOD_SECONDS", DEFAULT_SECONDS))
     try:
         import rclpy  # noqa: F401
@@ -48,15 +49,17 @@ def rows() -> Iterator[Row]:
         f"flood: {RATE} datagrams/s for {seconds:g} s (RFLY_FLOOD_SECONDS)",
         file=sys.stderr,
     )
-    quiet, flooded, growth, told = _flood(seconds)
-    rate = told["sent"] / told["seconds"]
+    quiet, flooded, growth, counts = _flood(seconds)
+
+    # all datagrams are sent and accounted for
+    rate = counts["sent"] / counts["seconds"]
     reached = rate >= LEAST_RATE * RATE
-    accounted = told["received"] + told["system_dropped"] == told["sent"]
+    accounted = counts["received"] + counts["system_dropped"] == counts["sent"]
     agree = same(
-        reached and accounted and told["poses_lost"] == 0,
-        f"{told['sent']:,} datagrams sent at {rate:,.0f}/s, received {told['received']:,} + "
+        reached and accounted and counts["poses_lost"] == 0,
+        f"{counts['sent']:,} datagrams sent at {rate:,.0f}/s, received {counts['received']:,} + "
         "dropped by the system "
-        f"{told['system_dropped']:,}; poses lost: {told['poses_lost']}",
+        f"{counts['system_dropped']:,}; poses lost: {counts['poses_lost']}",
     )
     name = f"flood of {RATE:,} datagrams/s for {seconds:g} s"
 
@@ -67,7 +70,7 @@ def rows() -> Iterator[Row]:
         "5 MB",
         target_ratio=1.0,
         agree=agree,
-        note=f"{told['resident_before'] / 1e6:.1f} MB before",
+        note=f"{counts['resident_before'] / 1e6:.1f} MB before",
         kind="at most",
         unit="B",
     )
@@ -82,15 +85,16 @@ def rows() -> Iterator[Row]:
             "the same without the flood",
             target_ratio=MOST_DELAY_RATIO,
             agree=agree,
-            note=f"{len(flooded)} poses, {len(quiet)} without; bridge used {told['cores']:.2f} "
+            note=f"{len(flooded)} poses, {len(quiet)} without; bridge used {counts['cores']:.2f} "
             "cores",
             kind="at most",
         )
 
 
 def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any]]:
-    """Delays without and with the flood [s], growth of the resident memory [bytes], and what was
-    counted.
+    """Return the delays without and with the flood, the growth of memory, and what was counted.
+
+    The delays are in seconds, the growth of the resident memory in bytes.
     """
     import rclpy
     from diagnostic_msgs.msg import DiagnosticArray
@@ -104,12 +108,15 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
     root = Path(__file__).parent.parent
     with ExitStack() as opened:
+        # a socket in RflySim3D's place, and a free port
         sink = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         sink.bind(("127.0.0.1", 0))
         sink.settimeout(1.0)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            feedback_port = free.getsockname()[1]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            feedback_port = probe.getsockname()[1]
+
+        # the bridge
         parameters = [
             f"port:={sink.getsockname()[1]}",
             f"feedback_port:={feedback_port}",
@@ -121,29 +128,29 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
             "-c",
             "from rfly_bringup.nodes.entry_points import ue_bridge_node; ue_bridge_node()",
         ]
-        command += [
-            "--ros-args",
-            "--log-level",
-            "error",
-            *(part for p in parameters for part in ("-p", p)),
-        ]
+        parts = (part for parameter in parameters for part in ("-p", parameter))
+        command += ["--ros-args", "--log-level", "error", *parts]
         bridge = subprocess.Popen(command, env=environment, cwd=root)
         opened.callback(bridge.wait)
         opened.callback(bridge.send_signal, signal.SIGINT)
+
+        # a publisher of poses
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=domain)
         opened.callback(rclpy.try_shutdown, context=context)
         node = rclpy.create_node("bench", context=context)
         opened.callback(node.destroy_node)
         publisher = node.create_publisher(PoseStamped, "car/pose", QoSProfile(depth=10))
+
         message = PoseStamped()
         message.header.frame_id = "map"
         message.pose.orientation.w = 1.0
+
         number = 0
         lost = 0
 
         def one_pose() -> float | None:
-            """The delay of one pose, or None where it did not arrive within a second."""
+            """Return the delay of one pose, s; None if it did not arrive within a second."""
             nonlocal number
             number += 1
             message.pose.position.y = float(number)
@@ -158,6 +165,7 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
             return time.perf_counter() - start
 
         def poses(go_on: Callable[[float], bool]) -> list[float]:
+            """Return the delays of poses at 50 Hz, s, for as long as it goes on."""
             nonlocal lost
             delays = []
             start = time.monotonic()
@@ -170,16 +178,19 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
                 time.sleep(POSE_EVERY_S)
             return delays
 
+        # a best-effort subscription gets nothing until both ends know each other
         deadline = time.monotonic() + 30.0
-        while (
-            one_pose() is None
-        ):  # a best-effort subscription gets nothing until both ends know each other
+        while one_pose() is None:
             if time.monotonic() > deadline:
                 raise TimeoutError("the bridge shows no pose")
+
+        # a quiet phase
         poses(lambda elapsed: elapsed < 2.0)
         lost = 0
         quiet_s = max(QUIET_SECONDS, seconds / 20)
         quiet = poses(lambda elapsed: elapsed < quiet_s)
+
+        # the flood
         before = resident_bytes(bridge.pid)
         busy = processor_seconds(bridge.pid)
         begin = time.monotonic()
@@ -197,11 +208,16 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
         flooded = poses(lambda _elapsed: flooder.poll() is None)
         growth = resident_bytes(bridge.pid) - before
         cores = (processor_seconds(bridge.pid) - busy) / (time.monotonic() - begin)
-        told = json.loads(flooder.communicate()[0])
+        counts = json.loads(flooder.communicate()[0])
+
+        # another quiet phase
         quiet += poses(lambda elapsed: elapsed < quiet_s)
+
+        # the bridge's own counters
         counters: dict[str, int] = {}
 
         def hear(array: DiagnosticArray) -> None:
+            """Keep the newest counters of the feedback."""
             for status in array.status:
                 if status.name.endswith(": feedback"):
                     counters.update(
@@ -210,21 +226,22 @@ def _flood(seconds: float) -> tuple[list[float], list[float], int, dict[str, Any
 
         node.create_subscription(DiagnosticArray, "/diagnostics", hear, 10)
         deadline = time.monotonic() + 10.0
-        while counters.get("received", 0) + counters.get("system_dropped", 0) != told["sent"]:
+        while counters.get("received", 0) + counters.get("system_dropped", 0) != counts["sent"]:
             executor_turn(node, context)
             if time.monotonic() > deadline:
                 break
-    told |= {name: counters.get(name, -1) for name in ("received", "system_dropped")}
+
+    counts |= {name: counters.get(name, -1) for name in ("received", "system_dropped")}
     return (
         quiet,
         flooded,
         growth,
-        told | {"poses_lost": lost, "resident_before": before, "cores": cores},
+        counts | {"poses_lost": lost, "resident_before": before, "cores": cores},
     )
 
 
 def executor_turn(node: Any, context: Any) -> None:
-    """Hear what has come for the node within a tenth of a second."""
+    """Take what comes for the node within a tenth of a second."""
     from rclpy.executors import SingleThreadedExecutor
 
     executor = SingleThreadedExecutor(context=context)

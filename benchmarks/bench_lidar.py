@@ -62,12 +62,12 @@ def rows() -> Iterator[Row]:
         def ours() -> None:
             sweep_to_cloud(lidar.sweep(next(number), track, scene, start=0.0), "lidar_link")
 
-        taken, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
-        note = f"{10 * taken:.3f} of a core at 10 Hz; processor time, message included"
+        seconds, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
+        note = f"{10 * seconds:.3f} of a core at 10 Hz; processor time, message included"
         peer = f"{10 * budget:g} of a core at 10 Hz"
         return Row(
             f"lidar 32 x 1,800, {name}",
-            taken,
+            seconds,
             budget,
             peer,
             1.0,
@@ -77,12 +77,15 @@ def rows() -> Iterator[Row]:
             "at most",
         )
 
+    # the ground alone, and other vehicles
     for name, scene in (
         ("ground", SceneRays(terrain)),
         (f"{VEHICLES} vehicles", SceneRays(terrain, traffic(terrain))),
     ):
         agree = column_by_column(quiet, quiet.sweep(0, track, scene), track, scene)
         yield row(name, scene, track, BUDGET_S, agree)
+
+    # a village as parts and as one mesh
     valley = HeightMap.load("JacksboroFault")
     world, triangles = village(valley)
     in_village = driving(valley, *MIDDLE)
@@ -91,7 +94,7 @@ def rows() -> Iterator[Row]:
         ("as one mesh", one_mesh(triangles)),
     ):
         scene = SceneRays(valley, bodies)
-        agree = beside_embree(bodies, triangles)
+        agree = compared_with_embree(bodies, triangles)
         yield row(
             f"village of {len(triangles):,} triangles {name}",
             scene,
@@ -117,39 +120,49 @@ def village(terrain: HeightMap) -> tuple[World, Floats]:
 
 
 def one_mesh(triangles: Floats) -> SceneBodies:
+    """Return a single body of all triangles that stands still."""
     still = np.zeros((1, 3))
     zero = np.zeros(1, np.int64)
     upright = np.array([[0.0, 0.0, 0.0, 1.0]])
     return SceneBodies((TriangleMesh(triangles),), zero, still, upright, still, np.zeros(1), zero)
 
 
-def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
-    """The text for `Row.agree`: a million rays from 300 m around, up to 60 m above the ground, 200
-    m far.
+def compared_with_embree(bodies: SceneBodies, triangles: Floats) -> str:
+    """Return the text for `Row.agree` from Embree's answers to a million rays.
+
+    They begin within 150 m of the middle, up to 60 m above the mean height, and are 200 m long.
     """
     if importlib.util.find_spec("embreex") is None:
         return "not compared (pip install embreex)"
     from embreex.mesh_construction import TriangleMesh as EmbreeMesh
     from embreex.rtcore_scene import EmbreeScene
 
+    # the same triangles in Embree
     middle = np.array((*MIDDLE, triangles[:, :, 2].mean()))  # float32 is fine to 15 µm there
     embree = EmbreeScene()
     corners = (triangles - middle).reshape(-1, 3).astype(np.float32)
     mesh = EmbreeMesh(embree, corners, np.arange(len(corners), dtype=np.int32).reshape(-1, 3))
+
+    # rays of any direction, flat ones more often
     rng = np.random.default_rng(5)
     origins = rng.uniform((-150, -150, -20), (150, 150, 60), (RAYS, 3)).astype(np.float32)
     directions = rng.normal(size=(RAYS, 3)) * (1.0, 1.0, 0.3)
     directions = (directions / np.linalg.norm(directions, axis=1)[:, None]).astype(np.float32)
+
     theirs = embree.run(origins, directions, query="DISTANCE")
     theirs = np.where(theirs <= 200.0, theirs, np.inf)
     del mesh
+
     # without a ground, and rays that begin within a part left out: Embree meets its far side
     hits = SceneRays(DEEP, bodies).cast(origins + middle, directions.astype(float), 200.0)
     counted = hits.ranges > 0.0
     ours = hits.ranges[counted]
     theirs = theirs[counted]
+
+    # nearly all ranges are the same
     with np.errstate(invalid="ignore"):
         same = (ours == theirs) | (np.abs(ours - theirs) < 1e-3)
+
     hits = np.isfinite(ours).mean()
     text = f"Embree: {same.mean():.4%} of {same.size:,} rays within 1 mm, hit rate {hits:.3f}"
     return text if same.mean() >= 0.9999 else f"{DISAGREES}: {text}"
@@ -157,13 +170,13 @@ def beside_embree(bodies: SceneBodies, triangles: Floats) -> str:
 
 def driving(terrain: HeightMap, x: float = 0.0, y: float = 0.0) -> VehicleTrack:
     """Return 0.1 s at 10 m/s in a turn, with a pose each millisecond."""
-    at = np.arange(101) * 0.001
+    times = np.arange(101) * 0.001
     place = np.stack(
-        [x + 10.0 * at, y + 2.0 * at, np.full(101, terrain.altitude(x, y) + 0.4)],
+        [x + 10.0 * times, y + 2.0 * times, np.full(101, terrain.altitude(x, y) + 0.4)],
         axis=1,
     )
-    attitude = euler_to_quat(np.stack([0.3 * at, 0.1 - at, 0.8 * at], axis=1))
-    return VehicleTrack(at, place, attitude)
+    attitude = euler_to_quat(np.stack([0.3 * times, 0.1 - times, 0.8 * times], axis=1))
+    return VehicleTrack(times, place, attitude)
 
 
 def traffic(terrain: HeightMap) -> SceneBodies:
@@ -185,8 +198,10 @@ def traffic(terrain: HeightMap) -> SceneBodies:
 
 
 def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene: SceneRays) -> str:
-    """The text for `Row.agree`: every 100th column alone, and each body in it alone."""
+    """Return the text for `Row.agree`: every 100th column alone, and each body in it alone."""
     p = lidar.parameters
+
+    # the ground, and the ground with each body alone
     worst = []
     parts = [SceneRays(scene.terrain)]
     if scene.bodies is not None:
@@ -213,15 +228,16 @@ def column_by_column(lidar: Lidar, sweep: LidarSweep, track: VehicleTrack, scene
         place, rotation = track.at(when)
         directions = sweep.directions[column] @ rotation[0].T
         origins = np.repeat(place + rotation[0] @ np.asarray(p.position), p.beams, axis=0)
-        found = np.min(
+        nearest = np.min(
             [part.cast(origins, directions, p.max_range, float(when[0])).ranges for part in parts],
             axis=0,
         )
-        found[found < p.min_range] = -np.inf
-        told = sweep.ranges[column]
-        if not np.array_equal(np.isfinite(told), np.isfinite(found)):
+
+        nearest[nearest < p.min_range] = -np.inf
+        returned = sweep.ranges[column]
+        if not np.array_equal(np.isfinite(returned), np.isfinite(nearest)):
             return f"{DISAGREES}: column {column} returns other beams"
-        hit = np.isfinite(told)
-        worst.append(np.abs(told[hit] - found[hit]).max(initial=0.0))
+        hit = np.isfinite(returned)
+        worst.append(np.abs(returned[hit] - nearest[hit]).max(initial=0.0))
 
     return agreement(worst, np.zeros(len(worst)), 1e-9) + ", every 100th column on its own"

@@ -47,21 +47,25 @@ LEFT_OUT = {"betaflight_node": "needs the firmware"}
 
 
 def rows() -> Iterator[Row]:
+    """Yield memory and start of every node, in multiples of a bare one."""
     if importlib.util.find_spec("rclpy") is None:
         print("nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return
 
     names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
-    found = _measured(
+    measured = _measured(
         {name: [name] for name in names} | {"three nodes in one process": list(THREE)}
     )
-    bare_start, bare_memory = found.pop(BARE)
-    _, memory_of_three = found.pop("three nodes in one process")
+
+    # the bare node, and three in one process
+    bare_start, bare_memory = measured.pop(BARE)
+    _, memory_of_three = measured.pop("three nodes in one process")
     agree = same(
-        all(memory > bare_memory for _, memory in found.values()),
+        all(memory > bare_memory for _, memory in measured.values()),
         "every node was heard",
     )
-    memories = [memory for _, memory in found.values()]
+
+    memories = [memory for _, memory in measured.values()]
     note = f"a bare node of rclpy: {bare_memory / 1e6:.0f} MB"
     median = statistics.median(memories)
 
@@ -92,14 +96,14 @@ def rows() -> Iterator[Row]:
         ),
     )
 
-    for name, (start, memory) in found.items():
-        bare = "a bare node", MOST_OF_BARE, None, agree, "", "at most"
-        yield Row(f"memory: {name}", memory, bare_memory, *bare, "B")
-        yield Row(f"first message: {name}", start, bare_start, *bare)
+    for name, (start, memory) in measured.items():
+        goal = "a bare node", MOST_OF_BARE, None, agree, "", "at most"
+        yield Row(f"memory: {name}", memory, bare_memory, *goal, "B")
+        yield Row(f"first message: {name}", start, bare_start, *goal)
 
 
 def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
-    """Seconds to the first word of the last of its nodes, and resident bytes, by process."""
+    """Return seconds to the first message of its last node, and resident bytes, by process."""
     import rclpy
     from diagnostic_msgs.msg import DiagnosticArray
     from rcl_interfaces.msg import Log
@@ -109,7 +113,9 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     domain = 1 + os.getpid() % 100
     heard: set[str] = set()
-    found: dict[str, tuple[float, float]] = {}
+    measured: dict[str, tuple[float, float]] = {}
+
+    # a node that hears of the others
     with ExitStack() as opened:
         folder = opened.enter_context(tempfile.TemporaryDirectory())
         context = rclpy.Context()
@@ -131,21 +137,25 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
             ),
             10,
         )
+
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(ear)
         root = str(Path(__file__).parent.parent)
         environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "PYTHONPATH": root}
 
         def spin(seconds: float) -> None:
+            """Listen for so long."""
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
                 executor.spin_once(timeout_sec=0.05)
 
         for name, nodes in processes.items():
             starts = []
-            for left in reversed(range(STARTS)):
+            for remaining in reversed(range(STARTS)):
                 heard.clear()
                 own = tempfile.mkdtemp(dir=folder)
+
+                # start the nodes, and wait until all are heard of
                 begin = time.perf_counter()
                 process = subprocess.Popen(
                     [sys.executable, "-c", _code(nodes)],
@@ -165,18 +175,23 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
                     raise RuntimeError(
                         f"{name}: not heard of {', '.join(sorted(set(nodes) - heard))}"
                     )
+
+                # their memory once they have settled
                 starts.append(time.perf_counter() - begin)
-                spin(0.0 if left else SETTLED_S)
+                spin(0.0 if remaining else SETTLED_S)
                 resident = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+
                 process.terminate()
                 process.wait()
                 spin(0.5)  # what it has still said
-            found[name] = min(starts), float(resident * os.sysconf("SC_PAGE_SIZE"))
+            measured[name] = min(starts), float(resident * os.sysconf("SC_PAGE_SIZE"))
+
         executor.shutdown(timeout_sec=0.5)
-    return found
+    return measured
 
 
 def _code(nodes: list[str]) -> str:
+    """Return the program of a process with these nodes."""
     if nodes == [BARE]:
         return BARE_CODE
     if len(nodes) == 1:

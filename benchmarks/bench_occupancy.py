@@ -39,12 +39,13 @@ MISSED = 0.03
 
 
 def rows() -> Iterator[Row]:
+    """Yield rays and inflation on a map of boxes."""
     matrix = some_map()
     rng = np.random.default_rng(3)
     starts = rng.uniform(0.0, SIZE / RESOLUTION, (RAYS, 2))
     angles = rng.uniform(-math.pi, math.pi, RAYS)
-    yield from beside_python(matrix, starts, angles)
-    yield from beside_range_libc(matrix, starts, angles)
+    yield from compared_with_python(matrix, starts, angles)
+    yield from compared_with_range_libc(matrix, starts, angles)
     yield from inflation(matrix)
 
 
@@ -59,10 +60,12 @@ def some_map() -> NDArray[np.bool_]:
     return matrix
 
 
-def beside_python(
+def compared_with_python(
     matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]
 ) -> Iterator[Row]:
-    """The walk of Amanatides and Woo as one would write it, over a list of lists, with what a
+    """Yield the cells under rays and their first hits, compared with a walk in plain Python.
+
+    It is the walk of Amanatides and Woo as one would write it, over a list of lists, with what a
     corner needs.
     """
     m = BinaryOccupancyMap.from_matrix(matrix, RESOLUTION)
@@ -76,13 +79,16 @@ def beside_python(
     def plain_cells() -> list[list[tuple[int, int]]]:
         return [walk(None, *segment) for segment in segments]
 
+    # the same cells
     ours = cells()
     lists = ours.cells[: ours.offsets[LOOPED]].tolist()
     of_ray = [
         {tuple(cell) for cell in lists[ours.offsets[n] : ours.offsets[n + 1]]}
         for n in range(LOOPED)
     ]
-    equal = of_ray == [{(SIZE - 1 - v, u) for u, v in one} for one in plain_cells()]
+    walked = [{(SIZE - 1 - v, u) for u, v in path} for path in plain_cells()]
+    equal = of_ray == walked
+
     a, b = measure(cells, plain_cells, 5)
     size = ours.cells.shape
 
@@ -107,6 +113,7 @@ def beside_python(
         note,
     )
 
+    # first hits
     poses = np.column_stack((starts, angles))
 
     def hits() -> NDArray[Any]:
@@ -115,11 +122,13 @@ def beside_python(
     def plain_hits() -> list[list[tuple[int, int]]]:
         return [walk(from_below, *segment) for segment in segments]
 
-    ends_of_walks = np.array([one[-1] for one in plain_hits()])
-    found = hits()[:LOOPED, 0] * RESOLUTION
-    hit = ~np.isnan(found[:, 0])
-    outside = np.maximum(ends_of_walks - found, found - ends_of_walks - 1.0)[hit]
+    # the points lie in the cells where the walks end
+    ends_of_walks = np.array([path[-1] for path in plain_hits()])
+    hits_of_ours = hits()[:LOOPED, 0] * RESOLUTION
+    hit = ~np.isnan(hits_of_ours[:, 0])
+    outside = np.maximum(ends_of_walks - hits_of_ours, hits_of_ours - ends_of_walks - 1.0)[hit]
     agree = agreement(np.maximum(outside, 0.0), np.zeros_like(outside), 1e-6, "cells")
+
     a, b = measure(hits, plain_hits, 9)
     note = f"{hit.mean():.0%} hit; {RAYS / a:,.0f} rays/s"
     yield Row(
@@ -137,9 +146,11 @@ def beside_python(
 def walk(
     occupied: list[list[bool]] | None, u0: float, v0: float, u1: float, v1: float
 ) -> list[tuple[int, int]]:
-    """Cells (column, row from below) on the map from one point to the other, up to the first
-    occupied one.
+    """Return the cells from one point to the other, up to the first occupied one.
+
+    They are (column, row from below), and only those on the map.
     """
+    # the first cell, and the way to its next borders
     u = math.floor(u0)
     v = math.floor(v0)
     end_u = math.floor(u1)
@@ -161,14 +172,16 @@ def walk(
             break
         if (u, v) == (end_u, end_v):
             break
-        ahead = t_v - t_u
-        if -1e-12 <= ahead <= 1e-12:
+
+        # into the cell of the nearest border; through a corner into both
+        v_later_than_u = t_v - t_u
+        if -1e-12 <= v_later_than_u <= 1e-12:
             cells += [(u + step_u, v), (u, v + step_v)]
             u = u + step_u
             v = v + step_v
             t_u = t_u + along_u
             t_v = t_v + along_v
-        elif ahead > 0:
+        elif v_later_than_u > 0:
             u += step_u
             t_u += along_u
         else:
@@ -178,14 +191,16 @@ def walk(
     return cells
 
 
-def beside_range_libc(
+def compared_with_range_libc(
     matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]
 ) -> Iterator[Row]:
-    """Distances of first hits on one core, every structure built before."""
+    """Yield distances of first hits on one core, every structure built before."""
     ray_marching, bresenham = compiled_peers()
     poses = np.column_stack((starts, angles))
     queries = np.column_stack((starts * RESOLUTION, angles)).astype(np.float32)
     from_below = np.ascontiguousarray(matrix[::-1])
+
+    # both structures
     begin = time.perf_counter()
     distance = distance_transform_edt(~from_below).astype(np.float32)
     their_build = time.perf_counter() - begin
@@ -199,8 +214,10 @@ def beside_range_libc(
     def ours() -> NDArray[Any]:
         return m.ray_intersection(poses, [0.0], MAX_RANGE)
 
+    # ours, in cells
     ranges = np.hypot(*(ours()[:, 0] - starts).T) * RESOLUTION
     ranges = np.where(np.isnan(ranges), longest, ranges)
+
     for name, function, field in (
         ("ray marching", ray_marching, distance),
         ("Bresenham's line", bresenham, from_below),
@@ -212,6 +229,7 @@ def beside_range_libc(
         peer()
         off = float(np.mean(np.abs(out - ranges) > ROUGHLY))
         agree = same(off <= MISSED, f"within {ROUGHLY:g} cells, but for {off:.1%} of the rays")
+
         with one_core():
             ours()
             a, b = measure(ours, peer, 15)
@@ -231,8 +249,10 @@ def beside_range_libc(
 
 
 def compiled_peers() -> tuple[Callable[..., None], Callable[..., None]]:
-    """(field, queries (n, 3) column, row from below, angle; longest, out (n,)), all in cells and
-    float32.
+    """Return two kernels: ray marching, and Bresenham's line.
+
+    They take a field, queries (n, 3) of column, row from below, and angle, the longest range, and
+    the output (n,); all in cells and float32.
     """
     from numba import njit
 
@@ -308,7 +328,7 @@ def one_core() -> Iterator[None]:
 
 
 def inflation(matrix: NDArray[np.bool_]) -> Iterator[Row]:
-    """Radii on either side of the change from dilation to distances."""
+    """Yield radii on either side of the change from dilation to distances."""
     for radius in (0.25, 2.0):
         cells = round(radius * RESOLUTION)
 

@@ -30,19 +30,24 @@ OMPL_S = 30.0
 
 
 class Costs(NamedTuple):
+    """A grid of costs."""
+
     cost: NDArray[np.int8]
     resolution: float
     origin: tuple[float, float]
 
 
 def rows() -> Iterator[Row]:
-    """A field of costs and a whole plan, from corner to corner of rough ground and around walls."""
+    """Yield a field of costs and a whole plan, from corner to corner.
+
+    The grounds are rough, and with walls to drive around.
+    """
     warm_up()
     yield field("rough ground", rough_ground())
     for name, grid in (("rough ground", rough_ground()), ("walls", walls())):
         yield plan(name, grid)
     if importlib.util.find_spec("ompl"):
-        yield beside_ompl(walls())
+        yield compared_with_ompl(walls())
 
 
 def rough_ground() -> Costs:
@@ -71,6 +76,8 @@ def field(name: str, grid: Costs) -> Row:
     start = (9, 9)
     ours = plan_kernels.cost_to_go(weight, goal, start, math.inf)
     peer = least_costs(weight, goal)
+
+    # both reach the same cells
     known = np.isfinite(peer)
     same_cells = np.array_equal(known, np.isfinite(ours))
     agree = (
@@ -78,6 +85,7 @@ def field(name: str, grid: Costs) -> Row:
         if same_cells
         else f"{DISAGREES}: other cells reached"
     )
+
     seconds = measure(
         lambda: plan_kernels.cost_to_go(weight, goal, start, math.inf),
         lambda: least_costs(weight, goal),
@@ -97,26 +105,31 @@ def field(name: str, grid: Costs) -> Row:
 
 
 def plan(name: str, grid: Costs) -> Row:
-    """A whole plan from corner to corner, with the weights of its cells: at most a second."""
+    """Return a plan from corner to corner, with the weights of its cells: at most a second."""
     start = PlanPose(9.5, 9.5, 0.0)
     goal = PlanPose(SIZE - 9.5, SIZE - 9.5, 0.0)
+
+    # our path beside Dijkstra's cost
     best = float(least_costs(weights(grid), (SIZE - 10, SIZE - 10))[9, 9])
     path = plan_drive(grid, start, goal, RADIUS)
     longer = path.cost / best - 1.0
     fits = check_drive(path, grid) and longer < 0.05
     agree = f"no forbidden cell; {100 * longer:+.1f} % of Dijkstra's cost without a turning radius"
-    taken: list[float] = []
+
+    seconds: list[float] = []
 
     def timed() -> Any:
+        """Plan once, and note the processor time."""
         begin = time.process_time()
         plan_drive(grid, start, goal, RADIUS)
-        taken.append(time.process_time() - begin)
+        seconds.append(time.process_time() - begin)
 
     for _ in range(4):
         timed()
+
     return Row(
         f"drive plan on {SIZE:,} x {SIZE:,}, {name}",
-        float(np.median(taken[1:])),
+        float(np.median(seconds[1:])),
         LIMIT_S,
         "the target of 1 s",
         1.0,
@@ -126,7 +139,7 @@ def plan(name: str, grid: Costs) -> Row:
     )
 
 
-def beside_ompl(grid: Costs) -> Row:
+def compared_with_ompl(grid: Costs) -> Row:
     """Compare paths from corner to corner around walls: ours, and the first that BIT* finds.
 
     A metre costs 1 in all free cells. OMPL asks Python about each state, through the compiled
@@ -136,6 +149,8 @@ def beside_ompl(grid: Costs) -> Row:
 
     util.setLogLevel(util.LOG_WARN)
     util.RNG.setSeed(1)
+
+    # the same question for OMPL
     weight = weights(grid)
     place = (*grid.origin, grid.resolution)
     start = PlanPose(9.5, 9.5, 0.0)
@@ -147,12 +162,13 @@ def beside_ompl(grid: Costs) -> Row:
     space.setBounds(bounds)
     setup = geometric.SimpleSetup(space)
     setup.setStateValidityChecker(
-        lambda at: plan_kernels.weight_at(weight, place, at.getX(), at.getY()) > 0.0
+        lambda state: plan_kernels.weight_at(weight, place, state.getX(), state.getY()) > 0.0
     )
-    about = setup.getSpaceInformation()
-    about.setStateValidityCheckingResolution(
+    information = setup.getSpaceInformation()
+    information.setStateValidityCheckingResolution(
         plan_kernels.STEP * grid.resolution / space.getMaximumExtent()
     )
+
     ends = []
     for pose in (start, goal):
         state = space.allocState()
@@ -161,23 +177,28 @@ def beside_ompl(grid: Costs) -> Row:
         state.setYaw(pose.heading)
         ends.append(state)
     setup.setStartAndGoalStates(*ends)
-    planner = geometric.BITstar(about)
+    planner = geometric.BITstar(information)
     planner.setStopOnSolnImprovement(True)
     setup.setPlanner(planner)
+
+    # both plans
     plan_drive(grid, start, goal, RADIUS)
     begin = time.process_time()
     path = plan_drive(grid, start, goal, RADIUS)
     between = time.process_time()
     setup.solve(OMPL_S)
     end = time.process_time()
-    found = setup.haveExactSolutionPath()
-    length = setup.getSolutionPath().length() if found else math.inf
+
+    # the first path that either finds
+    is_solved = setup.haveExactSolutionPath()
+    length = setup.getSolutionPath().length() if is_solved else math.inf
     fits = check_drive(path, grid) and path.length <= length
     lengths = (
         f"ours {path.length:,.0f} m, theirs {length:,.0f} m"
-        if found
+        if is_solved
         else f"none by OMPL in {OMPL_S:g} s"
     )
+
     return Row(
         "drive plan around walls, OMPL's first path",
         between - begin,

@@ -37,6 +37,8 @@ MAX_DISAGREEING = 0.001
 
 @dataclass(frozen=True)
 class Rays:
+    """Rays of one kind."""
+
     name: str
     origins: NDArray[np.float32]
     """Origins, (n, 3), m."""
@@ -44,6 +46,7 @@ class Rays:
     """Unit vectors of the directions, (n, 3)."""
 
     def thinned(self, count: int) -> Rays:
+        """Return about this number of them, evenly chosen."""
         step = -(-len(self.origins) // count)
         return Rays(
             self.name,
@@ -57,32 +60,34 @@ def rows() -> Iterator[Row]:
     terrain = hills(SIZE)
     kinds = [lidar_sweep(terrain), long_rays(terrain)]
     if importlib.util.find_spec("embreex") is None:
-        print("rays: no rows beside Embree (pip install embreex)", file=sys.stderr)
+        print("rays: no rows with Embree (pip install embreex)", file=sys.stderr)
     else:
-        yield from beside_embree(terrain, kinds)
+        yield from compared_with_embree(terrain, kinds)
     if importlib.util.find_spec("mujoco") is None:
         print(
-            "rays: no rows beside MuJoCo's height field (pip install mujoco)",
+            "rays: no rows with MuJoCo's height field (pip install mujoco)",
             file=sys.stderr,
         )
     else:
-        yield from beside_mujoco(terrain, kinds)
+        yield from compared_with_mujoco(terrain, kinds)
 
 
 def hills(size: int) -> HeightMap:
     """Return hills of 100 m with some roughness, as in bench_terrain."""
     rng = np.random.default_rng(1)
-    at = np.linspace(0, 1, size)
-    heights = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[
-        :, None
-    ] * np.sin(23 * at)
+    along = np.linspace(0, 1, size)
+    broad = 100 * np.sin(5 * along)[:, None] * np.cos(7 * along)
+    small = 20 * np.sin(31 * along)[:, None] * np.sin(23 * along)
+    heights = broad + small
     step = EXTENT / (size - 1)
     heights += rng.normal(0, 0.05, heights.shape)
     return HeightMap(heights, origin_x=-EXTENT / 2, origin_y=-EXTENT / 2, step_x=step, step_y=step)
 
 
 def lidar_sweep(terrain: HeightMap) -> Rays:
-    """32 rings from -25 to 15 degrees, 1,800 rays each, from 2 m above the middle of the map."""
+    """Return 32 rings from -25 to 15 degrees, 1,800 rays each, from 2 m above the middle of the
+    map.
+    """
     elevation = np.radians(np.linspace(-25, 15, 32))[:, None]
     azimuth = np.linspace(0, 2 * np.pi, 1_800, endpoint=False)
     x = np.cos(elevation) * np.cos(azimuth)
@@ -118,7 +123,7 @@ def long_rays(terrain: HeightMap) -> Rays:
 
 
 class Embree:
-    """Return a grid of heights as two triangles per cell."""
+    """A grid of heights as two triangles per cell."""
 
     def __init__(self, x: NDArray[Any], y: NDArray[Any], heights: NDArray[Any]) -> None:
         from embreex.mesh_construction import TriangleMesh
@@ -129,25 +134,31 @@ class Embree:
             .reshape(-1, 3)
             .astype(np.float32)
         )
+
+        # two triangles of each cell
         index = np.arange(x.size * y.size, dtype=np.int32).reshape(x.size, y.size)
         near = index[:-1, :-1]
         right = index[:-1, 1:]
         below = index[1:, :-1]
         far = index[1:, 1:]
         triangles = np.stack([near, below, far, near, far, right], axis=-1).reshape(-1, 3)
+
+        # the first ray commits the scene
         start = time.perf_counter()
         self.scene = EmbreeScene()
         self.mesh = TriangleMesh(self.scene, vertices, triangles)
         up = np.array([[0, 0, 1]], np.float32)
-        self.scene.run(1e6 * up, up, query="DISTANCE")  # the first ray commits the scene
+        self.scene.run(1e6 * up, up, query="DISTANCE")
         self.build_s = time.perf_counter() - start
 
     def cast(self, rays: Rays) -> NDArray[Any]:
+        """Return ranges, m; infinite without a hit."""
         ranges: NDArray[Any] = self.scene.run(rays.origins, rays.directions, query="DISTANCE")
         return np.where(ranges < 1e30, ranges, np.inf)
 
 
-def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
+def compared_with_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
+    """Yield building and casting, on one core and on all."""
     x_min, x_max, y_min, y_max = terrain.bounds
     plain = Embree(
         np.linspace(x_min, x_max, terrain.rows),
@@ -155,6 +166,8 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
         terrain.heights,
     )
     fine = {rays.name: compared_with_finer(terrain, rays) for rays in kinds}
+
+    # building
     ours, _ = measure(lambda: ray_pyramid.build(terrain.heights), lambda: None, 9)
     note = "building only; Embree's triangles lay ready, timed once"
     agree = fine[kinds[0].name]
@@ -168,6 +181,8 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
         agree,
         note,
     )
+
+    # casting
     for rays in kinds:
 
         def cast(rays: Rays = rays) -> NDArray[Any]:
@@ -190,6 +205,7 @@ def beside_embree(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
             f"{hits}"
         )
         yield Row(f"{rays.name}, one core", ours, theirs, peer, 1, None, agree, note)
+
         if cores() > 1:
             many, theirs = measure(cast, embree, 9)
             note = (
@@ -218,32 +234,38 @@ def compared_with_finer(terrain: HeightMap, rays: Rays) -> str:
     x_min, x_max, y_min, y_max = terrain.bounds
     x = np.linspace(x_min, x_max, 4 * (terrain.rows - 1) + 1)
     y = np.linspace(y_min, y_max, 4 * (terrain.columns - 1) + 1)
-    x, y = (at[3 * at.size // 8 : 5 * at.size // 8] for at in (x, y))
+    x, y = (axis[3 * axis.size // 8 : 5 * axis.size // 8] for axis in (x, y))
+
+    # the middle of the map, and the rays that begin there
     low = np.array((x[0], y[0]))
     high = np.array((x[-1], y[-1]))
     inside = np.flatnonzero(
         ((rays.origins[:, :2] > low) & (rays.origins[:, :2] < high)).all(axis=1)
     )
-    some = Rays(rays.name, rays.origins[inside], rays.directions[inside])
-    theirs = Embree(x, y, terrain.altitude(x[:, None], y)).cast(some)
 
+    inside_rays = Rays(rays.name, rays.origins[inside], rays.directions[inside])
+    theirs = Embree(x, y, terrain.altitude(x[:, None], y)).cast(inside_rays)
+
+    # ranges to the edge
     with np.errstate(divide="ignore"):
         borders = (
-            np.where(some.directions[:, :2] > 0, high, low) - some.origins[:, :2]
-        ) / some.directions[:, :2]
+            np.where(inside_rays.directions[:, :2] > 0, high, low) - inside_rays.origins[:, :2]
+        ) / inside_rays.directions[:, :2]
 
     return agreement(
-        terrain.cast(some.origins, some.directions, np.abs(borders).min(axis=1)),
+        terrain.cast(inside_rays.origins, inside_rays.directions, np.abs(borders).min(axis=1)),
         theirs,
         "4 x finer mesh",
     )
 
 
 def agreement(ours: NDArray[Any], theirs: NDArray[Any], peer: str) -> str:
+    """Return the text for `Row.agree`: hits on one side only, and differences of ranges."""
     hit = np.isfinite(ours)
     theirs_hit = np.isfinite(theirs)
     differing = float(np.mean(hit != theirs_hit))
     apart = np.abs(ours[hit & theirs_hit] - theirs[hit & theirs_hit])
+
     text = (
         f"{peer}: {ours.size:,} rays, hit rate {hit.mean():.3f}, of one side only "
         f"{differing:.2%}, largest |Δ range| "
@@ -252,10 +274,11 @@ def agreement(ours: NDArray[Any], theirs: NDArray[Any], peer: str) -> str:
     return text if differing <= MAX_DISAGREEING else f"{DISAGREES}: {text}"
 
 
-def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
-    """MuJoCo casts one ray a call, or many from one point (mj_multiRay)."""
+def compared_with_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
+    """Yield rows with MuJoCo, which casts one ray a call, or many from one point (mj_multiRay)."""
     import mujoco
 
+    # the map as its height field
     low = terrain.z_min
     high = terrain.z_max
     model = mujoco.MjModel.from_xml_string(
@@ -267,6 +290,7 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     geom = np.zeros(1, np.int32)
+
     for rays in kinds:
         few = rays.thinned(FEW)
         origins = few.origins.astype(float)
@@ -282,12 +306,14 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
             ranges: NDArray[Any] = terrain.cast(rays.origins, rays.directions)
             return ranges
 
-        told = np.array(theirs())
+        # both see the same ranges
+        ranges = np.array(theirs())
         agree = agreement(
             terrain.cast(origins, directions),
-            np.where(told < 0, np.inf, told),
+            np.where(ranges < 0, np.inf, ranges),
             "its triangles",
         )
+
         with one_core():
             a, b = measure(ours, theirs, 3)
         note = f"one thread each, float64, without building; peer timed for {len(origins):,} rays"
@@ -304,6 +330,7 @@ def beside_mujoco(terrain: HeightMap, kinds: list[Rays]) -> Iterator[Row]:
 
 
 def speed(rays: Rays, seconds: float) -> str:
+    """Return the text of a speed."""
     return f"{len(rays.origins) / seconds / 1e6:.2f} million rays/s"
 
 

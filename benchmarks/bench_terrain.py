@@ -30,8 +30,9 @@ TOLERANCE = 1e-3
 
 
 class SdkFormula:
-    """getTerrainAltData as the SDK's documentation gives it: scale, clamp, floor, four reads,
-    interpolate.
+    """`getTerrainAltData` as the SDK's documentation gives it.
+
+    It scales, clamps, floors, reads four heights and interpolates.
     """
 
     def __init__(
@@ -44,7 +45,8 @@ class SdkFormula:
         self.scale_y_cm = scale_y_cm
 
     def altitude(self, xin: float, yin: float) -> float:
-        """z (m, down) at x north, y east."""
+        """Return z (m, down) at x north, y east."""
+        # cells, within the map
         u = (xin * 100 - self.offset_cm) / self.scale_x_cm
         v = (yin * 100 - self.offset_cm) / self.scale_y_cm
         if u < 0:
@@ -57,6 +59,7 @@ class SdkFormula:
         elif v > self.rows - 1:
             v = float(self.rows - 1)
 
+        # four heights around
         j = math.floor(u)
         i = math.floor(v)
         a = u - j
@@ -93,7 +96,7 @@ def rows() -> Iterator[Row]:
 def one_point(
     terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east: NDArray[Any]
 ) -> Iterator[Row]:
-    """One point a call, FEW points in turn, the loop's own cost on both sides."""
+    """Yield one point a call, FEW points in turn, the loop's own cost on both sides."""
     points = list(zip(east[:FEW].tolist(), north[:FEW].tolist(), strict=True))
     truth = [formula.altitude(n, e) for e, n in points]
     plain = python_altitude(terrain.ground)
@@ -137,6 +140,7 @@ def one_point(
             for e, n in points[:200]
         ]
 
+    # in Python
     agree = agreement(ours(), truth, 1e-4)
     a, b = measure(ours, documented, 15)
     yield Row("altitude, one point", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree)
@@ -155,6 +159,8 @@ def one_point(
         agree,
         "the inner function",
     )
+
+    # libraries, made for many points
     agree = agreement(scipy_one(), truth[:200], TOLERANCE)
     a, b = measure(ours, scipy_one, 7)
     yield Row("altitude, one point", a / FEW, b / 200, "scipy map_coordinates", 1, None, agree)
@@ -166,7 +172,9 @@ def one_point(
 def many_points(
     terrain: HeightMap, formula: SdkFormula, north: NDArray[Any], east: NDArray[Any]
 ) -> Iterator[Row]:
-    """POINTS random points in one call; the peers' conversion of metres to indices is counted."""
+    """Yield POINTS random points in one call; the peers' conversion of metres to indices is
+    counted.
+    """
     heights = terrain.heights
     rows_cm = formula.scale_y_cm
     columns_cm = formula.scale_x_cm
@@ -193,6 +201,7 @@ def many_points(
             heights, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
         ).reshape(-1)
 
+    # a loop
     mine = ours()
     agree = agreement(mine[:LOOPED], loop(), TOLERANCE)
     a, b = measure(ours, loop, 5)
@@ -207,9 +216,12 @@ def many_points(
         agree,
         note,
     )
+
+    # libraries
     agree = agreement(mine, scipy_all(), TOLERANCE)
     a, b = measure(ours, scipy_all, 9)
     yield Row("altitude, 1,000,000 random points", a, b, "scipy map_coordinates", 10, None, agree)
+
     agree, note = remap_agreement(remap_all(), mine, heights)
     a, b = measure(ours, remap_all, 25)
     threads = f"cv2 with {cv2.getNumThreads()} threads"
@@ -229,7 +241,7 @@ def remap_agreement(theirs: Any, truth: Any, heights: NDArray[np.float32]) -> tu
 
 
 def clouds(terrain: HeightMap, formula: SdkFormula) -> Iterator[Row]:
-    """The whole map as points."""
+    """Yield the whole map as points."""
     per_row = SIZE
     some = LOOPED // per_row
     scale_cm = formula.scale_x_cm
@@ -246,6 +258,7 @@ def clouds(terrain: HeightMap, formula: SdkFormula) -> Iterator[Row]:
                 points.append((x, y, formula.altitude(x, y)))
         return points
 
+    # a loop
     cloud = ours()
     agree = agreement(cloud[:some].reshape(-1, 3), loop(), TOLERANCE)
     a, b = measure(ours, loop, 5)
@@ -260,6 +273,8 @@ def clouds(terrain: HeightMap, formula: SdkFormula) -> Iterator[Row]:
         agree,
         note,
     )
+
+    # a copy of memory
     agree = agreement(cloud, cloud.copy(), 0.0)
     a, b = measure(ours, cloud.copy, 25)
     yield Row(
@@ -268,7 +283,7 @@ def clouds(terrain: HeightMap, formula: SdkFormula) -> Iterator[Row]:
 
 
 def loading(path: Path) -> Iterator[Row]:
-    """A map from its files, alone and with its cloud."""
+    """Yield a map from its files, alone and with its cloud."""
     png = str(path.with_suffix(".png"))
     pixels = np.asarray(cv2.imread(png, cv2.IMREAD_UNCHANGED))
     points = np.zeros((SIZE, SIZE, 3), np.float32)
@@ -289,8 +304,11 @@ def loading(path: Path) -> Iterator[Row]:
     # count, see write_map
     first = int(pixels[0, 0])
     agree = agreement(ours().heights, (pixels.astype(float) - first) * 0.005, TOLERANCE)
+
     a, b = measure(ours, imread, 25)
     yield Row("load a map of 1,000 x 1,000", a, b, "cv2.imread", 1.2, None, agree, kind="at most")
+
+    # with its cloud
     a, b = measure(ours_with_cloud, imread_and_copy, 25)
     peer = "cv2.imread + copy of the cloud's bytes"
     yield Row("load and cloud of 1,000 x 1,000", a, b, peer, 1.5, None, agree, kind="at most")
@@ -321,6 +339,7 @@ def memory_of_load(large: Path) -> Row:
     peak, size, corner = subprocess.run(
         command, check=True, capture_output=True, text=True, cwd=root
     ).stdout.split()
+
     agree = agreement(float(corner), HeightMap.load(large).heights[0, -1], 0.0)
     name = f"peak memory of loading {MEMORY_SIZE:,} x {MEMORY_SIZE:,}"
     return Row(
@@ -331,16 +350,18 @@ def memory_of_load(large: Path) -> Row:
 def write_map(path: Path, size: int) -> Path:
     """Write hills with some roughness as NAME.png and NAME.txt, 0.005 m a count, z2 = 0."""
     rng = np.random.default_rng(1)
-    at = np.linspace(0, 1, size)
-    hills = 100 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 20 * np.sin(31 * at)[:, None] * np.sin(
-        23 * at
-    )
-    counts = np.round((hills + rng.normal(0, 0.05, (size, size))) / 0.005).astype(np.int64)
+    along = np.linspace(0, 1, size)
+    broad = 100 * np.sin(5 * along)[:, None] * np.cos(7 * along)
+    small = 20 * np.sin(31 * along)[:, None] * np.sin(23 * along)
+    noise = rng.normal(0, 0.05, (size, size))
+    counts = np.round((broad + small + noise) / 0.005).astype(np.int64)
     pixels = (counts + 32_768).astype(np.uint16)
+
     # half a cell beyond a pixel is the same pixel for RflySim's Python tool, whatever the rounding
     i, j = (int(index) for index in np.unravel_index(int(np.argmax(counts)), counts.shape))
     x3, y3 = (-50_000 + (index + 0.5) * 100_000 / (size - 1) for index in (j, i))
     z1, z3 = (float(count - counts[0, 0]) * 0.5 for count in (counts[-1, -1], counts[i, j]))
+
     text = f"50000,50000,{z1},-50000,-50000,0,{x3},{y3},{z3}"
     path.with_suffix(".txt").write_text(text, encoding="ascii")
     if not cv2.imwrite(str(path.with_suffix(".png")), pixels):

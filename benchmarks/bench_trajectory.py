@@ -40,6 +40,7 @@ SINGLY = 1_000
 
 
 def rows() -> Iterator[Row]:
+    """Yield fleets of both sizes beside C++, a loop over vehicles, and NumPy."""
     warm_up()
     terrain = HeightMap.load("JacksboroFault")
     library = cpp_library()
@@ -48,6 +49,8 @@ def rows() -> Iterator[Row]:
         ours = [as_rows(fleet.sample(t)) for t in TIMES]
         calls = 50_000 // vehicles
         name = f"mixed fleet of {vehicles:,} over the terrain, one instant"
+
+        # C++
         if library is not None:
             cpp = {t: cpp_fleet(library, fleet.vehicles, terrain, t) for t in TIMES}
             seconds = measure(
@@ -63,13 +66,16 @@ def rows() -> Iterator[Row]:
             yield Row(
                 name, *seconds, PEER, target_ratio=0.9, stretch_ratio=1.2, agree=agree, note=note
             )
+
+        # a loop over vehicles
         if vehicles == SINGLY:
             alone = [Fleet([vehicle], terrain) for vehicle in fleet.vehicles]
 
             def one_by_one(t: float = TIME, alone: list[Fleet] = alone) -> list[VehicleStates]:
-                return [one.sample(t) for one in alone]
+                return [vehicle.sample(t) for vehicle in alone]
 
             by_one = [np.concatenate([as_rows(states) for states in one_by_one(t)]) for t in TIMES]
+
             ours_s, ones_s = measure(
                 lambda fleet=fleet: fleet.sample(TIME),
                 one_by_one,
@@ -86,6 +92,8 @@ def rows() -> Iterator[Row]:
                 agree=agreement(ours, by_one, 1e-9, "m, m/s, rad/s"),
                 note=f"a fleet of one takes {1e6 * ones_s / vehicles:.0f} µs",
             )
+
+        # NumPy
         with numpy_alone():
             by_numpy = [as_rows(fleet.sample(t)) for t in TIMES]
         ours_s, numpy_s = measure(
@@ -121,12 +129,15 @@ _VEHICLE = np.dtype(
 def cpp_fleet(
     library: ctypes.CDLL, vehicles: Sequence[Vehicle], terrain: HeightMap, t: float
 ) -> Callable[[], NDArray[np.float64]]:
-    """The C++ loop over the same tables; its result, as `as_rows`, is written over by the next
-    call.
+    """Return the C++ loop over the same tables.
+
+    Its result, as `as_rows`, is overwritten by the next call.
     """
     records = np.zeros(len(vehicles), _VEHICLE)
     laws: list[NDArray[Any]] = []
     pieces: list[NDArray[Any]] = []
+
+    # a record of each vehicle, and tables of laws and pieces
     for record, vehicle in zip(records, vehicles, strict=True):
         path = vehicle.path
         schedule = vehicle.schedule
@@ -145,6 +156,8 @@ def cpp_fleet(
         record["length"] = path.length
         laws.append(np.asarray([piece[:5] for piece in schedule.pieces], dtype=float))
         pieces.append(np.column_stack([path.start, path.kind, path.values]).astype(float))
+
+    # one call for the whole fleet
     out = np.empty((len(vehicles), 13))
     tables = np.concatenate(laws), np.concatenate(pieces)
     run = cpp_call(library.fleet, cpp_ground(terrain), records, len(vehicles), *tables, t, out)
@@ -157,28 +170,32 @@ def cpp_fleet(
 
 
 def mixed_fleet(vehicles: int) -> list[Vehicle]:
-    """Vehicles that differ, on PATHS paths over the middle of a map of 6 km."""
+    """Return vehicles that differ, on PATHS paths over the middle of a map of 6 km."""
     random = np.random.default_rng(11)
     kinds: tuple[Kind, ...] = ("ground", "multirotor", "fixed_wing")
-    made: list[Vehicle] = []
+    fleet: list[Vehicle] = []
 
     for number in range(PATHS):
         path = _some_path(random, number)
-        for _ in range(min(-(-vehicles // PATHS), vehicles - len(made))):
-            kind = kinds[len(made) % 3]
+        for _ in range(min(-(-vehicles // PATHS), vehicles - len(fleet))):
+            kind = kinds[len(fleet) % 3]
             speed = float(random.uniform(2.0, 20.0))
-            profile = (
-                SpeedProfile(speed)
-                if random.random() < 0.5
-                else SpeedProfile(speed, float(random.uniform(1, 3)))
-            )
-            at_end: AtEnd = (
-                "repeat" if path.closed else "stop" if kind == "fixed_wing" else "ping_pong"
-            )
-            made.append(
+            speed = float(random.uniform(2.0, 20.0))
+            if random.random() < 0.5:
+                profile = SpeedProfile(speed)
+            else:
+                profile = SpeedProfile(speed, float(random.uniform(1, 3)))
+
+            at_end: AtEnd = "ping_pong"
+            if path.closed:
+                at_end = "repeat"
+            elif kind == "fixed_wing":
+                at_end = "stop"
+
+            fleet.append(
                 Vehicle(
-                    f"v{len(made)}",
-                    len(made) + 1,
+                    f"v{len(fleet)}",
+                    len(fleet) + 1,
                     3,
                     path,
                     profile,
@@ -191,10 +208,11 @@ def mixed_fleet(vehicles: int) -> list[Vehicle]:
                 )
             )
 
-    return made
+    return fleet
 
 
 def _some_path(random: np.random.Generator, which: int) -> Path:
+    """Return one of six kinds of paths, somewhere on the map."""
     x, y = random.uniform(-1500.0, 1500.0, 2).tolist()
     long = random.uniform(400.0, 800.0)
     wide = random.uniform(150.0, 300.0)
@@ -217,20 +235,21 @@ def _some_path(random: np.random.Generator, which: int) -> Path:
 
 
 def as_rows(states: VehicleStates) -> NDArray[np.float64]:
-    """(n, 13), in the loop's order."""
+    """Return states as (n, 13), in the loop's order."""
     return np.column_stack(
         [states.position, states.orientation, states.velocity, states.angular_velocity]
     )
 
 
 def _in_numpy(fleet: Fleet) -> VehicleStates:
+    """Return the fleet at TIME by NumPy alone."""
     with numpy_alone():
         return fleet.sample(TIME)
 
 
 @contextmanager
 def numpy_alone() -> Iterator[None]:
-    """The tests' oracles stand for the kernels."""
+    """Put the tests' oracles in the kernels' place."""
     with (
         in_place_of(motion_kernels, motion_oracle),
         in_place_of(kernels, height_map_oracle),

@@ -21,15 +21,18 @@ REACH = 3
 
 
 def rows() -> Iterator[Row]:
+    """Yield the costs of driving over a map of rough hills."""
     terrain = rough_hills()
     ours = traversability(terrain, LIMITS).cost
     theirs = by_scipy(terrain)
     apart = np.abs(ours.astype(int) - theirs)
+
     # a value that rounds the other way, or lies on a limit: float64 sums in another order
     agree = same(
         int(np.count_nonzero(apart)) <= SIZE,
         f"{SIZE:,}² costs but for {np.count_nonzero(apart)}",
     )
+
     a, b = measure(lambda: traversability(terrain, LIMITS), lambda: by_scipy(terrain), 3)
     note = (
         f"disc of {REACH} cells, {np.mean(ours == 100):.0%} forbidden; "
@@ -48,11 +51,12 @@ def rows() -> Iterator[Row]:
 
 
 def rough_hills() -> HeightMap:
+    """Return hills of 60 m with some roughness."""
     rng = np.random.default_rng(1)
-    at = np.linspace(0, 1, SIZE)
-    heights = 60 * np.sin(5 * at)[:, None] * np.cos(7 * at) + 10 * np.sin(31 * at)[
-        :, None
-    ] * np.sin(23 * at)
+    along = np.linspace(0, 1, SIZE)
+    broad = 60 * np.sin(5 * along)[:, None] * np.cos(7 * along)
+    small = 10 * np.sin(31 * along)[:, None] * np.sin(23 * along)
+    heights = broad + small
     heights += rng.normal(0, 0.02, heights.shape)
     return HeightMap(heights, origin_x=0, origin_y=0, step_x=STEP, step_y=STEP)
 
@@ -64,6 +68,8 @@ def by_scipy(terrain: HeightMap) -> NDArray[Any]:
     """
     z = terrain.heights.T.astype(float)
     z -= z.mean()
+
+    # a plane through each disc
     offset = np.arange(-REACH, REACH + 1)
     disc = (offset[:, None] ** 2 + offset**2 <= REACH * REACH).astype(float)
     count = disc.sum()
@@ -72,22 +78,24 @@ def by_scipy(terrain: HeightMap) -> NDArray[Any]:
     rise_x = correlate(z, disc * offset) / spread
     rise_y = correlate(z, disc * offset[:, None]) / spread
     squares = correlate(z * z, disc) / count - mean**2 - (rise_x**2 + rise_y**2) * spread / count
+
+    # slope and roughness
     slope = np.degrees(np.arctan(np.hypot(rise_x, rise_y) / STEP))
     worst = np.maximum(
         slope / LIMITS.max_slope_deg,
         np.sqrt(np.maximum(squares, 0)) / LIMITS.roughness_limit(STEP),
     )
 
+    # the largest step within the disc
     for axis in (0, 1):
         step = np.abs(np.diff(z, axis=axis, append=np.take(z, [-1], axis)))
-        pairs = disc * np.roll(
-            disc, -1, axis
-        )  # the disc's border is 0 in its last row but for the middle
+        # the disc's border is 0 in its last row except in the middle
+        pairs = disc * np.roll(disc, -1, axis)
         pairs[(slice(None),) * axis + (-1,)] = 0
-        worst = np.maximum(
-            worst, maximum_filter(step, footprint=pairs > 0) / LIMITS.step_limit(STEP)
-        )
+        steepest = maximum_filter(step, footprint=pairs > 0)
+        worst = np.maximum(worst, steepest / LIMITS.step_limit(STEP))
 
+    # costs, with a border, and a margin around what is forbidden
     cost = np.where(worst >= 1, 100, np.rint(99 * np.minimum(worst, 1))).astype(int)
     inner = np.zeros(z.shape, bool)
     inner[REACH:-REACH, REACH:-REACH] = True

@@ -50,7 +50,7 @@ class Result:
 
 
 def fly(job: tuple[str, int, float]) -> Result:
-    """One scenario with one seed."""
+    """Return the result of one scenario with one seed."""
     from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.scenario import Scenario
     from rfly_amphibious.simulation.events import SensorOff
@@ -61,10 +61,12 @@ def fly(job: tuple[str, int, float]) -> Result:
         scenario = dataclasses.replace(
             scenario, events=(*scenario.events, SensorOff(gps_off, "gps", None))
         )
-    done = run_closed_loop(scenario)
-    run = done.run
+    closed_loop = run_closed_loop(scenario)
+    run = closed_loop.run
+
+    # what its estimate was worth
     goal = np.array(scenario.legs[-1].points[-1][:2])
-    nees = done.position_nees()
+    nees = closed_loop.position_nees()
     touchdown = run.touchdowns[-1] if run.touchdowns else None
     return Result(
         name,
@@ -72,8 +74,8 @@ def fly(job: tuple[str, int, float]) -> Result:
         seed,
         run.reached,
         run.ending,
-        *done.rms_error(),
-        done.largest_error(),
+        *closed_loop.rms_error(),
+        closed_loop.largest_error(),
         float(np.linalg.norm(run.final.position[:2] - goal)),
         np.nan if touchdown is None else touchdown.sink_speed,
         np.nan if touchdown is None else touchdown.level_speed,
@@ -83,8 +85,8 @@ def fly(job: tuple[str, int, float]) -> Result:
 
 
 def table(results: list[Result]) -> Table:
-    """A row for each scenario: how many succeeded, and the mean and largest of the figures."""
-    made = Table(
+    """Return a table with a row for each scenario: its successes, and mean and largest figures."""
+    summary = Table(
         "scenario",
         "terrain",
         "done",
@@ -100,10 +102,11 @@ def table(results: list[Result]) -> Table:
         rows = [result for result in results if result.scenario == name]
 
         def figures(attribute: str, rows: list[Result] = rows) -> str:
+            """Return the mean and the largest value of an attribute."""
             values = [getattr(row, attribute) for row in rows]
             return f"{np.nanmean(values):.2f} … {np.nanmax(values):.2f}"
 
-        made.add_row(
+        summary.add_row(
             name,
             rows[0].terrain,
             f"{sum(row.reached for row in rows)} of {len(rows)}",
@@ -111,7 +114,7 @@ def table(results: list[Result]) -> Table:
             f"{np.mean([row.duration for row in rows]):.0f}",
             f"{np.mean([row.consistent for row in rows]):.0%}",
         )
-    return made
+    return summary
 
 
 def main() -> int:
@@ -131,9 +134,13 @@ def main() -> int:
         metavar="SECONDS",
         help="time from which there is no GPS, s",
     )
-    asked = parser.parse_args()
-    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
-    jobs = [(name, seed, asked.gps_off) for name in asked.scenarios or SCENARIOS for seed in seeds]
+    options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    jobs = [
+        (name, seed, options.gps_off) for name in options.scenarios or SCENARIOS for seed in seeds
+    ]
+
+    # run all, two at a time
     begin = time.perf_counter()
     results = []
 
@@ -145,7 +152,8 @@ def main() -> int:
                 file=sys.stderr,
             )
 
-    results.sort(key=lambda result: jobs.index((result.scenario, result.seed, asked.gps_off)))
+    # the table, in the order of the jobs
+    results.sort(key=lambda result: jobs.index((result.scenario, result.seed, options.gps_off)))
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table(results))
     console.print(

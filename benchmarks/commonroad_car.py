@@ -28,20 +28,21 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class CommonRoadCar:
-    """A BMW 320i on level ground, stepped by the classical Runge–Kutta method in plain Python, as
-    its functions are.
+    """A BMW 320i on level ground, stepped by the classical Runge–Kutta method.
+
+    Its functions are plain Python.
     """
 
     def __init__(self) -> None:
         self._p = parameters_vehicle2()
 
     def start(self, speed: float) -> list[float]:
-        """The state that rolls straight on at m/s."""
+        """Return the state that rolls straight on at `speed`, m/s."""
         state: list[float] = init_mb([0.0, 0.0, 0.0, speed, 0.0, 0.0, 0.0], self._p)
         return state
 
     def run(self, state: list[float], steering: float, dt: float, steps: int) -> list[float]:
-        """Steps with a steering angle commanded."""
+        """Return the state after steps with a steering angle commanded."""
         x = list(state)
         for _ in range(steps):
             k1 = self._rates(x, steering)
@@ -55,6 +56,7 @@ class CommonRoadCar:
         return x
 
     def _rates(self, x: list[float], steering: float) -> list[float]:
+        """Return the rates of the state."""
         rates: list[float] = vehicle_dynamics_mb(
             x, [(steering - x[2]) / STEERING_LAG, 0.0], self._p
         )
@@ -62,21 +64,25 @@ class CommonRoadCar:
 
     @staticmethod
     def motion(x: list[float]) -> Numbers:
-        """x m, y m, heading rad, speed m/s, yaw rate rad/s."""
+        """Return x, m, y, m, heading, rad, speed, m/s, and yaw rate, rad/s."""
         return np.array((x[0], x[1], x[4], float(np.hypot(x[3], x[10])), x[5]))
 
 
 def our_car() -> VehicleParameters:
-    """The full-size vehicle with all that drives of that car; its rotors weigh 1 kg and stand
-    still.
+    """Return the full-size vehicle with the dynamics of that car.
+
+    Its rotors weigh 1 kg and stand still.
     """
     p = parameters_vehicle2()
-    unsprung = 0.5 * parameters_vehicle2().m_uf
+    unsprung = 0.5 * p.m_uf
     track = 0.5 * (p.T_f + p.T_r)
-    around = (
-        2.0 * unsprung * (p.a**2 + p.b**2) + 4.0 * unsprung * (0.5 * track) ** 2
-    )  # their I_z is of the whole car
+
+    # their I_z is of the whole car
+    around = 2.0 * unsprung * (p.a**2 + p.b**2) + 4.0 * unsprung * (0.5 * track) ** 2
     load = 0.25 * p.m * 9.81
+
+    # the radius that rolls is a third of the compression less
+    rolling_radius = p.R_w + load / p.K_zt / 3.0
     damping = 0.5 * (p.K_sdf + p.K_sdr)
     full = VehicleParameters.load("full")
 
@@ -91,8 +97,7 @@ def our_car() -> VehicleParameters:
         track=track,
         origin_height=p.h_s,
         steering_lag=STEERING_LAG,
-        wheel_radius=p.R_w
-        + load / p.K_zt / 3.0,  # the radius that rolls is a third of the compression less
+        wheel_radius=rolling_radius,
         wheel_inertia=p.I_y_w,
         tyre_stiffness=p.K_zt,
         tyre_damping=0.0,

@@ -34,6 +34,7 @@ class CppGround(ctypes.Structure):
 
 
 def cpp_ground(terrain: HeightMap) -> CppGround:
+    """Return our map as C++ takes it, without a copy."""
     g = terrain.ground
     return CppGround(
         g.heights.ctypes.data,
@@ -48,9 +49,9 @@ def cpp_ground(terrain: HeightMap) -> CppGround:
 
 @functools.cache
 def cpp_library() -> ctypes.CDLL | None:
-    """`plain_good.cpp`; None, with a line on stderr, where there is no g++."""
+    """Return `plain_good.cpp`; None, with a line on stderr, if there is no g++."""
     if shutil.which("g++") is None:
-        print("no rows beside C++ (no g++)", file=sys.stderr)
+        print("no rows with C++ (no g++)", file=sys.stderr)
         return None
     library = compiled("plain_good")
     library.overlaps.restype = ctypes.c_int64
@@ -68,7 +69,7 @@ def compiled(name: str, header: str = "") -> ctypes.CDLL:
 
 
 def cpp_struct(name: str, dtype: np.dtype[Any]) -> str:
-    """The text of a structure with the fields of a record of 64-bit numbers."""
+    """Return the text of a structure with the fields of a record of 64-bit numbers."""
     fields = []
     for field in dtype.names or ():
         base = dtype[field].base
@@ -79,15 +80,15 @@ def cpp_struct(name: str, dtype: np.dtype[Any]) -> str:
 
 
 def cpp_call(function: Any, *arguments: Any) -> Callable[[], Any]:
-    """The function on arrays (by their addresses), whole numbers, numbers and structures."""
+    """Return a call of the function with arrays (by address), integers, floats and structures."""
     as_c: dict[type, Callable[[Any], Any]] = {
         int: ctypes.c_int64,
         float: ctypes.c_double,
         np.ndarray: lambda array: ctypes.c_void_p(array.ctypes.data),
     }
-    given = [as_c.get(type(each), ctypes.byref)(each) for each in arguments]
+    converted = [as_c.get(type(each), ctypes.byref)(each) for each in arguments]
 
-    def call(_alive: Any = arguments) -> Any:
-        return function(*given)
+    def call(_referenced: Any = arguments) -> Any:
+        return function(*converted)
 
     return call

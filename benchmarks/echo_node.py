@@ -17,12 +17,14 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 
 def main() -> None:
+    """Send the position of each pose on a topic to a UDP port."""
     topic = sys.argv[1]
     port = int(sys.argv[2])
     address = ("127.0.0.1", port)
     out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
     def take(message: PoseStamped) -> None:
+        """Send a pose on."""
         p = message.pose.position
         out.sendto(struct.pack("<3d", p.x, p.y, p.z), address)
 

@@ -55,16 +55,20 @@ class Received:
         """Datagrams that the system dropped because its buffer was full."""
 
     def take(self, opened: socket.socket) -> float:
-        """Wait for one datagram; returns its clock's time where it begins a series, else NaN."""
+        """Wait for one datagram; return its clock's time if it begins a series, else NaN."""
         n = self.count
         size, ancillary, _, _ = opened.recvmsg_into([self.kept[n]], 128, socket.MSG_TRUNC)
         self.size[n] = size
+
+        # the system's stamp, and the datagrams that it has dropped
         for _, kind, data in ancillary:
             if kind == _TIMESTAMP_NS:
                 seconds, nanoseconds = struct.unpack("=qq", data)
                 self.arrival[n] = seconds + 1e-9 * nanoseconds
             elif kind == _DROPS:
                 (self.dropped,) = struct.unpack("=I", data)
+
+        # the clock of a series' first packet
         self.count = n + 1
         head = self.kept[n]
         is_first = head[4] == 1 and head[5] == 0
@@ -72,7 +76,7 @@ class Received:
 
 
 def open_socket() -> socket.socket:
-    """A socket on a free port of the loopback, with the largest buffer that the system grants."""
+    """Return a socket on a free port of the loopback, with the largest buffer that is granted."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
     with contextlib.suppress(PermissionError):  # then it is what net.core.rmem_max allows
@@ -84,22 +88,26 @@ def open_socket() -> socket.socket:
 
 
 def receive(opened: socket.socket, received: Received, seconds: float) -> tuple[float, float]:
-    """Store until `seconds` after the fleet has settled; the clock's times of the first and the
-    last series counted.
+    """Store until `seconds` after the fleet has settled.
+
+    Return the clock's times of the first and the last series that count.
     """
     opened.settimeout(FIRST_PACKET_TIMEOUT_S)
+
     begin = latest = float("nan")
     while True:
         t = received.take(opened)
         opened.settimeout(SILENCE_S)
         if t != t:
             continue
+
         if begin != begin and t >= SETTLED_S:
             begin = t
             say(begin=begin)
         if t >= begin + seconds:
             say(end=t)
             return begin, latest
+
         latest = t
 
 
@@ -116,32 +124,40 @@ def examine(
     - intervals: between the last datagrams of successive series, by the system's stamps;
     - delay_spread: arrival after the packet's time, less that of the quickest one.
     """
+    # the parts of every packet
     n = received.count
     raw = received.kept[:n]
     arrival = received.arrival[:n]
     checksum = raw[:, :4].copy().view("<i4")[:, 0]
     ids = raw[:, 4:204].copy().view("<u2").astype(np.int64)
     packet = (ids[:, 0] - 1) // PER_PACKET
-    right = (received.size[:n] == PACKET_BYTES) & (checksum == CHECKSUM)
-    right &= (ids == PER_PACKET * packet[:, None] + np.arange(1, PER_PACKET + 1)).all(axis=1)
-    right &= (packet >= 0) & (packet < fleet.packets)
-    raw = raw[right]
-    arrival = arrival[right]
-    packet = packet[right]
+
+    # those that are of the fleet
+    is_right = (received.size[:n] == PACKET_BYTES) & (checksum == CHECKSUM)
+    is_right &= (ids == PER_PACKET * packet[:, None] + np.arange(1, PER_PACKET + 1)).all(axis=1)
+    is_right &= (packet >= 0) & (packet < fleet.packets)
+    raw = raw[is_right]
+    arrival = arrival[is_right]
+    packet = packet[is_right]
+
+    # the clock and the series in time
     north_east_down = raw[:, 404:].copy().view("<f4").reshape(-1, PER_PACKET, 3)
     t = north_east_down[:, 0, 1].astype(float) / CLOCK_SPEED
     in_time = (t >= begin) & (t <= end)
     series, which = np.unique(t[in_time], return_inverse=True)
+
+    # packets of each series, and the arrival of its last
     table = np.zeros((len(series), fleet.packets), np.int64)
     np.add.at(table, (which, packet[in_time]), 1)
     last = np.full(len(series), -np.inf)
     np.maximum.at(last, which, arrival[in_time])
+
     interval = np.diff(last)
     delay = last - series
 
     return {
         "datagrams": n,
-        "wrong_packets": int(np.count_nonzero(~right)),
+        "wrong_packets": int(np.count_nonzero(~is_right)),
         "dropped_by_system": received.dropped,
         "times": np.round(t[packet == 0], 6).tolist(),
         "begin": begin,
@@ -168,7 +184,7 @@ def worst_error(
     t: Floats,
     north_east_down: NDArray[np.float32],
 ) -> float:
-    """m, over all vehicles but the clocks."""
+    """Return the largest error over all vehicles except the clocks, m."""
     worst = 0.0
     for first in range(0, len(t), 2000):
         part = slice(first, first + 2000)
@@ -178,11 +194,13 @@ def worst_error(
     return worst
 
 
-def say(**what: Any) -> None:
-    print(json.dumps(what), flush=True)
+def say(**values: Any) -> None:
+    """Print values as a line of JSON."""
+    print(json.dumps(values), flush=True)
 
 
 def main() -> None:
+    """Receive a fleet and print what came."""
     vehicles = int(sys.argv[1])
     seconds = float(sys.argv[2])
     name = sys.argv[3] if len(sys.argv) > 3 else "JacksboroFault"
@@ -194,9 +212,10 @@ def main() -> None:
     with open_socket() as opened:
         say(port=opened.getsockname()[1])
         begin, end = receive(opened, received, seconds)
+
     started = time.perf_counter()
-    found = examine(received, fleet, terrain, begin, end)
-    say(**found, examined_in=time.perf_counter() - started)
+    result = examine(received, fleet, terrain, begin, end)
+    say(**result, examined_in=time.perf_counter() - started)
 
 
 if __name__ == "__main__":

@@ -24,16 +24,18 @@ TICK_S = 0.002
 
 
 def crash(copter_id: int) -> bytes:
+    """Return the report of a crash."""
     return struct.pack("<3i", 1234567890, copter_id, -1)
 
 
 def report(copter_id: int) -> bytes:
+    """Return the report of a vehicle."""
     numbers = (0.25 * n for n in range(29))
     return struct.pack("<4id29f20s", 1234567897, copter_id, 3, -2, 12.5, *numbers, b"Landscape_0")
 
 
 def kinds() -> dict[str, list[bytes]]:
-    """A quarter each: two sorts of answers, a wrong checksum, and a length of no packet."""
+    """Return a quarter each: two sorts of answers, a wrong checksum, and a length of no packet."""
     return {
         "crash": [crash(number) for number in range(1, 1001)],
         "report": [report(number) for number in range(1, 1001)],
@@ -43,10 +45,13 @@ def kinds() -> dict[str, list[bytes]]:
 
 
 def main() -> None:
+    """Send answers at a rate, and print the counts."""
     port = int(sys.argv[1])
     rate = float(sys.argv[2])
     seconds = float(sys.argv[3])
     sender = UdpSender("127.0.0.1", port)
+
+    # runs of each kind for a tick
     per_tick = round(rate * TICK_S)
     ticks = round(seconds / TICK_S)
     sizes = {name: (per_tick + place) // 4 for place, name in enumerate(kinds())}
@@ -57,6 +62,7 @@ def main() -> None:
         for name, datagrams in kinds().items()
         if sizes[name]
     }
+
     start = time.monotonic()
 
     for tick in range(ticks):
@@ -77,6 +83,7 @@ def main() -> None:
 
 
 def _run(datagrams: list[bytes]) -> DatagramRun:
+    """Return datagrams of the same length as one run."""
     return DatagramRun(memoryview(b"".join(datagrams)), len(datagrams[0]))
 
 

@@ -25,9 +25,10 @@ DISAGREES = "DISAGREES"
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. `kind` "faster": peer / ours is to be at least the target; "at most".
+    """One comparison.
 
-    Ours / peer is not to exceed it.
+    `kind` "faster": peer / ours should be at least the target. "at most": ours / peer should not
+    exceed it.
     """
 
     name: str
@@ -48,53 +49,53 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """peer / ours for "faster", ours / peer for "at most"."""
+        """Ratio peer / ours for "faster", ours / peer for "at most"."""
         return self.peer_s / self.ours_s if self.kind == "faster" else self.ours_s / self.peer_s
 
     def meets(self, ratio: float) -> bool:
+        """Return whether the ratio is good enough for this target."""
         return self.ratio >= ratio if self.kind == "faster" else self.ratio <= ratio
 
     @property
     def verdict(self) -> str:
-        """One of met+stretch, met, missed; invalid if the sides were not shown to agree."""
+        """Verdict: met, met, stretch too, missed; invalid if the sides were not shown to agree."""
         if not self.agree or self.agree.startswith(DISAGREES):
             return "invalid"
         if not self.meets(self.target_ratio):
             return "missed"
-        return (
-            "met"
-            if self.stretch_ratio is None or not self.meets(self.stretch_ratio)
-            else "met, stretch too"
-        )
+        if self.stretch_ratio is None or not self.meets(self.stretch_ratio):
+            return "met"
+        return "met, stretch too"
 
     @property
     def target(self) -> str:
+        """Target as text, with the stretch target in brackets."""
         sign = "≥" if self.kind == "faster" else "≤"
         stretch = "" if self.stretch_ratio is None else f" ({self.stretch_ratio:g})"
         return f"{sign} {self.target_ratio:g}{stretch}"
 
 
 def agreement(ours: ArrayLike, peer: ArrayLike, tolerance: float, unit: str = "m") -> str:
-    """The text for `Row.agree`: the largest difference of two results; begins DISAGREES above the
-    tolerance.
+    """Return the text for `Row.agree`: the largest difference of two results.
+
+    It begins with DISAGREES if the difference exceeds the tolerance.
     """
     a = np.asarray(ours, dtype=float)
     b = np.asarray(peer, dtype=float)
     if a.shape != b.shape:
         return f"{DISAGREES}: shapes {a.shape} and {b.shape}"
+
+    # a NaN is never <= and so disagrees
     worst = float(np.max(np.abs(a - b), initial=0.0))
-    text = (
-        f"max |Δ| {worst:.1e} {unit} ≤ {tolerance:g}"
-        if worst <= tolerance
-        else f"max |Δ| {worst:.3g} {unit} > {tolerance:g}"
-    )
-    return (
-        text if worst <= tolerance else f"{DISAGREES}: {text}"
-    )  # a NaN is never <= and so disagrees
+    if worst <= tolerance:
+        return f"max |Δ| {worst:.1e} {unit} ≤ {tolerance:g}"
+    return f"{DISAGREES}: max |Δ| {worst:.3g} {unit} > {tolerance:g}"
 
 
 def same(equal: bool, what: str) -> str:
-    """The text for `Row.agree` where equality is exact: `same(a == b, "packets, byte by byte")`."""
+    """Return the text for `Row.agree` if equality is exact: `same(a == b, "packets, byte by
+    byte")`.
+    """
     return f"equal: {what}" if equal else f"{DISAGREES}: {what}"
 
 
@@ -108,11 +109,11 @@ def measure(
     warm_ups: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float]:
-    """(ours, peer): median seconds of one call, timed in turns A B A B …, `repeat` times each.
+    """Return the median seconds of one call of either side, timed in turns (A B A B …).
 
-    `ours_calls`, `peer_calls`: calls in one timing, for what is too quick for the clock.
-    `warm_ups`: untimed turns. `clock`: `time.process_time` for sides that only compute, on one
-    core: others' work is then left out.
+    `repeat`: timings of each side. `ours_calls`, `peer_calls`: calls in one timing, if one call is
+    too quick for the clock. `warm_ups`: untimed turns. `clock`: `time.process_time` for sides that
+    only compute on one core, so that other processes do not count.
     """
     times: tuple[list[float], list[float]] = ([], [])
     sides = ((ours, ours_calls), (peer, peer_calls))
@@ -122,13 +123,13 @@ def measure(
 
     try:
         for turn in range(-warm_ups, repeat):
-            for taken, (function, calls) in zip(times, sides, strict=True):
+            for side, (function, calls) in zip(times, sides, strict=True):
                 start = clock()
                 for _ in range(calls):
                     function()
                 elapsed = clock() - start
                 if turn >= 0:
-                    taken.append(elapsed / calls)
+                    side.append(elapsed / calls)
     finally:
         if was_enabled:
             gc.enable()
@@ -137,7 +138,7 @@ def measure(
 
 
 def readable(value: float, unit: str) -> str:
-    """A value with a prefix: 1.25e-6 s -> 1.25 µs; bytes in MB; other units as they are."""
+    """Return a value with a prefix: 1.25e-6 s -> 1.25 µs; bytes in MB; other units as they are."""
     if unit == "B":
         return f"{value / 1e6:.1f} MB"
     if unit != "s":
@@ -151,7 +152,7 @@ def readable(value: float, unit: str) -> str:
 def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
     """Print one table: times, ratio, target (stretch target in brackets) and verdict."""
     table = Table(
-        title="rfly_suite beside its peers",
+        title="rfly_suite and its peers",
         caption="ratio: peer / ours where the target is ≥, ours / peer where it is ≤",
     )
     for heading, justify in (

@@ -84,20 +84,24 @@ class Result(NamedTuple):
     """Share of the true values that lie within the 95 % intervals."""
 
 
-def hidden(given: VehicleParameters, seed: int) -> VehicleParameters:
-    """A vehicle about like the given one."""
+def hidden(known: VehicleParameters, seed: int) -> VehicleParameters:
+    """Return a vehicle similar to the known one."""
     rng = np.random.default_rng(seed)
     values = {
-        name: getattr(given, name) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD) for name in HIDDEN
+        name: getattr(known, name) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD) for name in HIDDEN
     }
-    inertia = np.array(given.inertia) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD, 6)
+
+    # inertia of a body that can exist
+    inertia = np.array(known.inertia) * rng.uniform(1.0 - SPREAD, 1.0 + SPREAD, 6)
     inertia[2] = min(inertia[2], 0.98 * (inertia[0] + inertia[1]))
+
+    # tyre curves
     shapes = {"shape_x": rng.uniform(1.5, 1.8), "shape_y": rng.uniform(1.25, 1.5)}
     shapes |= {
         "curvature_x": rng.uniform(-0.5, 0.1),
         "curvature_y": rng.uniform(-0.9, -0.2),
     }
-    return given.replace(**values, **shapes, inertia=tuple(inertia))
+    return known.replace(**values, **shapes, inertia=tuple(inertia))
 
 
 def with_reference_noise(log: VehicleLog, seed: int) -> VehicleLog:
@@ -112,23 +116,26 @@ def with_reference_noise(log: VehicleLog, seed: int) -> VehicleLog:
 
 
 def fit(job: tuple[str, int]) -> Result:
-    """Runs one seed and fits its log."""
+    """Run one seed and fit its log."""
     name, seed = job
-    given = VehicleParameters.load(name)
-    truth = hidden(given, seed)
-    scenario = Scenario.parse(excitation(given, name).encode(), "excite.yaml", "excite").with_seed(
+    known = VehicleParameters.load(name)
+    truth = hidden(known, seed)
+    scenario = Scenario.parse(excitation(known, name).encode(), "excite.yaml", "excite").with_seed(
         seed
     )
+
+    # the run of the hidden vehicle, and its log
     parts = SensorParameters.load(name), EstimatorParameters.load(name)
     closed = run_closed_loop(replace(scenario, params=truth), *parts, keep_ticks=True)
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.mcap"
         write_mcap(closed, path)
-        log = with_reference_noise(read_log(path, given), seed)
+        log = with_reference_noise(read_log(path, known), seed)
 
-    found = fit_vehicle(log, given)
-    by_name = {e.name.split(",")[0]: e for e in found.estimated}
+    # the fit, parameter by parameter
+    fitted = fit_vehicle(log, known)
+    by_name = {e.name.split(",")[0]: e for e in fitted.estimated}
     true = {
         "mass": truth.mass,
         "c_T": truth.thrust_coefficient,
@@ -142,18 +149,23 @@ def fit(job: tuple[str, int]) -> Result:
         "k_r": truth.rear_spring,
         "τ_m": truth.rotor_lag,
     }
+
     errors = {key: 100.0 * abs(by_name[key].value / value - 1.0) for key, value in true.items()}
     errors["lag"], errors["spring"] = (
         errors.pop("τ_m"),
         max(errors.pop("k_f"), errors.pop("k_r")),
     )
-    assert found.tyres is not None
+    assert fitted.tyres is not None
 
+    # tyre curves
     for axis in "xy":
-        wanted = tyre_curve(truth, axis)
-        error = tyre_curve(found.tyres.params, axis) - wanted
-        errors[f"tyre {axis}"] = 100.0 * float(np.sqrt((error**2).mean()) / np.abs(wanted).max())
+        true_curve = tyre_curve(truth, axis)
+        error = tyre_curve(fitted.tyres.params, axis) - true_curve
+        errors[f"tyre {axis}"] = 100.0 * float(
+            np.sqrt((error**2).mean()) / np.abs(true_curve).max()
+        )
 
+    # the intervals
     within = [
         abs(by_name[key].value - value) <= 1.96 * by_name[key].sigma for key, value in true.items()
     ]
@@ -161,18 +173,19 @@ def fit(job: tuple[str, int]) -> Result:
 
 
 def main() -> int:
+    """Run all seeds and print the errors of each parameter."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.identification", description=__doc__
     )
     parser.add_argument("--vehicle", default="scale")
     parser.add_argument("--seeds", type=int, default=20, help="number of seeds, starting from 1")
     parser.add_argument("--jobs", type=int, default=2)
-    asked = parser.parse_args()
-    jobs = [(asked.vehicle, seed) for seed in range(1, asked.seeds + 1)]
+    options = parser.parse_args()
+    jobs = [(options.vehicle, seed) for seed in range(1, options.seeds + 1)]
     begin = time.perf_counter()
     results = []
 
-    with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         for result in pool.imap_unordered(fit, jobs):
             results.append(result)
             print(
@@ -181,6 +194,7 @@ def main() -> int:
                 file=sys.stderr,
             )
 
+    # the table of errors
     table = Table("parameter", "limit %", "mean %", "largest %", "seeds within the limit")
     good = True
 

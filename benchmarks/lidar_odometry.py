@@ -74,10 +74,14 @@ def trip(world: World, mode: int) -> ScenarioRun:
     planner = Planner(world.terrain, world.solids, resolution=0.5, margin=1.5)
     x, y, to_x, to_y = TRIPS[world.name][mode]
     plan = planner.plan(vehicle, PlanPose(x, y), PlanPose(to_x, to_y), mode)
+
+    # way-points at even distances
     way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(plan.position[:, :2], axis=0).T))])
-    at = np.linspace(0.0, way[-1], math.ceil(way[-1] / SPACING) + 1)
-    points = np.column_stack([np.interp(at, way, plan.position[:, axis]) for axis in range(3)])
+    along = np.linspace(0.0, way[-1], math.ceil(way[-1] / SPACING) + 1)
+    points = np.column_stack([np.interp(along, way, plan.position[:, axis]) for axis in range(3)])
     above = points[:, 2] - world.terrain.altitude(points[:, 0], points[:, 1])
+
+    # a mission that drives or flies along them
     items = [f"    - {{mode: waypoint, position_m: [{x:.2f}, {y:.2f}]}}" for x, y, _ in points[1:]]
     if mode == FLY:
         heights = np.maximum(above, HEIGHT)
@@ -88,6 +92,7 @@ def trip(world: World, mode: int) -> ScenarioRun:
         ]
         items.append("    - {mode: land}")
 
+    # the scenario
     heading = math.degrees(math.atan2(points[1, 1] - points[0, 1], points[1, 0] - points[0, 0]))
     text = f"""version: 1
 map: RollingHills
@@ -111,7 +116,7 @@ end: {{when: mission_done, time_s: 300}}
 
 
 def kiss_icp(reach: float, lidar: Lidar) -> Any:
-    """A KissICP by its defaults for a range (m)."""
+    """Return a KissICP by its defaults for a range, m."""
     from kiss_icp.config import KISSConfig
     from kiss_icp.kiss_icp import KissICP
 
@@ -124,10 +129,10 @@ def kiss_icp(reach: float, lidar: Lidar) -> Any:
 
 
 def overgrown(terrain: HeightMap, cover: float) -> HeightMap:
-    """The ground as a lidar meets it: on each lattice point a height of 0 … cover (m), most of them
-    low.
+    """Return the ground as a lidar sees it, with grass and herbs up to `cover`, m.
 
-    The squares of even random numbers: a third of the height on average. The same at each sweep.
+    The heights on the lattice points are the squares of even random numbers, a third of `cover` on
+    average, and the same at each sweep.
     """
     if cover == 0.0:
         return terrain
@@ -141,7 +146,7 @@ def overgrown(terrain: HeightMap, cover: float) -> HeightMap:
 
 
 def poses_of(track: VehicleTrack, lidar: Lidar, times: Floats) -> Floats:
-    """(n, 4, 4) lidar -> world."""
+    """Return poses (n, 4, 4) from the lidar to the world."""
     position, rotation = track.at(times)
     poses = np.tile(np.eye(4), (len(times), 1, 1))
     poses[:, :3, :3] = rotation @ rotation_matrix(
@@ -160,10 +165,14 @@ def segment_error(true: Floats, estimated: Floats) -> float:
     ways = np.concatenate(
         [[0.0], np.cumsum(np.linalg.norm(np.diff(true[:, :3, 3], axis=0), axis=1))]
     )
+
+    # segments that begin on each tenth pose
     first = np.arange(0, len(true), 10)
     last = np.searchsorted(ways, ways[first] + SEGMENT)
     first = first[last < len(true)]
     last = last[last < len(true)]
+
+    # errors of their motions
     motions = [np.linalg.inv(poses[first]) @ poses[last] for poses in (true, estimated)]
     off = (np.linalg.inv(motions[1]) @ motions[0])[:, :3, 3]
     return float(np.linalg.norm(off, axis=1).mean() / SEGMENT) if len(first) else math.nan
@@ -177,19 +186,23 @@ def errors(
     The length is in m, the errors of k sweeps' estimated positions are (k, n) m, the segment errors
     n.
     """
+    # estimated poses after each sweep
     odometries = [kiss_icp(reach, lidar) for reach in ranges]
     numbers = np.arange(1, math.floor((track.time[-1] - 0.01) * lidar.parameters.rate))
-    told = []
+    estimates = []
     for number in numbers:
         points = lidar.sweep(int(number), track, scene).points().astype(float)
         for odometry in odometries:
             odometry.register_frame(points[:, :3], points[:, 5])
-        told.append([odometry.last_pose for odometry in odometries])
-    # the pose of a sweep's end
+        estimates.append([odometry.last_pose for odometry in odometries])
+
+    # both in the frame of the first one
+    # the true pose of a sweep's end
     true = poses_of(track, lidar, (numbers + 1) * lidar.period)
-    poses = np.array(told)
+    poses = np.array(estimates)
     places = (true[0] @ np.linalg.inv(poses[0]) @ poses)[..., :3, 3]
     exact = true[:, :3, 3]
+
     way = float(np.linalg.norm(np.diff(exact, axis=0), axis=1).sum())
     segments = [segment_error(true, poses[:, each]) for each in range(len(ranges))]
     return way, np.linalg.norm(places - exact[:, None], axis=-1), segments
@@ -209,29 +222,33 @@ def registration_errors(
     last = math.floor((track.time[-1] - 0.01) * lidar.parameters.rate)
 
     for end in np.linspace(10, last - 1, 12).astype(int)[1:-1]:
+        # sweeps without distortion, and a map of all except the last
         odometry = kiss_icp(reach, lidar)
         for number in range(end - 6, end + 1):
             points = lidar.sweep(number, track, scene).points().astype(float)
             times, column = np.unique(points[:, 5], return_inverse=True)
-            each = poses_of(track, lidar, number * lidar.period + times)
+            poses = poses_of(track, lidar, number * lidar.period + times)
             pose = poses_of(track, lidar, np.array([(number + 1) * lidar.period]))[0]
-            relative = (np.linalg.inv(pose) @ each)[column]
+            relative = (np.linalg.inv(pose) @ poses)[column]
             still = np.einsum("nij,nj->ni", relative[:, :3, :3], points[:, :3]) + relative[:, :3, 3]
             near = odometry.preprocessor.preprocess(still, np.zeros(0), np.eye(4))
             source, thinned = odometry.voxelize(near)
             if number < end:
                 odometry.local_map.update(thinned, pose)
                 before = pose
-        found = odometry.registration.align_points_to_map(
+
+        # register the last one
+        registered = odometry.registration.align_points_to_map(
             source, odometry.local_map, pose, 3 * SIGMA, SIGMA
         )
-        off.append(np.linalg.norm((found - pose)[:3, 3]))
+        off.append(np.linalg.norm((registered - pose)[:3, 3]))
         steps.append(np.linalg.norm((pose - before)[:3, 3]))
 
     return np.array(off), np.array(steps)
 
 
 def main() -> None:
+    """Print a table of the errors in each world, by driving and flying."""
     modes = {"driven": DRIVE, "flown": FLY}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -278,19 +295,23 @@ def main() -> None:
         help="how far one registration is off, all else being true",
     )
     options = parser.parse_args()
+
     shipped = SensorParameters.load(options.sensors).lidar
     if shipped is None:
         parser.error(f"--sensors: {options.sensors}: there is no lidar")
+
     even = [
         dataclasses.replace(shipped, beams=beams, beam_elevations=())
         for beams in options.beams or ()
     ]
-    told = (
+    columns = (
         "off, median of 10, mm | a step, mm"
         if options.registration
         else "way, m | off at the end, m | at most, m | of the way | over 100 m"
     )
-    print(f"| world | | rings | range, m | {told} |\n|{' --- |' * (5 + told.count('|'))}")
+
+    # a row of each world, mode, lidar and range
+    print(f"| world | | rings | range, m | {columns} |\n|{' --- |' * (5 + columns.count('|'))}")
 
     for name in options.worlds:
         world = load_world(name).on(HeightMap.load("RollingHills"))

@@ -39,7 +39,7 @@ def without_air_or_rolling_resistance(params: VehicleParameters) -> VehicleParam
 
 
 class MujocoVehicle:
-    """One vehicle over one map."""
+    """One vehicle over one map in MuJoCo."""
 
     def __init__(self, params: VehicleParameters, terrain: HeightMap) -> None:
         self._params = params
@@ -47,9 +47,9 @@ class MujocoVehicle:
         heights = np.asarray(terrain.heights, float)
         low = float(heights.min())
         high = float(heights.max())
-        self._model.hfield_data[:] = (
-            (heights - low) / (high - low)
-        ).T.ravel()  # rows along y there
+
+        # rows along y there
+        self._model.hfield_data[:] = ((heights - low) / (high - low)).T.ravel()
         self._data = mujoco.MjData(self._model)
 
     def start(self, begin: ModelState) -> None:
@@ -57,16 +57,20 @@ class MujocoVehicle:
         model = self._model
         data = self._data
         x = begin.x
+
+        # the body
         mujoco.mj_resetData(model, data)
         data.qpos[:3] = x[:3]
         data.qvel[:3] = x[3:6]
         data.qpos[3:7] = x[at.QUATERNION : at.QUATERNION + 4]
         data.qvel[3:6] = x[at.RATES : at.RATES + 3]
 
+        # struts and wheels
         for i, wheel in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
             data.joint(f"strut_{wheel}").qpos[0] = x[at.STRUT + i]
             data.joint(f"wheel_{wheel}").qvel[0] = x[at.WHEEL_SPEED + i] - x[at.RATES + 1]
 
+        # rotors
         for j, spin in enumerate(self._params.rotor_spin):
             data.joint(f"rotor_{j}").qvel[0] = spin * x[at.ROTOR_SPEED + j]
             data.actuator(f"thrust_{j}").ctrl[0] = (
@@ -76,22 +80,25 @@ class MujocoVehicle:
         mujoco.mj_forward(model, data)
 
     def run(self, steps: int) -> Numbers:
-        """Position (m) after steps with nothing else commanded."""
+        """Return the position, m, after steps with nothing else commanded."""
         mujoco.mj_step(self._model, self._data, nstep=steps)
         return np.array(self._data.qpos[:3])
 
     @property
     def bodies(self) -> int:
-        """Return the state without the world."""
+        """Number of bodies without the world."""
         return int(self._model.nbody) - 1
 
 
 def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
+    """Return the vehicle and the map as a model of MuJoCo."""
     heights = np.asarray(terrain.heights, float)
     rows, columns = heights.shape
     low = float(heights.min())
     high = float(heights.max())
     x_min, x_max, y_min, y_max = terrain.bounds
+
+    # masses of wheels and springs
     carrier = CARRIER_SHARE * p.mass_unsprung
     wheel = (1.0 - CARRIER_SHARE) * p.mass_unsprung
     small = 0.51 * p.wheel_inertia
@@ -100,6 +107,7 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
     damping = 0.5 * (p.bump_damping + p.rebound_damping)
     parts = []
 
+    # struts and wheels
     for i, name in enumerate(at.WHEELS[: at.OUTER_WHEELS]):
         preload = p.spring_load[i] / springs[i]
         steer = f"""<joint name="steer_{name}" type="hinge" axis="0 0 1"
@@ -120,6 +128,7 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
               </body></body>"""
         )
 
+    # rotors
     motors = []
     for j, place in enumerate(p.rotor_position):
         parts.append(
@@ -154,12 +163,14 @@ def _mjcf(p: VehicleParameters, terrain: HeightMap) -> str:
 
 
 def _contact(p: VehicleParameters) -> tuple[float, float]:
-    """Stiffness and damping of an acceleration: those of the tyre over the mass that rests on a
-    wheel.
+    """Return stiffness and damping of an acceleration.
+
+    They are those of the tyre over the mass that rests on a wheel.
     """
     mass = 0.25 * p.mass
     return p.tyre_stiffness / mass, 2.0 * math.sqrt(p.tyre_stiffness / mass) * 0.2
 
 
 def _numbers(values: Any) -> str:
+    """Return numbers as text."""
     return " ".join(f"{float(value):.12g}" for value in values)

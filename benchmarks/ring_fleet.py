@@ -26,7 +26,10 @@ CLOCK_SPEED = 1.0
 
 
 class RingFleet:
-    """`vehicles` of them, a multiple of 100, with the ids from 1 on."""
+    """A fleet of `vehicles`, a multiple of 100, with ids from 1.
+
+    A clock leads each packet; rings of vehicles follow.
+    """
 
     def __init__(self, vehicles: int, seed: int = 17, clock_seconds: float = CLOCK_SECONDS) -> None:
         if vehicles < PER_PACKET or vehicles % PER_PACKET:
@@ -50,7 +53,7 @@ class RingFleet:
         """
 
     def yaml(self) -> str:
-        """The fleet file."""
+        """Return the fleet file."""
         lines = ["version: 1", "vehicles:"]
         for packet in range(self.packets):
             first = PER_PACKET * packet + 1
@@ -65,47 +68,55 @@ class RingFleet:
         return "\n".join(lines) + "\n"
 
     def _ring(self, packet: int, ring: int, first: int) -> str:
-        at = packet, ring
-        kind = int(self.kind[at])
+        """Return the entry of one ring in the fleet file."""
+        index = packet, ring
+        kind = int(self.kind[index])
         altitude = (
             "agl: 0.0",
-            f"agl: {self.height[at]}",
-            f"absolute: {1000.0 + self.height[at]}",
+            f"agl: {self.height[index]}",
+            f"absolute: {1000.0 + self.height[index]}",
         )[kind]
-        x, y = self.center[at]
-        direction = "clockwise" if self.clockwise[at] else "counter_clockwise"
+        x, y = self.center[index]
+        direction = "clockwise" if self.clockwise[index] else "counter_clockwise"
 
         return (
             f"  - {{id: {first}, type: 3, count: {COPIES}, kind: "
             f"{('ground', 'multirotor', 'fixed_wing')[kind]}, "
-            f"altitude: {{{altitude}}}, speed: {self.speed[at]}, spacing: {self.spacing[at]}, "
-            f"delay: {{first: {self.delay[at]}, step: {self.delay_step[at]}}}, "
-            f"shape: {{type: circle, center: [{x}, {y}], radius: {self.radius[at]}, direction: "
+            f"altitude: {{{altitude}}}, speed: {self.speed[index]}, "
+            f"spacing: {self.spacing[index]}, "
+            f"delay: {{first: {self.delay[index]}, step: {self.delay_step[index]}}}, "
+            f"shape: {{type: circle, center: [{x}, {y}], radius: {self.radius[index]}, direction: "
             f"{direction}, "
-            f"start_angle_deg: {self.start_angle[at]}}}}}"
+            f"start_angle_deg: {self.start_angle[index]}}}}}"
         )
 
     def positions(self, packet: NDArray[np.int64], t: Floats, terrain: Any) -> Floats:
-        """(k, 99, 3) ENU m: the vehicles behind the clocks of these packets (k,) at the times t
-        (k,) [s].
+        """Return the vehicles of packets (k,) at times t (k,), s: (k, 99, 3) ENU, m, no clocks.
 
         terrain: anything with heights (rows along east, columns along north), origin_x, origin_y,
         step_x, step_y.
         """
         copy = np.arange(COPIES)
 
-        def of(values: Any) -> Any:
+        def per_ring(values: Any) -> Any:
+            """Return the values of the packets' rings."""
             return values[packet][..., None]
 
-        driven = of(self.speed) * np.maximum(
-            t[:, None, None] - of(self.delay) - copy * of(self.delay_step), 0.0
+        # the way round each circle
+        driven = per_ring(self.speed) * np.maximum(
+            t[:, None, None] - per_ring(self.delay) - copy * per_ring(self.delay_step), 0.0
         )
-        turned = (driven - copy * of(self.spacing)) / of(self.radius)
-        angle = np.radians(of(self.start_angle)) + np.where(of(self.clockwise), -turned, turned)
-        x = of(self.center[..., 0]) + of(self.radius) * np.cos(angle)
-        y = of(self.center[..., 1]) + of(self.radius) * np.sin(angle)
-        kind = of(self.kind)
-        height = of(self.height)
+        turned = (driven - copy * per_ring(self.spacing)) / per_ring(self.radius)
+        angle = np.radians(per_ring(self.start_angle)) + np.where(
+            per_ring(self.clockwise), -turned, turned
+        )
+
+        x = per_ring(self.center[..., 0]) + per_ring(self.radius) * np.cos(angle)
+        y = per_ring(self.center[..., 1]) + per_ring(self.radius) * np.sin(angle)
+
+        # height by kind
+        kind = per_ring(self.kind)
+        height = per_ring(self.height)
         z = np.where(
             kind == 2,
             1000.0 + height,
@@ -115,11 +126,12 @@ class RingFleet:
 
 
 def ground(terrain: Any, x: Floats, y: Floats) -> Floats:
-    """Bilinear height between the four samples around each point, all of them on the map."""
+    """Return the bilinear height between the four samples around each point, all on the map."""
     u = (x - terrain.origin_x) / terrain.step_x
     v = (y - terrain.origin_y) / terrain.step_y
     i = np.floor(u).astype(int)
     j = np.floor(v).astype(int)
+
     a = u - i
     b = v - j
     z = terrain.heights.astype(float)

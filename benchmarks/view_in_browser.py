@@ -80,7 +80,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Fleet(threading.Thread):
-    """Sends multirotors that circle, 100 in a packet or each by itself, at a rate."""
+    """A thread that sends circling multirotors, 100 in a packet or each by itself, at a rate."""
 
     def __init__(self, port: int, vehicles: int, hz: float, single: bool) -> None:
         super().__init__(daemon=True)
@@ -93,6 +93,7 @@ class Fleet(threading.Thread):
         self.packets = 0
 
     def run(self) -> None:
+        """Send the fleet until stopped."""
         n = self._vehicles
         due = time.monotonic()
         angle = np.arange(n) * 2 * np.pi / n
@@ -100,11 +101,14 @@ class Fleet(threading.Thread):
         kind = SOUT2_SIMULATOR_SIMPLE_TIME if self._single else MULTI3D_DATA_100_NEW
 
         while not self.stop.is_set():
+            # a moment of the circle
             turned = angle + 0.3 * time.monotonic()
             position = np.column_stack(
                 [45 + ring * np.cos(turned), ring * np.sin(turned), np.full(n, -6.0)]
             )
             euler = np.column_stack([np.zeros((n, 2)), turned + np.pi / 2])
+
+            # as packets
             if self._single:
                 records = np.zeros(n, kind.dtype)
                 records["copterID"] = np.arange(n) + 1001
@@ -126,6 +130,8 @@ class Fleet(threading.Thread):
                     flat = np.zeros(records[name].size)
                     flat[: len(values)] = values
                     records[name] = flat.reshape(records[name].shape)
+
+            # send them, and wait
             records["checksum"] = kind.checksums[0]
             for record in records:
                 self._socket.sendto(record.tobytes(), self._address)
@@ -137,10 +143,12 @@ class Fleet(threading.Thread):
 def measure(
     vehicles: int, hz: float, single: bool, seconds: float, options: list[str]
 ) -> dict[str, float]:
-    """One run: a viewer, a browser, a fleet."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """Return the figures of one run with a viewer, a browser and a fleet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    # the viewer
     rfly = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
     command = [
         sys.executable,
@@ -154,10 +162,12 @@ def measure(
         *options,
     ]
     viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     fleet = Fleet(port, vehicles, hz, single)
 
     def marker(down: float) -> float:
+        """Show or hide the marker; return the time."""
         sent = time.time()
         raw = struct.pack("<3i7f", 1234567890, MARKER_ID, 9999, 0.0, 20.0, 0.0, down, 0.0, 0.0, 0.0)
         sender.sendto(raw, ("127.0.0.1", port))
@@ -165,11 +175,13 @@ def measure(
 
     try:
         assert viewer.stdout is not None
-        found = re.search(r"http://\S+", viewer.stdout.readline())
-        assert found is not None
+        address = re.search(r"http://\S+", viewer.stdout.readline())
+        assert address is not None
         with Chromium(WIDTH, HEIGHT) as page:
             page.before_load(_WATCH)
-            page.open(found[0])
+            page.open(address[0])
+
+            # wait for the scene and the ground
             wait_until(
                 lambda: page.evaluate("document.querySelector('canvas') !== null"),
                 60,
@@ -180,32 +192,41 @@ def measure(
                 if "" not in options
                 else np.nan
             )
+
+            # look down at the marker
             for text in ("RflyCameraPosAng 0 0 -20 0 -45 0", "RflyCameraFovDegrees 90"):
                 sender.sendto(encode_command(text), ("127.0.0.1", port))
             page.evaluate(f"Object.assign(rfly, {{x: {WIDTH / 2}, y: {HEIGHT / 2 - 8}}}) && 0")
+
+            # wait for the fleet and the marker
             fleet.start()
             marker(-0.5)
             wait_until(lambda: page.evaluate("rfly.red"), 60, "the marker")
             wait_until(lambda: page.evaluate("rfly.drawn") > 20, 60, "20 pictures")
+
+            # measure
             page.evaluate("rfly.seen = []")
-            begun = time.monotonic()
+            begin = time.monotonic()
             cpu = cpu_seconds(viewer.pid)
             drawn = page.evaluate("rfly.drawn")
             packets = fleet.packets
             sent = []
             above = True
-            while time.monotonic() - begun < seconds:
+            while time.monotonic() - begin < seconds:
                 above = not above
                 sent.append(marker(-0.5 if above else 500.0))
                 time.sleep(MARKER_EVERY_S)
-            lasted = time.monotonic() - begun
+
+            lasted = time.monotonic() - begin
             cpu = cpu_seconds(viewer.pid) - cpu
             drawn = page.evaluate("rfly.drawn") - drawn
             packets = fleet.packets - packets
             seen = np.array(page.evaluate("rfly.seen"))
+
         # none is seen where a picture takes longer than a marker stands
         delays = np.array(
-            [after.min() - at for at in sent if len(after := seen[seen > at])] or [np.nan]
+            [after.min() - time_sent for time_sent in sent if len(after := seen[seen > time_sent])]
+            or [np.nan]
         )
         return {
             "first picture of the ground (s)": first,
@@ -232,18 +253,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--map", default="JacksboroFault", help="'' for flat ground")
     parser.add_argument("--shadows", action=argparse.BooleanOptionalAction, default=True)
-    asked = parser.parse_args()
-    options = ["--map", asked.map, "--shadows" if asked.shadows else "--no-shadows"]
+    wanted = parser.parse_args()
+    options = ["--map", wanted.map, "--shadows" if wanted.shadows else "--no-shadows"]
     print(
-        f"{asked.vehicles} multirotors at {asked.hz:g} Hz, {asked.packets} packets, {WIDTH} x "
+        f"{wanted.vehicles} multirotors at {wanted.hz:g} Hz, {wanted.packets} packets, {WIDTH} x "
         f"{HEIGHT} pixels, "
-        f"map {asked.map or 'none'}, {'with' if asked.shadows else 'no'} shadows; Chromium draws "
+        f"map {wanted.map or 'none'}, {'with' if wanted.shadows else 'no'} shadows; Chromium draws "
         "in software "
         f"(SwiftShader) on {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
 
     for name, value in measure(
-        asked.vehicles, asked.hz, asked.packets == "single", asked.seconds, options
+        wanted.vehicles, wanted.hz, wanted.packets == "single", wanted.seconds, options
     ).items():
         print(f"  {name:32} {value:8.2f}")
 

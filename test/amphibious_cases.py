@@ -174,7 +174,12 @@ def random_state(p, rng, terrain, flying):
     c = np.cos(yaw / 2)
     s = np.sin(yaw / 2)
     q = np.array(
-        (c * q[0] - s * q[3], c * q[1] - s * q[2], c * q[2] + s * q[1], c * q[3] + s * q[0])
+        (
+            c * q[0] - s * q[3],
+            c * q[1] - s * q[2],
+            c * q[2] + s * q[1],
+            c * q[3] + s * q[0],
+        )
     )
     x[6:10] = q / np.linalg.norm(q)
     x[10:13] = rng.normal(0, 0.5, 3)

@@ -104,7 +104,12 @@ class HoverLaw:
     FASTEST = 350.0
     REACH = 0.75 * math.sqrt(0.5)
     TORQUE_PER_THRUST = 0.054
-    ROTORS = ((1, 1, 1), (1, -1, -1), (-1, -1, 1), (-1, 1, -1))
+    ROTORS = (
+        (1, 1, 1),
+        (1, -1, -1),
+        (-1, -1, 1),
+        (-1, 1, -1),
+    )
     """Place forward and right, and 1 for a counter-clockwise rotor, whose torque yaws to the right.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,10 +27,37 @@ def slope(degrees):
     return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=400.0, step_y=400.0)
 
 
+class Motion(NamedTuple):
+    """Motion of a tick as numbers, or of a run as arrays of all its ticks."""
+
+    time: float | np.ndarray
+    """Simulated time, s."""
+    x: float | np.ndarray
+    y: float | np.ndarray
+    z: float | np.ndarray
+    """Position, m."""
+    vx: float | np.ndarray
+    vy: float | np.ndarray
+    vz: float | np.ndarray
+    """Velocity in world axes, m/s."""
+    yaw: float | np.ndarray
+    pitch: float | np.ndarray
+    """Attitude, rad."""
+    roll_rate: float | np.ndarray
+    pitch_rate: float | np.ndarray
+    yaw_rate: float | np.ndarray
+    """Body rates, rad/s."""
+
+    @property
+    def elapsed(self):
+        """Time since the first tick of the run, s."""
+        return self.time - self.time[0]
+
+
 class Rig:
     """Vehicle with its control computers.
 
-    `run` goes on tick by tick and keeps time, position, velocity, yaw and pitch of every tick.
+    `run` goes on tick by tick and keeps the motion of every tick.
     """
 
     def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, rate=250.0):
@@ -76,10 +104,10 @@ class Rig:
         rotation = rotation_matrix(now.orientation)
         yaw = math.atan2(rotation[1, 0], rotation[0, 0])
         pitch = math.asin(-rotation[2, 0])
-        self.rows.append((now.time, *now.position, *now.velocity, yaw, pitch, *now.rates))
+        self.rows.append(Motion(now.time, *now.position, *now.velocity, yaw, pitch, *now.rates))
 
     def run(self, duration, command=None, until=None):
-        """Run until a condition comes true; return the columns of this run.
+        """Run until a condition comes true; return the motion of this run.
 
         `command(rig)` is called before each tick.
         """
@@ -95,7 +123,7 @@ class Rig:
                 f"not within {duration} s, in {self.flight.mode}: {self.flight.reason}"
             )
 
-        return np.array(self.rows).T
+        return Motion(*np.array(self.rows).T)
 
     @property
     def time(self):

@@ -84,7 +84,11 @@ async def download(system: Any, path: str) -> list[int]:
             progress = max(progress, data.progress)
 
     await asyncio.wait_for(load(), STEP_S)
-    return [len(entries), entries[-1].size_bytes, round(100.0 * progress)]
+    return [
+        len(entries),
+        entries[-1].size_bytes,
+        round(100.0 * progress),
+    ]
 
 
 async def turn(system: Any) -> None:

@@ -280,13 +280,14 @@ def test_interfaces_and_make_targets_exist(page):
 def test_the_fleet_file_of_the_page_is_one():
     page = ROOT / "docs" / "howto" / "add-a-vehicle.md"
     fleet = parse_fleet(fenced(page, "yaml")[0].encode(), name(page))
-    assert [(vehicle.name, vehicle.id) for vehicle in fleet.vehicles] == [
+    expected = [
         ("truck_1", 101),
         ("truck_2", 102),
         ("truck_3", 103),
         ("walker", 110),
         ("drone", 120),
     ]
+    assert [(vehicle.name, vehicle.id) for vehicle in fleet.vehicles] == expected
 
 
 def test_the_lidar_of_the_page_is_a_vlp_32c():

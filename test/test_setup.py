@@ -138,7 +138,8 @@ def test_locks_agree_with_each_other_and_with_what_they_lock():
     libraries = locked("requirements-dev.txt")
     common = ros.keys() & libraries.keys()
 
-    assert {key: ros[key] for key in common} == {key: libraries[key] for key in common}
+    expected = {key: libraries[key] for key in common}
+    assert {key: ros[key] for key in common} == expected
 
     inputs = (ROOT / "wheels" / "requirements.in").read_text(encoding="utf-8")
     wanted = re.findall(r"^([a-z][\w-]+)(?:\[\w+\])?==(\S+)$", inputs, re.MULTILINE)
@@ -382,7 +383,8 @@ def test_the_autopilot_is_locked_with_what_builds_it():
     assert ("hatchling", "") in found
     assert len(found) < 20
     common = found.keys() & libraries.keys()
-    assert {key: found[key] for key in common} == {key: libraries[key] for key in common}
+    expected = {key: libraries[key] for key in common}
+    assert {key: found[key] for key in common} == expected
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,11 @@ def test_the_firmware_answers_as_the_session_reads_it_and_in_odd_ways():
     from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
 
     (status,) = _frames(bytearray(odd_firmware.answer(odd_firmware.MSP_STATUS_EX)))
-    assert (status[0], status_of(status[1]).armed, status_of(status[1]).loop_time) == (
+    assert (
+        status[0],
+        status_of(status[1]).armed,
+        status_of(status[1]).loop_time,
+    ) == (
         150,
         False,
         0.001,

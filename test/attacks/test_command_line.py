@@ -13,7 +13,7 @@ TRACE = "Traceback (most recent call last):\n  File x\nValueError: no\n"
 
 
 @pytest.mark.parametrize(
-    ("code", "stopped", "told", "wrong"),
+    ("code", "stopped", "text", "wrong"),
     [
         (2, False, "rfly: a map: not found\n", None),
         (0, False, "reading\nwriting\n", None),
@@ -21,16 +21,16 @@ TRACE = "Traceback (most recent call last):\n  File x\nValueError: no\n"
         (130, False, "", "exit code 130"),
         (-11, True, "", "exit code -11"),
         (1, False, TRACE, "Traceback"),
-        (2, False, "rfly: a\nb\n", "told 2 lines"),
-        (2, False, "", "told 0 lines"),
-        (2, False, "usage: rfly\n", "told 1 lines"),
-        (2, False, f"rfly: {'9' * 2000}\n", "told a line of 2006 characters"),
+        (2, False, "rfly: a\nb\n", "said 2 lines"),
+        (2, False, "", "said 0 lines"),
+        (2, False, "usage: rfly\n", "said 1 lines"),
+        (2, False, f"rfly: {'9' * 2000}\n", "said a line of 2006 characters"),
         (2, False, "rfly: \x1b[31mred\n", "an escape sequence"),
         (0, False, "a.py:3: RuntimeWarning: overflow\n", "RuntimeWarning"),
     ],
 )
-def test_a_bad_end_is_reported(code, stopped, told, wrong):
-    found = judge(code, stopped, told)
+def test_a_bad_end_is_reported(code, stopped, text, wrong):
+    found = judge(code, stopped, text)
     assert (found == []) if wrong is None else any(wrong in each for each in found), found
 
 

@@ -97,9 +97,8 @@ def still(vehicle_id, vehicle_type, position, yaw=0.0):
 
 
 def test_there_is_a_script_for_each_experiment():
-    assert [path.name[:12] for path in sorted(EXAMPLES.glob("experiment_*.py"))] == [
-        f"experiment_{k}" for k in range(1, 9)
-    ]
+    expected = [f"experiment_{k}" for k in range(1, 9)]
+    assert [path.name[:12] for path in sorted(EXAMPLES.glob("experiment_*.py"))] == expected
 
 
 def test_1_offset(windows, terrain, tmp_path):
@@ -170,12 +169,13 @@ def test_4_commands(windows, terrain, tmp_path):
         assert datagram == command(text)
         name, *numbers = text.split()
         z = terrain.altitude_ned(north, 0.0) - 20
-        assert (name, numbers[0], numbers[1], numbers[3:]) == (
+        expected = (
             "RflyCameraPosAng",
             f"{north:g}",
             "0",
             ["0", "-30", "0"],
         )
+        assert (name, numbers[0], numbers[1], numbers[3:]) == expected
         assert numbers[2] == f"{float(numbers[2]):.6g}"
         assert float(numbers[2]) == pytest.approx(z, abs=1e-2)
 
@@ -256,14 +256,16 @@ def test_5_one_vehicle(terrain, tmp_path):
     assert (ids, types) == ([501], [100150])
     assert_on_ground(rows[501], terrain)
     speed = np.hypot(*velocity(rows[501])[:, :2].T)
-    np.testing.assert_allclose(speed, np.minimum(2.0 * STEP * np.arange(TICKS), 12.0), atol=1e-3)
+    expected = np.minimum(2.0 * STEP * np.arange(TICKS), 12.0)
+    np.testing.assert_allclose(speed, expected, atol=1e-3)
     assert np.ptp(rows[501][:, 18]) > 0.02  # the pitch follows the slope
 
 
 def test_6_several_of_one_type(terrain, tmp_path):
     """Copies that start 3 s, four datagrams, after each other: the same drive, later."""
     ids, types, rows = driven("experiment_6_same_type.py", tmp_path)
-    assert (ids, types) == ([601, 602, 603, 604], [100150] * 4)
+    expected = ([601, 602, 603, 604], [100150] * 4)
+    assert (ids, types) == expected
 
     for k, car in enumerate(ids):
         assert_on_ground(rows[car], terrain)
@@ -286,9 +288,8 @@ def test_7_several_of_different_types(terrain, tmp_path):
         assert_on_ground(rows[car], terrain)
     lead = position(rows[701])[:, :2]
     np.testing.assert_allclose(position(rows[702])[4:, :2], lead[:-4], atol=1e-6)
-    np.testing.assert_allclose(
-        position(rows[703])[8:, :2], lead[:-8] + np.array([0.0, 10.0]), atol=1e-6
-    )  # 10 m east
+    expected = lead[:-8] + np.array([0.0, 10.0])
+    np.testing.assert_allclose(position(rows[703])[8:, :2], expected, atol=1e-6)  # 10 m east
 
 
 @pytest.mark.parametrize("number", [5, 6, 7, 8])
@@ -313,8 +314,10 @@ def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, mon
     )
 
     states = one.sample(0.0), shipped.sample(0.0)
-    assert states[0].id.tolist() == states[1].id.tolist()
-    assert states[0].vehicle_type.tolist() == states[1].vehicle_type.tolist()
+    expected = states[1].id.tolist()
+    assert states[0].id.tolist() == expected
+    expected = states[1].vehicle_type.tolist()
+    assert states[0].vehicle_type.tolist() == expected
 
 
 def test_8_ring(terrain, tmp_path):

@@ -17,7 +17,11 @@ import numpy as np
 import pytest
 from amphibious_cases import slower_imu
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PHASES = ["drive", "takeoff", "hover", "land", "rest", "done"]

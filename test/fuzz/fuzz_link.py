@@ -74,7 +74,11 @@ def datagrams(count: int, seed: int) -> Iterator[bytes]:
         elif kind == 3:
             payload = rng.randbytes(rng.choice((0, 4, 8, 64, 72, 288)))
             time_s = rng.choice(
-                (struct.pack("<d", 1.0), rng.randbytes(8), struct.pack("<d", float("nan")))
+                (
+                    struct.pack("<d", 1.0),
+                    rng.randbytes(8),
+                    struct.pack("<d", float("nan")),
+                )
             )
             head = (
                 b"LAV1"

@@ -107,7 +107,12 @@ def good_png(rng: random.Random) -> list[tuple[bytes, bytes]]:
     data = zlib.compress(raw)
     cut = rng.randint(0, len(data))
 
-    return [*chunks, (b"IDAT", data[:cut]), (b"IDAT", data[cut:]), (b"IEND", b"")]
+    return [
+        *chunks,
+        (b"IDAT", data[:cut]),
+        (b"IDAT", data[cut:]),
+        (b"IEND", b""),
+    ]
 
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:

@@ -70,7 +70,12 @@ class _Cells:
         """(dz/dx, dz/dy) at the four vertices: central differences, one-sided at the border."""
         return [
             self._vertex_gradient(self.i + di, self.j + dj)
-            for di, dj in ((0, 0), (0, 1), (1, 0), (1, 1))
+            for di, dj in (
+                (0, 0),
+                (0, 1),
+                (1, 0),
+                (1, 1),
+            )
         ]
 
     def _vertex_gradient(self, i: Floats, j: Floats) -> tuple[Floats, Floats]:

@@ -131,7 +131,13 @@ def _start(
         index = np.minimum(np.where(possible, at, 0.0).astype(np.int64), int(end) - 1)
         index -= (up == 0) & (index > 0) & (index == at)
         values["end"] = np.minimum(values["end"], (np.where(up, end, 0.0) - at) * per)
-        values |= {name: at, f"d{name}": du, f"per_{name}": per, f"up_{name}": up, cell: index}
+        values |= {
+            name: at,
+            f"d{name}": du,
+            f"per_{name}": per,
+            f"up_{name}": up,
+            cell: index,
+        }
 
     return _Rays(**values).keep(possible), bool(fit.all())
 
@@ -216,7 +222,11 @@ def _through_block(
     )
     rays.place = np.arange(rays.ray.size)
     finished = np.zeros(rays.ray.size, bool)
-    left = _Rays(i=rays.i.copy(), j=rays.j.copy(), t=rays.t.copy())
+    left = _Rays(
+        i=rays.i.copy(),
+        j=rays.j.copy(),
+        t=rays.t.copy(),
+    )
 
     while rays.ray.size:
         cell_u = _time(rays, "u", rays.i + rays.up_u)
@@ -229,7 +239,14 @@ def _through_block(
         across = cell_u <= cell_v
         rays.i = rays.i + np.where(across, 2 * rays.up_u - 1, 0)
         rays.j = rays.j + np.where(across, 0, 2 * rays.up_v - 1)
-        left.put(rays.place, {"i": rays.i, "j": rays.j, "t": rays.t})
+        left.put(
+            rays.place,
+            {
+                "i": rays.i,
+                "j": rays.j,
+                "t": rays.t,
+            },
+        )
         here = (rays.i >> BLOCK_BITS == bi[rays.place]) & (rays.j >> BLOCK_BITS == bj[rays.place])
         rays = rays.keep(~done & here)
 

@@ -86,7 +86,17 @@ def _arc(values: Floats, start: Floats, at: Floats) -> Floats:
     end = heading + curvature * run
     x = x + chord * np.cos(heading + half)
     y = y + chord * np.sin(heading + half)
-    return np.stack([x, y, np.cos(end), np.sin(end), curvature, np.zeros_like(x)], axis=-1)
+    return np.stack(
+        [
+            x,
+            y,
+            np.cos(end),
+            np.sin(end),
+            curvature,
+            np.zeros_like(x),
+        ],
+        axis=-1,
+    )
 
 
 def _spiral(values: Floats, start: Floats, at: Floats) -> Floats:
@@ -125,7 +135,15 @@ def _polynomial(values: Floats, start: Floats, at: Floats) -> Floats:
     rate = (p1[:, 0] * p3[:, 1] - p1[:, 1] * p3[:, 0]) / norm**3 - 3.0 * curvature * (p1 * p2).sum(
         -1
     ) / norm**2
-    return np.concatenate([p0, p1 / norm[:, None], curvature[:, None], rate[:, None]], axis=-1)
+    return np.concatenate(
+        [
+            p0,
+            p1 / norm[:, None],
+            curvature[:, None],
+            rate[:, None],
+        ],
+        axis=-1,
+    )
 
 
 def _derivatives(values: Floats, run: Floats, highest: int) -> list[Floats]:

@@ -74,7 +74,11 @@ class _Oriented:
         enters = np.where(forward, slab - self.a0, self.a0 - (slab + 1.0))
         leaves = np.where(forward, slab + 1.0 - self.a0, self.a0 - slab)
         leaves = np.minimum(leaves, np.abs(self.a1 - self.a0))
-        to_cell = np.where(self.b1 >= self.b0, cell - self.b0, self.b0 - (cell + 1.0))
+        to_cell = np.where(
+            self.b1 >= self.b0,
+            cell - self.b0,
+            self.b0 - (cell + 1.0),
+        )
         return np.maximum(np.minimum(np.maximum(enters, to_cell * self.inverse), leaves), 0.0)
 
 

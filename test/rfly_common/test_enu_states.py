@@ -25,7 +25,8 @@ def states(position, orientation=NORTH_IN_MAP, **fields):
 def test_map_stays_as_it_is():
     given = states([(1, 2, 3)], velocity=[(4, 5, 6)], stamp_ns=7)
     found, dropped = states_to_enu(given, "enu")
-    assert (found.position.tolist(), found.velocity.tolist()) == ([[1, 2, 3]], [[4, 5, 6]])
+    expected = ([[1, 2, 3]], [[4, 5, 6]])
+    assert (found.position.tolist(), found.velocity.tolist()) == expected
     assert (found.stamp_ns, dropped) == (7, {})
     assert found.orientation[0] == pytest.approx(NORTH_IN_MAP)
 
@@ -52,7 +53,14 @@ def test_another_frame_is_transformed():
 
 
 def test_what_no_vehicle_can_be_is_left_out_and_counted():
-    given = states([(0, 0, 0), (math.nan, 0, 0), (1, 1, 1), (2, 2, 2)])
+    given = states(
+        [
+            (0, 0, 0),
+            (math.nan, 0, 0),
+            (1, 1, 1),
+            (2, 2, 2),
+        ]
+    )
     given.orientation[2] = (0, 0, 0, 0.5)
     given.orientation[3] = (0, 0, 0, 1.0005)
     found, dropped = states_to_enu(given, "enu")

@@ -28,9 +28,27 @@ def matrix(quat):
 def euler_matrix(roll, pitch, yaw):
     """R_z(yaw) R_y(pitch) R_x(roll), the textbook product."""
     cr, sr, cp, sp, cy, sy = (g(a) for a in (roll, pitch, yaw) for g in (math.cos, math.sin))
-    rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
-    ry = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
-    rz = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    rx = np.array(
+        [
+            [1, 0, 0],
+            [0, cr, -sr],
+            [0, sr, cr],
+        ]
+    )
+    ry = np.array(
+        [
+            [cp, 0, sp],
+            [0, 1, 0],
+            [-sp, 0, cp],
+        ]
+    )
+    rz = np.array(
+        [
+            [cy, -sy, 0],
+            [sy, cy, 0],
+            [0, 0, 1],
+        ]
+    )
     return rz @ ry @ rx
 
 
@@ -40,7 +58,13 @@ def assert_same_angles(got, expected):
     np.testing.assert_allclose(np.minimum(difference, 2 * math.pi - difference), 0, atol=1e-14)
 
 
-ENU_OF_NED = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
+ENU_OF_NED = np.array(
+    [
+        [0, 1, 0],
+        [1, 0, 0],
+        [0, 0, -1],
+    ]
+)
 FLU_OF_FRD = np.diag([1, -1, -1])
 
 
@@ -166,7 +190,12 @@ def test_rotation_matrices(roll, pitch, yaw):
     many = f.rotation_matrix([[-3.0 * quat, [H, 0.0, 0.0, H]]])
     assert many.shape == (1, 2, 3, 3)
     np.testing.assert_allclose(many[0, 0], r, atol=1e-12)
-    np.testing.assert_allclose(many[0, 1], [[1, 0, 0], [0, 0, -1], [0, 1, 0]], atol=1e-12)
+    expected = [
+        [1, 0, 0],
+        [0, 0, -1],
+        [0, 1, 0],
+    ]
+    np.testing.assert_allclose(many[0, 1], expected, atol=1e-12)
     plain = getattr(kernels.rotation_matrix, "py_func", kernels.rotation_matrix)
     np.testing.assert_allclose(plain(*(0.5 * quat)), r.ravel(), atol=1e-12)
 
@@ -221,14 +250,16 @@ def test_pose_from_the_wire_by_hand():
     """Level and heading north: a quarter turn in ENU; half a turn about x in NED, where FLU looks
     down.
     """
-    assert f.pose_ned_euler_to_enu((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == (
+    expected = (
         (2.0, 1.0, 3.0),
         (0.0, 0.0, H, H),
     )
-    assert f.pose_ned_euler_to_ned((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == (
+    assert f.pose_ned_euler_to_enu((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == expected
+    expected = (
         (1.0, 2.0, -3.0),
         (1.0, 0.0, 0.0, 0.0),
     )
+    assert f.pose_ned_euler_to_ned((1.0, 2.0, -3.0), (0.0, 0.0, 0.0)) == expected
 
 
 @given(st.lists(numbers, min_size=11, max_size=11))

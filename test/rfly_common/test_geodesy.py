@@ -22,7 +22,13 @@ def test_worked_numbers():
 
 @pytest.mark.needs("pyproj")
 @pytest.mark.parametrize(
-    "home", [HOME, (-35.363, 149.165, 584.0), (0.0, 0.0, 0.0), (69.5, -120.0, 10.0)]
+    "home",
+    [
+        HOME,
+        (-35.363, 149.165, 584.0),
+        (0.0, 0.0, 0.0),
+        (69.5, -120.0, 10.0),
+    ],
 )
 def test_ten_kilometres_around_within_a_metre_of_proj(home):
     """The distance and azimuth of PROJ's geodesic to 10 km, in all directions."""

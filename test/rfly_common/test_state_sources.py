@@ -209,7 +209,8 @@ def test_table_gives_each_id_one_row(batches):
         rows = table.rows(ids(*batch), (number, 0))
         for vehicle_id in batch:
             slow.setdefault(vehicle_id, number)
-        assert table.values[rows, 0].tolist() == [slow[vehicle_id] for vehicle_id in batch]
+        expected = [slow[vehicle_id] for vehicle_id in batch]
+        assert table.values[rows, 0].tolist() == expected
         assert table.ids.tolist() == sorted(slow)
 
 

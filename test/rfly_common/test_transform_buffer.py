@@ -48,9 +48,8 @@ def test_between_two_times_it_interpolates_the_short_way():
     buffer.add("map", "odom", 200, (2, 4, 6), (0, 0, -H, -H))
     half = buffer.lookup("map", "odom", 150)
     np.testing.assert_allclose(half.translation, (1, 2, 3))
-    np.testing.assert_allclose(
-        half.quat_xyzw, (0, 0, math.sin(math.pi / 8), math.cos(math.pi / 8)), atol=1e-12
-    )
+    expected = (0, 0, math.sin(math.pi / 8), math.cos(math.pi / 8))
+    np.testing.assert_allclose(half.quat_xyzw, expected, atol=1e-12)
 
 
 def test_later_holds_and_earlier_fails():

@@ -25,7 +25,8 @@ def test_flat_arrays_become_rows_and_empty_ones_their_defaults():
     np.testing.assert_array_equal(states.position, [[0, 1, 2], [3, 4, 5]])
     assert states.velocity.shape == states.angular_velocity.shape == (2, 3)
     assert not states.velocity.any()
-    np.testing.assert_array_equal(states.scale, np.ones((2, 3)))
+    expected = np.ones((2, 3))
+    np.testing.assert_array_equal(states.scale, expected)
     assert states.motor_speed.shape == (2, 0)
     assert states.fit_ground.tolist() == [False, False]
     assert len(states) == 2

@@ -147,13 +147,14 @@ def test_labels(window, sinks):
     window.remove_label(7, window=0)
     fields = ("copterID", "dispFlag", "RGB", "dispTime", "fontSize", "text")
     packets = [sinks.take() for _ in range(5)]
-    assert [tuple(packet[field] for field in fields) for packet in packets] == [
+    expected = [
         (7, -1, (255, 0, 0), 0, 30, "größer"),
         (0, 3, (1, 2, 3), 2.5, 12, "all"),
         (7, 0, (255, 0, 0), 0, 30, "a" * 120),
         (7, 2, (0, 0, 0), -1, 0, ""),
         (7, -1, (0, 0, 0), -1, 0, ""),
     ]
+    assert [tuple(packet[field] for field in fields) for packet in packets] == expected
 
 
 def test_attachments_and_actions(window, sinks):
@@ -268,6 +269,10 @@ def test_other_commands_are_ready_at_once(window, sinks):
 def test_hosts_and_windows_that_cannot_be():
     with pytest.raises(ConfigError, match="no IPv4"):
         RflySim3D("no.such.host.invalid")
-    for arguments in ({"windows": 0}, {"port": 65535, "windows": 2}, {"port": 0}):
+    for arguments in (
+        {"windows": 0},
+        {"port": 65535, "windows": 2},
+        {"port": 0},
+    ):
         with pytest.raises(ValueError, match="expected a whole number"):
             RflySim3D(**arguments)

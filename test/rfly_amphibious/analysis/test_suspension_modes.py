@@ -55,10 +55,12 @@ def test_a_symmetric_vehicle_heaves_as_a_quarter_car():
     slow, quick = sorted({round(abs(root), 9): root for root in roots}.values(), key=abs)
     modes = found(p)
     for mode, root in ((modes["heave"], slow), (modes["hop"], quick)):
-        assert mode.damped_frequency == pytest.approx(abs(root.imag) / (2 * np.pi), rel=1e-9)
+        expected = abs(root.imag) / (2 * np.pi)
+        assert mode.damped_frequency == pytest.approx(expected, rel=1e-9)
         assert mode.damping_ratio == pytest.approx(-root.real / abs(root), rel=1e-9)
     assert modes["heave"].shape[1:3] == pytest.approx((0.0, 0.0), abs=1e-9)
-    assert modes["heave"].shape[3:] == pytest.approx(np.full(4, modes["heave"].shape[3]))
+    expected = np.full(4, modes["heave"].shape[3])
+    assert modes["heave"].shape[3:] == pytest.approx(expected)
 
 
 def test_a_symmetric_vehicle_on_six_wheels_heaves_on_a_sixth_of_its_body():
@@ -78,10 +80,10 @@ def test_a_symmetric_vehicle_on_six_wheels_heaves_on_a_sixth_of_its_body():
     assert len(modes) == 9
     heave = next(mode for mode in modes if mode.name == "heave")
     hop = next(mode for mode in modes if mode.name == "hop")
-    assert sorted((heave.frequency, hop.frequency)) == pytest.approx(
-        sorted(np.sqrt(squares) / (2 * np.pi)), rel=1e-9
-    )
-    assert heave.shape[3:] == pytest.approx(np.full(6, heave.shape[3]))
+    expected = sorted(np.sqrt(squares) / (2 * np.pi))
+    assert sorted((heave.frequency, hop.frequency)) == pytest.approx(expected, rel=1e-9)
+    expected = np.full(6, heave.shape[3])
+    assert heave.shape[3:] == pytest.approx(expected)
     assert all(mode.damping_ratio > 0.1 for mode in modes)
 
 

@@ -58,7 +58,8 @@ def test_outputs_and_gains_of_the_quad():
     assert values["MOT_THST_HOVER"] == pytest.approx(30.0 * 9.80665 / (4 * 147.0), rel=1e-6)
     # a full roll command: four rotors, half of 147 N each, on levers of 0.75 sin 45° = 0.53033 m;
     # crossover 7.5 rad/s
-    assert values["ATC_RAT_RLL_P"] == pytest.approx(7.5 * 1.7307 / (4 * 73.5 * 0.53033), rel=2e-3)
+    expected = 7.5 * 1.7307 / (4 * 73.5 * 0.53033)
+    assert values["ATC_RAT_RLL_P"] == pytest.approx(expected, rel=2e-3)
     assert values["ATC_ANG_RLL_P"] == pytest.approx(3.75)
     assert values["SIM_BARO_RND"] == pytest.approx(5.0 / (1.225 * 9.80665))
     lines = parameter_text(values, "scale_quad", "copter").splitlines()

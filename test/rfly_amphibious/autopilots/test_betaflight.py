@@ -88,7 +88,12 @@ class Recorder:
         if attitude is not self.attitude:
             self.attitude = attitude
             self.rows.append(
-                (state.time, *state.position, *euler(state.orientation), *np.degrees(attitude))
+                (
+                    state.time,
+                    *state.position,
+                    *euler(state.orientation),
+                    *np.degrees(attitude),
+                )
             )
 
     def until(self, seconds, condition):

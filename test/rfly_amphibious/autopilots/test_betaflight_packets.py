@@ -57,7 +57,12 @@ def test_state_of_a_vehicle_that_rolls_left_and_heads_north():
 
 def test_state_that_is_not_finite_is_no_packet():
     with pytest.raises(PacketError, match="finite"):
-        state_packet(0.0, (0.0, math.nan, 0.0), (0.0, 0.0, 9.8), (0.0, 0.0, 0.0, 1.0))
+        state_packet(
+            0.0,
+            (0.0, math.nan, 0.0),
+            (0.0, 0.0, 9.8),
+            (0.0, 0.0, 0.0, 1.0),
+        )
 
 
 def test_radio_is_rounded_held_and_filled_up():

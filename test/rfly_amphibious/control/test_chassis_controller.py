@@ -62,7 +62,14 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
 
     def see(slip, drive=1.0):
         spin = 4.0 * (1.0 + slip) / radius
-        traction.update(spin, np.zeros(4), np.array((4.0, 0, 0)), np.zeros(3), drive * ones, 0.01)
+        traction.update(
+            spin,
+            np.zeros(4),
+            np.array((4.0, 0, 0)),
+            np.zeros(3),
+            drive * ones,
+            0.01,
+        )
         return traction.share
 
     assert see(0.21) == pytest.approx(ones)
@@ -75,7 +82,14 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
     # in a turn each wheel has its own way: the inner front one, 0.28 m left of the middle, at 1
     # rad/s
     spin = np.full(4, 4.0) / radius
-    traction.update(spin, np.zeros(4), np.array((4.0, 0, 0)), np.array((0, 0, 1.0)), ones, 0.01)
+    traction.update(
+        spin,
+        np.zeros(4),
+        np.array((4.0, 0, 0)),
+        np.array((0, 0, 1.0)),
+        ones,
+        0.01,
+    )
     assert traction.slip[0] == pytest.approx(4.0 / 3.72 - 1.0, rel=1e-9)
 
 

@@ -52,12 +52,13 @@ def test_a_step_of_the_position():
     rig = hover()
     p = rig.params
     x = rig.sim.state.position[0]
-    t, place, _, z, *_ = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
-    expected = x + linear_flight(p, t - t[0], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0)[0]
-    assert np.abs(place - expected).max() < 0.04
-    assert place.max() - x < 1.2  # overshoot of the integral
-    assert np.ptp(z) < 0.12
-    assert 0.9 < (t[np.argmax(place > x + 0.9)] - t[0]) < 2.2
+    run = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
+    start = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    expected = x + linear_flight(p, run.elapsed, start, 1.0)[0]
+    assert np.abs(run.x - expected).max() < 0.04
+    assert run.x.max() - x < 1.2  # overshoot of the integral
+    assert np.ptp(run.z) < 0.12
+    assert 0.9 < (run.time[np.argmax(run.x > x + 0.9)] - run.time[0]) < 2.2
 
 
 def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
@@ -75,19 +76,19 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
         r.flight.set_target((0.0, 0.0, 10.0))
 
     rig.run(0.8, turn)
-    t, _, _, z, vx, *_, yaw, pitch, _, _, _ = rig.run(0.4, turn)
+    run = rig.run(0.4, turn)
 
-    assert pitch == pytest.approx(0.1, abs=0.01)
-    assert yaw == pytest.approx(0.0, abs=0.01)
+    assert run.pitch == pytest.approx(0.1, abs=0.01)
+    assert run.yaw == pytest.approx(0.0, abs=0.01)
     drag = (p.linear_drag[0] + p.rotors * p.rotor_drag_coefficient * p.hover_speed) / p.mass
-    assert (vx[-1] - vx[0]) / (t[-1] - t[0]) == pytest.approx(
-        G * math.tan(0.1) - drag * vx.mean(), rel=0.1
-    )
-    assert np.ptp(z) < 0.1
+    gained = (run.vx[-1] - run.vx[0]) / run.elapsed[-1]
+    expected = G * math.tan(0.1) - drag * run.vx.mean()
+    assert gained == pytest.approx(expected, rel=0.1)
+    assert np.ptp(run.z) < 0.1
 
     # back to the place
-    _, x, *_ = rig.run(6.0, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
-    assert abs(x[-1]) < 0.2
+    run = rig.run(6.0, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
+    assert abs(run.x[-1]) < 0.2
 
     with pytest.raises(CommandError, match=r"it is tilted by 89\.4°, expected at most"):
         rig.flight.set_attitude(rotation_matrix(euler_to_quat((1.56, 0.0, 0.0))), 0.5)
@@ -106,9 +107,12 @@ def test_gains_that_are_changed_in_flight():
     )
     x = rig.sim.state.position[0]
     rig.flight.set_gains(p)
-    t, place, *_ = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
-    assert np.abs(place - x - linear_flight(p, t - t[0], (0.0,) * 6, 1.0)[0]).max() < 0.04
-    assert np.abs(place - x - linear_flight(rig.params, t - t[0], (0.0,) * 6, 1.0)[0]).max() > 0.1
+    run = rig.run(4.0, lambda r: r.flight.set_target((x + 1.0, 0.0, 10.0)))
+    start = (0.0,) * 6
+    by_new_gains = linear_flight(p, run.elapsed, start, 1.0)[0]
+    by_old_gains = linear_flight(rig.params, run.elapsed, start, 1.0)[0]
+    assert np.abs(run.x - x - by_new_gains).max() < 0.04
+    assert np.abs(run.x - x - by_old_gains).max() > 0.1
 
 
 def test_a_disturbed_attitude():
@@ -134,12 +138,12 @@ def test_a_disturbed_attitude():
         rig.flight.flight_modes.position_controller.integral[0],
     )
 
-    t, x, *_, yaw, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
-    expected = linear_flight(rig.params, t - t[0], begin, 0.0)
-    assert np.abs(pitch - expected[2]).max() < 0.02
-    assert np.abs(x - expected[0]).max() < 0.03
-    assert pitch.min() > -0.2
-    assert np.abs(yaw).max() < 0.01
+    run = rig.run(1.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
+    expected = linear_flight(rig.params, run.elapsed, begin, 0.0)
+    assert np.abs(run.pitch - expected[2]).max() < 0.02
+    assert np.abs(run.x - expected[0]).max() < 0.03
+    assert run.pitch.min() > -0.2
+    assert np.abs(run.yaw).max() < 0.01
 
 
 def test_a_step_of_the_yaw():
@@ -149,21 +153,21 @@ def test_a_step_of_the_yaw():
     """
     rig = hover()
     p = rig.params
-    t, *_, yaw, _, _, _, _ = rig.run(4.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0), yaw=1.0))
+    run = rig.run(4.5, lambda r: r.flight.set_target((0.0, 0.0, 10.0), yaw=1.0))
     w = 0.4 * p.attitude_frequency
-    wanted = np.minimum(0.5 * (t - t[0] + 0.004), 1.0)
+    wanted = np.minimum(0.5 * (run.elapsed + 0.004), 1.0)
 
     def change(time, s):
-        return s[1], w * w * math.sin(
-            np.interp(time, t - t[0], wanted) - s[0]
-        ) - 2 * p.attitude_damping * w * s[1]
+        yaw, rate = s
+        error = np.interp(time, run.elapsed, wanted) - yaw
+        return rate, w * w * math.sin(error) - 2 * p.attitude_damping * w * rate
 
-    expected = solve_ivp(change, (0.0, t[-1] - t[0]), (0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[
-        0
-    ]
-    assert np.abs(yaw - expected).max() < 0.06
-    assert yaw.max() < 1.03
-    assert abs(yaw[-1] - 1.0) < 0.01
+    duration = (0.0, run.elapsed[-1])
+    solution = solve_ivp(change, duration, (0.0, 0.0), t_eval=run.elapsed, max_step=0.01)
+    expected = solution.y[0]
+    assert np.abs(run.yaw - expected).max() < 0.06
+    assert run.yaw.max() < 1.03
+    assert abs(run.yaw[-1] - 1.0) < 0.01
 
 
 def test_flying_by_velocity():
@@ -172,22 +176,20 @@ def test_flying_by_velocity():
     """
     rig = hover()
     rig.run(3.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
-    _, _, _, z, vx, vy, *_, rate = rig.run(
-        2.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5)
-    )
-    assert np.hypot(vx, vy) == pytest.approx(1.5, rel=0.08)
-    assert rate == pytest.approx(0.5, abs=0.02)
-    assert np.abs(z - 10.0).max() < 0.1
+    run = rig.run(2.0, lambda r: r.flight.set_velocity((1.5, 0.0, 0.0), 0.5))
+    assert np.hypot(run.vx, run.vy) == pytest.approx(1.5, rel=0.08)
+    assert run.yaw_rate == pytest.approx(0.5, abs=0.02)
+    assert np.abs(run.z - 10.0).max() < 0.1
 
     # stop
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
-    _, x, y, *_ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
-    assert max(np.ptp(x), np.ptp(y)) < 0.15
+    run = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.0)))
+    assert max(np.ptp(run.x), np.ptp(run.y)) < 0.15
 
     # climb
     rig.run(2.0, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
-    *_, vz, _, _, _, _, _ = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
-    assert vz == pytest.approx(0.8, abs=0.12)
+    run = rig.run(0.5, lambda r: r.flight.set_velocity((0.0, 0.0, 0.8)))
+    assert run.vz == pytest.approx(0.8, abs=0.12)
 
 
 def test_flown_into_the_ground_by_velocity():
@@ -201,13 +203,13 @@ def test_flown_into_the_ground_by_velocity():
         until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0,
     )
 
-    assert -rig.rows[-2][6] < 0.7
+    assert -rig.rows[-2].vz < 0.7
 
     # away again
     rig.run(0.5, lambda r: r.flight.set_velocity(down))
-    _, _, _, z, *_, pitch, _, _, _ = rig.run(1.5, lambda r: r.flight.set_velocity(up))
-    assert z[-1] > 0.6
-    assert np.abs(pitch).max() < 0.1
+    run = rig.run(1.5, lambda r: r.flight.set_velocity(up))
+    assert run.z[-1] > 0.6
+    assert np.abs(run.pitch).max() < 0.1
     assert rig.modes == [Mode.FLIGHT]
 
 
@@ -219,7 +221,7 @@ def test_a_step_of_the_speed():
     rig = Rig("scale", rate=100.0)
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
-    t, *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(2.0))
+    run = rig.run(4.0, lambda r: r.chassis.set_speed(2.0))
     p = rig.params
 
     def change(_, s):
@@ -231,17 +233,17 @@ def test_a_step_of_the_speed():
             0.3 * error * (abs(error) < 0.3),
         )
 
-    expected = solve_ivp(change, (0.0, 4.0), (0.0, 0.0, 0.0), t_eval=t - t[0], max_step=0.01).y[0]
-    assert np.abs(vx - expected).max() < 0.12
-    assert vx.max() < 1.1 * 2.0
-    assert vx[-1] == pytest.approx(2.0, rel=0.03)
-    t, *_, vx, _, _, _, _, _, _, _ = rig.run(
-        4.0, lambda r: r.chassis.set_speed(-1.0, acceleration=1.5)
-    )
-    assert np.abs(np.diff(vx) / 0.01).max() < 3.5  # the ramp, with the brake's share of it
-    assert vx[-1] == pytest.approx(-1.0, abs=0.05)
-    t, x, *_ = rig.run(2.2, lambda r: r.chassis.set_speed(0.0))
-    assert np.ptp(x[-20:]) < 1e-3  # held
+    begin = (0.0, 0.0, 0.0)
+    solution = solve_ivp(change, (0.0, 4.0), begin, t_eval=run.elapsed, max_step=0.01)
+    expected = solution.y[0]
+    assert np.abs(run.vx - expected).max() < 0.12
+    assert run.vx.max() < 1.1 * 2.0
+    assert run.vx[-1] == pytest.approx(2.0, rel=0.03)
+    run = rig.run(4.0, lambda r: r.chassis.set_speed(-1.0, acceleration=1.5))
+    assert np.abs(np.diff(run.vx) / 0.01).max() < 3.5  # the ramp, with the brake's share of it
+    assert run.vx[-1] == pytest.approx(-1.0, abs=0.05)
+    run = rig.run(2.2, lambda r: r.chassis.set_speed(0.0))
+    assert np.ptp(run.x[-20:]) < 1e-3  # held
 
 
 def test_full_throttle_with_and_without_traction_control():
@@ -262,10 +264,11 @@ def test_full_throttle_with_and_without_traction_control():
             r.chassis.set_speed(15.0)
             spin = r.sim.state.x[WHEEL_SPEED : WHEEL_SPEED + 4]
             speed = r.sim.state.velocity[0]
-            slips.append(np.max(np.abs(p.rolling_radius * spin - speed) / max(speed, p.low_speed)))
+            slip = np.abs(p.rolling_radius * spin - speed) / max(speed, p.low_speed)
+            slips.append(np.max(slip))
 
         p = rig.params
-        vx = rig.run(1.0, drive)[4]
+        vx = rig.run(1.0, drive).vx
         return vx, np.array(slips), rig
 
     vx, slip, rig = start(True)
@@ -281,13 +284,12 @@ def test_steering_stays_within_the_friction():
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
     rig.run(2.5, lambda r: r.chassis.set_speed(5.0))
-    _, _, _, _, vx, vy, *_, rate = rig.run(1.5, lambda r: r.chassis.set_speed(5.0, 0.5))
+    run = rig.run(1.5, lambda r: r.chassis.set_speed(5.0, 0.5))
     p = rig.params
-    speed = np.hypot(vx, vy)[-1]
-    assert rig.wheels.steering_angle == pytest.approx(
-        math.atan(p.wheelbase * 0.6 * p.friction_y * G / speed**2), rel=0.01
-    )
-    assert 0.4 * p.friction_y * G < speed * rate[-1] < 0.7 * p.friction_y * G
+    speed = np.hypot(run.vx, run.vy)[-1]
+    expected = math.atan(p.wheelbase * 0.6 * p.friction_y * G / speed**2)
+    assert rig.wheels.steering_angle == pytest.approx(expected, rel=0.01)
+    assert 0.4 * p.friction_y * G < speed * run.yaw_rate[-1] < 0.7 * p.friction_y * G
 
 
 def test_turning_by_the_motors():
@@ -295,15 +297,15 @@ def test_turning_by_the_motors():
     rig.run(0.1)
     assert rig.flight.request("arm") == ""
     rig.run(1.0, lambda r: r.chassis.set_twist(0.0, 0.8))
-    _, x, y, *_, rate = rig.run(2.0, lambda r: r.chassis.set_twist(0.0, 0.8))
-    assert rate.mean() == pytest.approx(0.8, rel=0.15)
-    assert max(np.ptp(x), np.ptp(y)) < 0.3
+    run = rig.run(2.0, lambda r: r.chassis.set_twist(0.0, 0.8))
+    assert run.yaw_rate.mean() == pytest.approx(0.8, rel=0.15)
+    assert max(np.ptp(run.x), np.ptp(run.y)) < 0.3
     rig.run(1.5, lambda r: r.chassis.set_twist(1.0, -0.5))
-    _, _, _, _, vx, vy, *_, rate = rig.run(2.0, lambda r: r.chassis.set_twist(1.0, -0.5))
-    assert rate.mean() == pytest.approx(-0.5, rel=0.2)
-    assert np.hypot(vx, vy).mean() == pytest.approx(1.0, rel=0.1)
-    _, x, y, *_ = rig.run(3.0, lambda r: r.chassis.set_twist(0.0, 0.0))
-    assert max(np.ptp(x[-40:]), np.ptp(y[-40:])) < 2e-3
+    run = rig.run(2.0, lambda r: r.chassis.set_twist(1.0, -0.5))
+    assert run.yaw_rate.mean() == pytest.approx(-0.5, rel=0.2)
+    assert np.hypot(run.vx, run.vy).mean() == pytest.approx(1.0, rel=0.1)
+    run = rig.run(3.0, lambda r: r.chassis.set_twist(0.0, 0.0))
+    assert max(np.ptp(run.x[-40:]), np.ptp(run.y[-40:])) < 2e-3
 
 
 def parameters_without_steering():
@@ -325,12 +327,12 @@ def test_driving_after_a_pose_that_leads():
         angle = min(1.5 * (r.time - begin), 10.0) / 4.0
         r.chassis.set_target((1.0 + 4.0 * math.sin(angle), 4.0 - 4.0 * math.cos(angle), 0.0))
 
-    t, x, y, *_ = rig.run(13.0, lead)
-    off = np.hypot(x - 1.0, y - 4.0) - 4.0
-    assert np.abs(off[t > 2.5]).max() < 0.25
+    run = rig.run(13.0, lead)
+    off = np.hypot(run.x - 1.0, run.y - 4.0) - 4.0
+    assert np.abs(off[run.time > 2.5]).max() < 0.25
     end = (1.0 + 4.0 * math.sin(2.5), 4.0 - 4.0 * math.cos(2.5))
-    assert math.dist((x[-1], y[-1]), end) < 0.25
-    assert np.ptp(x[-40:]) < 5e-3
+    assert math.dist((run.x[-1], run.y[-1]), end) < 0.25
+    assert np.ptp(run.x[-40:]) < 5e-3
 
 
 @pytest.mark.parametrize("degrees", [0.0, 9.8])
@@ -350,12 +352,12 @@ def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig.run(0.4)
     assert rig.flight.request("land") == ""
     rig.run(6.0, until=lambda r: r.flight.mode is Mode.SPOOL_DOWN)
-    sink = -rig.rows[-25][6]
+    sink = -rig.rows[-25].vz
     assert 0.2 < sink < 0.75
 
     rig.run(4.0, until=lambda r: r.flight.mode is Mode.DRIVE)
-    _, x, *_ = rig.run(0.5)
-    assert np.ptp(x) < 2e-3
+    run = rig.run(0.5)
+    assert np.ptp(run.x) < 2e-3
 
     order = [
         Mode.DISARMED,
@@ -393,8 +395,8 @@ def test_v21_through_the_computers(name):
     begin = rig.sim.state
     height = 1.5 - float(rig.sim.model.outputs(begin).clearance)
     rig.sim.set_pose((0.0, 0.0, height), (0.0, 0.0, 0.0, 1.0))
-    _, _, _, z, *_ = rig.run(2.0, lambda r: r.flight.set_target((0.0, 0.0, height)))
-    assert abs(z[-1] - height) <= 0.10
+    run = rig.run(2.0, lambda r: r.flight.set_target((0.0, 0.0, height)))
+    assert abs(run.z[-1] - height) <= 0.10
     assert rig.flight.request("land") == ""
     forces = []
     tilts = []
@@ -403,9 +405,9 @@ def test_v21_through_the_computers(name):
     def watch(r):
         nonlocal sink
         forces.append(np.linalg.norm(r.sim.outputs.specific_force))
-        tilts.extend(abs(row[8]) for row in r.rows[-1:])
+        tilts.extend(abs(row.pitch) for row in r.rows[-1:])
         if sink is None and r.sim.outputs.wheel_load.sum() > 0.0:
-            sink = -r.rows[-2][6]
+            sink = -r.rows[-2].vz
 
     rig.run(9.0, watch, until=lambda r: r.flight.mode is Mode.DRIVE)
     assert rig.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
@@ -414,18 +416,18 @@ def test_v21_through_the_computers(name):
     assert max(tilts) <= 0.12
     rig.run(0.5)
     assert rig.sim.outputs.wheel_load.sum() / (p.mass * G) == pytest.approx(1.0, rel=0.02)
-    *_, vx, _, _, _, _, _, _, _ = rig.run(4.0, lambda r: r.chassis.set_speed(3.0))
-    assert vx[-1] == pytest.approx(3.0, rel=0.03)
+    run = rig.run(4.0, lambda r: r.chassis.set_speed(3.0))
+    assert run.vx[-1] == pytest.approx(3.0, rel=0.03)
 
 
 def test_the_motion_command_is_lost_in_flight():
     rig = hover()
     rig.run(1.0, lambda r: r.flight.set_velocity((1.0, 0.0, 0.0)))
-    t, x, _, z, *_ = rig.run(4.0, until=lambda r: r.flight.mode is Mode.LAND)
-    assert t[-1] - t[0] == pytest.approx(2.5, abs=0.02)
+    run = rig.run(4.0, until=lambda r: r.flight.mode is Mode.LAND)
+    assert run.elapsed[-1] == pytest.approx(2.5, abs=0.02)
     assert rig.flight.reason == "the motion command is lost"
-    assert np.abs(z - 10.0).max() < 0.1
-    assert x[-1] - x[0] < 2.5
+    assert np.abs(run.z - 10.0).max() < 0.1
+    assert run.x[-1] - run.x[0] < 2.5
 
     # nothing has been commanded in the next flight yet
     assert rig.flight.request("fly") == ""
@@ -444,9 +446,9 @@ def test_the_motion_command_is_lost_on_the_road():
     rig.run(0.1)
     rig.flight.request("arm")
     rig.run(1.5, lambda r: r.chassis.set_speed(2.0))
-    t, _, _, _, vx, *_ = rig.run(4.0)
-    assert vx[t - t[0] < 0.45] == pytest.approx(1.8, abs=0.3)
-    assert abs(vx[-1]) < 1e-3
+    run = rig.run(4.0)
+    assert run.vx[run.elapsed < 0.45] == pytest.approx(1.8, abs=0.3)
+    assert abs(run.vx[-1]) < 1e-3
 
 
 def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
@@ -459,10 +461,8 @@ def test_the_fail_safe_leads_to_abort_and_arm_ends_it_on_the_ground():
     assert rig.flight.request("arm") == "it does not stand on its wheels yet"
 
     # down
-    _, *_, vz, _, _, _, _, _ = rig.run(
-        6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G
-    )
-    assert vz[:-100].min() > -0.75
+    run = rig.run(6.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.99 * r.params.mass * G)
+    assert run.vz[:-100].min() > -0.75
     rig.run(1.5)
     assert rig.wheels.brake_torque == pytest.approx(rig.params.max_brake_torque)
 
@@ -480,21 +480,19 @@ def test_without_estimates_the_imu_leads_down():
     rig = Rig("scale", airborne=2.5, noise=True)
     rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 2.5)))
     rig.estimated = False
-    t, *_ = rig.run(
+    run = rig.run(
         1.0,
         lambda r: r.flight.set_target((0.0, 0.0, 2.5)),
         until=lambda r: r.flight.mode is Mode.ABORT,
     )
 
-    assert t[-1] - t[0] == pytest.approx(0.5, abs=0.02)
+    assert run.elapsed[-1] == pytest.approx(0.5, abs=0.02)
     assert rig.flight.request("takeoff") == "its position is not known: no estimate"
 
     # down
-    t, x, y, *_, vz, _, _, _, _, _ = rig.run(
-        12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0
-    )
-    assert 0.25 < -vz[-1] < 0.9
-    assert math.hypot(x[-1], y[-1]) < 2.0
+    run = rig.run(12.0, until=lambda r: r.sim.outputs.wheel_load.sum() > 0.0)
+    assert 0.25 < -run.vz[-1] < 0.9
+    assert math.hypot(run.x[-1], run.y[-1]) < 2.0
     rig.run(0.5)
     assert not rig.sim.crashed
 
@@ -503,9 +501,9 @@ def test_a_rotor_that_fails_is_noticed():
     rig = hover()
     rig.sim.fail_rotor(2)
     hold = lambda r: r.flight.set_target((0.0, 0.0, 10.0))  # noqa: E731
-    t, *_ = rig.run(1.0, hold, until=lambda r: r.flight.mode is Mode.ABORT)
-    assert t[-1] - t[0] < 0.5
+    run = rig.run(1.0, hold, until=lambda r: r.flight.mode is Mode.ABORT)
+    assert run.elapsed[-1] < 0.5
     assert rig.flight.failed_rotors == (2,)
-    _, *_, pitch, _, _, _ = rig.run(3.0, hold)
-    assert np.abs(pitch[-250:]).max() < 0.2
+    run = rig.run(3.0, hold)
+    assert np.abs(run.pitch[-250:]).max() < 0.2
     assert rig.sim.state.velocity[2] == pytest.approx(-0.5, abs=0.15)

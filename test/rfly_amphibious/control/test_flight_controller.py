@@ -35,8 +35,21 @@ def test_every_pair_of_modes(begin, wanted):
 
     S comes without a request.
     """
-    ground = {(D, R), (R, D), (R, T), (T, L), (F, L), (A, R)}
-    air = {(D, R), (R, D), (T, L), (F, L), (L, F)}  # a take-off's own conditions are another matter
+    ground = {
+        (D, R),
+        (R, D),
+        (R, T),
+        (T, L),
+        (F, L),
+        (A, R),
+    }
+    air = {
+        (D, R),
+        (R, D),
+        (T, L),
+        (F, L),
+        (L, F),
+    }  # a take-off's own conditions are another matter
     for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):
         logic = ModeLogic(begin)
         logic.contact.update(now.wheels_down, now.load_share, 1.0)
@@ -72,7 +85,11 @@ def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_befo
 
 
 def test_take_off_on_the_limit_of_speed_and_slope():
-    for speed, slope, taken in ((0.29, 9.9, True), (0.31, 0.0, False), (0.0, 10.1, False)):
+    for speed, slope, taken in (
+        (0.29, 9.9, True),
+        (0.31, 0.0, False),
+        (0.0, 10.1, False),
+    ):
         logic = ModeLogic(R)
         refusal = logic.request(T, ModeInputs(4, 1.0, 0.0, speed, math.radians(slope)))
         assert (refusal == "") is taken
@@ -192,7 +209,13 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     clearance.height = 1.0
     c = math.cos(0.2)
     s = math.sin(0.2)
-    rolled = np.array(((1, 0, 0), (0, c, -s), (0, s, c)))
+    rolled = np.array(
+        (
+            (1, 0, 0),
+            (0, c, -s),
+            (0, s, c),
+        )
+    )
     low = [
         c * (hub[2] + p.hanging_strut[i] + 0.08) + s * hub[1]
         for i, hub in enumerate(p.hub_position)
@@ -219,7 +242,13 @@ def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
     lean = math.radians(8.0) + math.atan(0.01 / p.wheelbase)
     c = math.cos(lean)
     s = math.sin(lean)
-    nose_up = np.array(((c, 0, -s), (0, 1, 0), (s, 0, c)))
+    nose_up = np.array(
+        (
+            (c, 0, -s),
+            (0, 1, 0),
+            (s, 0, c),
+        )
+    )
     assert clearance.ground_slope(nose_up, p.static_load) == pytest.approx(
         math.radians(8.0), abs=1e-9
     )

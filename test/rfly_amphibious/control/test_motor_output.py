@@ -46,7 +46,8 @@ def test_a_rotor_by_torque_and_one_by_speed():
     by_speed = model.output(RotorCommand(0.0, np.full(6, 250.0)), None)
     torque = 0.00075**1.5 / (0.65 * (2 * 1.225 * np.pi * 0.355**2) ** 0.5) * 250.0**2
     assert torque == pytest.approx(2.005, abs=0.002)
-    assert by_speed.voltage[0] == pytest.approx(0.05 * (torque / 0.1 + 1.0) + 25.0)
+    expected = 0.05 * (torque / 0.1 + 1.0) + 25.0
+    assert by_speed.voltage[0] == pytest.approx(expected)
 
 
 def test_wheels_forward_backward_and_braking():
@@ -63,13 +64,15 @@ def test_wheels_forward_backward_and_braking():
     assert output.voltage[6:] == pytest.approx((22.1, 18.1, -2.1, 0.0))
     # steering 0.25 of 0.5 rad: half way to the left; brake 3 of 15 N m: a fifth
     assert output.pulse[-2:] == pytest.approx((1750.0, 1200.0))
-    assert output.pulse[6:10] == pytest.approx(1500.0 + 500.0 * output.voltage[6:] / 40.0)
+    expected = 1500.0 + 500.0 * output.voltage[6:] / 40.0
+    assert output.pulse[6:10] == pytest.approx(expected)
 
 
 def test_at_rest_everything_is_off_and_the_brake_is_on():
     rest = MotorModel(SCALE, MOTORS).rest
     assert not rest.voltage.any()
-    assert rest.pulse.tolist() == [1000.0] * 6 + [1500.0] * 4 + [1500.0, 2000.0]
+    expected = [1000.0] * 6 + [1500.0] * 4 + [1500.0, 2000.0]
+    assert rest.pulse.tolist() == expected
 
 
 @given(

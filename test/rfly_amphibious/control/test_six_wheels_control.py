@@ -55,10 +55,15 @@ def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steer
     p = SIX.replace(steered=steered, cornering_factor_rear=1.0)
     stiffness = p.axle_stiffness
     x = np.array((0.42, -0.44, -0.01)) - p.center_x
-    assert stiffness[2] == pytest.approx(
-        2.0 * 15.0 * 60.0 * math.sin(2.0 * math.atan(58.8399 / 120.0)), rel=1e-5
+    expected = 2.0 * 15.0 * 60.0 * math.sin(2.0 * math.atan(58.8399 / 120.0))
+    assert stiffness[2] == pytest.approx(expected, rel=1e-5)
+    turns = np.array(
+        {
+            "front": (1, 0, 0),
+            "rear": (0, -1, 0),
+            "all": (1, -1, 0),
+        }[steered]
     )
-    turns = np.array({"front": (1, 0, 0), "rear": (0, -1, 0), "all": (1, -1, 0)}[steered])
     speed = 3.0
     angle = 0.01
     # M V r = Σ C_a (ε_a δ - β - x_a r/V),  0 = Σ x_a C_a (…)
@@ -93,7 +98,8 @@ def test_driven_wheels_share_the_force():
     p = LEVEL.replace(driven=("ml", "mr"))
     drive, brake = SpeedController(p).torques(1.0, 0.9, 0.004)
     pull = p.effective_mass * 1.5 * 0.1 + SpeedController(p).resistance(0.9, 0.0)
-    assert drive == pytest.approx(np.array((0, 0, 0, 0, 0.5, 0.5)) * pull * p.rolling_radius)
+    expected = np.array((0, 0, 0, 0, 0.5, 0.5)) * pull * p.rolling_radius
+    assert drive == pytest.approx(expected)
     assert not brake.any()
 
 
@@ -107,9 +113,11 @@ def test_on_the_spot_all_slide():
     width, along, whole = turning_on_the_spot(LEVEL)
     slide = 0.5 * (width - b)
     assert 4.0 * (slide * b / 2.0 - a**2) / math.hypot(slide, a) + b == pytest.approx(0.0, abs=1e-9)
-    assert along / whole == pytest.approx((2.0 * slide / math.hypot(slide, a) + 1.0) / 3.0)
+    expected = (2.0 * slide / math.hypot(slide, a) + 1.0) / 3.0
+    assert along / whole == pytest.approx(expected)
     four = VehicleParameters.load("scale")
-    assert turning_on_the_spot(four)[0] == pytest.approx((0.56**2 + 0.66**2) / 0.56)
+    expected = (0.56**2 + 0.66**2) / 0.56
+    assert turning_on_the_spot(four)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("speed", "yaw_rate", "share"), [(0.0, 0.8, 0.05), (1.5, 0.6, 0.08)])

@@ -24,5 +24,6 @@ def test_below_a_tilted_vehicle_over_a_slope():
     place, quat_xyzw = footprint((1.5, 2.0, 9.0), turned, slope)
 
     assert place == pytest.approx((1.5, 2.0, 0.75))
-    assert quat_xyzw == pytest.approx((0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5)))
+    expected = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
+    assert quat_xyzw == pytest.approx(expected)
     assert footprint((1.5, 2.0, 9.0), turned, None)[0] == (1.5, 2.0, 0.0)

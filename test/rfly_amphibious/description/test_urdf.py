@@ -97,7 +97,13 @@ def rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 def turn(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return a rotation by Rodrigues' formula."""
-    k = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    k = np.array(
+        [
+            [0, -axis[2], axis[1]],
+            [axis[2], 0, -axis[0]],
+            [-axis[1], axis[0], 0],
+        ]
+    )
     return np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * (k @ k)
 
 
@@ -205,7 +211,8 @@ def test_the_sprung_part_is_that_of_the_parameters():
     assert len(sprung) == 7
     assert sum(body[0] for body in sprung) == pytest.approx(25.2, abs=1e-6)
     assert sum(body[0] * body[1] for body in sprung) == pytest.approx([0.0, 0.0, 0.0], abs=1e-7)
-    assert sum_about(sprung, np.zeros(3)) == pytest.approx(np.diag((1.3, 2.2, 3.2)), abs=1e-6)
+    expected = np.diag((1.3, 2.2, 3.2))
+    assert sum_about(sprung, np.zeros(3)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_places_of_the_scale_vehicle():
@@ -217,9 +224,8 @@ def test_places_of_the_scale_vehicle():
     place = {link: tree.pose(link)[:3, 3] for link in tree.links}
     assert place["wheel_fl"] == pytest.approx([0.32, 0.28, -0.116285], abs=1e-6)
     assert place["wheel_rr"] == pytest.approx([-0.34, -0.28, -0.115973], abs=1e-6)
-    assert place["rotor_1"] == pytest.approx(
-        [-0.0016 + 0.75 * math.sqrt(3) / 2, -0.375, 0.2], abs=1e-6
-    )
+    expected = [-0.0016 + 0.75 * math.sqrt(3) / 2, -0.375, 0.2]
+    assert place["rotor_1"] == pytest.approx(expected, abs=1e-6)
     assert place["rotor_3"] == pytest.approx([-0.0016, 0.75, 0.2], abs=1e-6)
 
     assert place["imu_link"] == pytest.approx([0.05, 0.0, 0.02])
@@ -229,7 +235,13 @@ def test_places_of_the_scale_vehicle():
 
     # x right, y down, z ahead
     optical = tree.pose("camera_optical")[:3, :3]
-    axes = np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]])
+    axes = np.array(
+        [
+            [0, 0, 1],
+            [-1, 0, 0],
+            [0, -1, 0],
+        ]
+    )
     assert optical == pytest.approx(axes, abs=1e-8)
 
 
@@ -244,17 +256,20 @@ def test_joints_turn_the_way_the_states_count():
 
     # steered to the left; the top of a wheel goes forward
     heading = after[:3, :3] @ turn(np.array((0.0, 1.0, 0.0)), -0.5) @ (1, 0, 0)
-    assert heading == pytest.approx([math.cos(math.pi / 6), 0.5, 0])
+    expected = [math.cos(math.pi / 6), 0.5, 0]
+    assert heading == pytest.approx(expected)
     top = tree.pose("wheel_fl", {"wheel_fl": 0.5})[:3, :3] @ (0, 0, 1)
     assert top[0] == pytest.approx(math.sin(0.5))
 
     # counter-clockwise from above
     blade = tree.pose("rotor_2", values)[:3, :3] @ (1, 0, 0)
-    assert blade == pytest.approx([math.cos(0.25), math.sin(0.25), 0])
+    expected = [math.cos(0.25), math.sin(0.25), 0]
+    assert blade == pytest.approx(expected)
 
     # positive looks down
     axis = tree.pose("camera_optical", {"camera_joint": 0.25})[:3, :3] @ (0, 0, 1)
-    assert axis == pytest.approx([math.cos(0.25), 0, -math.sin(0.25)], abs=1e-8)
+    expected = [math.cos(0.25), 0, -math.sin(0.25)]
+    assert axis == pytest.approx(expected, abs=1e-8)
 
 
 def test_limits_by_hand():

@@ -43,7 +43,12 @@ def test_the_ground_is_the_height_maps():
     look_up = looks_up()
 
     for k in range(500):
-        height, normal = look_up(ground, x[k], y[k], np.zeros(1, POINTS_RECORD))
+        height, normal = look_up(
+            ground,
+            x[k],
+            y[k],
+            np.zeros(1, POINTS_RECORD),
+        )
         assert 100.0 - height == pytest.approx(terrain.altitude(x[k], y[k]), abs=1e-12)
         assert normal == pytest.approx(terrain.normal(x[k], y[k], smooth=True), abs=1e-13)
         assert normal[2] >= ground.least_normal_z

@@ -148,7 +148,13 @@ def test_no_corner_touches_where_none_is_looked_up():
     def may_touch(states, heights, hub_z, records, ground, points):
         for k in range(heights.size):
             points[0].height[k] = heights[k]
-        return corners_may_touch(states[0], hub_z, records[0], ground, points[0])
+        return corners_may_touch(
+            states[0],
+            hub_z,
+            records[0],
+            ground,
+            points[0],
+        )
 
     rng = np.random.default_rng(4)
     params = parameters("scale")

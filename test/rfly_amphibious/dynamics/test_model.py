@@ -75,7 +75,13 @@ def test_place_and_heading_do_not_matter(seed, name, turn):
     wind = rng.normal(0, 3, 3)
     c = np.cos(turn)
     s = np.sin(turn)
-    R = np.array(((c, -s, 0), (s, c, 0), (0, 0, 1)))
+    R = np.array(
+        (
+            (c, -s, 0),
+            (s, c, 0),
+            (0, 0, 1),
+        )
+    )
     ch = np.cos(turn / 2)
     sh = np.sin(turn / 2)
 
@@ -208,7 +214,12 @@ def test_a_turning_rotor_in_the_ground_crashes_at_once(name):
 
 
 def test_gusts_have_their_statistics():
-    wind = Wind((5.0, 0.0, 0.0), (1.5, 1.0, 0.5), (2.0, 2.0, 1.0), seed=3)
+    wind = Wind(
+        (5.0, 0.0, 0.0),
+        (1.5, 1.0, 0.5),
+        (2.0, 2.0, 1.0),
+        seed=3,
+    )
     m = model("full")
     state = m.flying((0.0, 0.0, 5000.0))
     batch = ModelState(np.repeat(state.x[None], 50, 0), np.zeros((50, state_layout.MEMORY)))

@@ -117,9 +117,8 @@ def test_it_rides_on_a_moving_platform() -> None:
     assert not crashed
 
     model.clock_ahead = 9.5  # by then it has turned back
-    assert model.obstacles_at(0.0, model.standing(8.5).x, 0.004).velocity == pytest.approx(
-        np.array([[-1.0, 0.0, 0.0]])
-    )
+    expected = np.array([[-1.0, 0.0, 0.0]])
+    assert model.obstacles_at(0.0, model.standing(8.5).x, 0.004).velocity == pytest.approx(expected)
 
 
 def test_sensors_feel_what_carries_the_vehicle() -> None:

@@ -81,7 +81,12 @@ def test_stops_at_a_wall_at_two_metres_a_second(height: float, nose: float) -> N
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
 @pytest.mark.parametrize(
-    ("speed", "y", "height"), [(2.0, 0.3, 2.0), (30.0, 0.8, 8.0), (4.0, 0.0, 0.05)]
+    ("speed", "y", "height"),
+    [
+        (2.0, 0.3, 2.0),
+        (30.0, 0.8, 8.0),
+        (4.0, 0.0, 0.05),
+    ],
 )
 def test_distant_obstacles_are_left_out_of_the_steps_alone(
     method: Any, speed: float, y: float, height: float
@@ -390,12 +395,27 @@ def test_height_above_ground_is_that_above_roofs() -> None:
     corners = [
         (x, y, z)
         for x in (-5.0, 5.0)
-        for y, z in ((-3.0, 0.0), (3.0, 0.0), (-3.0, 2.0), (3.0, 2.0), (0.0, 4.0))
+        for y, z in (
+            (-3.0, 0.0),
+            (3.0, 0.0),
+            (-3.0, 2.0),
+            (3.0, 2.0),
+            (0.0, 4.0),
+        )
     ]
     gable = Solids(np.array(corners), np.array((0, 10)))
     model = AmphibiousModel(SCALE, solids=joined([gable, box(0.0, 0.0, 6.5, (2.0, 2.0, 1.0))]))
     points = np.array(
-        [(0, 0, 9), (0, 0, 5), (3, 1.5, 5), (3, -2.97, 5), (0, 0, 1), (7, 0, 5), (99, 99, 5)], float
+        [
+            (0, 0, 9),
+            (0, 0, 5),
+            (3, 1.5, 5),
+            (3, -2.97, 5),
+            (0, 0, 1),
+            (7, 0, 5),
+            (99, 99, 5),
+        ],
+        float,
     )
     expected = (9 - 7, 5 - 4, 5 - 3, 5 - 2.02, 0, 5, 5)
 

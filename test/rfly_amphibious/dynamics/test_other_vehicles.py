@@ -33,7 +33,11 @@ SHAPES = VehicleShapes(
         VehicleShape("vehicle", Box((0.85, 0.6, 0.4)), 0.2),
         VehicleShape("ball", Sphere(1.0)),
     ),
-    (((1, 1), 0), ((2, 2), 1), ((3, 3), 2)),
+    (
+        ((1, 1), 0),
+        ((2, 2), 1),
+        ((3, 3), 2),
+    ),
 )
 
 
@@ -185,11 +189,13 @@ def test_a_state_is_carried_on_by_velocity_and_yaw_rate() -> None:
     assert others.take(reported(6.0, -5.0, yaw_rate=0.5), 1.0, 0, 0.1) == {}
     ((_, place, rotation, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 1.2)
     assert place == pytest.approx((6.0 - 5.0 * 0.3, 0.0, 1.5))
-    assert rotation[:, 0] == pytest.approx((np.cos(0.15), np.sin(0.15), 0.0))
+    expected = (np.cos(0.15), np.sin(0.15), 0.0)
+    assert rotation[:, 0] == pytest.approx(expected)
     assert velocity == pytest.approx((-5.0, 0.0, 0.0))
 
     ((_, place, _, velocity),) = others.near(None, np.zeros(3), 1.0, 0.5, 0.9 + SILENT_S)
-    assert (*place, *velocity) == pytest.approx((6.0 - 5.0 * 0.5, 0.0, 1.5, 0.0, 0.0, 0.0))
+    expected = (6.0 - 5.0 * 0.5, 0.0, 1.5, 0.0, 0.0, 0.0)
+    assert (*place, *velocity) == pytest.approx(expected)
     assert others.near(None, np.zeros(3), 1.0, 0.5, 0.91 + SILENT_S) == []
 
 
@@ -207,7 +213,8 @@ def test_the_nearest_count_where_there_are_too_many() -> None:
     others = Neighbours(SHAPES, OWN)
     others.take(crowd(np.linspace(3.0, 2.0, MOST_NEAR + 4)), 0.0, 0)
     places = [part[1][0] for part in others.near(None, np.zeros(3), 1.0, 2.0, 0.0)]
-    assert places == pytest.approx(np.linspace(3.0, 2.0, MOST_NEAR + 4)[:3:-1])
+    expected = np.linspace(3.0, 2.0, MOST_NEAR + 4)[:3:-1]
+    assert places == pytest.approx(expected)
     assert others.left_out == 4
 
 
@@ -219,7 +226,13 @@ def test_two_at_one_place_pass_through_each_other_until_they_are_apart() -> None
         found.append(
             (len(others.near(None, np.array((0.0, 0.0, 0.2)), 1.0, 0.5, 0.0)), others.passed)
         )
-    assert found == [(0, 1), (0, 1), (1, 0), (1, 0)]
+    expected = [
+        (0, 1),
+        (0, 1),
+        (1, 0),
+        (1, 0),
+    ]
+    assert found == expected
 
 
 def test_a_ball_is_round() -> None:

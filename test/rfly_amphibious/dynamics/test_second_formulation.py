@@ -18,7 +18,13 @@ Z = np.array((0.0, 0.0, 1.0))
 
 
 def cross(a):
-    return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+    return np.array(
+        [
+            [0, -a[2], a[1]],
+            [a[2], 0, -a[0]],
+            [-a[1], a[0], 0],
+        ]
+    )
 
 
 def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torques):
@@ -38,7 +44,18 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     dx = np.zeros_like(x)
     dx[0:3] = v
     W, X, Y, Zq = x[6:10]
-    dx[6:10] = 0.5 * np.array([[-X, -Y, -Zq], [W, -Zq, Y], [Zq, W, -X], [-Y, X, W]]) @ w
+    dx[6:10] = (
+        0.5
+        * np.array(
+            [
+                [-X, -Y, -Zq],
+                [W, -Zq, Y],
+                [Zq, W, -X],
+                [-Y, X, W],
+            ]
+        )
+        @ w
+    )
     air = R.T @ (v - wind)
     gravity = -G * R.T @ Z
 

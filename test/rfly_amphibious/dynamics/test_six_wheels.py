@@ -18,7 +18,11 @@ G = 9.80665
 SIX = VehicleParameters.load("scale_six")
 LEVEL = SIX.replace(front_axle=0.4, rear_axle=0.4, middle_axle=0.0)
 """Vehicle with its centre of mass above the middle axle."""
-STILL_AIR = {"linear_drag": (0.0,) * 3, "drag_area": (0.0,) * 3, "rotational_drag": (0.0,) * 3}
+STILL_AIR = {
+    "linear_drag": (0.0,) * 3,
+    "drag_area": (0.0,) * 3,
+    "rotational_drag": (0.0,) * 3,
+}
 
 
 def box(x, y, size):
@@ -43,7 +47,8 @@ def test_loads_of_three_axles_by_hand():
         middle_spring=3.0 * unit,
     )
     weight = 28.8 * G
-    assert p.spring_load == pytest.approx(weight / 34.0 * np.array((4, 4, 4, 4, 9, 9)), rel=1e-12)
+    expected = weight / 34.0 * np.array((4, 4, 4, 4, 9, 9))
+    assert p.spring_load == pytest.approx(expected, rel=1e-12)
     assert p.static_load == pytest.approx(p.spring_load + 1.2 * G, rel=1e-12)
 
     m = AmphibiousModel(p)
@@ -81,7 +86,8 @@ def test_a_plate_under_the_middle_wheels_takes_load_from_the_others():
     m = AmphibiousModel(LEVEL, solids=box(0.0, 0.0, (0.3, 2.0, height)))
     end = m.run(m.standing(), Controls(brake_torque=5.0), 8.0).final
     change = m.outputs(end).wheel_load - LEVEL.static_load
-    assert change == pytest.approx(k * height / 3.0 * np.array((-1, -1, -1, -1, 2, 2)), rel=2e-3)
+    expected = k * height / 3.0 * np.array((-1, -1, -1, -1, 2, 2))
+    assert change == pytest.approx(expected, rel=2e-3)
     assert end.x[2] - LEVEL.origin_height == pytest.approx(height / 3.0, rel=2e-3)
 
 
@@ -135,7 +141,8 @@ def test_it_accelerates_as_force_over_apparent_mass(torque, brake, driven):
     settled = run.time > 0.5
     slope = np.polyfit(run.time[settled], run.x[settled, 3], 1)[0]
     force = (torque * len(driven) - brake * 6.0) / radius
-    assert slope == pytest.approx(force / (36.0 + 6.0 * 0.006 / radius**2), rel=6e-3)
+    expected = force / (36.0 + 6.0 * 0.006 / radius**2)
+    assert slope == pytest.approx(expected, rel=6e-3)
 
 
 def slow_turn(p, steering, speed):

@@ -78,7 +78,12 @@ def test_thrust_in_the_vortex_ring_state(name):
         assert half == pytest.approx(0.5 * (expected + thrust(without, climb)), rel=5e-3)
 
     # climbing, hovering, and fast enough along or down
-    for climb, across in ((1.0, 0.0), (0.0, 0.0), (-1.0, 1.01 * v_h), (-2.5, 0.0)):
+    for climb, across in (
+        (1.0, 0.0),
+        (0.0, 0.0),
+        (-1.0, 1.01 * v_h),
+        (-2.5, 0.0),
+    ):
         expected = thrust(without, climb, across)
         assert thrust(with_ring, climb, across) == pytest.approx(expected, rel=1e-12)
 
@@ -160,7 +165,8 @@ def test_v18_ground_effect(name):
     state.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = p.hover_speed
     gain = m.outputs(state).thrust / (p.thrust_coefficient * p.hover_speed**2)
     height = pick(name, 1.60, 0.42)
-    assert gain == pytest.approx(1.0 / (1.0 - (p.rotor_radius / 4.0 / height) ** 2), rel=1e-6)
+    expected = 1.0 / (1.0 - (p.rotor_radius / 4.0 / height) ** 2)
+    assert gain == pytest.approx(expected, rel=1e-6)
     assert gain == pytest.approx(pick(name, 1.0397, 1.0467), abs=5e-5)
 
 
@@ -194,16 +200,23 @@ def test_v22_mixer(name):
     p = parameters(name)
     mixer = Mixer(p)
     scale = p.thrust_coefficient * np.array(
-        (1.0, p.rotor_arm[0], p.rotor_arm[0], p.torque_coefficient / p.thrust_coefficient)
+        (
+            1.0,
+            p.rotor_arm[0],
+            p.rotor_arm[0],
+            p.torque_coefficient / p.thrust_coefficient,
+        )
     )
     normalised = mixer.matrix / scale[:, None]
     values = np.linalg.svd(normalised, compute_uv=False)
     assert np.linalg.matrix_rank(normalised) == 4
-    assert values == pytest.approx([6**0.5, 6**0.5, 3**0.5, 3**0.5], rel=1e-9)  # V22a
+    expected = [6**0.5, 6**0.5, 3**0.5, 3**0.5]
+    assert values == pytest.approx(expected, rel=1e-9)  # V22a
     printed = normalised.copy()
     printed[1, [2, 5]] *= -1.0
     smallest = np.linalg.svd(printed, compute_uv=False)[-1]
-    assert smallest == pytest.approx(np.sqrt((9 - np.sqrt(73)) / 2), rel=1e-9)  # V22c
+    expected = np.sqrt((9 - np.sqrt(73)) / 2)
+    assert smallest == pytest.approx(expected, rel=1e-9)  # V22c
 
     wrench = np.array((p.mass * G, *np.array((1.0, -2.0, 0.5)) * pick(name, 100.0, 0.3)))
     got = mixer.wrench(mixer.rotor_speeds(wrench))
@@ -236,7 +249,11 @@ def test_v21_landing(name):
     begin.x[2] = 1.5 - float(m.outputs(begin).clearance)
 
     place = tuple(begin.position)
-    setpoints = [Setpoint(0.0, target=place), Setpoint(2.0, Mode.LAND), Setpoint(9.0, speed=3.0)]
+    setpoints = [
+        Setpoint(0.0, target=place),
+        Setpoint(2.0, Mode.LAND),
+        Setpoint(9.0, speed=3.0),
+    ]
     pilot = Pilot(m, timed_setpoints(setpoints), Mode.FLIGHT)
     run = m.run(begin, pilot, 13.0, sample_period=0.004)
     assert pilot.modes == [Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE]
@@ -270,7 +287,13 @@ def test_v29c_places_on_the_earth():
     point = ned_to_geodetic((2000.0, 1000.0, -50.0), origin)
     lat, lon = np.radians(origin[:2])
     east = np.array((-np.sin(lon), np.cos(lon), 0.0))
-    north = np.array((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)))
+    north = np.array(
+        (
+            -np.sin(lat) * np.cos(lon),
+            -np.sin(lat) * np.sin(lon),
+            np.cos(lat),
+        )
+    )
     up = np.cross(east, north)
     offset = ecef(*point) - ecef(*origin)
     found = np.array((offset @ east, offset @ north, offset @ up))
@@ -283,5 +306,6 @@ def test_v29d_a_forward_beam_meets_a_slope(name):
     steep = np.radians(30.67)
     beam = np.array((np.cos(steep), 0.0, -np.sin(steep)))
     distance = float(np.squeeze(plane(0.1).cast(np.array((0.0, 0.0, height)), beam, 70.0)))
-    assert distance == pytest.approx(height / (0.1 * np.cos(steep) + np.sin(steep)), rel=1e-9)
+    expected = height / (0.1 * np.cos(steep) + np.sin(steep))
+    assert distance == pytest.approx(expected, rel=1e-9)
     assert distance == pytest.approx(pick(name, 2.6841, 0.70457), abs=5e-5)

@@ -127,11 +127,16 @@ def test_v12_holds_on_a_grade(name):
     assert 1e3 * np.linalg.norm(late.position - early.position) <= 0.2  # V12a
     force = m.outputs(late, held).tyre_force_x.sum()
     assert force == pytest.approx(pick(name, 2182.1, 43.64), rel=0.01)  # V12b
-    assert force == pytest.approx(p.mass * G * np.sin(np.arctan(0.15)), rel=1e-3)
+    expected = p.mass * G * np.sin(np.arctan(0.15))
+    assert force == pytest.approx(expected, rel=1e-3)
 
 
 def airless(p):
-    return p.replace(linear_drag=(0.0,) * 3, drag_area=(0.0,) * 3, rotational_drag=(0.0,) * 3)
+    return p.replace(
+        linear_drag=(0.0,) * 3,
+        drag_area=(0.0,) * 3,
+        rotational_drag=(0.0,) * 3,
+    )
 
 
 def test_v13_free_fall(name):
@@ -190,7 +195,11 @@ def test_v26_fastest_eigenvalues(name):
     """Check that standing, driving and flying are well inside the range of RK4 at 1 ms."""
     p = parameters(name)
     m = model(name, ground_effect=False)
-    states = (m.standing().x, m.standing(speed=pick(name, 20.0, 8.0)).x, m.flying((0, 0, 20)).x)
+    states = (
+        m.standing().x,
+        m.standing(speed=pick(name, 20.0, 8.0)).x,
+        m.flying((0, 0, 20)).x,
+    )
     commands = ({}, {}, {"rotor_speed": p.hover_speed})
     fastest = [
         np.abs(np.linalg.eigvals(jacobian(m, x, **command))).max()

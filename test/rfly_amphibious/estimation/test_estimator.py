@@ -394,7 +394,11 @@ def test_a_height_over_bent_ground_allows_for_where_the_vehicle_may_be() -> None
     h = np.zeros((1, ERRORS))
     out = np.empty(1)
     bent = expect_height(x, bowl.ground, np.zeros(3), 2.0, 1.5, h, out)
-    places = np.random.default_rng(5).normal((1.5, -2.0), (2.0, 1.5), (200_000, 2))
+    places = np.random.default_rng(5).normal(
+        (1.5, -2.0),
+        (2.0, 1.5),
+        (200_000, 2),
+    )
     height = 6.0 - np.asarray(bowl.altitude(places[:, 0], places[:, 1]))
 
     assert out[0] == pytest.approx(height.mean(), abs=5e-3)

@@ -62,11 +62,11 @@ def test_into_a_bay_backwards(changes, most_turned_deg):
         )
         rig.chassis.set_speed(order.speed, order.steering)
 
-    rows = rig.run(60.0, command, until=lambda _: guide.done)
-    x = rows[1]
-    y = rows[2]
-    yaw = rows[7]
-    speed = np.cos(yaw) * rows[4] + np.sin(yaw) * rows[5]
+    run = rig.run(60.0, command, until=lambda _: guide.done)
+    x = run.x
+    y = run.y
+    yaw = run.yaw
+    speed = np.cos(yaw) * run.vx + np.sin(yaw) * run.vy
 
     # both ways, and into the bay
     assert speed.max() > 1.0

@@ -184,16 +184,35 @@ def test_a_mixed_path_becomes_legs():
         DriveLeg(((70.0, 5.0),), (3.0,)),
     )
     # slanting up and down: straight up first, and on to above the place of the landing
-    slanting = [(0, 0, 10), (20, 0, 25), (60, 5, 25), (70, 5, 10)]
+    slanting = [
+        (0, 0, 10),
+        (20, 0, 25),
+        (60, 5, 25),
+        (70, 5, 10),
+    ]
     assert legs_of_path(slanting, terrain, 3.0, 6.0) == (
         FlyLeg(
-            ((0.0, 0.0, 25.0), (20.0, 0.0, 25.0), (60.0, 5.0, 25.0), (70.0, 5.0, 25.0)),
+            (
+                (0.0, 0.0, 25.0),
+                (20.0, 0.0, 25.0),
+                (60.0, 5.0, 25.0),
+                (70.0, 5.0, 25.0),
+            ),
             (6.0,) * 4,
             lands=True,
         ),
     )
 
-    hovering = legs_of_path([(0, 0, 10), (0, 0, 25), (60, 5, 30)], terrain, 3.0, 6.0)
+    hovering = legs_of_path(
+        [
+            (0, 0, 10),
+            (0, 0, 25),
+            (60, 5, 30),
+        ],
+        terrain,
+        3.0,
+        6.0,
+    )
     assert hovering == (FlyLeg(((0.0, 0.0, 25.0), (60.0, 5.0, 30.0)), (6.0, 6.0), lands=False),)
 
 
@@ -228,17 +247,26 @@ def test_the_way_of_legs_follows_the_ground_and_rises_from_it():
     np.testing.assert_allclose(way_of_legs(legs, (0.0, 0.0), terrain), way, atol=1e-6)
 
     hovering = (FlyLeg(((0.0, 0.0, 5.0), (9.0, 0.0, 5.0)), (6.0, 6.0), lands=False),)
-    np.testing.assert_allclose(
-        way_of_legs(hovering, (0.0, 0.0), None), [(0, 0, 0), (0, 0, 5), (9, 0, 5)]
-    )
+    expected = [
+        (0, 0, 0),
+        (0, 0, 5),
+        (9, 0, 5),
+    ]
+    np.testing.assert_allclose(way_of_legs(hovering, (0.0, 0.0), None), expected)
 
 
 def test_what_lies_behind_the_vehicle_is_left_out():
-    path = [(0, 0, 0), (10, 0, 0), (20, 0, 0), (20, 10, 0)]
+    path = [
+        (0, 0, 0),
+        (10, 0, 0),
+        (20, 0, 0),
+        (20, 10, 0),
+    ]
     (leg,) = legs_of_path(path, None, 3.0, 6.0, place=(12.0, 1.0))
     assert leg.points == ((20.0, 0.0), (20.0, 10.0))
     (leg,) = legs_of_path(path, None, 3.0, 6.0, place=(-5.0, 0.0))
-    assert leg.points == ((10.0, 0.0), (20.0, 0.0), (20.0, 10.0))
+    expected = ((10.0, 0.0), (20.0, 0.0), (20.0, 10.0))
+    assert leg.points == expected
 
 
 @pytest.mark.parametrize(

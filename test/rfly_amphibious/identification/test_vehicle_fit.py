@@ -222,7 +222,12 @@ def at_rest(**more: Series) -> VehicleLog:
         "joint_states": Series(t, np.zeros((t.size, 32))),
         "odometry/filtered": Series(t, one * (0, 0, 0.22, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)),
     }
-    return VehicleLog("still.mcap", {**series, **more}, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)))
+    return VehicleLog(
+        "still.mcap",
+        {**series, **more},
+        np.zeros(3),
+        np.array((0.0, 0.0, 0.0, 1.0)),
+    )
 
 
 def test_mass_and_thrust_cannot_be_separated_without_loads_or_a_scale():
@@ -271,7 +276,16 @@ def test_a_log_with_a_stamp_that_is_far_off_is_refused_before_it_takes_all_memor
         fit_vehicle(dataclasses.replace(log, series=series), GIVEN, mass=30.0)
 
 
-@pytest.mark.parametrize("second", [[1.0, np.nan], [1.0, np.inf], [1e300, 1.0], [1.0], []])
+@pytest.mark.parametrize(
+    "second",
+    [
+        [1.0, np.nan],
+        [1.0, np.inf],
+        [1e300, 1.0],
+        [1.0],
+        [],
+    ],
+)
 def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
     rows = {
         topic: [(0.0, 0.0, [1.0, 2.0]), (0.1, 0.1, second)]
@@ -320,7 +334,8 @@ def test_slip_follows_over_the_relaxation_length():
     step = 0.001
     time = np.arange(0.0, 0.2, 0.001)
     slip = lagged(np.full((200, 1), -0.5), np.full((200, 1), 5.0), step, 0.1)[:, 0]
-    assert slip[np.searchsorted(time, 0.02)] == pytest.approx(0.1 * (1.0 - np.exp(-1.0)), rel=0.03)
+    expected = 0.1 * (1.0 - np.exp(-1.0))
+    assert slip[np.searchsorted(time, 0.02)] == pytest.approx(expected, rel=0.03)
     assert slip[-1] == pytest.approx(0.1, rel=1e-4)
 
 
@@ -329,9 +344,8 @@ def test_a_signal_sweeps_its_frequency():
     signal = Signal("roll_nm", 10.0, 14.0, 1.0, 2.0, (1.0, 3.0))
     assert signal.at(10.0) == pytest.approx(1.0)
     assert signal.at(12.0) == pytest.approx(1.0, abs=1e-9)
-    assert signal.at(10.25) == pytest.approx(
-        1.0 + 2.0 * np.sin(2 * np.pi * (0.25 + 0.25 * 0.25**2))
-    )
+    expected = 1.0 + 2.0 * np.sin(2 * np.pi * (0.25 + 0.25 * 0.25**2))
+    assert signal.at(10.25) == pytest.approx(expected)
     both = Manoeuvre((signal, Signal("roll_nm", 11.0, 13.0, 5.0)))
     assert both.value("roll_nm", 12.0) == pytest.approx(6.0)
     assert both.value("pitch_nm", 12.0) is None
@@ -352,7 +366,8 @@ def test_a_manoeuvre_is_on_top_of_the_rotors_and_in_place_of_the_wheels_commands
     assert wheels is hold
 
     _, wheels = guide.superimpose(2.0, Mode.DRIVE, still, hold)
-    assert (wheels.drive_torque.tolist(), wheels.brake_torque.tolist()) == ([-3.0] * 4, [0.0] * 4)
+    expected = ([-3.0] * 4, [0.0] * 4)
+    assert (wheels.drive_torque.tolist(), wheels.brake_torque.tolist()) == expected
     assert guide.superimpose(3.0, Mode.LAND, still, hold) == (still, hold)
 
 

@@ -98,7 +98,11 @@ def test_a_drive_that_was_never_neutral_is_kept_off():
         return wheels.drive_torque[0], wheels.brake_torque[0]
 
     held = (0.0, 15.0)
-    assert [torques(0, 1000), torques(1, 1000), torques(2, 1700)] == [held] * 3
+    assert [
+        torques(0, 1000),
+        torques(1, 1000),
+        torques(2, 1700),
+    ] == [held] * 3
     assert torques(3, 1500) == (0.0, 0.0)
     assert torques(4, 1000) == (-12.0, 0.0)
     assert torques(0, 1000) == held  # another start

@@ -167,7 +167,8 @@ def test_one_changed_bit_is_always_seen(message, data):
     whole[bit // 8] ^= 1 << bit % 8
     with pytest.raises(LinkFrameError) as raised:
         decode(bytes(whole))
-    assert raised.value.reason == ("magic" if bit < 32 else "length" if 48 <= bit < 64 else "crc")
+    expected = "magic" if bit < 32 else "length" if 48 <= bit < 64 else "crc"
+    assert raised.value.reason == (expected)
 
 
 def header(kind=3, length=0, time=1.0, magic="4c415631"):

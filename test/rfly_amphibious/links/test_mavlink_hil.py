@@ -57,7 +57,13 @@ def perception(orientation=(0, 0, 0, 1.0), position=(0.0, 0, 0), velocity=(0.0, 
     rates = np.array([[0.1, 0.2, 0.3]])
     seen.sense(SensorSamples(imu=ImuSamples(np.zeros(1), force, rates, np.array([[0, 0, 0, 1.0]]))))
     rates = np.array((0.4, 0.5, 0.6))
-    seen.pose = Estimate(0.0, np.array(position), np.array(orientation), np.array(velocity), rates)
+    seen.pose = Estimate(
+        0.0,
+        np.array(position),
+        np.array(orientation),
+        np.array(velocity),
+        rates,
+    )
     return seen
 
 
@@ -127,13 +133,18 @@ def test_gps_in_whole_units(messages):
 
 
 def test_what_does_not_fit_is_at_its_limit(messages):
-    fixes = GpsSamples(np.zeros(1), np.array([[0.0, 0.0, 0.0]]), np.array([[1000.0, -1000.0, 0.0]]))
+    fixes = GpsSamples(
+        np.zeros(1),
+        np.array([[0.0, 0.0, 0.0]]),
+        np.array([[1000.0, -1000.0, 0.0]]),
+    )
     got = decoded(messages.gps(0, fixes, 1e6, 1e6))
     assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
     far = decoded(
         messages.gps(0, fixes._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
     )
-    assert (far.lon, far.alt, far.eph, far.epv) == (2**31 - 1, -(2**31), 65535, 65535)
+    expected = (2**31 - 1, -(2**31), 65535, 65535)
+    assert (far.lon, far.alt, far.eph, far.epv) == expected
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
     seen = perception()
     seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([1e300]))))

@@ -33,7 +33,15 @@ def imu(time):
 def with_imu_and_pose(time):
     perception = Perception(SCALE)
     perception.sense(SensorSamples(imu=imu(time)))
-    parts = map(np.array, ((11.0, 12, 13), (1.0, 0, 0, 0), (14.0, 15, 16), (7.0, 8, 9)))
+    parts = map(
+        np.array,
+        (
+            (11.0, 12, 13),
+            (1.0, 0, 0, 0),
+            (14.0, 15, 16),
+            (7.0, 8, 9),
+        ),
+    )
     perception.pose = Estimate(time, *parts)
     return perception
 

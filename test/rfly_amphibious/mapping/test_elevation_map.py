@@ -48,8 +48,10 @@ def test_clouds_are_fused_by_their_variances():
     assert grid.insert(ABOVE, from_above(1.04, 1.06), 1.0) == 2
 
     height, variance = grid.elevation(0.09, 0.01)
-    assert float(height) == pytest.approx((1.00 / 25 + 1.05 / 20.5) / (1 / 25 + 1 / 20.5))
-    assert float(variance) == pytest.approx(1e-4 / (1 / 25 + 1 / 20.5))
+    expected = (1.00 / 25 + 1.05 / 20.5) / (1 / 25 + 1 / 20.5)
+    assert float(height) == pytest.approx(expected)
+    expected = 1e-4 / (1 / 25 + 1 / 20.5)
+    assert float(variance) == pytest.approx(expected)
     assert np.isnan(grid.elevation(0.15, 0.05)[0]), "another cell"
     assert grid.known == 1
 
@@ -58,9 +60,8 @@ def test_a_point_is_as_sure_upright_as_its_ray_is_steep():
     """The error 3 m up and 4 m away is 0.6 of the range's error, and the attitude's over 4 m."""
     grid = ElevationMap(ElevationParameters(**{**PLAIN, "angle_sigma": 0.01}))
     grid.insert((4.05, 0.05, 3.0), [(0.05, 0.05, 0.0)], 0.0)
-    assert float(grid.elevation(0.05, 0.05)[1]) == pytest.approx(
-        (0.6 * 0.03) ** 2 + 0.04**2 + 0.04**2
-    )
+    expected = (0.6 * 0.03) ** 2 + 0.04**2 + 0.04**2
+    assert float(grid.elevation(0.05, 0.05)[1]) == pytest.approx(expected)
 
 
 def test_heights_get_less_certain_with_time():
@@ -108,7 +109,13 @@ def test_the_map_moves_and_forgets_cells_left_behind():
     x, y = (axis.ravel() for axis in np.meshgrid(cells, cells))
     everywhere = np.column_stack([x, y, plane(x, y)])
     for step, (east, north) in enumerate(
-        [(0.5, 0.5), (2.5, -1.5), (9.5, -4.5), (-20.5, 3.5), (-20.5, 4.5)]
+        [
+            (0.5, 0.5),
+            (2.5, -1.5),
+            (9.5, -4.5),
+            (-20.5, 3.5),
+            (-20.5, 4.5),
+        ]
     ):
         before = grid.elevation(x, y)[0]
         grid.insert((east, north, 200.0), [(east, north, plane(east, north))], step)
@@ -132,7 +139,18 @@ def test_points_that_are_not_finite_or_off_the_map_are_left_out():
     assert grid.buffers() is None
     assert grid.insert(ABOVE, np.empty((0, 3)), 0.0) == 0
     assert grid.insert(ABOVE, [(math.nan, 0.0, 0.0), (0.0, 0.0, math.inf)], 0.0) == 0
-    assert grid.insert(ABOVE, [(10.2, 0.0, 0.0), (-10.1, 0.0, 0.0), (0.0, 1e9, 0.0)], 0.0) == 0
+    assert (
+        grid.insert(
+            ABOVE,
+            [
+                (10.2, 0.0, 0.0),
+                (-10.1, 0.0, 0.0),
+                (0.0, 1e9, 0.0),
+            ],
+            0.0,
+        )
+        == 0
+    )
     assert grid.insert(ABOVE, [ABOVE], 0.0) == 1, "a ray of no length"
     assert np.isfinite(grid.elevation(0.05, 0.05)).all()
 
@@ -240,11 +258,25 @@ def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
         state = simulation.state
         if now is not None:
             rows.append(
-                (now.time, *state.position, *state.orientation, *now.position, *now.orientation)
+                (
+                    now.time,
+                    *state.position,
+                    *state.orientation,
+                    *now.position,
+                    *now.orientation,
+                )
             )
     table = np.array(rows)[::5]
-    truth = VehicleTrack(table[:, 0], table[:, 1:4], table[:, 4:8])
-    estimate = VehicleTrack(table[:, 0], table[:, 8:11], table[:, 11:15])
+    truth = VehicleTrack(
+        table[:, 0],
+        table[:, 1:4],
+        table[:, 4:8],
+    )
+    estimate = VehicleTrack(
+        table[:, 0],
+        table[:, 8:11],
+        table[:, 11:15],
+    )
     lidar = Lidar(sensors.lidar, seed=1)
     scene = SceneRays(scenario.terrain)
     grid = ElevationMap()

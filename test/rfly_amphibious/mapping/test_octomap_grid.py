@@ -73,7 +73,8 @@ def test_voxels_are_those_of_a_slow_walk():
     assert len(hit) < 150, "some reach farther than 6 m"
     assert cells(grid.voxels()) == hit
     assert cells(grid.voxels(occupied=False)) == passed - hit
-    assert (done.occupied, done.free, done.left_out) == (len(hit), len(passed - hit), 0)
+    expected = (len(hit), len(passed - hit), 0)
+    assert (done.occupied, done.free, done.left_out) == expected
     assert len(grid) == len(hit | passed)
 
 
@@ -120,7 +121,11 @@ def test_log_odds_by_hand():
     assert known()[:2] == pytest.approx([3.5, -2.0])
 
     grid.clear()
-    assert (len(grid), grid.binary_data(), grid.voxels().shape) == (0, b"", (0, 3))
+    assert (
+        len(grid),
+        grid.binary_data(),
+        grid.voxels().shape,
+    ) == (0, b"", (0, 3))
 
 
 def test_invalid_rays_are_left_out_and_counted():
@@ -138,7 +143,12 @@ def test_invalid_rays_are_left_out_and_counted():
     assert cells(grid.voxels()) == {cell((0.5, 0.1, 0.1)), cell((0.1, 0.1, 0.1))}
 
     done = OctomapGrid().insert(
-        [(0, 0, np.nan), (6553.5, 0, 0), (7000, 0, 0)], [(1, 0, 0), (6555, 0, 0), (7001, 0, 0)]
+        [
+            (0, 0, np.nan),
+            (6553.5, 0, 0),
+            (7000, 0, 0),
+        ],
+        [(1, 0, 0), (6555, 0, 0), (7001, 0, 0)],
     )
     assert done == (0, 0, 3, 0)
 
@@ -265,7 +275,11 @@ def mapped():
     """Return a grid after two clouds of a moving sensor, with a block that is merged."""
     rng = np.random.default_rng(7)
     grid = OctomapGrid()
-    for place in ((0.0, 0.0, 1.0), (2.0, -1.0, 1.5), (2.0, -1.0, 1.5)):
+    for place in (
+        (0.0, 0.0, 1.0),
+        (2.0, -1.0, 1.5),
+        (2.0, -1.0, 1.5),
+    ):
         grid.insert(place, place + rng.normal(0.0, 3.0, (400, 3)))
     grid.insert(block((40, 40, 40), (48, 48, 48)), block((40, 40, 40), (48, 48, 48)))
     return grid

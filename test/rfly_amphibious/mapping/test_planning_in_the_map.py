@@ -230,7 +230,15 @@ def trip(vehicle, seed, most_seconds=120.0):
         grid.age(PERIOD)
         grid.insert(
             eye,
-            eye + points @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]]),
+            eye
+            + points
+            @ np.array(
+                [
+                    [cosine, sine, 0.0],
+                    [-sine, cosine, 0.0],
+                    [0.0, 0.0, 1.0],
+                ]
+            ),
         )
 
         # plan anew in the map

@@ -20,7 +20,11 @@ def test_poses_between_are_on_lines_and_turn_at_constant_rate():
     signs = np.array([1, -1, -1, 1])  # q and -q are the same attitude
     track = PoseTrack()
     for k in (2, 0, 3, 1):  # in any order
-        track.add(round(times[k] * SECOND), places[k], signs[k] * turns[k].as_quat())
+        track.add(
+            round(times[k] * SECOND),
+            places[k],
+            signs[k] * turns[k].as_quat(),
+        )
     asked = np.array([0.0, 0.03, 0.1, 0.17, 0.2499, 0.4, 0.33])
     position, turn = track.at(np.round(asked * SECOND).astype(np.int64))
     for axis in range(3):
@@ -36,10 +40,15 @@ def test_poses_between_are_on_lines_and_turn_at_constant_rate():
 def test_an_attitude_that_stays_stays():
     track = PoseTrack()
     for k in range(3):
-        track.add(k * SECOND // 10, (k, 0, 0), (0, 0, 0.6, 0.8))
+        track.add(
+            k * SECOND // 10,
+            (k, 0, 0),
+            (0, 0, 0.6, 0.8),
+        )
     position, turn = track.at(np.array([50_000_000, 130_000_000]))
     assert position[:, 0] == pytest.approx([0.5, 1.3])
-    assert turn == pytest.approx(np.tile((0, 0, 0.6, 0.8), (2, 1)))
+    expected = np.tile((0, 0, 0.6, 0.8), (2, 1))
+    assert turn == pytest.approx(expected)
 
 
 def test_unknown_times():

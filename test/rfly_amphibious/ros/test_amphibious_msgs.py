@@ -145,7 +145,8 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     assert (height.header.frame_id, height.max_range) == ("car/height_link", 100.0)
     load = make.wheel_loads(samples.wheel_loads)[2]
     read = msgs.wheel_load_samples(through_the_wire(load), 0.03)
-    assert read.load == pytest.approx(samples.wheel_loads.load[2:3])
+    expected = samples.wheel_loads.load[2:3]
+    assert read.load == pytest.approx(expected)
     assert read.time == 0.03
 
 
@@ -203,7 +204,8 @@ def test_joints_are_read_by_name(sensed) -> None:
 def test_commands_there_and_back() -> None:
     rotors = RotorCommand(1.004, np.arange(6.0), torques=True)
     back = msgs.msg_to_rotor_command(through_the_wire(msgs.rotor_command_to_msg(rotors)), 9.0)
-    assert (back.time, back.value.tolist(), back.torques) == (1.004, [0, 1, 2, 3, 4, 5], True)
+    expected = (1.004, [0, 1, 2, 3, 4, 5], True)
+    assert (back.time, back.value.tolist(), back.torques) == expected
     wheels = WheelCommand(
         2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0))
     )
@@ -263,7 +265,13 @@ def test_sensor_topics_are_reliable_with_lock_step_only() -> None:
 
 @pytest.mark.parametrize(
     ("rotors", "wheels"),
-    [(4, [8.0, 9.0, 10.0, 11.0]), (6, [9.0, 10.0]), (5, [9.0, 10.0]), (7, []), (8, [])],
+    [
+        (4, [8.0, 9.0, 10.0, 11.0]),
+        (6, [9.0, 10.0]),
+        (5, [9.0, 10.0]),
+        (7, []),
+        (8, []),
+    ],
 )
 def test_eight_channels_show_rotors_and_as_many_wheels_as_fit(
     rotors: int, wheels: list[float]

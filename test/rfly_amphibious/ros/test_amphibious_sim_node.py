@@ -365,7 +365,8 @@ def test_pause_step_reset_and_stop(seat) -> None:
     assert (seat.time(), seat.state()) == (0.0, 0)
     assert seat.go(3).result == 103
     features = list(seat.call("get_simulator_features").features.features)
-    assert features == [4, 6, 8, 10, 11, 12, 20, 21, 22, 24, 25, 26, 31, 32, 33]
+    expected = [4, 6, 8, 10, 11, 12, 20, 21, 22, 24, 25, 26, 31, 32, 33]
+    assert features == expected
 
 
 def test_steps_as_an_action_end_when_they_are_done(seat) -> None:

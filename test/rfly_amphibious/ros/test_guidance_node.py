@@ -195,9 +195,21 @@ def test_a_mission_is_driven_flown_and_driven_on(start, puppet, tmp_path):
     answer = peer.call(Trigger, "guidance_node/start")
     assert (answer.success, answer.message) == (True, "3 legs")
     (way,) = peer.spin_until(lambda: planned)
-    points = [(p.pose.position.x, p.pose.position.y, p.pose.position.z) for p in way.poses]
+    points = [
+        (
+            p.pose.position.x,
+            p.pose.position.y,
+            p.pose.position.z,
+        )
+        for p in way.poses
+    ]
     assert (way.header.frame_id, points[0], points[-1]) == ("map", (0, 0, 0), (6, 5, 0))
-    corners = {(3, 0, 0), (3, 0, 3), (6, 2, 3), (6, 2, 0)}
+    corners = {
+        (3, 0, 0),
+        (3, 0, 3),
+        (6, 2, 3),
+        (6, 2, 0),
+    }
     assert corners <= set(points), "driven, straight up, flown, straight down"
     puppet.time += 1.0
     puppet.go_on(lambda: puppet.doing()[1].endswith("is done"))

@@ -29,7 +29,13 @@ def pose_at(seconds):
 def turned(points, yaw):
     c = math.cos(yaw)
     s = math.sin(yaw)
-    return points @ np.array(((c, s, 0), (-s, c, 0), (0, 0, 1)))
+    return points @ np.array(
+        (
+            (c, s, 0),
+            (-s, c, 0),
+            (0, 0, 1),
+        )
+    )
 
 
 def wall(columns=100, seconds=0.1):
@@ -75,7 +81,13 @@ def cloud(points, times, stamp_ns, frame="amphibious/lidar_link", extra=4):
     )
     message.fields = [
         PointField(name=name, offset=kind.fields[name][1], datatype=datatype, count=1)
-        for name, datatype in (("x", 7), ("y", 7), ("z", 7), ("ring", 4), ("time", 7))
+        for name, datatype in (
+            ("x", 7),
+            ("y", 7),
+            ("z", 7),
+            ("ring", 4),
+            ("time", 7),
+        )
     ]
     message.data = table.tobytes()
     message.header.frame_id = frame
@@ -91,7 +103,13 @@ def test_clouds_are_read_with_their_times():
     from rfly_amphibious.ros.mapping_msgs import msg_to_points
     from rfly_common.errors import SensorMessageError
 
-    points = np.array(((1.0, 2.0, 3.0), (np.nan, 0.0, 0.0), (4.0, 5.0, 6.0)))
+    points = np.array(
+        (
+            (1.0, 2.0, 3.0),
+            (np.nan, 0.0, 0.0),
+            (4.0, 5.0, 6.0),
+        )
+    )
     message = cloud(points, [0.0, 0.02, 0.05], START)
     read = msg_to_points(message)
     assert read.points.tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -12,7 +12,11 @@ from amphibious_cases import slower_imu
 
 from rfly_common.ros.goal_result import GoalResult
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.slow,
+    pytest.mark.timeout(700),
+]
 
 PATIENCE = 300.0
 """s for half a minute of simulated time, in lock-step of five processes on a machine that may be

@@ -12,7 +12,11 @@ pytestmark = pytest.mark.ros
 HEIGHT = 0.22 + 0.25
 """of the lidar above level ground, m"""
 CAMERA_HEIGHT = 0.22 + 0.08
-TYPES = {2: np.uint8, 4: np.uint16, 7: np.float32}
+TYPES = {
+    2: np.uint8,
+    4: np.uint16,
+    7: np.float32,
+}
 """numbers of PointField"""
 
 
@@ -105,12 +109,13 @@ def test_nothing_is_computed_for_nobody_then_a_cloud(watcher) -> None:
         ("time", 20, 7),
     ]
     points = points_of(cloud)
-    assert (cloud.height, cloud.is_dense, len(points), len(cloud.data)) == (
+    expected = (
         1,
         True,
         cloud.width,
         24 * cloud.width,
     )
+    assert (cloud.height, cloud.is_dense, len(points), len(cloud.data)) == expected
     assert np.abs(points["z"] + HEIGHT).max() < 0.01
     assert np.median(points["z"]) == pytest.approx(-HEIGHT, abs=0.002)
     assert points["ring"].min() == 2  # what rings 0 and 1 see is nearer than 1 m

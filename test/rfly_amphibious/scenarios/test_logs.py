@@ -87,11 +87,16 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     # the twist is in body axes: turned back by the rotation matrix of the quaternion it is the
     # world's
     w, x, y, z = wxyz.T
-    ahead = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)]).T
+    ahead = np.array(
+        [
+            1 - 2 * (y * y + z * z),
+            2 * (x * y + w * z),
+            2 * (x * z - w * y),
+        ]
+    ).T
     forward = np.array([m.twist.twist.linear.x for m in odometry])
-    assert forward == pytest.approx(
-        (ahead * run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]).sum(axis=1), abs=1e-12
-    )
+    expected = (ahead * run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]).sum(axis=1)
+    assert forward == pytest.approx(expected, abs=1e-12)
 
     # sensors
     imu = [message for _, message in messages["/imu/data"]]
@@ -186,10 +191,13 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
 
     assert set(last) == set(TOPICS)
     place = last["/ground_truth/odom"].pose.pose.position
-    assert (place.x, place.y, place.z) == tuple(run.position[-1].tolist())
-    assert last["/imu/data"].linear_acceleration.z == run.outputs.specific_force[-1, 2]
+    expected = tuple(run.position[-1].tolist())
+    assert (place.x, place.y, place.z) == expected
+    expected = run.outputs.specific_force[-1, 2]
+    assert last["/imu/data"].linear_acceleration.z == expected
 
-    assert list(last["/wheel_loads"].data) == run.outputs.wheel_load[-1].tolist()
+    expected = run.outputs.wheel_load[-1].tolist()
+    assert list(last["/wheel_loads"].data) == expected
     assert last["/wheel_loads"].layout.dim[0].label == "wheel"
     assert last["/joint_states"].name[-1] == "rotor_6"
     assert last["/mode"].data == run.modes[-1][1].value

@@ -90,7 +90,8 @@ def test_ways_and_energy_fit_what_can_be_worked_out(hop):
     """
     params = hop.scenario.params
     driven, flown = hop.distances()
-    assert driven == pytest.approx(8 + np.sqrt(45) + 8, abs=1.5)
+    expected = 8 + np.sqrt(45) + 8
+    assert driven == pytest.approx(expected, abs=1.5)
     assert flown == pytest.approx(np.sqrt(89) + 6, abs=1.5)
     weight = params.mass * GRAVITY
     area = params.rotors * np.pi * params.rotor_radius**2
@@ -338,7 +339,8 @@ def test_rotors_that_are_left_carry_weight_and_moments():
     weight = params.mass * GRAVITY
     squares = mixer.inverse[:, 0] * weight
     share = squares * params.thrust_coefficient / weight
-    assert share == pytest.approx(np.array([0, 2.5, 1.5, 1, 1.5, 2.5]) / 9, abs=1e-9)
+    expected = np.array([0, 2.5, 1.5, 1, 1.5, 2.5]) / 9
+    assert share == pytest.approx(expected, abs=1e-9)
 
     speeds = mixer.rotor_speeds((weight, 0, 0, 0))
     assert speeds**2 * params.thrust_coefficient / weight == pytest.approx(

@@ -53,7 +53,8 @@ def test_what_a_file_says_is_there():
 
     assert scenario.wind == Wind((1, 2, 0), (0.1, 0.2, 0.3), seed=5)
     assert scenario.events == (RotorFails(4.0, 5), Gust(2.0, (1.0, 0.0, 0.0), 2.0))
-    assert (scenario.start, scenario.heading, scenario.end_time) == ((1, 2), math.pi / 2, 60.0)
+    expected = ((1, 2), math.pi / 2, 60.0)
+    assert (scenario.start, scenario.heading, scenario.end_time) == expected
     assert (scenario.end, scenario.method, scenario.terrain) == ("mission_done", "rk4", None)
     assert scenario.with_seed(6).wind.seed == 6
     assert (scenario.weather, scenario.wind.turbulence) == (Weather(), 0.0)

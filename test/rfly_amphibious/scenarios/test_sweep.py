@@ -98,9 +98,8 @@ def test_key_paths():
 
 def test_all_combinations_the_last_one_fastest(scenario):
     sweep = load(scenario, "seed=0:2", "wind.mean_mps[0]=0,3", "vehicle.mass.body_kg=19.2,25")
-    assert [tuple(values.values()) for values in sweep.combinations()] == [
-        (seed, wind, mass) for seed in (0, 1) for wind in (0, 3) for mass in (19.2, 25)
-    ]
+    expected = [(seed, wind, mass) for seed in (0, 1) for wind in (0, 3) for mass in (19.2, 25)]
+    assert [tuple(values.values()) for values in sweep.combinations()] == expected
     for values, changed in zip(sweep.combinations(), sweep.scenarios, strict=True):
         assert changed.wind.seed == values["seed"]
         assert changed.wind.mean == (values["wind.mean_mps[0]"], 1, 0)
@@ -116,9 +115,8 @@ def test_what_is_not_in_the_file_can_be_varied(tmp_path):
     """
     sweep = load("hop", "wind.gust_sigma_mps[1]=0.5,1", "seed=3", "start.heading_deg=90")
     assert [s.wind.gust_sigma for s in sweep.scenarios] == [(0, 0.5, 0), (0, 1, 0)]
-    assert {(s.wind.mean, s.wind.seed, s.heading) for s in sweep.scenarios} == {
-        ((0, 0, 0), 3, math.pi / 2)
-    }
+    expected = {((0, 0, 0), 3, math.pi / 2)}
+    assert {(s.wind.mean, s.wind.seed, s.heading) for s in sweep.scenarios} == expected
     shared = TEXT.replace("mean_mps: [0, 1, 0]", "mean_mps: &w [0, 1, 0]").replace(
         "[2, 2, 0]", "*w"
     )
@@ -171,12 +169,13 @@ def test_a_combination_that_can_not_be_is_named_before_anything_runs(
 
 def test_which_vehicle_and_its_parameters_go_together(scenario):
     sweep = load(scenario, "vehicle=scale,scale_quad", "vehicle.brake.max_torque_nm=10,20")
-    assert [(s.params.name, s.params.max_brake_torque) for s in sweep.scenarios] == [
+    expected = [
         ("scale", 10),
         ("scale", 20),
         ("scale_quad", 10),
         ("scale_quad", 20),
     ]
+    assert [(s.params.name, s.params.max_brake_torque) for s in sweep.scenarios] == expected
 
 
 def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
@@ -223,7 +222,8 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
         with distributed.Client(cluster) as client:
             again = run_sweep_on_dask(sweep, client)
 
-    assert reported == [(1, 3), (2, 3), (3, 3)]
+    expected = [(1, 3), (2, 3), (3, 3)]
+    assert reported == expected
     alone = run_sweep(sweep, 1)
     assert len({result.end_y_m for result in alone}) == 3
     assert list(map(repr, of_cluster)) == list(map(repr, again)) == list(map(repr, alone))
@@ -339,16 +339,17 @@ def test_results_are_those_of_the_run(scenario):
     )
 
     assert result.energy_j == run.rotor_energy + run.wheel_energy
-    assert (result.touchdowns, result.touchdown_sink_mps) == (1, run.touchdowns[0].sink_speed)
-    assert result.driven_m + result.flown_m == pytest.approx(
-        np.linalg.norm(np.diff(run.position, axis=0), axis=1).sum()
-    )
+    expected = (1, run.touchdowns[0].sink_speed)
+    assert (result.touchdowns, result.touchdown_sink_mps) == expected
+    expected = np.linalg.norm(np.diff(run.position, axis=0), axis=1).sum()
+    assert result.driven_m + result.flown_m == pytest.approx(expected)
 
     upward = Rotation.from_quat(np.roll(run.x[:, 6:10], -1, axis=1)).apply((0.0, 0.0, 1.0))
     tilt = np.degrees(np.arctan2(np.hypot(upward[:, 0], upward[:, 1]), upward[:, 2]))
     assert result.largest_tilt_deg == pytest.approx(tilt.max(), abs=1e-6)
     assert result.largest_clearance_m == pytest.approx(1.0, abs=0.35)
-    assert (result.end_x_m, result.end_y_m, result.end_z_m) == tuple(run.final.position.tolist())
+    expected = tuple(run.final.position.tolist())
+    assert (result.end_x_m, result.end_y_m, result.end_z_m) == expected
 
 
 def test_a_table_holds_one_row_a_run(scenario, tmp_path):

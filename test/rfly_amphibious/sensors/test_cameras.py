@@ -93,7 +93,13 @@ def test_a_wall_has_one_depth():
     A vehicle that looks north sees it, on a map and without one.
     """
     wall = boxes((0.0, 4.0, 2.0), size=(100.0, 2.0, 100.0))
-    north = np.array(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+    north = np.array(
+        (
+            (0.0, -1.0, 0.0),
+            (1.0, 0.0, 0.0),
+            (0.0, 0.0, 1.0),
+        )
+    )
     ground = HeightMap(
         np.full((2, 2), -60.0), origin_x=-500, origin_y=-500, step_x=1000, step_y=1000
     )
@@ -108,7 +114,8 @@ def test_a_wall_has_one_depth():
 
     x = math.tan(math.radians(35.3)) * 255 / 256
     y = math.tan(math.radians(30.0)) * 211 / 212
-    assert corner / middle == pytest.approx((1 + x * x + y * y) ** -1.5, rel=0.002)
+    expected = (1 + x * x + y * y) ** -1.5
+    assert corner / middle == pytest.approx(expected, rel=0.002)
 
 
 def test_left_is_left_and_up_is_up():
@@ -120,10 +127,14 @@ def test_left_is_left_and_up_is_up():
     fx = camera.pinhole.focal_x
     fy = camera.pinhole.focal_y
     # the near face: y 2 … 4 to the left, z 1 … 3 above
-    assert seen[:, 1].min() == math.ceil(127.5 - fx * 4 / 9)
-    assert seen[:, 1].max() == math.floor(127.5 - fx * 2 / 9)
-    assert seen[:, 0].min() == math.ceil(105.5 - fy * 3 / 9)
-    assert seen[:, 0].max() == math.floor(105.5 - fy * 1 / 9)
+    expected = math.ceil(127.5 - fx * 4 / 9)
+    assert seen[:, 1].min() == expected
+    expected = math.floor(127.5 - fx * 2 / 9)
+    assert seen[:, 1].max() == expected
+    expected = math.ceil(105.5 - fy * 3 / 9)
+    assert seen[:, 0].min() == expected
+    expected = math.floor(105.5 - fy * 1 / 9)
+    assert seen[:, 0].max() == expected
 
 
 def test_limits_and_noise_of_depth():
@@ -168,7 +179,8 @@ def test_colours():
     image = images.color
 
     assert image.shape == (180, 320, 3)
-    assert image[0, 160].tolist() == np.rint(255 * SKY).tolist()
+    expected = np.rint(255 * SKY).tolist()
+    assert image[0, 160].tolist() == expected
     assert (images.semantic[0, 160], images.instance[0, 160]) == (SKY_CLASS, NOTHING)
     assert (images.semantic[179, 160], images.instance[179, 160]) == (GROUND_CLASS, GROUND)
 
@@ -205,9 +217,11 @@ def test_light_and_fog():
     )
     np.testing.assert_allclose(dusk, 0.4 * day, atol=0.8)
     left = math.exp(-math.log(20.0) * 30.0 / 60.0)
-    np.testing.assert_allclose(fog, left * day + (1 - left) * 255 * FOG, atol=1.5)
+    expected = left * day + (1 - left) * 255 * FOG
+    np.testing.assert_allclose(fog, expected, atol=1.5)
     left = 10 ** (-0.1 * 1.076 * 50**0.67 * 0.030)  # dB of 30 m
-    np.testing.assert_allclose(rain, left * day + (1 - left) * 255 * FOG, atol=1.0)
+    expected = left * day + (1 - left) * 255 * FOG
+    np.testing.assert_allclose(rain, expected, atol=1.0)
     eye = DepthCamera(FAR, noise=False)
     by_day, by_night = (
         eye.image(0, at_height(20.0), scene, Weather(light)).infrared[106, 128] for light in (1, 0)
@@ -281,7 +295,8 @@ def test_the_gimbal_lags():
     gimbal.look(0.5)
     for _ in range(25):
         gimbal.advance(0.004)
-    assert gimbal.pitch == pytest.approx(0.5 * (1 - math.exp(-1)), rel=1e-12)
+    expected = 0.5 * (1 - math.exp(-1))
+    assert gimbal.pitch == pytest.approx(expected, rel=1e-12)
 
     gimbal.look(9.0)
     assert gimbal.advance(10.0) == pytest.approx(1.2)
@@ -304,4 +319,5 @@ def test_the_gimbal_lags():
 
 def test_sizes_are_parameters():
     tiny = ImageParameters(width=4, height=2, horizontal_fov=math.pi / 2, vertical_fov=math.pi / 2)
-    assert Pinhole(tiny).matrix == pytest.approx((2, 0, 1.5, 0, 1, 0.5, 0, 0, 1))
+    expected = (2, 0, 1.5, 0, 1, 0.5, 0, 0, 1)
+    assert Pinhole(tiny).matrix == pytest.approx(expected)

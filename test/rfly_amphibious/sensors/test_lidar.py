@@ -81,9 +81,8 @@ def test_v29d_forward_beam_on_a_slope(height, metres):
         step_y=400,
     )
     read = lidar.sweep(0, standing((0.0, 0.0, height)), SceneRays(eighth)).ranges[AHEAD, 0]
-    assert read == pytest.approx(
-        height / (0.125 * math.cos(epsilon) + math.sin(epsilon)), rel=1e-12
-    )
+    expected = height / (0.125 * math.cos(epsilon) + math.sin(epsilon))
+    assert read == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("map_of_zeros", [False, True])
@@ -126,7 +125,8 @@ def test_uneven_rings_on_level_ground():
         .sweep(0, standing((3.0, -4.0, 2.0)), SceneRays(ground))
         .ranges
     )
-    np.testing.assert_allclose(ranges, np.tile(2.0 / np.sin(-elevations), (1800, 1)), rtol=1e-12)
+    expected = np.tile(2.0 / np.sin(-elevations), (1800, 1))
+    np.testing.assert_allclose(ranges, expected, rtol=1e-12)
 
 
 def test_points_of_a_turn():
@@ -196,7 +196,14 @@ def test_like_a_slow_marcher():
     """
     rng = np.random.default_rng(8)
     terrain = rough_map()
-    corners = np.array([(1.2, 0.0, -0.5), (-0.8, 1.0, -0.5), (-0.8, -1.0, -0.5), (0.1, 0.2, 1.3)])
+    corners = np.array(
+        [
+            (1.2, 0.0, -0.5),
+            (-0.8, 1.0, -0.5),
+            (-0.8, -1.0, -0.5),
+            (0.1, 0.2, 1.3),
+        ]
+    )
     shapes = (
         Box((3.0, 1.6, 1.2), (0.3, 0.0, 0.2)),
         Sphere(0.9, (0.1, 0.0, 0.3)),
@@ -257,18 +264,31 @@ def test_many_bodies_are_culled_without_a_difference():
     """A scene of 400 bodies gives the same hits at once and one by one."""
     rng = np.random.default_rng(2)
     place = np.column_stack([rng.uniform(-60, 60, (400, 2)), rng.uniform(-3, 8, 400)])
-    shapes = (Box((4.0, 2.0, 1.5)), Sphere(0.7), Capsule(0.4, 2.0))
+    shapes = (
+        Box((4.0, 2.0, 1.5)),
+        Sphere(0.7),
+        Capsule(0.4, 2.0),
+    )
     index = rng.integers(0, 3, 400)
     many = bodies(shapes, place, euler_to_quat(rng.uniform(-3, 3, (400, 3))), None, index)
     directions = rng.normal(size=(3000, 3))
-    directions[:4] = [(0, 0, 1), (0, 0, -1), (1, 0, 0), (-1, 0, 0)]
+    directions[:4] = [
+        (0, 0, 1),
+        (0, 0, -1),
+        (1, 0, 0),
+        (-1, 0, 0),
+    ]
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     origins = np.tile([1.0, 2.0, 3.0], (3000, 1))
     at_once = SceneRays(None, many).cast(origins, directions, 70.0)
     best = SceneRays(None).cast(origins, directions, 70.0).ranges
     which = np.where(np.isfinite(best), GROUND, NOTHING)
     for k in range(400):
-        single = bodies((shapes[index[k]],), place[k : k + 1], many.orientation[k : k + 1])
+        single = bodies(
+            (shapes[index[k]],),
+            place[k : k + 1],
+            many.orientation[k : k + 1],
+        )
         hits = SceneRays(None, single).cast(origins, directions, 70.0)
         nearer = hits.ranges < best
         best = np.where(nearer, hits.ranges, best)
@@ -289,9 +309,18 @@ def test_scenes_join():
     one = bodies((Sphere(1.0),), [(10.0, 0.0, 0.0)])
     two = bodies((Box((2.0, 2.0, 2.0)), Sphere(2.0)), [(0.0, 10.0, 0.0), (0.0, -10.0, 0.0)])
     hits = SceneRays(None, joined([one, two])).cast(
-        np.full((3, 3), (0.0, 0.0, 0.5)), np.array([(1.0, 0, 0), (0, 1.0, 0), (0, -1.0, 0)]), 70.0
+        np.full((3, 3), (0.0, 0.0, 0.5)),
+        np.array(
+            [
+                (1.0, 0, 0),
+                (0, 1.0, 0),
+                (0, -1.0, 0),
+            ]
+        ),
+        70.0,
     )
-    np.testing.assert_allclose(hits.ranges, [10 - math.sqrt(0.75), 9.0, 10 - math.sqrt(3.75)])
+    expected = [10 - math.sqrt(0.75), 9.0, 10 - math.sqrt(3.75)]
+    np.testing.assert_allclose(hits.ranges, expected)
     assert hits.body.tolist() == [0, 1, 2]
 
 
@@ -372,7 +401,8 @@ def test_noise_and_lost_returns():
     again = Lidar(parameters, seed=(4, 1)).sweep(
         2, track, SceneRays(None), start=0.0, rings=[17, 3]
     )
-    np.testing.assert_array_equal(again.ranges, read[2][:, [17, 3]])
+    expected = read[2][:, [17, 3]]
+    np.testing.assert_array_equal(again.ranges, expected)
     other = (
         Lidar(parameters, seed=(4, 2)).sweep(2, track, SceneRays(None), start=0.0).ranges[:, :18]
     )
@@ -397,7 +427,8 @@ def test_fog_shortens_the_range():
     assert (seen == (clear.ranges <= reach)).all()
 
     ratio = foggy.intensity[seen] / clear.intensity[seen]
-    np.testing.assert_allclose(ratio, np.exp(-2 * alpha * foggy.ranges[seen]), rtol=1e-5)
+    expected = np.exp(-2 * alpha * foggy.ranges[seen])
+    np.testing.assert_allclose(ratio, expected, rtol=1e-5)
 
 
 def test_the_scan_is_the_ring_nearest_to_level():
@@ -415,9 +446,8 @@ def test_the_scan_is_the_ring_nearest_to_level():
     level = math.cos(parameters.elevations[ring])
     for degrees in (0, 30, -30, 60):
         column = round((180 - degrees) * 5)
-        assert sweep.ranges[column, 0] == pytest.approx(
-            6.0 / (math.cos(math.radians(degrees)) * level), rel=1e-9
-        )
+        expected = 6.0 / (math.cos(math.radians(degrees)) * level)
+        assert sweep.ranges[column, 0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_track_knows_its_limits():
@@ -473,4 +503,5 @@ def test_intensity_by_class_and_incidence():
 
     unclassed = dataclasses.replace(walls, class_id=None)
     told = lidar.sweep(0, standing((0.0, 0.0, 2.0)), SceneRays(None, unclassed)).intensity
-    np.testing.assert_allclose(told, 255.0 * 0.7 * math.cos(turn), rtol=1e-6)
+    expected = 255.0 * 0.7 * math.cos(turn)
+    np.testing.assert_allclose(told, expected, rtol=1e-6)

@@ -89,9 +89,8 @@ def test_gauss_markov_keeps_variance_and_forgets_exponentially():
         assert got[k].std() == pytest.approx(sigma, rel=0.05)
     for lag in (1, 30, 60, 120):
         correlation = np.corrcoef(got[0], got[lag])[0, 1]
-        assert correlation == pytest.approx(
-            math.exp(-lag * period / tau), abs=4.0 / math.sqrt(4000)
-        )
+        expected = math.exp(-lag * period / tau)
+        assert correlation == pytest.approx(expected, abs=4.0 / math.sqrt(4000))
 
 
 def test_turn_on_bias_is_drawn_once():
@@ -106,7 +105,8 @@ def test_scale_and_range():
     got = NoiseSource(model, 0.004, 0, "gyro").disturb(
         np.array(((10.0, 10.0), (19.0, -19.5), (-500.0, 500.0)))
     )
-    assert got == pytest.approx(np.array(((11.0, 9.0), (20.0, -20.0), (-20.0, 20.0))), abs=1e-12)
+    expected = np.array(((11.0, 9.0), (20.0, -20.0), (-20.0, 20.0)))
+    assert got == pytest.approx(expected, abs=1e-12)
 
 
 ALL = NoiseModel(

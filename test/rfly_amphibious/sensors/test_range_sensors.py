@@ -67,7 +67,8 @@ def test_what_is_due_when():
     sensors.restart(7.33, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0))
     first = [(due.sensor, due.number) for due, _ in follow(sensors, 7.33, 7.51, 0.004)]
 
-    assert first == [(DEPTH_CAMERA, 37), (COLOR_CAMERA, 37), (LIDAR, 74)]
+    expected = [(DEPTH_CAMERA, 37), (COLOR_CAMERA, 37), (LIDAR, 74)]
+    assert first == expected
 
     with pytest.raises(ValueError, match="restart first"):
         sensors.advance(*still(np.array([7.2])))
@@ -216,8 +217,24 @@ def test_parts_and_colours_of_objects():
 
     assert scene.bodies.id.tolist() == [900, 900, 901]
 
-    directions = np.array([(1.0, 0, 0), (1.0, 0, 0), (0, 1.0, 0)])
-    hits = scene.cast(np.array([(0, 0, 2.0), (0, 2.0, 2.0), (0, 0, 0.5)]), directions, 30.0)
+    directions = np.array(
+        [
+            (1.0, 0, 0),
+            (1.0, 0, 0),
+            (0, 1.0, 0),
+        ]
+    )
+    hits = scene.cast(
+        np.array(
+            [
+                (0, 0, 2.0),
+                (0, 2.0, 2.0),
+                (0, 0, 0.5),
+            ]
+        ),
+        directions,
+        30.0,
+    )
     assert np.isinf(hits.ranges[0])
     assert hits.ranges[1:] == pytest.approx([9.5, 9.0])  # half way up the cone is half as wide
     assert scene.bodies.class_id.tolist() == [7, 7, 0]
@@ -228,9 +245,19 @@ def test_parts_and_colours_of_objects():
         s = math.sin(turn)
         images = camera.image(
             0,
-            CameraPose(np.array((0.0, 0, 1.0)), np.array(((c, -s, 0), (s, c, 0), (0, 0, 1)))),
+            CameraPose(
+                np.array((0.0, 0, 1.0)),
+                np.array(
+                    (
+                        (c, -s, 0),
+                        (s, c, 0),
+                        (0, 0, 1),
+                    )
+                ),
+            ),
             scene,
         )
         seen = images.color[images.instance == number].mean(axis=0)
         assert len(images.color[images.instance == number]) > 20
-        assert seen / seen.max() == pytest.approx(np.array(color) / max(color), abs=0.01)
+        expected = np.array(color) / max(color)
+        assert seen / seen.max() == pytest.approx(expected, abs=0.01)

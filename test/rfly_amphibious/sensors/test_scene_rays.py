@@ -106,7 +106,8 @@ def test_meshes_as_every_triangle_asked():
     assert (np.einsum("ij,ij->i", directions[hit], hits.normals[hit]) < 0.0).all()
 
     short = SceneRays(None, bodies).cast(origins, directions, 10.0).ranges
-    np.testing.assert_array_equal(short, np.where(hits.ranges <= 10.0, hits.ranges, np.inf))
+    expected = np.where(hits.ranges <= 10.0, hits.ranges, np.inf)
+    np.testing.assert_array_equal(short, expected)
 
 
 def test_a_hull_is_the_mesh_of_its_faces():
@@ -139,16 +140,39 @@ def test_a_hollow_is_seen_into():
     unit = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 1.0)])
     slabs = [
         unit * size + at
-        for size, at in (((1, 1, 4), (0, -3, 0)), ((1, 1, 4), (0, 3, 0)), ((1, 7, 1), (0, 0, 4)))
+        for size, at in (
+            ((1, 1, 4), (0, -3, 0)),
+            ((1, 1, 4), (0, 3, 0)),
+            ((1, 7, 1), (0, 0, 4)),
+        )
     ]
     arch = TriangleMesh(np.concatenate([slab[QuickHull(slab).simplices] for slab in slabs]))
     bodies = scene([arch], [0], [(10.0, 0.0, -HIGH)], [(0.0, 0.0, 0.0)])
-    origins = np.array([(0.0, 0.0, 2.0), (0.0, 3.0, 2.0), (0.0, 0.0, 4.5), (10.0, 0.0, 2.0)])
-    directions = np.array([(1.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0), (0, 0, 1.0)])
+    origins = np.array(
+        [
+            (0.0, 0.0, 2.0),
+            (0.0, 3.0, 2.0),
+            (0.0, 0.0, 4.5),
+            (10.0, 0.0, 2.0),
+        ]
+    )
+    directions = np.array(
+        [
+            (1.0, 0, 0),
+            (1.0, 0, 0),
+            (1.0, 0, 0),
+            (0, 0, 1.0),
+        ]
+    )
     hits = SceneRays(None, bodies).cast(origins, directions, 50.0)
 
     np.testing.assert_allclose(hits.ranges, [math.inf, 9.5, 9.5, 2.0])
-    np.testing.assert_allclose(hits.normals[1:], [(-1, 0, 0), (-1, 0, 0), (0, 0, -1)], atol=1e-12)
+    expected = [
+        (-1, 0, 0),
+        (-1, 0, 0),
+        (0, 0, -1),
+    ]
+    np.testing.assert_allclose(hits.normals[1:], expected, atol=1e-12)
 
 
 def test_a_moving_object_is_hit_where_it_is_when_the_ray_is_sent():
@@ -158,8 +182,20 @@ def test_a_moving_object_is_hit_where_it_is_when_the_ray_is_sent():
     """
     rng = np.random.default_rng(5)
     mesh = TriangleMesh(soup(rng, 30, 2.0, 1.5))
-    moving = scene([mesh], [0], [(0.0, 0.0, 0.0)], [(0.1, 0.2, 0.3)], [(20.0, 0.0, 0.0)], time=1.0)
-    wall = scene([Box((1.0, 100.0, 100.0))], [0], [(60.0, 0.0, 0.0)], [(0.0, 0.0, 0.0)])
+    moving = scene(
+        [mesh],
+        [0],
+        [(0.0, 0.0, 0.0)],
+        [(0.1, 0.2, 0.3)],
+        [(20.0, 0.0, 0.0)],
+        time=1.0,
+    )
+    wall = scene(
+        [Box((1.0, 100.0, 100.0))],
+        [0],
+        [(60.0, 0.0, 0.0)],
+        [(0.0, 0.0, 0.0)],
+    )
     both = SceneRays(None, joined([moving, wall]))
     origins, directions = rays(rng, 300, 5.0)
     times = rng.uniform(0.0, 2.0, 300)
@@ -189,7 +225,8 @@ def test_trees_hold_each_box_once_whatever_lies_in_one_place():
     for middles in (same, steps, sizes, same[:1]):
         half = rng.uniform(0.0, 1.0, middles.shape)
         tree = box_tree(middles - half, middles + half, 3)
-        assert sorted(tree.items.tolist()) == list(range(len(middles)))
+        expected = list(range(len(middles)))
+        assert sorted(tree.items.tolist()) == expected
         deepest = 0
         held = []
         waiting = [(0, 1)]
@@ -237,9 +274,21 @@ def test_a_world_is_seen_part_by_part_or_by_its_surface():
     assert seen.color[:2].tolist() == [[1.0, 0.0, 0.2], [0.2, 0.4, 0.6]]
     assert seen.color[2].tolist() == pytest.approx([150 / 255] * 3)
 
-    origins = np.array([(0.0, 0.0, 1.0), (0.0, 0.0, 6.0), (0.0, 0.0, 1.0), (20.0, 0.0, 1.0)])
+    origins = np.array(
+        [
+            (0.0, 0.0, 1.0),
+            (0.0, 0.0, 6.0),
+            (0.0, 0.0, 1.0),
+            (20.0, 0.0, 1.0),
+        ]
+    )
     directions = np.array(
-        [(0, 1.0, 0), (0, 1.0, 0), (1.0, 0, 0), (-math.sin(0.1), math.cos(0.1), 0)]
+        [
+            (0, 1.0, 0),
+            (0, 1.0, 0),
+            (1.0, 0, 0),
+            (-math.sin(0.1), math.cos(0.1), 0),
+        ]
     )
     hits = SceneRays(None, seen).cast(origins, directions, 50.0)
     # a side of the prism around the cylinder looks south, as far as the cylinder itself

@@ -92,10 +92,14 @@ def test_defaults_of_cameras_and_lidars(name):
     None of these sensors is a SensorSuite's.
     """
     p = SensorParameters.load(name)
-    assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx(
-        [-30.67, -30.67 + 41.34 / 31, 10.67]
-    )
-    assert (p.lidar.rate, len(p.lidar.azimuths), p.lidar.min_range, p.lidar.max_range) == (
+    expected = [-30.67, -30.67 + 41.34 / 31, 10.67]
+    assert np.degrees(p.lidar.elevations[[0, 1, 31]]) == pytest.approx(expected)
+    assert (
+        p.lidar.rate,
+        len(p.lidar.azimuths),
+        p.lidar.min_range,
+        p.lidar.max_range,
+    ) == (
         10,
         1800,
         1,

@@ -93,9 +93,8 @@ def test_imu_feels_angular_acceleration_by_its_lever():
     m = in_vacuum(rotational_drag=(0.0, 0.0, 0.1))
     turning = -0.3 / m.params.total_inertia[2, 2]
     got = still(m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.25, 0.0))).imu
-    assert got.specific_force[0] == pytest.approx(
-        (-4.5 - 0.25 * turning, -2.25 + 0.5 * turning, 0.0), abs=1e-9
-    )
+    expected = (-4.5 - 0.25 * turning, -2.25 + 0.5 * turning, 0.0)
+    assert got.specific_force[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_imu_is_the_second_derivative_of_its_place():
@@ -126,7 +125,8 @@ def test_imu_is_the_second_derivative_of_its_place():
         )
 
         for k, t in enumerate(got.time[20:-1], 20):
-            assert got.specific_force[k] == pytest.approx(moved[round(t * 1000) - 2], abs=0.02)
+            expected = moved[round(t * 1000) - 2]
+            assert got.specific_force[k] == pytest.approx(expected, abs=0.02)
         assert np.ptp(got.specific_force, axis=0).max() > 0.3
 
 
@@ -137,9 +137,8 @@ def test_imu_mounted_askew():
         m, falling(m, (0.0, 0.0, 3.0)), 0.004, imu((0.5, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
     ).imu
     assert got.specific_force[0] == pytest.approx((0.0, 4.5, 0.0), abs=1e-9)
-    assert got.orientation[0] == pytest.approx(
-        (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5)), abs=1e-12
-    )
+    expected = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
+    assert got.orientation[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_imu_range():
@@ -257,9 +256,8 @@ def test_wind_with_its_gusts_and_wheel_loads():
     state, got = suite.advance(
         m.standing(), Controls(), 0.1, wind=Wind((3.0, -1.0, 0.0), (1.0, 1.0, 0.5), seed=3)
     )
-    assert got.wind.velocity[0] == pytest.approx(
-        np.array((3.0, -1.0, 0.0)) + state.memory[at.GUST : at.GUST + 3]
-    )
+    expected = np.array((3.0, -1.0, 0.0)) + state.memory[at.GUST : at.GUST + 3]
+    assert got.wind.velocity[0] == pytest.approx(expected)
     loads = still(m, STANDING, 0.01, SCALE).wheel_loads.load[0]
     assert loads == pytest.approx((75.422, 75.422, 71.678, 71.678), rel=1e-3)  # table 16, V02a
 
@@ -300,9 +298,8 @@ def test_a_steered_axle_takes_part_of_the_roll_rate():
     ]
 
     assert got.steering[0] == pytest.approx((*ackermann, 0.0, 0.0), abs=1e-12)
-    assert got.wheel_rate[0] == pytest.approx(
-        (1.5 * math.sin(ackermann[0]), 1.5 * math.sin(ackermann[1]), 0, 0)
-    )
+    expected = (1.5 * math.sin(ackermann[0]), 1.5 * math.sin(ackermann[1]), 0, 0)
+    assert got.wheel_rate[0] == pytest.approx(expected)
 
 
 def test_encoders_count():
@@ -314,24 +311,26 @@ def test_encoders_count():
     count = 2.0 * math.pi / 2048
     truth = np.outer(got.time, (10.0, 0.05, -10.0, 0.0))
 
-    assert got.wheel_angle / count == pytest.approx(np.round(got.wheel_angle / count), abs=1e-9)
+    expected = np.round(got.wheel_angle / count)
+    assert got.wheel_angle / count == pytest.approx(expected, abs=1e-9)
 
     behind = truth - got.wheel_angle
     assert (behind > -1e-9).all()
     assert (behind < count + 1e-9).all()
     assert got.wheel_angle[-1, 1] == pytest.approx(16 * count)  # 0.05 rad are 16.3 counts
     assert set(np.round(got.wheel_rate[:, 0] * 0.01 / count)) == {32.0, 33.0}  # 32.6 a sample
-    assert got.steering[0] / count == pytest.approx(np.round(got.steering[0] / count), abs=1e-9)
+    expected = np.round(got.steering[0] / count)
+    assert got.steering[0] / count == pytest.approx(expected, abs=1e-9)
 
 
 def test_rotors_turn_each_its_way():
     m = model("scale")
     got = joints(m.flying((0, 0, 9)), 0.1, 0)
     turned = 0.1 * m.params.hover_speed
-    assert got.rotor_angle[-1] == pytest.approx(np.array((-1, 1, -1, 1, -1, 1)) * turned)
-    assert got.rotor_rate[-1] == pytest.approx(
-        np.array((-1, 1, -1, 1, -1, 1)) * m.params.hover_speed
-    )
+    expected = np.array((-1, 1, -1, 1, -1, 1)) * turned
+    assert got.rotor_angle[-1] == pytest.approx(expected)
+    expected = np.array((-1, 1, -1, 1, -1, 1)) * m.params.hover_speed
+    assert got.rotor_rate[-1] == pytest.approx(expected)
 
     suite = SensorSuite(m, SCALE)
     assert suite.joint_names[:6] == [
@@ -371,7 +370,8 @@ def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
 
     yaw = 0.5 + 2.0 * math.atan2(*got.wheel_odometry.orientation[-1, 2:])
     heading = rotation(state.x)
-    assert yaw == pytest.approx(math.atan2(heading[1, 0], heading[0, 0]), abs=0.03)
+    expected = math.atan2(heading[1, 0], heading[0, 0])
+    assert yaw == pytest.approx(expected, abs=0.03)
 
     speeds = got.wheel_odometry.velocity[-20:, 0].mean(), truth.velocity[-20:, 0].mean()
     assert speeds[0] == pytest.approx(speeds[1], rel=0.03)
@@ -379,7 +379,11 @@ def test_wheel_odometry_follows_the_vehicle_from_encoders_alone():
 
 def test_ground_truth_has_its_twist_in_body_axes():
     """Facing north and flying east is a velocity to the right."""
-    state = model("scale").flying((1.0, 2.0, 3.0), math.pi / 2, (4.0, 0.0, 0.5))
+    state = model("scale").flying(
+        (1.0, 2.0, 3.0),
+        math.pi / 2,
+        (4.0, 0.0, 0.5),
+    )
     got = still(model("scale"), state, 0.01, SCALE).ground_truth
     assert got.position[0].tolist() == [1.0, 2.0, 3.0]
     assert got.velocity[0] == pytest.approx((0.0, -4.0, 0.5), abs=1e-12)
@@ -400,12 +404,10 @@ def test_statistics_of_the_shipped_sensors():
 
     gyro = np.diff(got.imu.rates, axis=0)
     force = np.diff(got.imu.specific_force, axis=0)
-    assert gyro.std(axis=0) / math.sqrt(2.0) == pytest.approx(
-        np.full(3, 3.4e-4 * math.sqrt(250.0)), rel=0.03
-    )
-    assert force.std(axis=0) / math.sqrt(2.0) == pytest.approx(
-        np.full(3, 4e-3 * math.sqrt(250.0)), rel=0.03
-    )
+    expected = np.full(3, 3.4e-4 * math.sqrt(250.0))
+    assert gyro.std(axis=0) / math.sqrt(2.0) == pytest.approx(expected, rel=0.03)
+    expected = np.full(3, 4e-3 * math.sqrt(250.0))
+    assert force.std(axis=0) / math.sqrt(2.0) == pytest.approx(expected, rel=0.03)
     assert np.diff(got.magnetometer.field, axis=0).std() / math.sqrt(2.0) == pytest.approx(
         0.4e-6, rel=0.04
     )
@@ -414,14 +416,15 @@ def test_statistics_of_the_shipped_sensors():
     assert got.height.distance.mean() == pytest.approx(0.14, abs=0.002)
 
     metres = np.diff(got.gps.geodetic[:, 2])
-    assert metres.std() == pytest.approx(
-        math.sqrt(2 * 0.6**2 + 2 * 3.0**2 * (1 - math.exp(-0.1 / 60.0))), rel=0.12
-    )
+    expected = math.sqrt(2 * 0.6**2 + 2 * 3.0**2 * (1 - math.exp(-0.1 / 60.0)))
+    assert metres.std() == pytest.approx(expected, rel=0.12)
     assert got.gps.velocity.std() == pytest.approx(0.1, rel=0.06)
 
     suite = SensorSuite(model("scale"), SCALE)
-    assert suite.variance("imu")[[0, 3]] == pytest.approx((4e-3**2 * 250.0, 3.4e-4**2 * 250.0))
-    assert suite.variance("gps")[:3] == pytest.approx((0.3**2 + 1.5**2,) * 2 + (0.6**2 + 3.0**2,))
+    expected = (4e-3**2 * 250.0, 3.4e-4**2 * 250.0)
+    assert suite.variance("imu")[[0, 3]] == pytest.approx(expected)
+    expected = (0.3**2 + 1.5**2,) * 2 + (0.6**2 + 3.0**2,)
+    assert suite.variance("gps")[:3] == pytest.approx(expected)
 
 
 def drive(ticks, seed=5, noise=True):

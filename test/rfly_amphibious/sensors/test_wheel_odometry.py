@@ -29,17 +29,26 @@ def test_a_quarter_of_a_circle_about_a_point_abreast_of_the_rear_axle(steps):
 
     One arc is as good as many.
     """
-    hubs = np.array(((FRONT, HALF), (FRONT, -HALF), (-REAR, HALF), (-REAR, -HALF)))
+    hubs = np.array(
+        (
+            (FRONT, HALF),
+            (FRONT, -HALF),
+            (-REAR, HALF),
+            (-REAR, -HALF),
+        )
+    )
     steering = np.arctan2(hubs[:, 0] + REAR, 3.0 - hubs[:, 1])
     ways = np.hypot(hubs[:, 0] + REAR, 3.0 - hubs[:, 1]) * math.pi / 2
     odometry = WheelOdometry(SCALE, np.zeros(4))
     for k in range(1, steps + 1):
         got = odometry.update(ways / SCALE.rolling_radius * k / steps, steering, 2.0 / steps)
 
-    assert got[:3] == pytest.approx((2.66, 3.34, math.pi / 2), abs=1e-9)
+    expected = (2.66, 3.34, math.pi / 2)
+    assert got[:3] == pytest.approx(expected, abs=1e-9)
 
     rate = math.pi / 4
-    assert got[3:] == pytest.approx((3.0 * rate, REAR * rate, rate), abs=1e-9)
+    expected = (3.0 * rate, REAR * rate, rate)
+    assert got[3:] == pytest.approx(expected, abs=1e-9)
 
 
 def test_skid_steer_turns_by_the_difference_of_its_sides():

@@ -160,7 +160,11 @@ def test_older_commands_are_dropped_and_what_cannot_be_is_refused() -> None:
 
 def test_saved_through_json_it_goes_on_bit_by_bit_also_within_the_fail_safe() -> None:
     model = AmphibiousModel(PARAMS)
-    events = (RotorFails(0.3, 2), SensorOff(0.1, "gps"), Gust(0.2, (3.0, 0, 0), 1.0))
+    events = (
+        RotorFails(0.3, 2),
+        SensorOff(0.1, "gps"),
+        Gust(0.2, (3.0, 0, 0), 1.0),
+    )
     first = make(model.flying((0.0, 0.0, 3.0)), wind=WINDY, seed=1, events=events)
     hover(first)
     for _ in range(90):
@@ -216,7 +220,11 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
         "events",
         PARAMS,
         (),
-        events=(Gust(0.1, (0.0, 4.0, 0.0), 0.2), RotorFails(0.1, 1), SensorOff(0.2, "imu", 0.1)),
+        events=(
+            Gust(0.1, (0.0, 4.0, 0.0), 0.2),
+            RotorFails(0.1, 1),
+            SensorOff(0.2, "imu", 0.1),
+        ),
     )
     simulation = scenario.simulation(SENSORS, noise=False)
 
@@ -232,7 +240,8 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
     # s
     assert winds[0.1] == [0.0, 0.0, 0.0]
     assert winds[0.4] == [0.0, 0.0, 0.0]
-    assert winds[0.2][1] == pytest.approx(4.0 * 0.5 * (1.0 - math.cos(math.tau * 0.096 / 0.2)))
+    expected = 4.0 * 0.5 * (1.0 - math.cos(math.tau * 0.096 / 0.2))
+    assert winds[0.2][1] == pytest.approx(expected)
     assert not [t for t in imu if 0.2 < t < 0.3001]
     assert len(imu) == 100 - 25
 
@@ -251,7 +260,11 @@ def test_set_pose_moves_it_there_with_rolling_wheels_and_forgets_a_crash() -> No
 
     half = math.sqrt(0.5)
     height = PARAMS.origin_height
-    simulation.set_pose((5.0, 6.0, height), (0.0, 0.0, half, half), (0.0, 2.0, 0.0))
+    simulation.set_pose(
+        (5.0, 6.0, height),
+        (0.0, 0.0, half, half),
+        (0.0, 2.0, 0.0),
+    )
     time = simulation.time
     for _ in range(5):
         simulation.command_wheels(WheelCommand(simulation.time))

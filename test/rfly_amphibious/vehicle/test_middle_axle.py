@@ -35,8 +35,10 @@ def test_the_shipped_vehicle_by_hand():
     assert SIX.spring_load[::2] == pytest.approx(weight / 6.0 + lean * from_middle, rel=1e-12)
     assert SIX.spring_load @ np.repeat(places, 2) == pytest.approx(0.0, abs=1e-12)
 
-    assert SIX.center_x == pytest.approx(2 * 1.2 * (0.42 - 0.44 - 0.01) / 36.0)
-    assert SIX.hub_position[4:, :2] == pytest.approx(np.array(((-0.01, 0.28), (-0.01, -0.28))))
+    expected = 2 * 1.2 * (0.42 - 0.44 - 0.01) / 36.0
+    assert SIX.center_x == pytest.approx(expected)
+    expected = np.array(((-0.01, 0.28), (-0.01, -0.28)))
+    assert SIX.hub_position[4:, :2] == pytest.approx(expected)
     assert SIX.steering_lever == pytest.approx(0.43)
     assert SIX.turn_x == pytest.approx(-0.01)
     assert SIX.steering_sign.tolist() == [1, 1, -1, -1, 0, 0]
@@ -177,7 +179,13 @@ def test_joint_states_name_all_wheels_and_only_those_that_steer():
 
 
 @pytest.mark.parametrize(
-    ("rotors", "shown"), [(3, [10.0, 11.0]), (4, [10.0, 11.0]), (6, [10.0, 11.0]), (7, [])]
+    ("rotors", "shown"),
+    [
+        (3, [10.0, 11.0]),
+        (4, [10.0, 11.0]),
+        (6, [10.0, 11.0]),
+        (7, []),
+    ],
 )
 def test_rflysim3ds_channels_show_the_means_of_both_sides(rotors, shown):
     """The mean (7 + 12 + 17)/3 is 12, less the pitch rate; three rotors leave no room for six."""

@@ -33,7 +33,13 @@ def test_shipped_sets():
     assert quad.rotors == 4
     assert quad.rotor_spin == (1, -1, 1, -1)
     assert (quad.max_rotor_speed / quad.hover_speed) ** 2 == pytest.approx(2.0, abs=2e-3)
-    assert np.sign(quad.rotor_position[:, :2]).tolist() == [[1, -1], [1, 1], [-1, 1], [-1, -1]]
+    expected = [
+        [1, -1],
+        [1, 1],
+        [-1, 1],
+        [-1, -1],
+    ]
+    assert np.sign(quad.rotor_position[:, :2]).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -64,9 +70,12 @@ def test_derived_values(name, expected):
     full = name == "full"
     inertia = (1118.61, 2408.16, 3094.36, -2.29) if full else (1.731, 2.777, 4.099, -0.004)
     total = p.total_inertia
-    assert (total[0, 0], total[1, 1], total[2, 2], total[0, 2]) == pytest.approx(
-        inertia, rel=2e-3, abs=5e-4
-    )
+    assert (
+        total[0, 0],
+        total[1, 1],
+        total[2, 2],
+        total[0, 2],
+    ) == pytest.approx(inertia, rel=2e-3, abs=5e-4)
 
     assert p.hanging_strut[[0, 2]] == pytest.approx(
         (-0.10359, -0.10309) if full else (-0.03670, -0.03642), abs=6e-6

@@ -103,7 +103,13 @@ def only(contacts):
 
 
 KNOWN = {
-    "spheres": ((Sphere(1), (0, 0, 0)), (Sphere(0.5), (1.2, 0, 0)), (0.85, 0, 0), (-1, 0, 0), 0.3),
+    "spheres": (
+        (Sphere(1), (0, 0, 0)),
+        (Sphere(0.5), (1.2, 0, 0)),
+        (0.85, 0, 0),
+        (-1, 0, 0),
+        0.3,
+    ),
     "sphere on a box": (
         (Sphere(1), (0.3, 0.2, 1.4)),
         (Box((2, 2, 1)), (0, 0, 0)),
@@ -179,7 +185,18 @@ KNOWN = {
         0.4,
     ),
     "tip of a hull": (
-        (ConvexHull([(0, 0, 0), (1, 0, 1), (-1, 0, 1), (0, 1, 1), (0, -1, 1)]), (0.2, 0.1, 0.4)),
+        (
+            ConvexHull(
+                [
+                    (0, 0, 0),
+                    (1, 0, 1),
+                    (-1, 0, 1),
+                    (0, 1, 1),
+                    (0, -1, 1),
+                ]
+            ),
+            (0.2, 0.1, 0.4),
+        ),
         (Box((2, 2, 1)), (0, 0, 0)),
         (0.2, 0.1, 0.45),
         (0, 0, 1),
@@ -241,7 +258,11 @@ def test_random_contacts_are_symmetric():
     found = 0
     for k in range(64):
         a, b = (
-            (random_shape(rng, kind), rng.normal(0, 0.6, 3), random_quat(rng))
+            (
+                random_shape(rng, kind),
+                rng.normal(0, 0.6, 3),
+                random_quat(rng),
+            )
             for kind in (k % KINDS, k // KINDS % KINDS)
         )
         found += len(both_ways(a, b))

@@ -21,7 +21,12 @@ def crowd_over_ground() -> Contacts:
     n = 36
 
     corners = rng.normal(size=(9, 3)) * 0.6
-    shapes = (Sphere(0.6), Capsule(0.3, 1.5), Box((2, 1, 0.8), (0.2, 0, 0)), ConvexHull(corners))
+    shapes = (
+        Sphere(0.6),
+        Capsule(0.3, 1.5),
+        Box((2, 1, 0.8), (0.2, 0, 0)),
+        ConvexHull(corners),
+    )
     quat = rng.normal(size=(n, 4))
 
     bodies = Bodies(

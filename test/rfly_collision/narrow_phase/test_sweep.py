@@ -14,7 +14,14 @@ from rfly_common.errors import BodiesError
 from rfly_terrain import HeightMap
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
-DART = ConvexHull([(0.05, 0, 0), (-0.05, 0.01, 0), (-0.05, -0.01, 0.01), (-0.05, 0, -0.01)])
+DART = ConvexHull(
+    [
+        (0.05, 0, 0),
+        (-0.05, 0.01, 0),
+        (-0.05, -0.01, 0.01),
+        (-0.05, 0, -0.01),
+    ]
+)
 
 
 def ridge(outside="extend"):
@@ -43,8 +50,10 @@ def test_a_bullet_does_not_pass_through_a_thin_ridge(kind, outside):
     assert not len(scene.contacts(bullet))
     contacts = scene.contacts(bullet, 0.02)
     assert contacts.b.tolist() == [-1]
-    assert contacts.time == pytest.approx([0.02 - (5.0 - x_touch) / 800.0], abs=1e-6)
-    assert contacts.normal[0] == pytest.approx(np.array([-5, 0, 1]) / math.hypot(5, 1), abs=1e-3)
+    expected = [0.02 - (5.0 - x_touch) / 800.0]
+    assert contacts.time == pytest.approx(expected, abs=1e-6)
+    expected = np.array([-5, 0, 1]) / math.hypot(5, 1)
+    assert contacts.normal[0] == pytest.approx(expected, abs=1e-3)
     assert contacts.depth.tolist() == [0.0]
     assert contacts.position[0] == pytest.approx((-0.8, 0.3, 1.0), abs=0.02)
 
@@ -79,12 +88,23 @@ def test_two_bullets_that_cross(first, second):
 
 def test_spheres_that_meet_head_on():
     rows = [
-        (Sphere(0.5), (3.0, 0.6, 0), LEVEL, (100.0, 0, 0)),
-        (Sphere(0.5), (-3.0, 0, 0), LEVEL, (-100.0, 0, 0)),
+        (
+            Sphere(0.5),
+            (3.0, 0.6, 0),
+            LEVEL,
+            (100.0, 0, 0),
+        ),
+        (
+            Sphere(0.5),
+            (-3.0, 0, 0),
+            LEVEL,
+            (-100.0, 0, 0),
+        ),
     ]
     contacts = Scene().contacts(bodies_of(rows), 0.06)
     gap = 0.8  # along x, where their middles are 1 m apart
-    assert contacts.time == pytest.approx([0.06 - (6.0 + gap) / 200], abs=1e-6)
+    expected = [0.06 - (6.0 + gap) / 200]
+    assert contacts.time == pytest.approx(expected, abs=1e-6)
     assert contacts.normal[0] == pytest.approx((-gap, 0.6, 0), abs=1e-5)
 
 
@@ -111,15 +131,20 @@ def test_at_rest_and_after_a_touch():
     ]
     for dt in (0.0, 0.02):
         contacts = scene.contacts(bodies_of(rows), dt)
-        assert list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)) == [
+        expected = [
             (0, -1),
             (0, 1),
             (2, -1),
         ]
+        assert list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)) == expected
         assert contacts.depth == pytest.approx([0, 0, 0], abs=1e-9)
         assert contacts.time.tolist() == [0, 0, 0]
     # gliding 1 mm above the ground is no contact, however far
-    for shape in (Box((1, 1, 1)), Sphere(0.5), Capsule(0.5, 1)):
+    for shape in (
+        Box((1, 1, 1)),
+        Sphere(0.5),
+        Capsule(0.5, 1),
+    ):
         assert not len(scene.contacts(body(shape, (3, 0, 0.501), LEVEL, (200.0, 0, 0)), 0.02))
         # and it has not touched on its way from below the map's other end
         assert len(scene.contacts(body(shape, (3, 0, 0.499), LEVEL, (200.0, 0, 0)), 0.02)) == 1

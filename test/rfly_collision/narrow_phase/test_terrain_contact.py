@@ -270,7 +270,15 @@ def test_box_edge_across_a_ridge_and_face_on_a_peak():
     assert position == pytest.approx((0, 0, 3 - 0.05), abs=0.02)
 
 
-@pytest.mark.parametrize("corner", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(
+    "corner",
+    [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ],
+)
 def test_the_surface_is_bilinear_and_no_triangles(corner):
     """A cell with one corner 1 m high is 0.25 m high in the middle.
 
@@ -279,11 +287,19 @@ def test_the_surface_is_bilinear_and_no_triangles(corner):
     heights = np.zeros((2, 2))
     heights[corner] = 1.0
     scene = Scene(terrain(heights))
-    tip = ConvexHull([(0, 0, 0), (0.1, 0, 2), (-0.1, 0.1, 2), (-0.1, -0.1, 2)])
+    tip = ConvexHull(
+        [
+            (0, 0, 0),
+            (0.1, 0, 2),
+            (-0.1, 0.1, 2),
+            (-0.1, -0.1, 2),
+        ]
+    )
     assert not len(scene.contacts(body(tip, (0, 0, 0.2501))))
     _, normal, depth = only(scene.contacts(body(tip, (0, 0, 0.2499))))
     slope_x, slope_y = (0.5 if side else -0.5 for side in corner)
-    assert normal == pytest.approx(np.array([-slope_x, -slope_y, 1]) / math.sqrt(1.5), abs=1e-9)
+    expected = np.array([-slope_x, -slope_y, 1]) / math.sqrt(1.5)
+    assert normal == pytest.approx(expected, abs=1e-9)
     assert depth == pytest.approx(1e-4 / math.sqrt(1.5), abs=1e-9)
     # along the diagonal through the high corner it is a parabola below the straight line, and an
     # edge sees its top
@@ -313,7 +329,11 @@ def test_the_surface_is_bilinear_and_no_triangles(corner):
 @pytest.mark.parametrize("y", [-4, 0.5, 4])
 def test_points_on_grid_lines_samples_and_the_edge(x, y):
     """A flat map has the same answer everywhere."""
-    for shape, height in ((Sphere(1), 0.75), (Box((0.5, 0.5, 2)), 0.75), (Capsule(0.75, 0.5), 0.5)):
+    for shape, height in (
+        (Sphere(1), 0.75),
+        (Box((0.5, 0.5, 2)), 0.75),
+        (Capsule(0.75, 0.5), 0.5),
+    ):
         for outside in ("extend", "void"):
             _, normal, depth = only(Scene(FLAT, outside).contacts(body(shape, (x, y, height))))
             assert depth == 0.25
@@ -337,7 +357,11 @@ def test_outside_of_the_map():
         (beyond_y, (0, 0, 1)),
         (corner, (0, 0, 1)),
     ):
-        for shape in (Sphere(0.5), Box((0.1, 0.1, 1)), Capsule(0.4, 0.2)):
+        for shape in (
+            Sphere(0.5),
+            Box((0.1, 0.1, 1)),
+            Capsule(0.4, 0.2),
+        ):
             assert only(extend.contacts(body(shape, place)))[1] == pytest.approx(normal, abs=1e-8)
             assert not len(void.contacts(body(shape, place)))
     # half over the edge: the part over the map alone counts
@@ -365,7 +389,15 @@ def test_contacts_come_in_order():
     rows = [(Sphere(1), (0.1 * x, 0, 0.5)) for x in range(3)]
     contacts = Scene(FLAT).contacts(bodies_of(rows))
     pairs = list(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True))
-    assert pairs == [(0, -1), (0, 1), (0, 2), (1, -1), (1, 2), (2, -1)]
+    expected = [
+        (0, -1),
+        (0, 1),
+        (0, 2),
+        (1, -1),
+        (1, 2),
+        (2, -1),
+    ]
+    assert pairs == expected
 
 
 def test_a_body_much_larger_than_the_cells():

@@ -232,7 +232,8 @@ def test_two_vehicles_crash(scene):
     assert position[0] == pytest.approx(-0.375)
     assert seconds == pytest.approx(0.02 * 0.5 / 0.75, abs=1e-5)
     assert scene.contacts[-1].header.frame_id == "map"
-    assert events(scene.see((101, BOX, (-0.7, 0, 500)), other)) == {(101, 102, 0): STAY}
+    expected = {(101, 102, 0): STAY}
+    assert events(scene.see((101, BOX, (-0.7, 0, 500)), other)) == expected
     event, _, _, depth, seconds = scene.see((101, BOX, (-2.0, 0, 500)), other)[101, 102, 0]
     assert (event, depth, seconds) == (END, pytest.approx(0.3), 0)
     assert scene.see((101, BOX, (-2.5, 0, 500)), other) == {}
@@ -244,7 +245,8 @@ def test_a_bullet_does_not_pass_through(scene):
     assert scene.see((111, BOX, (0, 0, 510)), wall) == {}
     event, _, _, depth, seconds = scene.see((111, BOX, (14, 0, 510)), wall)[111, 112, 0]
     assert (event, depth, seconds) == (BEGIN, 0, pytest.approx(6 / 700, abs=1e-5))
-    assert events(scene.see((111, BOX, (28, 0, 510)), wall)) == {(111, 112, 0): END}
+    expected = {(111, 112, 0): END}
+    assert events(scene.see((111, BOX, (28, 0, 510)), wall)) == expected
 
 
 def test_partial_updates_of_several_sources_are_one_world(scene):
@@ -271,7 +273,8 @@ def test_the_ground(scene):
     found = scene.see((131, BOX, (20, 0, 104.4)), (132, CAR, (20, 50, 104.5)))
     assert events(found) == {(131, GROUND, 0): BEGIN}
     assert found[131, GROUND, 0][2] == pytest.approx(slope.tolist(), abs=1e-3)
-    assert events(scene.see((131, BOX, (20, 0, 106)))) == {(131, GROUND, 0): END}
+    expected = {(131, GROUND, 0): END}
+    assert events(scene.see((131, BOX, (20, 0, 106)))) == expected
 
 
 def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
@@ -285,7 +288,8 @@ def test_fit_ground_puts_vehicles_on_the_ground_before_the_test(scene):
         (143, BOX, (20, -50, 105)),
     )
     found = scene.see(*three, fit_ground=[0, 0, 1, 1, 0])
-    assert events(found) == {(141, 142, 0): BEGIN, (141, 143, 0): BEGIN}
+    expected = {(141, 142, 0): BEGIN, (141, 143, 0): BEGIN}
+    assert events(found) == expected
     assert 104 < found[141, 142, 0][1][2] < 106
 
 
@@ -323,17 +327,24 @@ def test_objects_that_are_none_are_refused(scene):
 def test_ignored_pairs_never_count(scene):
     """Two ids, and persons with the ground, are ignored; the third contact is reported."""
     at = (100, 100, 500)
-    found = scene.see((801, BOX, at), (802, BOX, at), (803, BOX, at), (804, 30, (0, 0, 99.5)))
-    assert events(found) == {(801, 803, 0): BEGIN, (802, 803, 0): BEGIN}
+    found = scene.see(
+        (801, BOX, at),
+        (802, BOX, at),
+        (803, BOX, at),
+        (804, 30, (0, 0, 99.5)),
+    )
+    expected = {(801, 803, 0): BEGIN, (802, 803, 0): BEGIN}
+    assert events(found) == expected
 
 
 def test_what_no_vehicle_can_be_is_dropped_alone(scene):
     """A vehicle with a NaN is counted and left out; the others of the message are tested."""
     before = int(scene.status()[2].get("not_finite", 0))
     at = (0, 100, 500)
-    assert events(scene.see((161, BOX, (math.nan, 0, 0)), (162, BOX, at), (163, BOX, at))) == {
-        (162, 163, 0): BEGIN
-    }
+    expected = {(162, 163, 0): BEGIN}
+    assert (
+        events(scene.see((161, BOX, (math.nan, 0, 0)), (162, BOX, at), (163, BOX, at))) == expected
+    )
     scene.peer.spin_until(lambda: int(scene.status()[2]["not_finite"]) == before + 1)
     level, message, _ = scene.status()
     assert (level, "not_finite: vehicle_states of '/test'" in message) == (1, True)
@@ -407,7 +418,8 @@ def test_check_collision_answers_for_hypothetical_poses(scene):
     answer = scene.check((202, CAR, (0, 0, 799.5)), (203, CAR, (0, -100, 90)))
     assert (answer.success, answer.message) == (True, "")
     found = rows(answer.contacts)
-    assert events(found) == {(201, 202, 0): BEGIN, (203, GROUND, 0): BEGIN}
+    expected = {(201, 202, 0): BEGIN, (203, GROUND, 0): BEGIN}
+    assert events(found) == expected
     assert answer.contacts.header.frame_id == "map"
     assert scene.see((201, BOX, (0, 0, 800))) == {}
     answer = scene.check((204, 778, (0, 0, 900)))
@@ -463,7 +475,8 @@ def test_the_deepest_contacts_are_shown(ned):
     )
 
     def arrow():
-        assert set(ned.see(*balls)) == {(311, 312, 0), (313, 314, 0)}
+        expected = {(311, 312, 0), (313, 314, 0)}
+        assert set(ned.see(*balls)) == expected
         return ned.markers and any(
             abs(m.points[0].x - 0.05) < 1e-6 for m in ned.markers[-1].markers if m.points
         )

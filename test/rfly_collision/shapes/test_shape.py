@@ -51,7 +51,15 @@ def test_a_hull_with_too_many_corners_is_refused():
 
 
 def test_a_hull_keeps_its_corners_only():
-    hull = ConvexHull([*CUBE, (1, 1, 1), (1, 0, 0), (1, 1, 2), (0.5, 0.5, 0.5)])
+    hull = ConvexHull(
+        [
+            *CUBE,
+            (1, 1, 1),
+            (1, 0, 0),
+            (1, 1, 2),
+            (0.5, 0.5, 0.5),
+        ]
+    )
     assert sorted(map(tuple, hull.vertices.tolist())) == sorted(CUBE)
     with pytest.raises(ValueError, match="read-only"):
         hull.vertices[0, 0] = 9
@@ -62,11 +70,16 @@ def test_a_box_has_six_faces_and_twelve_edges(offset):
     core = core_of(Box((4, 2, 1), offset))
     assert core.vertices.mean(axis=0) == pytest.approx(offset)
     assert np.ptp(core.vertices, axis=0).tolist() == [4, 2, 1]
-    assert (len(core.planes), len(core.edges), len(core.triangles)) == (6, 12, 12)
+    assert (
+        len(core.planes),
+        len(core.edges),
+        len(core.triangles),
+    ) == (6, 12, 12)
     for x, y, z, distance in core.planes:
         normal = np.array((x, y, z))
         assert sorted(np.abs(normal)) == pytest.approx([0, 0, 1])
-        assert distance == pytest.approx(normal @ offset + np.abs(normal) @ (2, 1, 0.5))
+        expected = normal @ offset + np.abs(normal) @ (2, 1, 0.5)
+        assert distance == pytest.approx(expected)
     for one, other, left, right in core.edges:
         ends = core.vertices[[one, other]]
         for face in (left, right):
@@ -82,10 +95,18 @@ def test_coplanar_triangles_are_one_face():
 
 
 def test_the_table_keeps_shapes_apart():
-    table = table_of((Sphere(1), Capsule(0.5, 2), Box((1, 1, 1)), ConvexHull(CUBE)))
+    table = table_of(
+        (
+            Sphere(1),
+            Capsule(0.5, 2),
+            Box((1, 1, 1)),
+            ConvexHull(CUBE),
+        )
+    )
     assert table.kind.tolist() == [0, 0, 1, 2]
     assert np.diff(table.first[:, 0]).tolist() == [1, 2, 8, 8]
-    assert table.reach == pytest.approx([0, 1, math.sqrt(0.75), math.sqrt(12)])
+    expected = [0, 1, math.sqrt(0.75), math.sqrt(12)]
+    assert table.reach == pytest.approx(expected)
     first = table.first[3, 0]
     assert table.edges[table.first[3, 2] :, :2].min() == first
     assert table.triangles[table.first[3, 3] :].min() == first

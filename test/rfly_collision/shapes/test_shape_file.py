@@ -135,11 +135,28 @@ def test_scales_stretch_along_the_axes():
     assert scaled(Box((4, 2, 1), (1, 0, 0.5)), (2, 3, 4)) == Box((8, 6, 4), (2, 0, 2))
     assert scaled(Sphere(1, (0, 1, 0)), (1, 2, 3)) == Sphere(3, (0, 2, 0))
     assert scaled(Capsule(0.5, 3), (2, 1, 3)) == Capsule(1.5, 6)
-    hull = scaled(ConvexHull([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]], (0, 0, 1)), (1, 2, 3))
+    hull = scaled(
+        ConvexHull(
+            [
+                [0, 0, 0],
+                [2, 0, 0],
+                [0, 2, 0],
+                [0, 0, 2],
+            ],
+            (0, 0, 1),
+        ),
+        (1, 2, 3),
+    )
     assert shape_bounds(hull)[1].tolist() == [2, 4, 9]
     table = load_shapes()
     shapes, which = table.touching(
-        table.index_of([50, 3, 50, 50]), [[1, 1, 2], [1, 1, 1], [1, 1, 2], [1, 1, 1]]
+        table.index_of([50, 3, 50, 50]),
+        [
+            [1, 1, 2],
+            [1, 1, 1],
+            [1, 1, 2],
+            [1, 1, 1],
+        ],
     )
     assert len(shapes) == 3
     assert which[0] == which[2]

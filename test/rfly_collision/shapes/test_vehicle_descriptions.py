@@ -69,8 +69,10 @@ def test_heights_scales_and_names_are_seen(tmp_path):
         poses.append(state.vehicles.world(state.terrain))
 
     assert poses[1].position_ned[0, 2] == pytest.approx(-13.0)
-    assert poses[1].scale.tolist() == [[2.0, 4.0, 6.0], [2.0] * 3, [2.0] * 3]
-    np.testing.assert_array_equal(poses[1].position_ned[1:], poses[0].position_ned[1:])
+    expected = [[2.0, 4.0, 6.0], [2.0] * 3, [2.0] * 3]
+    assert poses[1].scale.tolist() == expected
+    expected = poses[0].position_ned[1:]
+    np.testing.assert_array_equal(poses[1].position_ned[1:], expected)
     assert [descriptions.name(number) for number in (9001, 9002, 9003)] == [
         "Tall",
         "Plain",
@@ -119,7 +121,8 @@ def test_shapes_of_described_types(tmp_path):
 
     assert (car.name, car.centre_height) == ("car", 0.0)
     assert (lorry.name, lorry.centre_height) == ("Lorry", 0.9)
-    assert (lorry.high - lorry.low) == pytest.approx((car.high - car.low) * (1, 2, 3))
+    expected = (car.high - car.low) * (1, 2, 3)
+    assert (lorry.high - lorry.low) == pytest.approx(expected)
     assert after[int(after.index_of(100051))] is lorry
     assert [after[int(after.index_of(number))].name for number in (52, 59, 150, 3, 9999)] == [
         shapes[int(shapes.index_of(number))].name for number in (52, 59, 150, 3, 9999)

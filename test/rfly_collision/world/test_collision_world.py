@@ -95,7 +95,8 @@ def test_what_moves_is_touched_where_it_is_by_then():
             [(o, e) for o, e in zip(step.events.contacts.object_id, step.events.event, strict=True)]
         )
 
-    assert touched == [[], [(1001, BEGIN)], [(1001, END)]]
+    expected = [[], [(1001, BEGIN)], [(1001, END)]]
+    assert touched == expected
 
 
 class World(CollisionWorld):
@@ -109,7 +110,11 @@ class World(CollisionWorld):
         """Step `ms` later and return [(event, vehicle, other, object)]."""
         self.now_ms += ms
         if vehicles:
-            self.update(states(*vehicles, **fields), self.now_ms * MS, self.now_ms * MS)
+            self.update(
+                states(*vehicles, **fields),
+                self.now_ms * MS,
+                self.now_ms * MS,
+            )
         return self.event_rows()
 
     def event_rows(self):
@@ -217,7 +222,11 @@ def test_silent_vehicles_are_gone_with_their_contacts():
 def test_ignored_pairs_never_count(rule, kept):
     """Two cars, one of another variant, and a multirotor overlap, but their pairs are ignored."""
     world = World(rule)
-    found = world.see((1, CAR, (0, 0, 50)), (2, 100150, (0.5, 0, 50)), (3, QUAD, (0, 0, 50.5)))
+    found = world.see(
+        (1, CAR, (0, 0, 50)),
+        (2, 100150, (0.5, 0, 50)),
+        (3, QUAD, (0, 0, 50.5)),
+    )
     if rule == "type:50,type:50":  # 150 is a class of its own
         kept = [(1, 2), *kept]
     assert [row[1:3] for row in found] == kept
@@ -227,7 +236,11 @@ def test_rules_for_ground_and_objects():
     world = World("1,ground", "2,static", "3,object:7-8")
     world.set_terrain(flat())
     world.set_objects(objects((6, (0, 0, 0), (50, 50, 0.1)), (7, (0, 0, 0), (50, 50, 0.1))))
-    found = world.see((1, BOX, (0, 0, 0)), (2, BOX, (10, 0, 0)), (3, BOX, (20, 0, 0)))
+    found = world.see(
+        (1, BOX, (0, 0, 0)),
+        (2, BOX, (10, 0, 0)),
+        (3, BOX, (20, 0, 0)),
+    )
     assert [row[1:] for row in found] == [
         (1, STATIC, 6), (1, STATIC, 7), (2, GROUND, 0), (3, GROUND, 0), (3, STATIC, 6),
     ]  # fmt: skip
@@ -260,7 +273,8 @@ def test_placed_objects_by_their_box_or_by_their_type():
     assert world.last.normal[0] == pytest.approx([1, 0, 0])
     assert world.last.depth[0] == pytest.approx(0.1)
     found = world.see((5, BOX, (2.4, 2, 0.8)), (6, BOX, (0, 50, 0)))
-    assert found == [(END, 5, STATIC, 1001), (BEGIN, 5, STATIC, 1002)]
+    expected = [(END, 5, STATIC, 1001), (BEGIN, 5, STATIC, 1002)]
+    assert found == expected
     world.set_objects(objects())
     assert world.event_rows() == [(END, 5, STATIC, 1002)]
 
@@ -359,7 +373,11 @@ def test_a_check_moves_nothing():
     world = World()
     world.set_terrain(flat())
     world.set_objects(objects((1001, (30, 0, 0), (1, 1, 1))))
-    world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)), (3, BOX, (10, 0, 0.2)))
+    world.see(
+        (1, BOX, (0, 0, 50)),
+        (2, BOX, (0.5, 0, 50)),
+        (3, BOX, (10, 0, 0.2)),
+    )
 
     found = world.check(
         states((3, BOX, (30, 0, 0.5)), (4, BOX, (0, 0.5, 50)), (9, BOX, (30.5, 0, 0.5)))
@@ -384,7 +402,8 @@ def test_a_check_moves_nothing():
 
     # the world is as it was
     assert found.time.tolist() == [0] * 7
-    assert world.see((1, BOX, (0, 0, 50))) == [(STAY, 1, 2, 0), (STAY, 3, GROUND, 0)]
+    expected = [(STAY, 1, 2, 0), (STAY, 3, GROUND, 0)]
+    assert world.see((1, BOX, (0, 0, 50))) == expected
     assert world.vehicles == 3
 
 
@@ -394,7 +413,8 @@ def test_in_a_crowd_only_the_ground_is_tested():
     world.set_terrain(flat())
 
     five = [(i, BOX, (0, 0, 0.1 * i)) for i in range(1, 6)]
-    assert world.see(*five) == [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
+    expected = [(BEGIN, i, GROUND, 0) for i in range(1, 6)]
+    assert world.see(*five) == expected
 
     assert world.crowd.startswith(
         "only the ground is tested: the boxes of more than 9 pairs of bodies overlap"
@@ -404,7 +424,7 @@ def test_in_a_crowd_only_the_ground_is_tested():
 
     # one leaves the crowd
     found = world.see((5, BOX, (50, 0, 50)))
-    assert [row[1:3] for row in found if row[0] == BEGIN] == [
+    expected = [
         (1, 2),
         (1, 3),
         (1, 4),
@@ -412,6 +432,7 @@ def test_in_a_crowd_only_the_ground_is_tested():
         (2, 4),
         (3, 4),
     ]
+    assert [row[1:3] for row in found if row[0] == BEGIN] == expected
 
     assert world.crowd == ""
 
@@ -496,7 +517,11 @@ def test_vehicles_and_shapes_beyond_the_limits_are_counted():
 
 def test_a_restart_ends_all_contacts_and_sweeps_nothing():
     world = World()
-    world.see((1, BOX, (-9, 0, 50)), (2, BOX, (0, 0, 50)), (3, BOX, (0.5, 0, 50)))
+    world.see(
+        (1, BOX, (-9, 0, 50)),
+        (2, BOX, (0, 0, 50)),
+        (3, BOX, (0.5, 0, 50)),
+    )
     ended = world.reset().events
     assert (ended.contacts.vehicle.tolist(), ended.event.tolist()) == ([2], [END])
     world.now_ms = 0
@@ -505,7 +530,11 @@ def test_a_restart_ends_all_contacts_and_sweeps_nothing():
 
 def test_types_without_a_shape_are_reported():
     world = World()
-    world.see((1, BOX, (0, 0, 50)), (2, CAR, (9, 0, 50)), (3, 777, (20, 0, 50)))
+    world.see(
+        (1, BOX, (0, 0, 50)),
+        (2, CAR, (9, 0, 50)),
+        (3, 777, (20, 0, 50)),
+    )
     assert world.default_types == {777, BOX}
 
 

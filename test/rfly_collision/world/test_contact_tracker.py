@@ -100,7 +100,8 @@ def test_more_than_2_mm_ends_at_once():
     lost = tracker.lost(no_pairs(), MS)
     assert lost.vehicle.tolist() == [7, 8]
     events = tracker.update(MS, pairs(), near=lost.key[1:])  # the scene has found 8 near, 7 not
-    assert event_rows(events) == [(END, 7, GROUND, 0, 0.01), (STAY, 8, GROUND, 0, 0)]
+    expected = [(END, 7, GROUND, 0, 0.01), (STAY, 8, GROUND, 0, 0)]
+    assert event_rows(events) == expected
 
 
 def test_each_pair_is_one_contact():
@@ -150,7 +151,8 @@ def test_positions_and_times_stay_with_their_contacts():
 def test_all_contacts_can_be_ended():
     tracker = ContactTracker()
     tracker.update(0, pairs((3, GROUND, 0, 0.2), (1, 2, 0, 0.1)))
-    assert event_rows(tracker.end_all()) == [(END, 1, 2, 0, 0.1), (END, 3, GROUND, 0, 0.2)]
+    expected = [(END, 1, 2, 0, 0.1), (END, 3, GROUND, 0, 0.2)]
+    assert event_rows(tracker.end_all()) == expected
     assert event_rows(tracker.end_all()) == []
 
 

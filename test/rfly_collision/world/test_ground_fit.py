@@ -79,7 +79,11 @@ def test_one_wheel_on_a_bump_lifts_two():
     middle is at 1/4 + 1/4.
     """
     terrain = HeightMap(
-        [[0, 0, 0], [0, 0, 0], [0, 0, 1.0]],
+        [
+            [0, 0, 0],
+            [0, 0, 0],
+            [0, 0, 1.0],
+        ],
         origin_x=-1.4,
         origin_y=-0.9,
         step_x=1.4,

@@ -126,7 +126,13 @@ def test_values_are_read_in_si_with_defaults():
         {"paint": {"colour": "blue"}},
         {"body": {"mass_kg": 0, "size_m": [1, 2, 3]}},
         {"body": {"mass_kg": 1, "size_m": [1, 2]}},
-        {"body": {"mass_kg": 1, "size_m": [1, 2, 3], "tilt_deg": 46}},
+        {
+            "body": {
+                "mass_kg": 1,
+                "size_m": [1, 2, 3],
+                "tilt_deg": 46,
+            }
+        },
         {"horn": 1},
     ],
 )

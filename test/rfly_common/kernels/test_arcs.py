@@ -25,7 +25,13 @@ def _of(x):
 
 def test_the_arc_tangent_is_right_to_two_units_in_the_last_place():
     rng = np.random.default_rng(1)
-    x = np.concatenate([[0.0], np.geomspace(1e-300, 1e300, 5001), rng.uniform(0.0, 4.0, 5000)])
+    x = np.concatenate(
+        [
+            [0.0],
+            np.geomspace(1e-300, 1e300, 5001),
+            rng.uniform(0.0, 4.0, 5000),
+        ]
+    )
     exact = np.arctan(x)
     assert (np.abs(_of(x)[0] - exact) <= 2.0 * np.spacing(exact)).all()
 

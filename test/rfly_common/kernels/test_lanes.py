@@ -24,7 +24,13 @@ from rfly_common.kernels.lanes import (
 )
 
 ROWS = np.dtype([("rows", float, (4, LANES))])
-RECORD = np.dtype([("total", float, (LANES,)), ("inner", ROWS), ("table", float, (4, 3, LANES))])
+RECORD = np.dtype(
+    [
+        ("total", float, (LANES,)),
+        ("inner", ROWS),
+        ("table", float, (4, 3, LANES)),
+    ]
+)
 TABLE = np.linspace(-3.0, 9.0, 13)
 
 
@@ -34,7 +40,11 @@ def _work(x, y, p, table):
     pair = (0.0, 0.0)
     for k in range(3):
         pair = (pair[0] + x * k, pair[1] - y * 0.5)
-    z = where((pair[0] > 1.0) & (x < 3.0) | (y == 0.0), math.sqrt(abs(pair[1])), -2.0 * x)
+    z = where(
+        (pair[0] > 1.0) & (x < 3.0) | (y == 0.0),
+        math.sqrt(abs(pair[1])),
+        -2.0 * x,
+    )
     positive = z > 0.0
     if any_lane(positive):
         z = where(positive, max(z, 0.5) + p, z)
@@ -93,7 +103,11 @@ def _fill(given, records):
         all_numbers[k] += 10.0
     lanes = numbers(record.inner)
     for n in range(4):
-        lanes[n] = where(x[n] > 5.0, lanes[n] + 100.0, lanes[n])
+        lanes[n] = where(
+            x[n] > 5.0,
+            lanes[n] + 100.0,
+            lanes[n],
+        )
 
 
 def test_records_and_their_numbers_one_after_the_other():

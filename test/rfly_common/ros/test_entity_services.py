@@ -10,7 +10,11 @@ import pytest
 
 pytestmark = pytest.mark.ros
 
-AT_REST = [np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), *np.zeros((4, 3))]
+AT_REST = [
+    np.zeros(3),
+    np.array([0.0, 0.0, 0.0, 1.0]),
+    *np.zeros((4, 3)),
+]
 
 
 class OneEntity:
@@ -140,7 +144,11 @@ def test_an_answer_does_not_repeat_a_megabyte_that_it_was_sent():
 
     assert result(102, "name 'a b'").error_message == "name 'a b'"
     text = result(102, f"name {'x' * 1_000_000!r}: expected letters").error_message
-    assert (len(text), text[:10], text[-2:]) == (500, "name 'xxxx", "x…")
+    assert (
+        len(text),
+        text[:10],
+        text[-2:],
+    ) == (500, "name 'xxxx", "x…")
 
 
 def test_states_of_none_while_there_is_no_ground(services):

@@ -36,7 +36,12 @@ def test_every_kind_of_number_as_float64(kind, order):
     array = np.asarray(np.arange(12).reshape(3, 4), kind, order=order)
     values = read(npy(array))
     assert values.dtype == np.float64
-    assert values.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    expected = [
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+        [8, 9, 10, 11],
+    ]
+    assert values.tolist() == expected
     assert read(npy(np.float64(7.5))).item() == 7.5
 
 
@@ -84,7 +89,13 @@ def test_only_the_wanted_array_is_unpacked():
     """The other one, of 80 GB by its header, and a text are passed over."""
     huge = headed("{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,)}")
     archive = NpzReader(
-        packed({"a.npy": npy(np.arange(3)), "huge.npy": huge, "readme.txt": b"no array"})
+        packed(
+            {
+                "a.npy": npy(np.arange(3)),
+                "huge.npy": huge,
+                "readme.txt": b"no array",
+            }
+        )
     )
     assert set(archive.headers) == {"a", "huge"}
     assert archive.read("a", np.float32, 3).tolist() == [0, 1, 2]

@@ -28,7 +28,16 @@ PATHS = [
     Circle((-10.0, 5.0), 50.0, 10.0, clockwise=True).path(),
     FigureEight((0.0, 0.0), 300.0, 150.0, 30.0).path(),
     Polyline([(-100, -100), (100, -100), (120, 100)], 20.0).path(),
-    Polyline([(-100, -100), (100, -100), (120, 100), (-80, 90)], 20.0, closed=True).path(),
+    Polyline(
+        [
+            (-100, -100),
+            (100, -100),
+            (120, 100),
+            (-80, 90),
+        ],
+        20.0,
+        closed=True,
+    ).path(),
 ]
 KINDS = ["ground", "multirotor", "fixed_wing"]
 
@@ -134,9 +143,12 @@ def test_a_circle_in_closed_form(t, radius, speed, delay):
     moving = speed if t >= delay else 0.0
     c = math.cos(angle)
     s = math.sin(angle)
-    np.testing.assert_allclose(state.position, [[6 + radius * c, -1 + radius * s, 0]], atol=1e-8)
-    np.testing.assert_allclose(state.velocity, [[-moving * s, moving * c, 0]], atol=1e-5)
-    np.testing.assert_allclose(state.angular_velocity, [[0, 0, moving / radius]], atol=1e-6)
+    expected = [[6 + radius * c, -1 + radius * s, 0]]
+    np.testing.assert_allclose(state.position, expected, atol=1e-8)
+    expected = [[-moving * s, moving * c, 0]]
+    np.testing.assert_allclose(state.velocity, expected, atol=1e-5)
+    expected = [[0, 0, moving / radius]]
+    np.testing.assert_allclose(state.angular_velocity, expected, atol=1e-6)
 
 
 def test_every_state_is_finite_and_every_quaternion_of_unit_norm():

@@ -135,18 +135,19 @@ class TestMeaning:
         fleet = fleet_of(
             f"{{id: 1, type: 3, count: 3, spacing: [1, -10], speed: 4, shape: {LINE}}}"
         )
-        np.testing.assert_allclose(
-            fleet.sample(0.0).position[:, :2], [[0, 0], [1, -10], [2, -20]], atol=1e-12
-        )
-        np.testing.assert_allclose(
-            fleet.sample(99.0).position[:, :2],
-            [[100, 0], [101, -10], [102, -20]],
-            atol=1e-12,
-        )
+        expected = [[0, 0], [1, -10], [2, -20]]
+        np.testing.assert_allclose(fleet.sample(0.0).position[:, :2], expected, atol=1e-12)
+        expected = [[100, 0], [101, -10], [102, -20]]
+        np.testing.assert_allclose(fleet.sample(99.0).position[:, :2], expected, atol=1e-12)
 
     def test_even_spacing_fills_a_ring(self):
         fleet = fleet_of(f"{{id: 1, type: 3, count: 4, spacing: even, speed: 4, shape: {CIRCLE}}}")
-        expected = [[50, 0], [0, -50], [-50, 0], [0, 50]]
+        expected = [
+            [50, 0],
+            [0, -50],
+            [-50, 0],
+            [0, 50],
+        ]
         np.testing.assert_allclose(fleet.sample(0.0).position[:, :2], expected, atol=1e-9)
 
     def test_delay_and_spacing_combine(self):
@@ -228,7 +229,8 @@ class TestMeaning:
         at = fleet_of(f"{{id: 1, type: 3, speed: 1, shape: {shape}}}").vehicles[0].path.at(0.0)
         np.testing.assert_allclose(at.position, start, atol=1e-9)
         heading = math.radians(heading_deg)
-        np.testing.assert_allclose(at.tangent, [math.cos(heading), math.sin(heading)], atol=1e-9)
+        expected = [math.cos(heading), math.sin(heading)]
+        np.testing.assert_allclose(at.tangent, expected, atol=1e-9)
 
     def test_anchors_and_merge_keys_work(self):
         text = f"""
@@ -245,11 +247,12 @@ vehicles:
 """
 
         fleet = parse_fleet(text.encode(), "f.yaml")
-        assert [(v.id, v.vehicle_type, v.profile.cruise) for v in fleet.vehicles] == [
+        expected = [
             (1, 3, 2),
             (2, 3, 2),
             (3, 30, 1),
         ]
+        assert [(v.id, v.vehicle_type, v.profile.cruise) for v in fleet.vehicles] == expected
 
         assert len({id(v.path) for v in fleet.vehicles}) == 1
 

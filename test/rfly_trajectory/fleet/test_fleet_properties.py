@@ -27,7 +27,13 @@ from rfly_trajectory.paths.shapes import (
 
 HALF = 300.0
 """Half the side of the maps, m."""
-WAY = [(-150, -100), (120, -140), (180, 60), (-20, 150), (-170, 40)]
+WAY = [
+    (-150, -100),
+    (120, -140),
+    (180, 60),
+    (-20, 150),
+    (-170, 40),
+]
 CLIMB = [(x, y, 12.0 * abs(i - 2)) for i, (x, y) in enumerate(WAY)]
 SMOOTH = [
     Line((-200, -100), (180, 90)).path(),

@@ -25,7 +25,13 @@ from rfly_trajectory.fleet.follow_path import (
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
-GOAL = np.array([[150.0, 20.0, 40.0], [150.0, 120.0, 70.0], [60.0, 160.0, 55.0]])
+GOAL = np.array(
+    [
+        [150.0, 20.0, 40.0],
+        [150.0, 120.0, 70.0],
+        [60.0, 160.0, 55.0],
+    ]
+)
 RING = Circle((0.0, 0.0), 80.0).path()
 LINE = Line((-100.0, -50.0), (100.0, -50.0)).path()
 
@@ -106,7 +112,8 @@ def test_place_and_velocity_go_on_and_the_end_is_the_paths(name):
     states = after.sample_times(times)
     way = np.linalg.norm(np.diff(states.position[:, 0], axis=0), axis=1)
     speed = np.linalg.norm(states.velocity[:, 0], axis=1)
-    np.testing.assert_allclose(way, 0.005 * (speed[1:] + speed[:-1]), atol=2e-3)
+    expected = 0.005 * (speed[1:] + speed[:-1])
+    np.testing.assert_allclose(way, expected, atol=2e-3)
     np.testing.assert_allclose(states.position[-1, 0, :2], GOAL[-1, :2], atol=1e-6)
     assert speed[-1] == 0.0
     z = GOAL[-1, 2] if vehicle.kind != "ground" else ground().altitude(*GOAL[-1, :2])
@@ -144,11 +151,23 @@ def around_a_cusp():
     It leads east on a line, left on a quarter of radius 8, then backwards on a quarter to the left.
     """
     angle = np.radians(np.arange(0.0, 91.0, 9.0))
-    line = np.column_stack([np.arange(0.0, 10.0, 2.0), np.zeros(5), np.zeros(5)])
+    line = np.column_stack(
+        [
+            np.arange(0.0, 10.0, 2.0),
+            np.zeros(5),
+            np.zeros(5),
+        ]
+    )
     ahead = np.column_stack([10 + 8 * np.sin(angle), 8 - 8 * np.cos(angle), angle])
     # from (18, 8), heading north, steered to the left about (10, 8) again would go back: to the
     # right, about (26, 8)
-    back = np.column_stack([26 - 8 * np.cos(angle), 8 - 8 * np.sin(angle), math.pi / 2 + angle])[1:]
+    back = np.column_stack(
+        [
+            26 - 8 * np.cos(angle),
+            8 - 8 * np.sin(angle),
+            math.pi / 2 + angle,
+        ]
+    )[1:]
     poses = np.concatenate([line, ahead, back])
     return np.column_stack([poses[:, :2], np.zeros(len(poses))]), poses[:, 2]
 
@@ -214,7 +233,13 @@ def test_a_path_with_a_cusp_is_driven_with_a_stop_and_backwards(wheels):
 
 
 def test_a_car_that_moves_stops_before_it_backs_out():
-    points = np.array([[0.0, 0.0, 0.0], [-4.0, 0.0, 0.0], [-9.0, 0.0, 0.0]])
+    points = np.array(
+        [
+            [0.0, 0.0, 0.0],
+            [-4.0, 0.0, 0.0],
+            [-9.0, 0.0, 0.0],
+        ]
+    )
     vehicle = Vehicle("car", 1, 3, LINE, SpeedProfile(8.0, 2.0, 4.0), "stop")
     back = reference_paths(vehicle, points, np.zeros(3))[0]
     assert back.backward

@@ -149,7 +149,8 @@ class TestDrive:
             np.interp([2.5, 12.5, 22.5], run.time, run.speed), [5, 10, 5], atol=1e-9
         )
         np.testing.assert_allclose(run.slope, 0.1, atol=1e-6)
-        np.testing.assert_allclose(run.position[:, 2], 0.1 * run.position[:, 0], atol=1e-5)
+        expected = 0.1 * run.position[:, 0]
+        np.testing.assert_allclose(run.position[:, 2], expected, atol=1e-5)
 
     def test_ping_pong_is_there_and_back_and_a_stop_is_an_end(self):
         there = Vehicle("a", 1, 3, EAST, SpeedProfile(10.0), "ping_pong")

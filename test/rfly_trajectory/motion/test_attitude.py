@@ -70,11 +70,8 @@ class TestGroundVehicle:
         np.testing.assert_allclose(state.angular_velocity, [[0, 0, 0]], atol=1e-9)
 
     def test_north_is_a_yaw_of_90_degrees(self):
-        np.testing.assert_allclose(
-            one(SOUTH_NORTH).sample(1.0).orientation,
-            [[0, 0, math.sqrt(0.5), math.sqrt(0.5)]],
-            atol=1e-15,
-        )
+        expected = [[0, 0, math.sqrt(0.5), math.sqrt(0.5)]]
+        np.testing.assert_allclose(one(SOUTH_NORTH).sample(1.0).orientation, expected, atol=1e-15)
 
     def test_uphill_the_nose_goes_up_and_the_speed_over_ground_is_kept(self):
         """The nose goes up uphill, and the speed over ground is kept.
@@ -85,15 +82,13 @@ class TestGroundVehicle:
         state = one(WEST_EAST, plane(0.25, 0.0, 100.0)).sample(1.0)
         np.testing.assert_allclose(state.position, [[-30, 3, 92.5]], atol=1e-5)
         np.testing.assert_allclose(state.velocity, [[10, 0, 2.5]], atol=1e-5)
-        np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[0, -math.atan(0.25), 0]], atol=1e-6
-        )
+        expected = [[0, -math.atan(0.25), 0]]
+        np.testing.assert_allclose(quat_to_euler(state.orientation), expected, atol=1e-6)
 
     def test_ground_that_rises_to_the_left_rolls_to_the_right(self):
         state = one(WEST_EAST, plane(0.0, 0.25)).sample(1.0)
-        np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[math.atan(0.25), 0, 0]], atol=1e-6
-        )
+        expected = [[math.atan(0.25), 0, 0]]
+        np.testing.assert_allclose(quat_to_euler(state.orientation), expected, atol=1e-6)
 
     def test_downhill_to_the_north(self):
         """The same ground driven northwards falls to the front, but not to the side."""
@@ -119,7 +114,8 @@ class TestGroundVehicle:
         forward, up = (quat_rotate(state.orientation[0], np.eye(3)[axis]) for axis in (0, 2))
         np.testing.assert_allclose(up, normal, atol=2e-6)
         velocity = state.velocity[0].astype(float)
-        np.testing.assert_allclose(forward, velocity / np.linalg.norm(velocity), atol=2e-6)
+        expected = velocity / np.linalg.norm(velocity)
+        np.testing.assert_allclose(forward, expected, atol=2e-6)
 
     def test_height_of_the_origin_above_the_ground(self):
         assert one(WEST_EAST, plane(0.1, 0.0), height=0.5).sample(0.0).position[
@@ -133,11 +129,8 @@ class TestGroundVehicle:
         np.testing.assert_allclose(state.position, [[3, -40, -10]], atol=1e-5)
         assert not state.velocity.any()
         assert not state.angular_velocity.any()
-        np.testing.assert_allclose(
-            quat_to_euler(state.orientation),
-            [[0, -math.atan(0.25), math.pi / 2]],
-            atol=1e-6,
-        )
+        expected = [[0, -math.atan(0.25), math.pi / 2]]
+        np.testing.assert_allclose(quat_to_euler(state.orientation), expected, atol=1e-6)
 
     def test_drives_backwards_on_the_way_back_with_the_heading_of_the_way_out(self):
         fleet = one(WEST_EAST, plane(0.25, 0.0), at_end="ping_pong")
@@ -182,7 +175,14 @@ PATHS = {
     "circle": Circle((10.0, 20.0), 130.0, 33.0, clockwise=True).path(),
     "figure_eight": FigureEight((0.0, 0.0), 600.0, 300.0, 20.0).path(),
     "polyline": Polyline(
-        [(-300, -200), (250, -180), (200, 200), (-150, 30)], 40.0, closed=True
+        [
+            (-300, -200),
+            (250, -180),
+            (200, 200),
+            (-150, 30),
+        ],
+        40.0,
+        closed=True,
     ).path(),
 }
 PROFILES = {
@@ -305,21 +305,16 @@ class TestAircraft:
         )
         roll = -math.atan(6.25 / GRAVITY)
         np.testing.assert_allclose(state.position, [[100, 0, 500]], atol=1e-9)
-        np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[roll, 0, math.pi / 2]], atol=1e-12
-        )
-        np.testing.assert_allclose(
-            state.angular_velocity,
-            [[0, 0.25 * math.sin(roll), 0.25 * math.cos(roll)]],
-            atol=1e-7,
-        )
+        expected = [[roll, 0, math.pi / 2]]
+        np.testing.assert_allclose(quat_to_euler(state.orientation), expected, atol=1e-12)
+        expected = [[0, 0.25 * math.sin(roll), 0.25 * math.cos(roll)]]
+        np.testing.assert_allclose(state.angular_velocity, expected, atol=1e-7)
 
     def test_fixed_wing_pitches_with_the_slope_that_it_follows(self):
         terrain = plane(0.2, 0.0)
         state = one(WEST_EAST, terrain, speed=20.0, kind="fixed_wing", height=50.0).sample(1.0)
-        np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[0, -math.atan(0.2), 0]], atol=1e-6
-        )
+        expected = [[0, -math.atan(0.2), 0]]
+        np.testing.assert_allclose(quat_to_euler(state.orientation), expected, atol=1e-6)
         assert state.position[0, 2] == pytest.approx(terrain.altitude(-20.0, 3.0) + 50.0)
         np.testing.assert_allclose(state.velocity, [[20, 0, 4]], atol=1e-5)
 
@@ -356,7 +351,8 @@ class TestAircraft:
         turning = one(self.CIRCLE, speed=20.0, kind="multirotor", height=20.0).sample(0.0)
         up = quat_rotate(turning.orientation[0], np.array([0.0, 0.0, 1.0]))
         thrust = np.array([-4.0, 0.0, GRAVITY])
-        np.testing.assert_allclose(up, thrust / np.linalg.norm(thrust), atol=1e-12)
+        expected = thrust / np.linalg.norm(thrust)
+        np.testing.assert_allclose(up, expected, atol=1e-12)
 
     def test_multirotor_stays_level_over_a_slope(self):
         state = one(WEST_EAST, plane(0.3, 0.2), kind="multirotor", height=20.0).sample(1.0)
@@ -366,7 +362,8 @@ class TestAircraft:
         """A vehicle at z = 0 is raised to the ground that rises through it at x = 0."""
         fleet = one(WEST_EAST, plane(0.1, 0.0), kind="multirotor", height=0.0, absolute=True)
         moved = fleet.sample_times([2.0, 6.0])
-        np.testing.assert_allclose(moved.position[:, 0], [[-20, 3, 0], [20, 3, 2]], atol=1e-6)
+        expected = [[-20, 3, 0], [20, 3, 2]]
+        np.testing.assert_allclose(moved.position[:, 0], expected, atol=1e-6)
         np.testing.assert_allclose(moved.velocity[:, 0], [[10, 0, 0], [10, 0, 1]], atol=1e-6)
 
 

@@ -31,17 +31,64 @@ def fleet_of(*vehicles):
 @pytest.mark.parametrize(
     ("kind", "count", "keys", "expected"),
     [
-        ("line", 5, {"spacing": 3.0}, [[0, 0], [0, 3], [0, -3], [0, 6], [0, -6]]),
+        (
+            "line",
+            5,
+            {"spacing": 3.0},
+            [
+                [0, 0],
+                [0, 3],
+                [0, -3],
+                [0, 6],
+                [0, -6],
+            ],
+        ),
         ("column", 3, {"spacing": 4.0}, [[0, 0], [-4, 0], [-8, 0]]),
-        ("wedge", 4, {"spacing": math.sqrt(8)}, [[0, 0], [-2, 2], [-2, -2], [-4, 4]]),
+        (
+            "wedge",
+            4,
+            {"spacing": math.sqrt(8)},
+            [
+                [0, 0],
+                [-2, 2],
+                [-2, -2],
+                [-4, 4],
+            ],
+        ),
         ("wedge", 3, {"spacing": 2.0, "angle_deg": 180}, [[0, 0], [0, 2], [0, -2]]),
-        ("ring", 4, {"radius": 5.0}, [[5, 0], [0, 5], [-5, 0], [0, -5]]),
-        ("grid", 5, {"spacing": 2.0}, [[0, 2], [0, 0], [0, -2], [-2, 2], [-2, 0]]),
+        (
+            "ring",
+            4,
+            {"radius": 5.0},
+            [
+                [5, 0],
+                [0, 5],
+                [-5, 0],
+                [0, -5],
+            ],
+        ),
+        (
+            "grid",
+            5,
+            {"spacing": 2.0},
+            [
+                [0, 2],
+                [0, 0],
+                [0, -2],
+                [-2, 2],
+                [-2, 0],
+            ],
+        ),
         (
             "grid",
             4,
             {"spacing": 2.0, "columns": 2},
-            [[0, 1], [0, -1], [-2, 1], [-2, -1]],
+            [
+                [0, 1],
+                [0, -1],
+                [-2, 1],
+                [-2, -1],
+            ],
         ),
         ("custom", 2, {"offsets": [[1, 2], [-3, 4]]}, [[1, 2], [-3, 4]]),
     ],
@@ -67,24 +114,17 @@ def test_a_wedge_in_a_turn_in_closed_form(clockwise):
         # places on circles of their own
         angle = turn * (5 * t + np.array([0.0, -10.0, -10.0])) / 50
         radius = 50 - turn * np.array([0.0, 10.0, -10.0])
-        np.testing.assert_allclose(
-            state.position[:, :2],
-            np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1),
-            atol=1e-9,
-        )
+        expected = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1)
+        np.testing.assert_allclose(state.position[:, :2], expected, atol=1e-9)
 
         speed = turn * 5 * radius / 50
-        np.testing.assert_allclose(
-            state.velocity[:, :2],
-            np.stack([-speed * np.sin(angle), speed * np.cos(angle)], -1),
-            atol=1e-5,
-        )
+        expected = np.stack([-speed * np.sin(angle), speed * np.cos(angle)], -1)
+        np.testing.assert_allclose(state.velocity[:, :2], expected, atol=1e-5)
         np.testing.assert_allclose(state.angular_velocity[:, 2], turn * 0.1, atol=1e-6)
 
     # the inner one is slower
-    np.testing.assert_allclose(
-        fleet.sample_times([3.0]).speed, [[5, 4, 6] if not clockwise else [5, 6, 4]]
-    )
+    expected = [[5, 4, 6] if not clockwise else [5, 6, 4]]
+    np.testing.assert_allclose(fleet.sample_times([3.0]).speed, expected)
 
 
 def test_the_world_frame_keeps_its_direction():
@@ -103,12 +143,10 @@ def test_an_open_path_goes_on_straight_at_both_ends():
     fleet = fleet_of(
         f"{{id: 1, type: 3, count: 3, speed: 10, shape: {LINE}, formation: {formation}}}"
     )
-    np.testing.assert_allclose(
-        fleet.sample(0.0).position[:, :2], [[0, 0], [-2, -8], [2, 5]], atol=1e-12
-    )
-    np.testing.assert_allclose(
-        fleet.sample(20.0).position[:, :2], [[0, 100], [-2, 92], [2, 105]], atol=1e-12
-    )
+    expected = [[0, 0], [-2, -8], [2, 5]]
+    np.testing.assert_allclose(fleet.sample(0.0).position[:, :2], expected, atol=1e-12)
+    expected = [[0, 100], [-2, 92], [2, 105]]
+    np.testing.assert_allclose(fleet.sample(20.0).position[:, :2], expected, atol=1e-12)
 
 
 def test_delay_spacing_and_formation_add_up():

@@ -31,7 +31,12 @@ def run_with_jerk(times, motion, delay=0.0):
 
 def test_constant_speed_round_and_round():
     rows = run([0, 1, 30], 100.0, True, SpeedProfile(5.0), "repeat", phase=10.0)
-    np.testing.assert_allclose(rows, [[10, 5, 0], [15, 5, 0], [160, 5, 0]])
+    expected = [
+        [10, 5, 0],
+        [15, 5, 0],
+        [160, 5, 0],
+    ]
+    np.testing.assert_allclose(rows, expected)
 
 
 def test_a_vehicle_stands_at_its_start_until_its_delay():
@@ -59,7 +64,8 @@ def test_trapezoid_that_stops_by_hand():
     )
     np.testing.assert_allclose(rows[:, 0], [0, 4, 25, 55, 90, 97.5, 100, 100])
     np.testing.assert_allclose(rows[:, 1], [0, 4, 10, 10, 10, 5, 0, 0])
-    np.testing.assert_allclose(rows[:, 2], [2, 2, 0, 0, -5, -5, 0, 0])
+    expected = [2, 2, 0, 0, -5, -5, 0, 0]
+    np.testing.assert_allclose(rows[:, 2], expected)
 
 
 def test_a_short_way_is_driven_as_a_triangle():
@@ -78,7 +84,12 @@ def test_a_short_way_is_driven_as_a_triangle():
 
 def test_repeat_accelerates_once():
     rows = run([1, 2, 100], 50.0, True, SpeedProfile(4.0, 2.0), "repeat")
-    np.testing.assert_allclose(rows, [[1, 2, 2], [4, 4, 0], [4 + 98 * 4, 4, 0]])
+    expected = [
+        [1, 2, 2],
+        [4, 4, 0],
+        [4 + 98 * 4, 4, 0],
+    ]
+    np.testing.assert_allclose(rows, expected)
 
 
 def test_a_closed_path_stops_after_one_lap():
@@ -98,7 +109,8 @@ def test_ping_pong_at_constant_speed():
         phase=30.0,
     )
     np.testing.assert_allclose(rows[:, 0], [30, 90, 90, 10, 10, 90, 90, 90])
-    np.testing.assert_allclose(rows[:, 1], [10, 10, -10, -10, 10, 10, -10, -10])
+    expected = [10, 10, -10, -10, 10, 10, -10, -10]
+    np.testing.assert_allclose(rows[:, 1], expected)
 
 
 def test_ping_pong_rests_at_both_ends_with_a_trapezoid():
@@ -111,8 +123,9 @@ def test_ping_pong_rests_at_both_ends_with_a_trapezoid():
 
 @pytest.mark.parametrize("at_end", ["repeat", "ping_pong", "stop"])
 def test_speed_zero_stands_still(at_end):
+    expected = [[3, 0, 0]] * 2
     np.testing.assert_array_equal(
-        run([0, 5], 10.0, True, SpeedProfile(0.0), at_end, phase=3.0), [[3, 0, 0]] * 2
+        run([0, 5], 10.0, True, SpeedProfile(0.0), at_end, phase=3.0), expected
     )
 
 
@@ -170,13 +183,12 @@ class TestSCurve:
         ]
 
         np.testing.assert_allclose(rows[:, 0], s, rtol=1e-14)
-        np.testing.assert_allclose(
-            rows[:, 1], [0, 0.5, 2, 8, 9.5, 10, 10, 10, 9.5, 8, 2, 0, 0], atol=1e-13
-        )
-        np.testing.assert_allclose(
-            rows[:, 2], [0, 1, 2, 2, 1, 0, 0, 0, -1, -2, -2, 0, 0], atol=1e-13
-        )
-        np.testing.assert_array_equal(rows[:, 3], [1, 1, 0, -1, -1, 0, 0, -1, -1, 0, 1, 0, 0])
+        expected = [0, 0.5, 2, 8, 9.5, 10, 10, 10, 9.5, 8, 2, 0, 0]
+        np.testing.assert_allclose(rows[:, 1], expected, atol=1e-13)
+        expected = [0, 1, 2, 2, 1, 0, 0, 0, -1, -2, -2, 0, 0]
+        np.testing.assert_allclose(rows[:, 2], expected, atol=1e-13)
+        expected = [1, 1, 0, -1, -1, 0, 0, -1, -1, 0, 1, 0, 0]
+        np.testing.assert_array_equal(rows[:, 3], expected)
 
     @pytest.mark.parametrize(
         ("profile", "length", "peak", "seconds"),
@@ -222,20 +234,22 @@ class TestSCurve:
     def test_repeat_gathers_speed_once_and_a_delay_comes_first(self):
         motion = schedule(50.0, True, SpeedProfile(10.0, 2.0, jerk=1.0), "repeat", 5.0)
         rows = run_with_jerk([2.0, 4.0, 10.0, 110.0], motion, delay=3.0)
-        np.testing.assert_allclose(
-            rows[:, :3],
-            [[5, 0, 0], [5 + 1 / 6, 0.5, 1], [40, 10, 0], [1040, 10, 0]],
-            rtol=1e-13,
-        )
+        expected = [
+            [5, 0, 0],
+            [5 + 1 / 6, 0.5, 1],
+            [40, 10, 0],
+            [1040, 10, 0],
+        ]
+        np.testing.assert_allclose(rows[:, :3], expected, rtol=1e-13)
 
     def test_ping_pong_rests_at_both_ends(self):
         """A leg of 100 m takes 17 s (see above); on the way back all signs are turned."""
         motion = schedule(100.0, False, SpeedProfile(10.0, 2.0, jerk=1.0), "ping_pong")
         rows = run_with_jerk([17.0, 18.0, 25.5, 33.0, 34.0, 35.0, 69.0], motion)
-        np.testing.assert_allclose(
-            rows[:, 0], [100, 100 - 1 / 6, 50, 1 / 6, 0, 1 / 6, 1 / 6], atol=1e-12
-        )
-        np.testing.assert_allclose(rows[:, 1], [0, -0.5, -10, -0.5, 0, 0.5, 0.5], atol=1e-12)
+        expected = [100, 100 - 1 / 6, 50, 1 / 6, 0, 1 / 6, 1 / 6]
+        np.testing.assert_allclose(rows[:, 0], expected, atol=1e-12)
+        expected = [0, -0.5, -10, -0.5, 0, 0.5, 0.5]
+        np.testing.assert_allclose(rows[:, 1], expected, atol=1e-12)
         np.testing.assert_allclose(rows[:, 2], [0, -1, 0, 1, 0, 1, 1], atol=1e-12)
 
     @settings(deadline=None)
@@ -344,6 +358,10 @@ def test_vehicles_of_one_table_do_not_touch_each_other():
     ]
     table = join_schedules(schedules, [0.0, 2.0, 1.0])
     together = progress(table, np.array([2, 0, 1, 0]), np.array([9.0, 5.0, 4.0, 99.0]))
-    np.testing.assert_allclose(
-        together, [[90, -10, 0, 0], [25, 10, 0, 0], [17, 5, 0, 0], [100, 0, 0, 0]]
-    )
+    expected = [
+        [90, -10, 0, 0],
+        [25, 10, 0, 0],
+        [17, 5, 0, 0],
+        [100, 0, 0, 0],
+    ]
+    np.testing.assert_allclose(together, expected)

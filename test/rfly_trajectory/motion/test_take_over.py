@@ -36,7 +36,13 @@ def test_trapezoid_entered_at_a_speed_by_hand():
 def test_at_cruising_speed_without_accelerations_it_brakes_gently():
     """A vehicle at 10 m/s drives 75 m at that speed, then brakes on 25 m with 2 m/s²."""
     rows = run(schedule_to_end(100.0, 10.0, SpeedProfile(10.0)), [0, 7.5, 12.5, 20])
-    np.testing.assert_allclose(rows[:, :2], [[0, 10], [75, 10], [100, 0], [100, 0]], atol=1e-12)
+    expected = [
+        [0, 10],
+        [75, 10],
+        [100, 0],
+        [100, 0],
+    ]
+    np.testing.assert_allclose(rows[:, :2], expected, atol=1e-12)
 
 
 def test_too_fast_and_too_short_by_hand():
@@ -45,16 +51,25 @@ def test_too_fast_and_too_short_by_hand():
     With 10 m left and 10 m/s it takes 5 m/s², whatever the profile.
     """
     rows = run(schedule_to_end(100.0, 12.0, SpeedProfile(10.0, 2.0)), [0, 1, 2])
-    np.testing.assert_allclose(rows[:, :2], [[0, 12], [11, 10], [21, 10]])
+    expected = [[0, 12], [11, 10], [21, 10]]
+    np.testing.assert_allclose(rows[:, :2], expected)
     rows = run(schedule_to_end(10.0, 10.0, SpeedProfile(10.0, 2.0)), [0, 1, 2, 3])
-    np.testing.assert_allclose(rows[:, :2], [[0, 10], [7.5, 5], [10, 0], [10, 0]], atol=1e-12)
+    expected = [
+        [0, 10],
+        [7.5, 5],
+        [10, 0],
+        [10, 0],
+    ]
+    np.testing.assert_allclose(rows[:, :2], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_stop_by_hand(sign):
     rows = run(stop(50.0, sign * 8.0, 4.0), [0, 1, 2, 9])
-    np.testing.assert_allclose(rows[:, 0], 50.0 + sign * np.array([0, 6, 8, 8]))
-    np.testing.assert_allclose(rows[:, 1], sign * np.array([8, 4, 0, 0]), atol=1e-12)
+    expected = 50.0 + sign * np.array([0, 6, 8, 8])
+    np.testing.assert_allclose(rows[:, 0], expected)
+    expected = sign * np.array([8, 4, 0, 0])
+    np.testing.assert_allclose(rows[:, 1], expected, atol=1e-12)
 
 
 @given(

@@ -32,7 +32,13 @@ TRACK = 1.6
 def grid(function, cells=20, step=10.0):
     axis = (np.arange(cells + 1) - cells / 2) * step
     x, y = np.meshgrid(axis, axis, indexing="ij")
-    return HeightMap(function(x, y), origin_x=axis[0], origin_y=axis[0], step_x=step, step_y=step)
+    return HeightMap(
+        function(x, y),
+        origin_x=axis[0],
+        origin_y=axis[0],
+        step_x=step,
+        step_y=step,
+    )
 
 
 def car(path, speed=8.0, **keys):
@@ -78,11 +84,13 @@ def test_on_a_plane_the_body_lies_in_it(heading_deg):
     )
     np.testing.assert_allclose(gaps(terrain, motion), 0.0, atol=2e-6)
     up = Rotation.from_quat(motion.orientation[:, 0]).apply([0.0, 0.0, 1.0])
-    np.testing.assert_allclose(up, [np.array([-0.1, 0.25, 1.0]) / math.sqrt(1.0725)] * 2, atol=1e-6)
+    expected = [np.array([-0.1, 0.25, 1.0]) / math.sqrt(1.0725)] * 2
+    np.testing.assert_allclose(up, expected, atol=1e-6)
     x, y, z = motion.position[:, 0].T
     np.testing.assert_allclose(z, 0.1 * x - 0.25 * y + 3.0, atol=1e-5)
     climb = 8.0 * (0.1 * c - 0.25 * s)
-    np.testing.assert_allclose(motion.velocity[:, 0], [[8 * c, 8 * s, climb]] * 2, atol=1e-5)
+    expected = [[8 * c, 8 * s, climb]] * 2
+    np.testing.assert_allclose(motion.velocity[:, 0], expected, atol=1e-5)
 
 
 def test_twisted_ground_by_hand():

@@ -27,7 +27,13 @@ from rfly_trajectory.paths.dubins import Dubins
 from rfly_trajectory.paths.path import altitude_profile, altitudes, join_profiles
 from rfly_trajectory.paths.shapes import Line, Polyline, Spline, with_heights
 
-HILLY = [(0, 0, 40), (200, 0, 80), (250, 150, 80), (100, 160, 20), (-30, 90, 55)]
+HILLY = [
+    (0, 0, 40),
+    (200, 0, 80),
+    (250, 150, 80),
+    (100, 160, 20),
+    (-30, 90, 55),
+]
 
 
 def one(path, terrain=None, kind="fixed_wing", speed=10.0, **keys):
@@ -66,9 +72,8 @@ def test_an_even_climb_by_hand():
         state = one(path, kind=kind).sample(2.5)
         np.testing.assert_allclose(state.position, [[0, 25, 15]], atol=1e-12)
         np.testing.assert_allclose(state.velocity, [[0, 10, 2]], atol=1e-6)
-        np.testing.assert_allclose(
-            quat_to_euler(state.orientation), [[0, pitch, math.pi / 2]], atol=1e-12
-        )
+        expected = [[0, pitch, math.pi / 2]]
+        np.testing.assert_allclose(quat_to_euler(state.orientation), expected, atol=1e-12)
     assert one(path).sample_vehicles(np.zeros(1, int), np.array([2.5])).slope[0] == pytest.approx(
         0.2
     )
@@ -80,10 +85,17 @@ def test_level_between_equal_heights_and_without_overshoot_before():
     The slope at the second is 0, at the first by PCHIP's rule for ends (2·0.1·100 + 0.1·100 -
     0)/200 = 0.15; Hermite's cubic is at 5 + 100/8·0.15 halfway up.
     """
-    path = Polyline([(0, 0, 0), (100, 0, 10), (200, 0, 10)]).path()
+    path = Polyline(
+        [
+            (0, 0, 0),
+            (100, 0, 10),
+            (200, 0, 10),
+        ]
+    ).path()
     z = heights(path, [0.0, 50.0, 100.0, 130.0, 200.0])
     np.testing.assert_allclose(z[:, 0], [0, 6.875, 10, 10, 10], atol=1e-12)
-    np.testing.assert_allclose(z[:, 1], [0.15, 0.15 * (0.75 - 1) + 1.5 * 0.1, 0, 0, 0], atol=1e-12)
+    expected = [0.15, 0.15 * (0.75 - 1) + 1.5 * 0.1, 0, 0, 0]
+    np.testing.assert_allclose(z[:, 1], expected, atol=1e-12)
 
 
 def test_an_open_path_goes_on_as_steep_before_and_behind():

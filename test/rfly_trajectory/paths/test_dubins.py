@@ -55,7 +55,11 @@ def driven(start, word, segments, radius):
         pytest.param(
             (0, 0, math.pi),
             "LRL",
-            (R * math.pi / 3, R * 5 * math.pi / 3, R * math.pi / 3),
+            (
+                R * math.pi / 3,
+                R * 5 * math.pi / 3,
+                R * math.pi / 3,
+            ),
             id="about face",
         ),
         pytest.param((0, 0, 4 * math.pi), "LSL", (0, 0, 0), id="nowhere"),
@@ -155,7 +159,11 @@ def test_ends_on_one_circle_or_line_need_no_turn_more():
         assert (dubins_path(starts, ends, R).length <= ways + slack).all()
 
 
-pose = st.tuples(st.floats(-100, 100), st.floats(-100, 100), st.floats(-10, 10))
+pose = st.tuples(
+    st.floats(-100, 100),
+    st.floats(-100, 100),
+    st.floats(-10, 10),
+)
 
 
 @given(start=pose, end=pose, radius=st.floats(0.5, 60.0))
@@ -183,8 +191,10 @@ def test_many_ends_at_once_and_places_along_the_ways():
     # places before, along and behind the ways
     at = ways.at(ways.length[..., None] * [-1.0, 0.0, 0.3, 1.0, 2.0])
     assert at.shape == (2, 40, 5, 3)
-    np.testing.assert_allclose(at[..., :2, :], np.broadcast_to([1.0, 2.0, 3.0], (2, 40, 2, 3)))
-    np.testing.assert_allclose(at[..., 3:, :2], np.stack([ends, ends], 2)[..., :2], atol=1e-9)
+    expected = np.broadcast_to([1.0, 2.0, 3.0], (2, 40, 2, 3))
+    np.testing.assert_allclose(at[..., :2, :], expected)
+    expected = np.stack([ends, ends], 2)[..., :2]
+    np.testing.assert_allclose(at[..., 3:, :2], expected, atol=1e-9)
 
     part = 0.3 * one.length
     segments = []
@@ -198,7 +208,12 @@ def test_many_ends_at_once_and_places_along_the_ways():
 
 
 class TestShape:
-    POSES = ((0.0, 0.0, 0.0), (100.0, 20.0, 90.0), (60.0, 80.0, 180.0), (60.0, 80.0, 0.0))
+    POSES = (
+        (0.0, 0.0, 0.0),
+        (100.0, 20.0, 90.0),
+        (60.0, 80.0, 180.0),
+        (60.0, 80.0, 0.0),
+    )
 
     @pytest.mark.parametrize("closed", [False, True])
     def test_it_goes_through_all_poses_and_turns_no_tighter(self, closed):
@@ -219,9 +234,8 @@ class TestShape:
             at.position, [self.POSES[0][:2], *(end[:2] for end in ends)], atol=1e-7
         )
         headings = np.radians([self.POSES[0][2], *(end[2] for end in ends)])
-        np.testing.assert_allclose(
-            at.tangent, np.stack([np.cos(headings), np.sin(headings)], -1), atol=1e-7
-        )
+        expected = np.stack([np.cos(headings), np.sin(headings)], -1)
+        np.testing.assert_allclose(at.tangent, expected, atol=1e-7)
 
         curvature = path.at(np.linspace(0.0, path.length, 500)).curvature
         assert set(np.round(curvature * 12.0, 12)) == {-1.0, 0.0, 1.0}
@@ -255,7 +269,15 @@ class TestShape:
                 1.0,
                 r"poses\[1\]: \[5, 5, nan\], expected 3 finite numbers or, with a h",
             ),
-            ([(0, 0, 0), (5, 5, 10), (5, 5, 370)], 1.0, r"poses\[2\]: the same pose as poses\[1\]"),
+            (
+                [
+                    (0, 0, 0),
+                    (5, 5, 10),
+                    (5, 5, 370),
+                ],
+                1.0,
+                r"poses\[2\]: the same pose as poses\[1\]",
+            ),
             (
                 [(0, 0, 0), (5, 5, 0)],
                 0.0,

@@ -29,7 +29,8 @@ GPX = """<?xml version="1.0"?>
 def test_csv(tmp_path, text):
     path = tmp_path / "way.csv"
     path.write_text(text, encoding="utf-8")
-    np.testing.assert_array_equal(read_points(path), [[0, 1], [10, 2], [30, 4]])
+    expected = [[0, 1], [10, 2], [30, 4]]
+    np.testing.assert_array_equal(read_points(path), expected)
 
 
 def test_npy(tmp_path):
@@ -48,7 +49,8 @@ def test_gpx_and_latitudes_in_metres_of_the_ellipsoid(tmp_path):
     )
     for name in ("way.gpx", "way.csv"):
         points = read_points(tmp_path / name, (47.0, 8.0))
-        np.testing.assert_allclose(points, [[0, 0], [0, 111.17], [152.11, 111.17]], atol=0.02)
+        expected = [[0, 0], [0, 111.17], [152.11, 111.17]]
+        np.testing.assert_allclose(points, expected, atol=0.02)
 
 
 def test_heights_are_read_where_they_are_asked_for(tmp_path):
@@ -153,7 +155,15 @@ class TestNavPath:
 
         A way by arc length has no place for the climb; its end is safer than its start.
         """
-        points = waypoints([[0, 0, 0], [0, 0, 30], [50, 0, 30], [50, 0, 0], [50, 0, 0]])
+        points = waypoints(
+            [
+                [0, 0, 0],
+                [0, 0, 30],
+                [50, 0, 30],
+                [50, 0, 0],
+                [50, 0, 0],
+            ]
+        )
         np.testing.assert_array_equal(points, [[0, 0, 30], [50, 0, 30]])
 
     def test_frames_other_than_the_worlds_are_refused(self):

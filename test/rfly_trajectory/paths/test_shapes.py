@@ -41,13 +41,54 @@ SHAPES = [
         Ellipse((-20.0, 30.0), 100.0, 120.0, -70.0, clockwise=True), id="clockwise ellipse"
     ),
     pytest.param(LawnMower((10.0, -5.0), 200.0, 90.0, 40.0, 30.0), id="lawn mower"),
-    pytest.param(Spline([(0, 0), (200, 0), (250, 150), (100, 60), (90, 200)]), id="spline"),
     pytest.param(
-        Spline([(0, 0), (200, 0), (250, 150), (20, 130)], closed=True), id="closed spline"
+        Spline(
+            [
+                (0, 0),
+                (200, 0),
+                (250, 150),
+                (100, 60),
+                (90, 200),
+            ]
+        ),
+        id="spline",
     ),
-    pytest.param(Polyline([(0, 0), (200, 0), (250, 150), (100, 60)], 15.0), id="polyline"),
     pytest.param(
-        Polyline([(0, 0), (200, 0), (250, 150), (20, 130)], 15.0, closed=True), id="closed polyline"
+        Spline(
+            [
+                (0, 0),
+                (200, 0),
+                (250, 150),
+                (20, 130),
+            ],
+            closed=True,
+        ),
+        id="closed spline",
+    ),
+    pytest.param(
+        Polyline(
+            [
+                (0, 0),
+                (200, 0),
+                (250, 150),
+                (100, 60),
+            ],
+            15.0,
+        ),
+        id="polyline",
+    ),
+    pytest.param(
+        Polyline(
+            [
+                (0, 0),
+                (200, 0),
+                (250, 150),
+                (20, 130),
+            ],
+            15.0,
+            closed=True,
+        ),
+        id="closed polyline",
     ),
 ]
 coordinate = st.floats(-1e4, 1e4)
@@ -98,9 +139,8 @@ def test_the_bend_of_the_curvature_is_the_derivative_of_its_rate():
     np.testing.assert_allclose(bends, oracle.curvature_bends(table, which, s), atol=1e-12)
 
     clear = np.min(np.abs(s[:400, None] - paths[0].start), axis=1) > h
-    np.testing.assert_allclose(
-        bends[:400][clear], ((after - before) / (2 * h))[:400][clear], atol=1e-8
-    )
+    expected = ((after - before) / (2 * h))[:400][clear]
+    np.testing.assert_allclose(bends[:400][clear], expected, atol=1e-8)
 
     assert np.abs(bends[:400]).max() > 1e-6
     assert not bends[400:].any()
@@ -115,7 +155,20 @@ def test_tangent_has_unit_length(shape):
 
 @pytest.mark.parametrize(
     "shape",
-    [*SHAPES, pytest.param(Dubins([(0, 0, 20), (90, 5, 200), (9, 80, 0)], 9.0), id="dubins")],
+    [
+        *SHAPES,
+        pytest.param(
+            Dubins(
+                [
+                    (0, 0, 20),
+                    (90, 5, 200),
+                    (9, 80, 0),
+                ],
+                9.0,
+            ),
+            id="dubins",
+        ),
+    ],
 )
 def test_arc_length_is_the_length_of_the_curve(shape):
     """The lengths between eleven places are the lengths of the curve.
@@ -164,7 +217,8 @@ def test_line_by_hand():
     assert path.length == pytest.approx(50.0, rel=1e-15)
     assert not path.closed
     at = path.at([0.0, 25.0, 50.0])
-    np.testing.assert_allclose(at.position, [[10, -5], [25, 15], [40, 35]], atol=1e-13)
+    expected = [[10, -5], [25, 15], [40, 35]]
+    np.testing.assert_allclose(at.position, expected, atol=1e-13)
     np.testing.assert_allclose(at.tangent, [[0.6, 0.8]] * 3, atol=1e-15)
     assert not at.curvature.any()
 
@@ -183,10 +237,22 @@ def test_circle_by_hand():
     assert path.length == pytest.approx(2 * math.pi * 30.0, rel=1e-15)
     quarter = path.length / 4
     at = path.at([0.0, quarter, 2 * quarter, 3 * quarter, 5 * quarter])
-    np.testing.assert_allclose(
-        at.position, [[100, 80], [70, 50], [100, 20], [130, 50], [70, 50]], atol=1e-12
-    )
-    np.testing.assert_allclose(at.tangent, [[-1, 0], [0, -1], [1, 0], [0, 1], [0, -1]], atol=1e-14)
+    expected = [
+        [100, 80],
+        [70, 50],
+        [100, 20],
+        [130, 50],
+        [70, 50],
+    ]
+    np.testing.assert_allclose(at.position, expected, atol=1e-12)
+    expected = [
+        [-1, 0],
+        [0, -1],
+        [1, 0],
+        [0, 1],
+        [0, -1],
+    ]
+    np.testing.assert_allclose(at.tangent, expected, atol=1e-14)
     np.testing.assert_allclose(at.curvature, 1 / 30)
 
 
@@ -258,12 +324,12 @@ class TestFigureEight:
         start = path.at(0.0)
         tip = path.at(path.length / 4)
         np.testing.assert_allclose(start.position, [5, 7], atol=1e-9)
-        np.testing.assert_allclose(
-            start.tangent, np.array([150, 120]) / math.hypot(150, 120), atol=1e-9
-        )
+        expected = np.array([150, 120]) / math.hypot(150, 120)
+        np.testing.assert_allclose(start.tangent, expected, atol=1e-9)
         np.testing.assert_allclose(tip.position, [155, 7], atol=1e-7)
         np.testing.assert_allclose(tip.tangent, [0, -1], atol=1e-7)
-        assert tip.curvature == pytest.approx(-300.0 / (2 * 120.0**2), rel=1e-6)
+        expected = -300.0 / (2 * 120.0**2)
+        assert tip.curvature == pytest.approx(expected, rel=1e-6)
         assert start.curvature == pytest.approx(0.0, abs=1e-9)
 
     def test_heading_turns_it(self):
@@ -284,12 +350,14 @@ class TestPolyline:
         sine, cosine = (scale * value for value in fresnel(spiral / scale))
         cut = cosine + sine  # x + y·tan 45°
 
-        assert path.length == pytest.approx(2 * (100 - cut) + 2 * spiral, rel=1e-14)
+        expected = 2 * (100 - cut) + 2 * spiral
+        assert path.length == pytest.approx(expected, rel=1e-14)
 
         at = path.at([100 - cut, 100 - cut + spiral, 100 - cut + 2 * spiral, path.length])
         np.testing.assert_allclose(at.position[0], [100 - cut, 0], atol=1e-12)
         np.testing.assert_allclose(at.position[1], [100 - cut + cosine, sine], atol=1e-12)
-        np.testing.assert_allclose(at.tangent[1], [math.sqrt(0.5)] * 2, atol=1e-14)
+        expected = [math.sqrt(0.5)] * 2
+        np.testing.assert_allclose(at.tangent[1], expected, atol=1e-14)
         assert at.curvature[1] == pytest.approx(1 / radius, rel=1e-12)
         np.testing.assert_allclose(at.position[2], [100, cut], atol=1e-12)
         np.testing.assert_allclose(at.position[3], [100, 100], atol=1e-12)
@@ -303,7 +371,16 @@ class TestPolyline:
         np.testing.assert_allclose(right.at(s).curvature, -left.at(s).curvature, atol=1e-12)
 
     def test_closed_square_comes_back(self):
-        path = Polyline([(0, 0), (100, 0), (100, 100), (0, 100)], 10.0, closed=True).path()
+        path = Polyline(
+            [
+                (0, 0),
+                (100, 0),
+                (100, 100),
+                (0, 100),
+            ],
+            10.0,
+            closed=True,
+        ).path()
         ends = path.at([0.0, path.length - 1e-12, path.length])
         np.testing.assert_allclose(ends.position - ends.position[0], 0.0, atol=1e-11)
         np.testing.assert_allclose(ends.tangent, [[1, 0]] * 3, atol=1e-12)
@@ -346,7 +423,8 @@ class TestPolyline:
         assert np.max(np.abs(at.curvature)) <= (1 + 1e-9) / radius
 
         if not closed:
-            np.testing.assert_allclose(at.position[[0, -1]], [points[0], points[-1]], atol=1e-8)
+            expected = [points[0], points[-1]]
+            np.testing.assert_allclose(at.position[[0, -1]], expected, atol=1e-8)
 
         steps = np.hypot(*np.diff(at.position, axis=0).T)
         assert np.max(steps) <= path.length / 1999 * (1 + 1e-9) + 1e-9
@@ -371,7 +449,12 @@ class TestPolyline:
             Polyline(points, radius).path()
 
     def test_the_advised_radius_is_taken(self):
-        points = [(0, 0), (10, 0), (10, 10), (40, 10)]
+        points = [
+            (0, 0),
+            (10, 0),
+            (10, 10),
+            (40, 10),
+        ]
         with pytest.raises(ConfigError) as refused:
             Polyline(points, 50.0).path()
         advised = float(str(refused.value).split("at most ")[1].split(" m")[0])
@@ -424,9 +507,12 @@ class TestEllipse:
         assert path.closed
         assert path.length == pytest.approx(2 * 300 * ellipe(1 - (120 / 300) ** 2), rel=1e-12)
         at = path.at(np.array([0.0, 0.25, 0.5]) * path.length)
-        np.testing.assert_allclose(at.position, [[5, 157], [-55, 7], [5, -143]], atol=1e-7)
-        np.testing.assert_allclose(at.tangent, [[-1, 0], [0, -1], [1, 0]], atol=1e-7)
-        np.testing.assert_allclose(at.curvature, [150 / 60**2, 60 / 150**2, 150 / 60**2], rtol=1e-6)
+        expected = [[5, 157], [-55, 7], [5, -143]]
+        np.testing.assert_allclose(at.position, expected, atol=1e-7)
+        expected = [[-1, 0], [0, -1], [1, 0]]
+        np.testing.assert_allclose(at.tangent, expected, atol=1e-7)
+        expected = [150 / 60**2, 60 / 150**2, 150 / 60**2]
+        np.testing.assert_allclose(at.curvature, expected, rtol=1e-6)
 
     @given(u=st.floats(0.0, 2 * math.pi))
     @settings(max_examples=60, deadline=None)
@@ -439,11 +525,11 @@ class TestEllipse:
         path = self.PATH
         m = 1 - (120 / 300) ** 2
         at = path.at(150.0 * (ellipeinc(u + math.pi / 2, m) - ellipe(m)))
-        np.testing.assert_allclose(at.position, [150 * math.cos(u), 60 * math.sin(u)], atol=1e-6)
+        expected = [150 * math.cos(u), 60 * math.sin(u)]
+        np.testing.assert_allclose(at.position, expected, atol=1e-6)
         speed = math.hypot(150 * math.sin(u), 60 * math.cos(u))
-        np.testing.assert_allclose(
-            at.tangent, np.array([-150 * math.sin(u), 60 * math.cos(u)]) / speed, atol=1e-7
-        )
+        expected = np.array([-150 * math.sin(u), 60 * math.cos(u)]) / speed
+        np.testing.assert_allclose(at.tangent, expected, atol=1e-7)
         assert at.curvature == pytest.approx(150 * 60 / speed**3, rel=1e-5)
 
     def test_clockwise_turns_right(self):
@@ -471,13 +557,27 @@ class TestLawnMower:
         starts = np.arange(4) * (200 + turn)
         at = path.at(starts + 1e-12)
         ends = path.at(starts + 200)
-        np.testing.assert_allclose(
-            at.position, [[45, -100], [15, 100], [-15, -100], [-45, 100]], atol=1e-10
-        )
-        np.testing.assert_allclose(
-            ends.position, [[45, 100], [15, -100], [-15, 100], [-45, -100]], atol=1e-10
-        )
-        np.testing.assert_allclose(at.tangent, [[0, 1], [0, -1], [0, 1], [0, -1]], atol=1e-12)
+        expected = [
+            [45, -100],
+            [15, 100],
+            [-15, -100],
+            [-45, 100],
+        ]
+        np.testing.assert_allclose(at.position, expected, atol=1e-10)
+        expected = [
+            [45, 100],
+            [15, -100],
+            [-15, 100],
+            [-45, -100],
+        ]
+        np.testing.assert_allclose(ends.position, expected, atol=1e-10)
+        expected = [
+            [0, 1],
+            [0, -1],
+            [0, 1],
+            [0, -1],
+        ]
+        np.testing.assert_allclose(at.tangent, expected, atol=1e-12)
 
         # the turns between them
         middle = path.at(200 + turn / 2)
@@ -493,7 +593,16 @@ class TestLawnMower:
 
 
 class TestSpline:
-    POINTS = np.array([(0, 0), (120, 10), (160, 90), (60, 150), (10, 80)], float)
+    POINTS = np.array(
+        [
+            (0, 0),
+            (120, 10),
+            (160, 90),
+            (60, 150),
+            (10, 80),
+        ],
+        float,
+    )
 
     @pytest.mark.parametrize("closed", [False, True])
     def test_goes_through_its_points_at_the_arc_length_of_the_curve(self, closed):
@@ -529,10 +638,18 @@ class TestSpline:
             (x1, y1), (x2, y2), speed = curve(u, 1), curve(u, 2), np.hypot(*curve(u, 1))
             np.testing.assert_allclose(at.position, curve(u), atol=1e-6)
             np.testing.assert_allclose(at.tangent, curve(u, 1) / speed, atol=1e-7)
-            assert at.curvature == pytest.approx((x1 * y2 - y1 * x2) / speed**3, rel=1e-4)
+            expected = (x1 * y2 - y1 * x2) / speed**3
+            assert at.curvature == pytest.approx(expected, rel=1e-4)
 
     def test_points_on_a_line_make_a_line(self):
-        path = Spline([(0, 0), (30, 40), (33, 44), (300, 400)]).path()
+        path = Spline(
+            [
+                (0, 0),
+                (30, 40),
+                (33, 44),
+                (300, 400),
+            ]
+        ).path()
         assert path.length == pytest.approx(500.0, rel=1e-12)
         np.testing.assert_allclose(path.at(250.0).position, [150, 200], atol=1e-7)
 

@@ -60,7 +60,17 @@ def test_corners_without_room_are_tighter_and_stay_beside_their_lines():
 
     The path therefore passes through the middles of all lines.
     """
-    stairs = np.array([[0, 0], [2, 0], [2, 2], [4, 2], [4, 4], [6, 4]], float)
+    stairs = np.array(
+        [
+            [0, 0],
+            [2, 0],
+            [2, 2],
+            [4, 2],
+            [4, 4],
+            [6, 4],
+        ],
+        float,
+    )
     path = path_through(stairs, 15.0)
     check_joints(path)
     points = path.at(np.linspace(0.0, path.length, 2000)).position
@@ -173,9 +183,8 @@ def test_every_way_onto_every_path_is_one_smooth_path(points, place, radius, fli
     first = joined.at(0.0)
     last = joined.at(joined.length)
     np.testing.assert_allclose(first.position, place[:2], atol=1e-6)
-    np.testing.assert_allclose(
-        first.tangent, [math.cos(place.heading), math.sin(place.heading)], atol=1e-6
-    )
+    expected = [math.cos(place.heading), math.sin(place.heading)]
+    np.testing.assert_allclose(first.tangent, expected, atol=1e-6)
     np.testing.assert_allclose(last.position, path.at(path.length).position, atol=1e-6)
 
     # heights go on without a step, too

@@ -236,7 +236,8 @@ def test_what_can_be_spawned_and_what_this_simulator_does(client):
         kind = uri.removeprefix("rfly://")
         assert client.spawn(kind, z=100.0, name=kind).result.result == OK
     features = list(client("get_simulator_features").features.features)
-    assert features == [0, 1, 4, 6, 8, 10, 11, 12, 14, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33, 50]
+    expected = [0, 1, 4, 6, 8, 10, 11, 12, 14, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33, 50]
+    assert features == expected
 
 
 def test_entities_are_described_and_chosen_by_name_kind_tag_and_place(client):

@@ -85,18 +85,27 @@ def test_all_grows_with_the_enlargement():
     assert min(heights(four["vehicles", 5])) == pytest.approx(0.0, abs=0.05), (
         "wheels of 14 corners on the ground"
     )
-    assert four["names", 5].scale.z == 4 * one["names", 5].scale.z
-    assert four["paths", 5].scale.x == 4 * one["paths", 5].scale.x
+    expected = 4 * one["names", 5].scale.z
+    assert four["names", 5].scale.z == expected
+    expected = 4 * one["paths", 5].scale.x
+    assert four["paths", 5].scale.x == expected
 
 
 def test_a_path_lies_above_its_points_in_map():
     """A path is raised by more than half its width and does not cut into level ground."""
     from visualization_msgs.msg import Marker
 
-    points = np.array([(1.0, 2.0, 3.0), (4.0, 5.0, 6.0), (7.0, 8.0, 8.0)])
+    points = np.array(
+        [
+            (1.0, 2.0, 3.0),
+            (4.0, 5.0, 6.0),
+            (7.0, 8.0, 8.0),
+        ]
+    )
     path = made([], [(points, [9])], 4.0)["paths", 9]
     assert (path.type, path.header.frame_id, path.frame_locked) == (Marker.LINE_STRIP, "map", False)
-    assert [(p.x, p.y) for p in path.points] == [(1, 2), (4, 5), (7, 8)]
+    expected = [(1, 2), (4, 5), (7, 8)]
+    assert [(p.x, p.y) for p in path.points] == expected
     lifts = {round(p.z - z, 9) for p, z in zip(path.points, (3, 6, 8), strict=True)}
     assert lifts == {1.6}
     assert path.scale.x / 2 < 1.6

@@ -186,7 +186,11 @@ def test_a_car_leaves_its_ring_for_a_path_and_ends_there(driving):
     It stays on the ground: the pose's height is not its own. Its path is published anew. The other
     car keeps to the ring.
     """
-    goal = [[140.0, 60.0, 500.0], [150.0, 150.0, 500.0], [20.0, 170.0, 500.0]]
+    goal = [
+        [140.0, 60.0, 500.0],
+        [150.0, 150.0, 500.0],
+        [20.0, 170.0, 500.0],
+    ]
     states, path, vehicle = drive(driving, "car_1", goal)
     assert_no_jump(states, vehicle)
 

@@ -172,7 +172,14 @@ def test_poses_transforms_and_paths_of_each_vehicle(served):
     (path,) = served.spin_until(lambda: late)
     assert path.header.frame_id == "map"
     track = np.array(
-        [[p.pose.position.x, p.pose.position.y, p.pose.position.z] for p in path.poses]
+        [
+            [
+                p.pose.position.x,
+                p.pose.position.y,
+                p.pose.position.z,
+            ]
+            for p in path.poses
+        ]
     )
     np.testing.assert_allclose(track[[0, -1], :2], [[50, 60], [50, 160]], atol=1e-9)
     np.testing.assert_allclose(track[:, 2], terrain.altitude(track[:, 0], track[:, 1]), atol=1e-9)
@@ -410,9 +417,10 @@ def test_fleet_markers_show_vehicles_names_and_tracks(served):
     markers = served.spin_until(scene)
 
     ids = {11: "car_1", 12: "car_2", 13: "car_3", 30: "walker", 40: "drone"}
-    assert set(markers) == {(ns, i) for ns in ("vehicles", "pins", "names") for i in ids} | {
+    expected = {(ns, i) for ns in ("vehicles", "pins", "names") for i in ids} | {
         ("paths", i) for i in (11, 30, 40)
     }
+    assert set(markers) == expected
 
     for number, name in ids.items():
         assert markers["names", number].text == name

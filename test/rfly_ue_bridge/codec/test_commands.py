@@ -26,7 +26,12 @@ def test_map_command_byte_by_byte():
 
 @pytest.mark.parametrize(
     ("length", "size"),
-    [(1, 56), (51, 56), (52, 256), (249, 256)],
+    [
+        (1, 56),
+        (51, 56),
+        (52, 256),
+        (249, 256),
+    ],
 )
 def test_length_chooses_the_packet(length, size):
     datagram = encode_command("x" * length)

@@ -80,7 +80,8 @@ def test_fewer_motors_leave_the_others_at_rest():
             encode_fleet_with_motors([1, 2], 3, np.zeros((2, 3)), 0, [[1, 2, 3, 4], [5, 6, 7, 8]])
         )[0]
     )
-    assert packet["PWMs"][:16] == (1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0, 0, 0)
+    expected = (1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0, 0, 0)
+    assert packet["PWMs"][:16] == expected
     everywhere = decode(datagrams(encode_fleet_with_motors([1, 2], 3, np.zeros((2, 3)), 0, 900))[0])
     assert everywhere["PWMs"] == (900.0,) * 16 + (0.0,) * 144
 
@@ -102,10 +103,11 @@ def test_ground_and_air_go_in_packets_of_their_own():
         decode(d)
         for d in datagrams(encode_fleet([1, 2, 3, 4], 3, np.eye(4)[:, :3], fit_ground=ground))
     ]
-    assert [(p.keep_on_ground, p["copterID"][:3]) for p in packets] == [
+    expected = [
         (False, (2, 4, 0)),
         (True, (1, 3, 0)),
     ]
+    assert [(p.keep_on_ground, p["copterID"][:3]) for p in packets] == expected
     assert packets[1]["PosE"][:6] == (1, 0, 0, 0, 0, 1)
 
 
@@ -137,12 +139,23 @@ def test_nobody_gives_no_datagram():
 def test_what_does_not_fit_is_named(changes, named):
     with pytest.raises(ValueError, match=named):
         encode_fleet(
-            **{"vehicle_id": [1, 2], "vehicle_type": 3, "position_ned": np.zeros((2, 3)), **changes}
+            **{
+                "vehicle_id": [1, 2],
+                "vehicle_type": 3,
+                "position_ned": np.zeros((2, 3)),
+                **changes,
+            }
         )
 
 
 @pytest.mark.parametrize(
-    "motors", [np.zeros((2, 9)), np.zeros((2, 0)), np.zeros((3, 4)), np.full((2, 4), np.nan)]
+    "motors",
+    [
+        np.zeros((2, 9)),
+        np.zeros((2, 0)),
+        np.zeros((3, 4)),
+        np.full((2, 4), np.nan),
+    ],
 )
 def test_motors_that_do_not_fit(motors):
     with pytest.raises(ValueError, match="motor_speed_rpm"):
@@ -159,6 +172,5 @@ def test_round_trip(n, seed):
         ("AngEuler", "euler", 3),
     ):
         read = np.concatenate([packet[field] for packet in packets])[: count * n]
-        np.testing.assert_array_equal(
-            read, arrays[name].reshape(-1).astype("f4" if count == 3 else "i8")
-        )
+        expected = arrays[name].reshape(-1).astype("f4" if count == 3 else "i8")
+        np.testing.assert_array_equal(read, expected)

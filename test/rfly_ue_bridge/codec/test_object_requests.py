@@ -28,7 +28,14 @@ def test_command_by_kind(kind, name, command):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(3, "x"), (2, ""), (2, "two words"), (2, " led"), (2, "tail\n")]
+    ("kind", "name"),
+    [
+        (3, "x"),
+        (2, ""),
+        (2, "two words"),
+        (2, " led"),
+        (2, "tail\n"),
+    ],
 )
 def test_what_cannot_be_asked_is_refused(kind, name):
     with pytest.raises(CommandError, match=r"^(kind|name): "):

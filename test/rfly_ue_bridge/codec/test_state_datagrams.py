@@ -152,17 +152,23 @@ def test_packet_of_ground_and_scale():
     states = make(
         4,
         fit_ground=[0, 1, 0, 1],
-        scale=[[1, 1, 1], [1, 1, 1], [1, 1, 2], [0.5, 1, 1]],
+        scale=[
+            [1, 1, 1],
+            [1, 1, 1],
+            [1, 1, 2],
+            [0.5, 1, 1],
+        ],
         motor_speed=np.full((4, 4), np.array([0, math.pi, math.pi, 2 * math.pi]), np.float32),
     )
 
     packets = [decode(p) for p in encode(states)[0]]
-    assert [(p.name, p["checksum"], p["copterID"]) for p in packets] == [
+    expected = [
         ("SOut2SimulatorSimpleTime", 1234567891, 1),
         ("SOut2SimulatorSimple", 1234567891, 2),
         ("SOut2SimulatorSimple1", 1234567890, 3),
         ("SOut2SimulatorSimple1", 1234567891, 4),
     ]
+    assert [(p.name, p["checksum"], p["copterID"]) for p in packets] == expected
 
     assert [p.keep_on_ground for p in packets] == [False, True, False, True]
     # the mean of 0, 30, 30, 60 rpm: of 4 motors, not of 8
@@ -211,7 +217,8 @@ def test_fleet_packets_keep_the_order_and_leave_unused_slots_empty():
 
     last = packets[-1]
     # NED x is north, the second of ENU
-    assert last["PosE"][: 3 * 30 : 3] == tuple(3.0 * np.arange(200, 230) + 1)
+    expected = tuple(3.0 * np.arange(200, 230) + 1)
+    assert last["PosE"][: 3 * 30 : 3] == expected
 
     for field, used in (
         ("vehicleType", 30),
@@ -229,14 +236,15 @@ def test_one_series_for_each_ground_flag():
     n = 240
     ground = np.arange(n) % 2 == 1
     packets = [decode(p) for p in encode(make(n, fit_ground=ground))[0]]
-    assert [
-        (p["checksum"], p["copterID"][0], sum(i > 0 for i in p["copterID"])) for p in packets
-    ] == [
+    expected = [
         (1234567890, 1, 100),
         (1234567890, 201, 20),
         (1234567891, 2, 100),
         (1234567891, 202, 20),
     ]
+    assert [
+        (p["checksum"], p["copterID"][0], sum(i > 0 for i in p["copterID"])) for p in packets
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -261,7 +269,8 @@ def test_what_does_not_fit_the_fleet_packet_goes_singly(changes):
     for name, value in changes.items():
         arrays[name][7] = value
     packets = [decode(p) for p in encode(make(30, **arrays))[0]]
-    assert [p.type.size for p in packets] == [3804, 52 if "scale" in changes else 112]
+    expected = [3804, 52 if "scale" in changes else 112]
+    assert [p.type.size for p in packets] == expected
     assert packets[0]["copterID"][:30] == (*range(1, 8), *range(9, 31), 0)
     assert packets[1]["copterID"] == changes.get("id", 8)
 
@@ -371,7 +380,13 @@ def oracle(states):
         )
 
         # the same in NED and FRD
-        ned_enu = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1.0]])
+        ned_enu = np.array(
+            [
+                [0, 1, 0],
+                [1, 0, 0],
+                [0, 0, -1.0],
+            ]
+        )
         r = ned_enu @ enu_flu @ np.diag([1.0, -1.0, -1.0])
         euler = (
             math.atan2(r[2, 1], r[2, 2]),

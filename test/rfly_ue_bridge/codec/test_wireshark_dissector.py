@@ -95,7 +95,11 @@ def table():
             (
                 12,
                 [1234567890],
-                [("checksum", 0, 4, 1), ("copterID", 4, 4, 1), ("targetID", 8, 4, 1)],
+                [
+                    ("checksum", 0, 4, 1),
+                    ("copterID", 4, 4, 1),
+                    ("targetID", 8, 4, 1),
+                ],
             ),
         ),
         ("Ue4CMD0", (56, [1234567890], [("checksum", 0, 4, 1), ("text", 4, 52, 1)])),
@@ -193,7 +197,11 @@ def test_tshark_shows_the_values_of_the_bytes(tmp_path):
         "21,22,23,24,25,26,27,28",
     ]
     assert (rows[1][0], rows[1][5]) == ("Ue4CMD0", "RflyChangeMapbyName Grasslands")
-    assert (rows[2][0], rows[2][1], rows[2][6]) == ("CopterSimCrash", "9", "-3")
+    assert (
+        rows[2][0],
+        rows[2][1],
+        rows[2][6],
+    ) == ("CopterSimCrash", "9", "-3")
     assert (rows[3][0], rows[3][7].replace(":", "")) == ("", "010203")
 
 

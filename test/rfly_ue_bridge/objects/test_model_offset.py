@@ -38,7 +38,13 @@ def test_no_offset_is_no_negative_zero():
 
 
 @pytest.mark.parametrize(
-    "point", [(1.0, 2.0), (1.0, 2.0, math.nan), (1.0, math.inf, 0.0), (1, 2, 3, 4)]
+    "point",
+    [
+        (1.0, 2.0),
+        (1.0, 2.0, math.nan),
+        (1.0, math.inf, 0.0),
+        (1, 2, 3, 4),
+    ],
 )
 def test_a_point_is_three_finite_numbers(point):
     with pytest.raises(ValueError, match="object_position_ned"):

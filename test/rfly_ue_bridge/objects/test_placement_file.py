@@ -25,7 +25,11 @@ def test_the_shipped_list_is_that_of_experiment_2():
     ned = place(objects, None).to_ned_states()
     assert ned.id.tolist() == [1001, 1002, 1003]
     assert ned.vehicle_type.tolist() == [200150, 100150, 151]
-    expected = [[43.943, 1.620, -11.465], [72.946, -4.388, -11.465], [115.915, 5.510, -10.448]]
+    expected = [
+        [43.943, 1.620, -11.465],
+        [72.946, -4.388, -11.465],
+        [115.915, 5.510, -10.448],
+    ]
     assert ned.position_ned.tolist() == expected
     assert ned.euler.tolist() == [[0.0, 0.0, 0.0]] * 3
 
@@ -77,7 +81,8 @@ def test_the_list_of_the_page_is_one():
 
 def test_ned_numbers_of_a_csv():
     (found,) = parse_placements(b"type,x,y,z,yaw_deg\n30,10,20,-5,0\n", "a.csv", "map_ned")
-    assert (found.x, found.y, found.z, found.yaw) == (20.0, 10.0, 5.0, math.pi / 2)
+    expected = (20.0, 10.0, 5.0, math.pi / 2)
+    assert (found.x, found.y, found.z, found.yaw) == expected
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,11 @@ def test_place_in_enu_and_back(frame, asked, expected):
 
 
 def test_heights_in_each_frame():
-    for frame, z in ((FrameToWorld("enu"), 20.0), (FrameToWorld("ned"), -20.0), (TURNED, 13.0)):
+    for frame, z in (
+        (FrameToWorld("enu"), 20.0),
+        (FrameToWorld("ned"), -20.0),
+        (TURNED, 13.0),
+    ):
         assert poses_in_frame([[0.0, 0.0, 20.0]], [0.0], frame)[0][0, 2] == pytest.approx(z)
 
 

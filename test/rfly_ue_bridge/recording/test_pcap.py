@@ -147,7 +147,15 @@ PIECES = [
 WHOLE = (("10.0.0.2", 5000), ("10.0.0.3", 20010), PAYLOAD)
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (0, 0, 1, 2)])
+@pytest.mark.parametrize(
+    "order",
+    [
+        (0, 1, 2),
+        (2, 0, 1),
+        (1, 2, 0),
+        (0, 0, 1, 2),
+    ],
+)
 def test_fragments_are_put_together(tmp_path, order):
     """A fleet packet on Ethernet comes in three pieces, in any order.
 
@@ -161,7 +169,13 @@ def test_fragments_are_put_together(tmp_path, order):
 
 def test_fragments_of_two_datagrams_may_be_mixed(tmp_path):
     other = [fragment(UDP[:1480], 0, True, 8), fragment(UDP[1480:], 1480, False, 8)]
-    mixed = [PIECES[0], other[0], PIECES[1], other[1], PIECES[2]]
+    mixed = [
+        PIECES[0],
+        other[0],
+        PIECES[1],
+        other[1],
+        PIECES[2],
+    ]
     assert [datagram[1:] for datagram in read(tmp_path, big_endian(101, *mixed))] == [WHOLE, WHOLE]
 
 

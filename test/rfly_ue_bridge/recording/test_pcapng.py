@@ -51,7 +51,8 @@ def test_each_interface_has_its_own_unit_of_time(tmp_path):
         packet("01000000"),
         packet(ticks="01000000" * 2),
     )
-    assert [datagram.time_ns for datagram in found] == [2, (2**32 + 1) * 1000]
+    expected = [2, (2**32 + 1) * 1000]
+    assert [datagram.time_ns for datagram in found] == expected
 
 
 def test_units_of_time_may_be_powers_of_two_with_an_offset(tmp_path):

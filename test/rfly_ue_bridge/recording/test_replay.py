@@ -93,16 +93,37 @@ def test_a_datagram_that_is_late_does_not_delay_the_next():
 
     5 ms are spent in sending: the three that are due go at once, the next one at its time.
     """
-    sent, report = run([at(0), at(1 * MS), at(2 * MS), at(3 * MS), at(30 * MS)], cost_ns=5 * MS)
+    sent, report = run(
+        [
+            at(0),
+            at(1 * MS),
+            at(2 * MS),
+            at(3 * MS),
+            at(30 * MS),
+        ],
+        cost_ns=5 * MS,
+    )
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 5, 10, 15, 30]
     assert report.lateness.worst_ns == pytest.approx(12 * MS, abs=20_000)
 
 
 @pytest.mark.parametrize(
-    ("speed", "expected"), [(2.0, [0, 5, 10]), (0.25, [0, 40, 80]), (1.0, [0, 10, 20])]
+    ("speed", "expected"),
+    [
+        (2.0, [0, 5, 10]),
+        (0.25, [0, 40, 80]),
+        (1.0, [0, 10, 20]),
+    ],
 )
 def test_speed(speed, expected):
-    sent, _ = run([at(0), at(10 * MS), at(20 * MS)], speed=speed)
+    sent, _ = run(
+        [
+            at(0),
+            at(10 * MS),
+            at(20 * MS),
+        ],
+        speed=speed,
+    )
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == expected
 
 
@@ -118,7 +139,14 @@ def test_a_clock_that_went_back_does_not_stop_the_replay():
 
     Later ones keep their distance from the first.
     """
-    sent, _ = run([at(50 * MS), at(60 * MS), at(40 * MS), at(80 * MS)])
+    sent, _ = run(
+        [
+            at(50 * MS),
+            at(60 * MS),
+            at(40 * MS),
+            at(80 * MS),
+        ]
+    )
     assert [round(time_ns / MS) for time_ns, _, _ in sent] == [0, 10, 10, 30]
 
 
@@ -150,7 +178,13 @@ def test_a_recording_without_a_chosen_datagram_names_what_it_holds():
         ConfigError,
         match=r"no datagram to port 20010 to 20073; it holds some to 53 \(2\), 20006 \(1\)",
     ):
-        run([at(0, port=53), at(1, port=53), at(2, port=20006)])
+        run(
+            [
+                at(0, port=53),
+                at(1, port=53),
+                at(2, port=20006),
+            ]
+        )
     with pytest.raises(ConfigError, match="no UDP datagram at all"):
         run([])
 

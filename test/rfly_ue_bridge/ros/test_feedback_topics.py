@@ -155,9 +155,27 @@ def quat_of(euler_ned, to_world):
     Yaw, pitch, roll of FRD in NED, then the axes of both ends exchanged.
     """
     (cr, cp, cy), (sr, sp, sy) = np.cos(euler_ned), np.sin(euler_ned)
-    rx = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
-    ry = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
-    rz = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+    rx = np.array(
+        [
+            [1, 0, 0],
+            [0, cr, -sr],
+            [0, sr, cr],
+        ]
+    )
+    ry = np.array(
+        [
+            [cp, 0, sp],
+            [0, 1, 0],
+            [-sp, 0, cp],
+        ]
+    )
+    rz = np.array(
+        [
+            [cy, -sy, 0],
+            [sy, cy, 0],
+            [0, 0, 1],
+        ]
+    )
     return to_world @ rz @ ry @ rx @ np.diag([1, -1, -1])
 
 
@@ -172,7 +190,13 @@ def rotation(quat):
     )
 
 
-ENU = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
+ENU = np.array(
+    [
+        [0, 1, 0],
+        [1, 0, 0],
+        [0, 0, -1],
+    ]
+)
 
 
 def assert_orientation(message, euler, world=ENU):
@@ -194,7 +218,8 @@ def test_crash(heard):
 def test_sil(heard):
     message = heard["PX4SILIntFloat"]
     assert message.id == 7
-    assert list(message.ints) == [1, 2, 3, 4, 5, 6, 9, -1]
+    expected = [1, 2, 3, 4, 5, 6, 9, -1]
+    assert list(message.ints) == expected
     assert list(message.floats) == [*range(1, 20), -20]
 
 
@@ -211,7 +236,8 @@ def test_vehicle_report(heard):
     assert list(message.crash_position) == [8, 7, 9]
     assert list(message.target_position) == [11, 10, 12]
     assert_orientation(message, (0.5, 0.25, -0.125))
-    np.testing.assert_allclose(message.motor_speed, np.arange(1, 9) * 2 * math.pi, rtol=1e-6)
+    expected = np.arange(1, 9) * 2 * math.pi
+    np.testing.assert_allclose(message.motor_speed, expected, rtol=1e-6)
     assert list(message.ray) == [13, 14, 15, 16, 17, 18]
 
 

@@ -174,9 +174,8 @@ def test_objects_are_sent_again_and_wait_while_a_map_loads(scene):
         assert scene.place(id=100 + k, x=float(k), y=0.0).success
     scene.window.clear()
     first = [scene.sent(100 + k, 2)[1] for k in range(3)]
-    assert [struct.unpack_from("<3d", d, 80) for d in first] == [
-        (0.0, k, -100 - 0.5 * k) for k in (0.0, 1.0, 2.0)
-    ]
+    expected = [(0.0, k, -100 - 0.5 * k) for k in (0.0, 1.0, 2.0)]
+    assert [struct.unpack_from("<3d", d, 80) for d in first] == expected
     scene.peer.call(
         SendUeCommand, "send_ue_command", command="RflyChangeMapbyName Grasslands", window=-1
     )

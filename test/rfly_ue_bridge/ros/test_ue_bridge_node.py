@@ -125,7 +125,13 @@ def test_frame_that_nothing_connects_is_named(bridge):
 def test_odometry_twist_is_turned_to_ned(bridge, child, linear):
     """Heading east: 3 forward is 3 east, 1 to the left is 1 north, 0.5 up is -0.5 down."""
     datagram = bridge.shown("harbour/odom", odometry((2.0, 1.0, 3.0), EAST, linear, child))[0]
-    expected = time_packet(8, 150, (1.0, 2.0, -3.0), (0, 0, math.pi / 2), velocity=(1.0, 3.0, -0.5))
+    expected = time_packet(
+        8,
+        150,
+        (1.0, 2.0, -3.0),
+        (0, 0, math.pi / 2),
+        velocity=(1.0, 3.0, -0.5),
+    )
     assert_same(datagram, expected)
 
 

@@ -146,19 +146,34 @@ def test_first_question_starts_the_listener_and_waits_a_second(listening, waits)
 def test_camera_vehicle_and_object_by_their_names(listening):
     ue = listening.ue
     ue.initUE4MsgRec()
-    listening.say(camera(3), vehicle(5), scene_object(9, "Größe".encode()), gimbal(4))
+    listening.say(
+        camera(3),
+        vehicle(5),
+        scene_object(9, "Größe".encode()),
+        gimbal(4),
+    )
 
     seen = ue.getCamCoptObj(0, 3)
     assert isinstance(seen, CameraData)
     picture = (seen.TypeID, seen.DataHeight, seen.DataWidth, seen.CameraFOV)
     assert (seen.SeqID, *picture) == (3, 2, 480, 640, 90)
-    assert (seen.PosUE, seen.angEuler, seen.angQuat) == ((1, 2, 3), (4, 5, 6), (7, 8, 9, 10))
+    expected = (
+        (1, 2, 3),
+        (4, 5, 6),
+        (7, 8, 9, 10),
+    )
+    assert (seen.PosUE, seen.angEuler, seen.angQuat) == expected
     assert seen.timestmp == seen.timestamp == 1.5
 
     seen = ue.getCamCoptObj(1, 5)
     assert isinstance(seen, CoptReqData)
     assert seen.CopterID == seen.copterID == 5
-    assert (seen.PosUE, seen.angEuler, seen.angQuat) == ((1, 2, 3), (4, 5, 6), (7, 8, 9, 10))
+    expected = (
+        (1, 2, 3),
+        (4, 5, 6),
+        (7, 8, 9, 10),
+    )
+    assert (seen.PosUE, seen.angEuler, seen.angQuat) == expected
     assert seen.boxOrigin == (11, 12, 13)
     assert seen.BoxExtent == seen.boxExtent == (14, 15, 16)
     assert ue.getCamCoptObj(1, 6) == 0
@@ -185,12 +200,26 @@ def test_wrong_kinds_of_names_are_told(listening, capsys, type_id, name):
 def test_old_layouts_renew_the_same_record_and_leave_the_quaternion(listening):
     ue = listening.ue
     ue.initUE4MsgRec()
-    listening.say(camera(3), vehicle(5), scene_object(9, b"Tree"), camera_old(4))
+    listening.say(
+        camera(3),
+        vehicle(5),
+        scene_object(9, b"Tree"),
+        camera_old(4),
+    )
     records = ue.getCamCoptObj(0, 3), ue.getCamCoptObj(1, 5), ue.getCamCoptObj(2, "Tree")
-    listening.say(camera_old(3), vehicle_old(5), scene_object_old(9, b"Rock"))
-    assert records == (ue.getCamCoptObj(0, 3), ue.getCamCoptObj(1, 5), ue.getCamCoptObj(2, "Rock"))
+    listening.say(
+        camera_old(3),
+        vehicle_old(5),
+        scene_object_old(9, b"Rock"),
+    )
+    assert records == (
+        ue.getCamCoptObj(0, 3),
+        ue.getCamCoptObj(1, 5),
+        ue.getCamCoptObj(2, "Rock"),
+    )
     assert [record.timestmp for record in records] == [2.5, 4.5, 6.5]
-    assert [record.angQuat for record in records] == [(7, 8, 9, 10)] * 3
+    expected = [(7, 8, 9, 10)] * 3
+    assert [record.angQuat for record in records] == expected
     assert records[1].boxOrigin == (7, 8, 9)
     assert ue.getCamCoptObj(0, 4).angQuat == (0, 0, 0, 0)
     assert len(ue.CamDataVect) == 2

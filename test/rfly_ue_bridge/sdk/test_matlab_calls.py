@@ -44,9 +44,8 @@ def test_defaults_are_matlabs_and_they_broadcast():
     for call in (RflySendUE4CMD, RflyCameraPosAng):
         assert inspect.signature(call).parameters["host"].default == "255.255.255.255"
     numbers = inspect.signature(RflyCameraPosAng).parameters
-    assert [(n, p.default) for n, p in numbers.items()][:6] == [
-        (name, 0) for name in ("x", "y", "z", "roll", "pitch", "yaw")
-    ]
+    expected = [(name, 0) for name in ("x", "y", "z", "roll", "pitch", "yaw")]
+    assert [(n, p.default) for n, p in numbers.items()][:6] == expected
 
 
 def test_a_broadcast_address_is_allowed(rflysim_ports):

@@ -183,19 +183,41 @@ CALLS = [
     ),
     pytest.param(
         "sendUE4PosScale",
-        (100, 30, 1000, [1, -2, 3], [0.5, 0.25, -0.125], [4, 5, 6]),
+        (
+            100,
+            30,
+            1000,
+            [1, -2, 3],
+            [0.5, 0.25, -0.125],
+            [4, 5, 6],
+        ),
         "d2029649" + ID_100_TYPE_30 + floats(1000, 1, -2, 3, 0.5, 0.25, -0.125, 4, 5, 6),
         id="PosScale",
     ),
     pytest.param(
         "sendUE4PosScale2Ground",
-        (100, 30, 1000, [1, -2, 3], [0.5, 0.25, -0.125], [4, 5, 6]),
+        (
+            100,
+            30,
+            1000,
+            [1, -2, 3],
+            [0.5, 0.25, -0.125],
+            [4, 5, 6],
+        ),
         "d3029649" + ID_100_TYPE_30 + floats(1000, 1, -2, 3, 0.5, 0.25, -0.125, 4, 5, 6),
         id="PosScale2Ground",
     ),
     pytest.param(  # velocity before position in the call, after it in the packet
         "sendUE4PosSimple",
-        (100, 30, [1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 11], [12, 13, 14], [0.5, 0.25, -0.125], 12.5),
+        (
+            100,
+            30,
+            [1, 2, 3, 4, 5, 6, 7, 8],
+            [9, 10, 11],
+            [12, 13, 14],
+            [0.5, 0.25, -0.125],
+            12.5,
+        ),
         "d2029649"
         + ID_100_TYPE_30
         + floats(1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 0.5, 0.25, -0.125)
@@ -341,7 +363,11 @@ def test_infrared_brightness_of_the_objects_of_the_callers_table(ue, windows, wa
         ue.SetUE4RadianceValue("Car")
 
     ue.radiation.tempEmissivity = np.array(
-        [["Car", 310, 0.95, False], ["tree", 293, 0.952, True], ["Floor", 276, 0.96, True]]
+        [
+            ["Car", 310, 0.95, False],
+            ["tree", 293, 0.952, True],
+            ["Floor", 276, 0.96, True],
+        ]
     )
     ue.SetUE4RadianceValue("tree", 1)
     assert windows.take(1)[4:].rstrip(b"\0") == by_actor + rb"[\w]*tree[\w]* 197 True"
@@ -578,7 +604,12 @@ def test_mean_motor_speed_is_one_number(ue, windows):
 
 
 def test_colour_is_exactly_three_integers(ue, windows):
-    for colour in ([1, 2], [1, 2, 3, 4], [1.0, 2, 3], "FF0000"):
+    for colour in (
+        [1, 2],
+        [1, 2, 3, 4],
+        [1.0, 2, 3],
+        "FF0000",
+    ):
         with pytest.raises(struct.error):
             ue.sendUE4LabelMsg(1, "x", 30, colour)
     ue.sendUE4LabelMsg(1, "x", 30, (1, 2, 3), windowID=0)  # any three, a tuple too
@@ -637,7 +668,8 @@ def test_what_is_no_finite_float_goes_out(ue, windows):
     """
     ue.sendUE4Pos2Ground(1, 3, 1e39, [-1e39, float("inf"), 16777217.0], [float("nan"), 0, 0], 0)
     mean, x, y, z, roll = struct.unpack("<5f", windows.take()[12:32])
-    assert (mean, x, y, z) == (float("inf"), float("-inf"), float("inf"), 16777216.0)
+    expected = (float("inf"), float("-inf"), float("inf"), 16777216.0)
+    assert (mean, x, y, z) == expected
     assert roll != roll
 
 
@@ -741,7 +773,15 @@ def test_request_to_all_windows(ue, windows, waits):
 
 
 @pytest.mark.parametrize(
-    ("type_id", "name"), [(1, "7"), (1, True), (1, np.int64(7)), (1, 7.0), (2, 7), (2, b"Tree")]
+    ("type_id", "name"),
+    [
+        (1, "7"),
+        (1, True),
+        (1, np.int64(7)),
+        (1, 7.0),
+        (2, 7),
+        (2, b"Tree"),
+    ],
 )
 def test_names_of_a_wrong_type_are_told_and_left_out(ue, windows, waits, capsys, type_id, name):
     good = "Tree" if type_id == 2 else 8
@@ -784,7 +824,8 @@ def test_no_call_changes_its_arguments(ue, windows, waits):
     ue.sendUE4PosScale100(ids, ids, vector, vector, vector, vector)
     ue.sendUE4Attatch(ids, ids, ids)
     ue.reqCopt(ids)
-    assert vector == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    expected = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert vector == expected
     assert ids == [1, 2]
     for call in (ue.sendUE4Pos, ue.sendUE4PosScale, ue.sendUE4ExtAct, ue.sendUE4LabelMsg):
         before = copy.deepcopy(inspect.signature(call))

@@ -57,7 +57,16 @@ def test_every_packet_arrives_in_its_order():
 
 def test_what_is_no_packet_is_counted_by_reason_and_what_follows_is_read():
     bad_name = bytes.fromhex(OBJECT)[:-32] + b"\xff" * 31 + b"\0"
-    strange = [b"", b"x", bytes(57), bytes(161), bytes(9000), bytes(72), bytes(160), bad_name]
+    strange = [
+        b"",
+        b"x",
+        bytes(57),
+        bytes(161),
+        bytes(9000),
+        bytes(72),
+        bytes(160),
+        bad_name,
+    ]
 
     with FeedbackReceiver(port=0) as receiver, sender(receiver.port) as send:
         for datagram in strange:
@@ -252,7 +261,12 @@ def test_what_is_queued_is_decoded_only_as_it_is_taken():
 def test_what_the_taker_does_not_want_is_counted_and_not_decoded():
     bad_name = bytes.fromhex(OBJECT)[:-32] + b"\xff" * 32
     with FeedbackReceiver(port=0) as receiver, sender(receiver.port) as send:
-        for datagram in (bad_name, crash(1), bytes.fromhex(CAMERA), crash(2)):
+        for datagram in (
+            bad_name,
+            crash(1),
+            bytes.fromhex(CAMERA),
+            crash(2),
+        ):
             send(datagram)
         wait_for(lambda: len(receiver) == 4)
         assert [packet["copterID"] for packet in receiver.take(3, {"CopterSimCrash"})] == [1]

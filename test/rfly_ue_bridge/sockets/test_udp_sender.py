@@ -80,7 +80,15 @@ def test_every_window_gets_every_datagram(three_windows, sender_to):
 
 @pytest.mark.parametrize("cut", [True, False])
 @pytest.mark.parametrize(
-    ("count", "size"), [(1, 112), (2, 112), (64, 112), (65, 112), (300, 40), (40, 3804)]
+    ("count", "size"),
+    [
+        (1, 112),
+        (2, 112),
+        (64, 112),
+        (65, 112),
+        (300, 40),
+        (40, 3804),
+    ],
 )
 def test_runs_arrive_whole_and_in_order(three_windows, sender_to, cut, count, size):
     """The datagrams are the same if the system cuts a run or each is sent by a call of its own."""
@@ -110,7 +118,12 @@ def test_one_window_by_its_index(three_windows, sender_to):
     assert sender.send_to(1, b"b") == ""
     assert sender.send_to(2, b"c") == ""  # beyond the configured windows: whatever the id
     assert sender.send_to(-1, b"all") == ""
-    assert [held[1].recv(9), held[1].recv(9), held[2].recv(9), held[0].recv(9)] == [
+    assert [
+        held[1].recv(9),
+        held[1].recv(9),
+        held[2].recv(9),
+        held[0].recv(9),
+    ] == [
         b"b",
         b"all",
         b"c",

@@ -69,7 +69,14 @@ def test_the_nearest_of_labels_that_cover_each_other_is_shown():
      10 m apart at 100 m are 20 pixels: too near for labels 24 wide, not for 18. The third is
     nearer, one is behind the camera.
     """
-    feet = np.array([(0.0, 0, 0), (10, 0, 0), (5, 0, 1), (0, 0, 200)])
+    feet = np.array(
+        [
+            (0.0, 0, 0),
+            (10, 0, 0),
+            (5, 0, 1),
+            (0, 0, 200),
+        ]
+    )
     none = np.zeros(4, bool)
     assert labels_with_room(from_above(100.0), feet, np.full((4, 2), 24.0), none).tolist() == [
         False,
@@ -101,7 +108,11 @@ def test_each_browser_shows_the_labels_that_it_has_room_for():
     one.
     """
     label_layer = late_module("rfly_viewer.drawing.label_layer")
-    poses = boxes((0, -4, 0), (0, 0, 0), (0, 4, 0))
+    poses = boxes(
+        (0, -4, 0),
+        (0, 0, 0),
+        (0, 4, 0),
+    )
 
     def seen_from(height_m):
         drawn = []

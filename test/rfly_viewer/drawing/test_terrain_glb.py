@@ -29,7 +29,8 @@ def test_binary_gltf(lit):
 
     data = terrain_glb(terrain_mesh(flat_ground()), lit)
     magic, version, total, json_bytes, kind = struct.unpack_from("<4s3I4s", data)
-    assert (magic, version, total, json_bytes % 4, kind) == (b"glTF", 2, len(data), 0, b"JSON")
+    expected = (b"glTF", 2, len(data), 0, b"JSON")
+    assert (magic, version, total, json_bytes % 4, kind) == expected
     document = json.loads(data[20 : 20 + json_bytes])
     binary_bytes, kind = struct.unpack_from("<I4s", data, 20 + json_bytes)
     assert (kind, 28 + json_bytes + binary_bytes) == (b"BIN\0", len(data))

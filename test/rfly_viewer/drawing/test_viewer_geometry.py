@@ -25,7 +25,16 @@ QUARTER = np.pi / 2
 # x_east 0, 10, 20 down the rows and y_north 0, 10, 20 along the columns: one peak of 8 m at x = 10,
 # y = 20
 PEAK = HeightMap(
-    [[0, 0, 0], [0, 0, 8.0], [0, 0, 0]], origin_x=0, origin_y=0, step_x=10, step_y=10, name="Peak"
+    [
+        [0, 0, 0],
+        [0, 0, 8.0],
+        [0, 0, 0],
+    ],
+    origin_x=0,
+    origin_y=0,
+    step_x=10,
+    step_y=10,
+    name="Peak",
 )
 
 
@@ -78,7 +87,8 @@ def test_the_budget_of_triangles_is_kept_and_borders_stay(budget):
     assert len(mesh.faces) <= budget
     assert mesh.vertices[:, 0].min() == mesh.vertices[:, 1].min() == 0
     assert (mesh.vertices[:, 0].max(), mesh.vertices[:, 1].max()) == (8, 16)
-    assert mesh.vertices[:, 2] == pytest.approx(mesh.vertices[:, 0] + mesh.vertices[:, 1], abs=1e-5)
+    expected = mesh.vertices[:, 0] + mesh.vertices[:, 1]
+    assert mesh.vertices[:, 2] == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_picture_has_north_at_its_top_and_the_peak_pale():
@@ -96,7 +106,12 @@ def test_a_ray_meets_the_ground_or_a_vehicle_or_nothing():
     click = pick(PEAK, nobody, (10, 15, 100), (0, 0, -1))
     assert click.point == pytest.approx((15, 10, -4), abs=1e-6)
     assert click.vehicle_id is None
-    above = pick(PEAK, poses(box(5, (15, 10, -20))), (10, 15, 100), (0, 0, -1))
+    above = pick(
+        PEAK,
+        poses(box(5, (15, 10, -20))),
+        (10, 15, 100),
+        (0, 0, -1),
+    )
     assert (above.vehicle_id, above.object_position) == (5, (15, 10, -20))
     assert above.point == pytest.approx((15, 10, -20.5))
     assert pick(PEAK, nobody, (10, 15, 100), (0, 0, 1)) is None
@@ -286,7 +301,6 @@ def test_lines_on_the_ground_lie_below_what_flies():
     colours = np.full((3, 2, 3), 200, np.uint8)
     points, drawn = with_ground_lines(ways, colours, PEAK)
     assert points[:3].tolist() == ways.tolist()
-    assert points[3:] == pytest.approx(
-        np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]])
-    )
+    expected = np.array([[(0, 0, 0.15), (5, 0, 0.15)], [(10, 10, 0.15), (10, 20, 8.15)]])
+    assert points[3:] == pytest.approx(expected)
     assert (drawn[:3].min(), drawn[3:].max()) == (200, 110)

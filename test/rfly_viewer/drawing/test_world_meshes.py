@@ -63,9 +63,12 @@ def test_many_of_one_model_are_sent_once_and_typed_ones_not_at_all():
     posts = tuple(WorldObject(POST, 5.0 * i, 9.0, 0.1 * i, scale=1 + i) for i in range(SHARED))
     [mesh] = world_meshes(World(objects=(*posts, WorldObject(CAR, 1, 1))).on(SLOPE))
     assert len(mesh.faces) == 12
-    assert mesh.positions[:, 2] == pytest.approx([5.0 * i for i in range(SHARED)])
-    assert mesh.yaw == pytest.approx([0.1 * i for i in range(SHARED)])
-    assert mesh.scale == pytest.approx([1 + i for i in range(SHARED)])
+    expected = [5.0 * i for i in range(SHARED)]
+    assert mesh.positions[:, 2] == pytest.approx(expected)
+    expected = [0.1 * i for i in range(SHARED)]
+    assert mesh.yaw == pytest.approx(expected)
+    expected = [1 + i for i in range(SHARED)]
+    assert mesh.scale == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["forest", "village", "pillars"])

@@ -39,9 +39,20 @@ def test_an_unknown_type_is_a_box_lit_from_above():
     }
     # towards (0.25, 0.45, 0.86), whose length is 1.0023: 0.45 + 0.55 times the cosine, or 0.45
     # behind
-    expected = {(0, 0, 1): 0.9219, (1, 0, 0): 0.5872, (0, 1, 0): 0.6969}
+    expected = {
+        (0, 0, 1): 0.9219,
+        (1, 0, 0): 0.5872,
+        (0, 1, 0): 0.6969,
+    }
     assert {side: bright[side] for side in expected} == pytest.approx(expected, abs=2e-3)
-    assert all(bright[side] == pytest.approx(0.45) for side in ((0, 0, -1), (-1, 0, 0), (0, -1, 0)))
+    assert all(
+        bright[side] == pytest.approx(0.45)
+        for side in (
+            (0, 0, -1),
+            (-1, 0, 0),
+            (0, -1, 0),
+        )
+    )
     assert points[12:, :, 0].max() > 0.5
 
 
@@ -51,12 +62,13 @@ def test_a_car_has_its_own_colour_and_dark_wheels():
     assert 20 <= own.sum() <= 40
     below = points[..., 2].max(axis=1) < 0.3
     middle = points[below].mean(axis=1)
-    assert {(np.sign(x), np.sign(y)) for x, y, _ in middle.tolist()} == {
+    expected = {
         (1, 1),
         (1, -1),
         (-1, 1),
         (-1, -1),
     }
+    assert {(np.sign(x), np.sign(y)) for x, y, _ in middle.tolist()} == expected
     assert (colours[below] < 0.65).all()
 
 

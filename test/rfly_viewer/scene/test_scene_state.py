@@ -59,7 +59,13 @@ def pose(
 
 def attach(*triples):
     columns = [list(column) + [0] * (25 - len(triples)) for column in zip(*triples, strict=True)]
-    return struct.pack("<76i", 1234567892, *columns[0], *columns[1], *columns[2])
+    return struct.pack(
+        "<76i",
+        1234567892,
+        *columns[0],
+        *columns[1],
+        *columns[2],
+    )
 
 
 def label(vehicle_id, flag, seconds, text, size=30.0):
@@ -81,7 +87,8 @@ def test_vehicles_come_with_their_first_state_and_stay(state):
     tell(state, pose(9, x=1.0), pose(2, x=2.0))
     tell(state, pose(2, x=3.0))
     positions, poses = world(state)
-    assert positions == {2: [3.0, 0.0, 0.0], 9: [1.0, 0.0, 0.0]}
+    expected = {2: [3.0, 0.0, 0.0], 9: [1.0, 0.0, 0.0]}
+    assert positions == expected
     assert poses.row(9) == 1
     assert poses.row(5) is None
 
@@ -147,9 +154,11 @@ def test_attachments_to_a_level_parent(state, kind, position, forward):
     positions, poses = world(state)
     assert positions[2] == pytest.approx(position)
     x, y, z, w = poses.quat_ned_frd[1]
-    assert [1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)] == pytest.approx(
-        forward, abs=1e-6
-    )
+    assert [
+        1 - 2 * (y * y + z * z),
+        2 * (x * y + z * w),
+        2 * (x * z - y * w),
+    ] == pytest.approx(forward, abs=1e-6)
 
 
 def test_an_attachment_with_attitude_turns_the_offset_with_the_parent(state):
@@ -158,19 +167,33 @@ def test_an_attachment_with_attitude_turns_the_offset_with_the_parent(state):
     tell(state, attach((2, 1, 3)))
     positions, poses = world(state)
     assert positions[2] == pytest.approx([10.0, 0.0, -7.0])
-    assert poses.quat_ned_frd[1] == pytest.approx([0, np.sqrt(0.5), 0, np.sqrt(0.5)])
+    expected = [0, np.sqrt(0.5), 0, np.sqrt(0.5)]
+    assert poses.quat_ned_frd[1] == pytest.approx(expected)
 
 
 def test_chains_are_followed_and_rings_are_not(state):
     tell(state, *(pose(i, x=1.0) for i in (1, 2, 3, 4, 5)))
     tell(state, attach((2, 1, 1), (3, 2, 1), (4, 5, 1), (5, 4, 1)))
-    assert {i: p[0] for i, p in world(state)[0].items()} == {1: 1.0, 2: 2.0, 3: 3.0, 4: 1.0, 5: 1.0}
+    expected = {
+        1: 1.0,
+        2: 2.0,
+        3: 3.0,
+        4: 1.0,
+        5: 1.0,
+    }
+    assert {i: p[0] for i, p in world(state)[0].items()} == expected
     tell(state, attach((3, 2, 0)))
     assert world(state)[0][3][0] == 1.0
 
 
 def test_a_new_map_takes_the_vehicles_away(state):
-    tell(state, pose(1), label(1, -1, 0.0, "gone"), command("RflyChangeMapbyName Ramp"), pose(2))
+    tell(
+        state,
+        pose(1),
+        label(1, -1, 0.0, "gone"),
+        command("RflyChangeMapbyName Ramp"),
+        pose(2),
+    )
     assert (state.terrain, state.terrain_known, state.map_name) == (RAMP, True, "Ramp")
     assert state.vehicles.id.tolist() == [2]
     assert texts(state, 1) == []
@@ -238,7 +261,12 @@ def test_labels_append_replace_and_delete(state):
     """
     tell(state, pose(1), *(label(1, -1, 0.0, text) for text in "abcdef"))
     assert texts(state, 1) == list("bcdef")
-    tell(state, label(1, 0, 0.0, "id"), label(1, 2, 0.0, "C"), label(1, 1, -1.0, ""))
+    tell(
+        state,
+        label(1, 0, 0.0, "id"),
+        label(1, 2, 0.0, "C"),
+        label(1, 1, -1.0, ""),
+    )
     assert texts(state, 1) == ["id", "C", "d", "e", "f"]
     tell(state, label(1, 5, 0.0, "g"))
     assert texts(state, 1) == ["id", "C", "d", "e", "f", "g"]
@@ -247,7 +275,13 @@ def test_labels_append_replace_and_delete(state):
 
 
 def test_labels_for_all_and_labels_that_end(state):
-    tell(state, pose(1), label(0, -1, 2.0, "all"), label(1, -1, 5.0, "one"), now_s=10.0)
+    tell(
+        state,
+        pose(1),
+        label(0, -1, 2.0, "all"),
+        label(1, -1, 5.0, "one"),
+        now_s=10.0,
+    )
     assert texts(state, 1) == ["one", "all"]
     state.labels.expire(12.0)
     assert texts(state, 1) == ["one"]
@@ -288,7 +322,8 @@ def test_labels_by_command_are_those_of_the_packet(state):
     )
     assert texts(state, 1) == ["U1", "low"]
     line = state.labels.lines_of(1)[0]
-    assert (line.rgb, line.font_size, line.until_s) == ((0, 128, 255), 28.0, float("inf"))
+    expected = ((0, 128, 255), 28.0, float("inf"))
+    assert (line.rgb, line.font_size, line.until_s) == expected
     state.labels.expire(2.5)
     assert texts(state, 1) == ["U1"]
 

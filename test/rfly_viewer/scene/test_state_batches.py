@@ -26,7 +26,11 @@ def read(*datagrams):
 
 def test_a_simple_packet_field_by_field():
     [batch], counters = read(simple(7, 1.5))
-    assert (batch.id.tolist(), batch.vehicle_type.tolist(), batch.on_ground.tolist()) == (
+    assert (
+        batch.id.tolist(),
+        batch.vehicle_type.tolist(),
+        batch.on_ground.tolist(),
+    ) == (
         [7],
         [3],
         [False],
@@ -94,15 +98,17 @@ def test_the_last_state_of_an_id_counts_whatever_packet_it_came_in():
         "<3i10f", 1234567890, 7, 3, 0.0, 9.0, 2.0, -3.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0
     )
     [batch], _ = read(simple(7, 1.0), simple(8, 5.0), later)
-    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {
+    expected = {
         7: 9.0,
         8: 5.0,
     }
+    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == expected
     [batch], _ = read(later, simple(8, 5.0), simple(7, 1.0))
-    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == {
+    expected = {
         7: 1.0,
         8: 5.0,
     }
+    assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == expected
 
 
 def test_a_command_stays_between_what_came_before_and_after():

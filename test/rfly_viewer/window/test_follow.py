@@ -57,11 +57,12 @@ def test_points_of_two_moments_move_nothing(of_position, of_look_at):
 
 def test_the_overview_before_is_no_place_beside_the_vehicle():
     """Reports of the former view arrive for a while; the camera once ended under the ground."""
+    expected = np.tile(BEHIND, (60, 1))
     np.testing.assert_allclose(
         follow(
             lambda k, cars, cameras: (np.array([0.0, -900.0, 700.0]), np.array([3.0, 4.0, 0.0]))
         ),
-        np.tile(BEHIND, (60, 1)),
+        expected,
         atol=1e-9,
     )
 

@@ -113,7 +113,12 @@ def test_the_compass(forward, up, heading):
 
 @pytest.mark.parametrize(
     ("metres_per_pixel", "bar"),
-    [(1.0, (100, 100)), (0.5, (50, 100)), (0.02, (2, 100)), (30.0, (2000, 200 / 3))],
+    [
+        (1.0, (100, 100)),
+        (0.5, (50, 100)),
+        (0.02, (2, 100)),
+        (30.0, (2000, 200 / 3)),
+    ],
 )
 def test_the_scale_bar_is_of_one_two_or_five(metres_per_pixel, bar):
     assert readout.scale_bar(metres_per_pixel) == pytest.approx(bar)

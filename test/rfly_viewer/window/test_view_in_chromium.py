@@ -86,7 +86,8 @@ def test_the_projection_itself():
     20 m north of a camera 20 m up that looks 45 degrees down is the middle of the picture.
     """
     assert pixel((20, 0, 0)) == pytest.approx((450, 225))
-    assert pixel((20, 10, 0)) == pytest.approx((450 + 450 * 10 / np.sqrt(800), 225))
+    expected = (450 + 450 * 10 / np.sqrt(800), 225)
+    assert pixel((20, 10, 0)) == pytest.approx(expected)
 
 
 def colour_at(picture, point_ned, camera=FROM_SOUTH):

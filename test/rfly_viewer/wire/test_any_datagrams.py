@@ -33,7 +33,18 @@ def some_datagram(chance):
         raw[4:] = text[: kind.size - 5].ljust(kind.size - 4, b"\0")
     if chance.random() < 0.9:
         kind.checksum_struct.pack_into(raw, 0, chance.choice(kind.checksums))
-    return bytes(raw[: chance.choice((len(raw), len(raw), len(raw), chance.randrange(len(raw))))])
+    return bytes(
+        raw[
+            : chance.choice(
+                (
+                    len(raw),
+                    len(raw),
+                    len(raw),
+                    chance.randrange(len(raw)),
+                )
+            )
+        ]
+    )
 
 
 def test_random_and_damaged_datagrams_never_raise():

@@ -74,7 +74,8 @@ def test_vehicles_that_changed_are_reported_and_others_not(host):
     host.pose(2, 51.0, -10.0, now_s=1.2)
     [(vehicle_id, vehicle_type, crash, seconds, floats, name)] = map(crash_data, host.report(1.3))
     assert (vehicle_id, vehicle_type, crash, seconds, name) == (2, 9999, 0, 1.3, b"")
-    assert floats[:12] == [0, 0, 0, 51, 0, -10, 0, 0, 0, 0, 0, 0]  # VelE, PosE, CrashPos, targetPos
+    expected = [0, 0, 0, 51, 0, -10, 0, 0, 0, 0, 0, 0]
+    assert floats[:12] == expected  # VelE, PosE, CrashPos, targetPos
     assert floats[12:15] == pytest.approx([0, 0, 0.5], abs=1e-6)
     assert floats[15:23] == [500.0] * 8
     assert host.report(1.5) == []
@@ -82,10 +83,15 @@ def test_vehicles_that_changed_are_reported_and_others_not(host):
 
 def test_contacts_are_reported_with_both_partners_and_the_ground(host):
     """Boxes 1 m apart touch; a box half a metre high, 0.7 m deep, is in the ground."""
-    for vehicle_id, x, z in ((21, 0.0, -9.0), (22, 1.0, -9.0), (23, 90.0, 0.2)):
+    for vehicle_id, x, z in (
+        (21, 0.0, -9.0),
+        (22, 1.0, -9.0),
+        (23, 90.0, 0.2),
+    ):
         host.pose(vehicle_id, x, z, now_s=1.0)
     found = {raw[0]: raw[1:] for raw in map(crash_data, host.report(1.0))}
-    assert {i: found[i][1] for i in found} == {21: 22, 22: 21, 23: -2}
+    expected = {21: 22, 22: 21, 23: -2}
+    assert {i: found[i][1] for i in found} == expected
     assert found[21][3][9:12] == [1, 0, -9]  # targetPos: where the other one is
     assert [found[i][4] for i in (21, 23)] == [b"22", b"ground"]
 
@@ -118,7 +124,8 @@ def test_a_vehicle_request_is_answered_with_pose_and_box(host):
     )
     assert (checksum, vehicle_id, seconds) == (1234567891, 30, 12.5)
     assert floats[:6] == pytest.approx([5, 0, -2, 0, 0, 0.5], abs=1e-6)
-    assert floats[6:10] == pytest.approx([np.cos(0.25), 0, 0, np.sin(0.25)], abs=1e-6)
+    expected = [np.cos(0.25), 0, 0, np.sin(0.25)]
+    assert floats[6:10] == pytest.approx(expected, abs=1e-6)
     assert floats[10:13] == pytest.approx([5, 0, -2.895], abs=1e-6)
     assert floats[13:] == pytest.approx([0.24, 0.36, 0.895], abs=1e-6)
 
@@ -132,7 +139,12 @@ def test_a_camera_request_is_answered_with_the_view(host):
 
 
 @pytest.mark.parametrize(
-    "request_", [RequestObject(0, "0"), RequestObject(1, "77"), RequestObject(2, "Tree")]
+    "request_",
+    [
+        RequestObject(0, "0"),
+        RequestObject(1, "77"),
+        RequestObject(2, "Tree"),
+    ],
 )
 def test_what_there_is_no_answer_to_is_said(host, request_):
     with pytest.raises(CommandError, match=f"RflyReqObjData {request_.kind}"):
