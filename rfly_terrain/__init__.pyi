@@ -25,6 +25,7 @@ from rfly_terrain.height_map.ray_cast import hit_points as hit_points
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.files import image_to_cells as image_to_cells
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap as BinaryOccupancyMap
+from rfly_terrain.occupancy.probability_map import OccupancyMap as OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps as load_mat_maps
 from rfly_terrain.occupancy.random_maps import map_clutter as map_clutter
 from rfly_terrain.occupancy.random_maps import map_maze as map_maze

@@ -10,9 +10,12 @@ from rfly_terrain.occupancy.cell_grid import check_frame
 
 if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+    from rfly_terrain.occupancy.probability_map import OccupancyMap
 
 
-def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
+def draw(
+    occupancy: BinaryOccupancyMap | OccupancyMap, frame: str, ax: Any, fast_update: bool
+) -> Any:
     """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`.
 
     Returns the image artist.
@@ -51,5 +54,5 @@ def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) 
             extent=extent,
         )
         occupancy._drawn[ax] = weakref.ref(image)
-    ax.set(xlabel=labels[0], ylabel=labels[1], title="Binary Occupancy Grid")
+    ax.set(xlabel=labels[0], ylabel=labels[1], title=occupancy._title)
     return image

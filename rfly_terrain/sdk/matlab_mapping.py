@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rfly_common.files import StrPath
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+from rfly_terrain.occupancy.probability_map import OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps, map_clutter, map_maze
 from rfly_terrain.occupancy.scan import LidarScan
 
@@ -35,11 +36,13 @@ METHODS = (
     "setOccupancy",
     "show",
     "syncWith",
+    "updateOccupancy",
     "world2grid",
     "world2local",
 )
 
 binaryOccupancyMap = BinaryOccupancyMap
+occupancyMap = OccupancyMap
 lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
@@ -51,6 +54,7 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     "load",
     "mapClutter",
     "mapMaze",
+    "occupancyMap",
     "transformScan",
 )
 
