@@ -30,6 +30,8 @@ from rfly_terrain.occupancy.random_maps import load_mat_maps as load_mat_maps
 from rfly_terrain.occupancy.random_maps import map_clutter as map_clutter
 from rfly_terrain.occupancy.random_maps import map_maze as map_maze
 from rfly_terrain.occupancy.scan import LidarScan as LidarScan
+from rfly_terrain.planning.grid_planner import PlannerAStarGrid as PlannerAStarGrid
+from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar as PlannerHybridAStar
 from rfly_terrain.planning.plan import DRIVE as DRIVE
 from rfly_terrain.planning.plan import FLY as FLY
 from rfly_terrain.planning.plan import MIXED as MIXED
@@ -37,6 +39,10 @@ from rfly_terrain.planning.plan import Plan as Plan
 from rfly_terrain.planning.plan import write_plan as write_plan
 from rfly_terrain.planning.plan_pose import PlanPose as PlanPose
 from rfly_terrain.planning.planner import Planner as Planner
+from rfly_terrain.planning.rrt_star import PlannerRRTStar as PlannerRRTStar
+from rfly_terrain.planning.state_space import NavPath as NavPath
+from rfly_terrain.planning.state_space import StateSpaceSE2 as StateSpaceSE2
+from rfly_terrain.planning.state_space import ValidatorOccupancyMap as ValidatorOccupancyMap
 from rfly_terrain.planning.vehicle_classes import Driving as Driving
 from rfly_terrain.planning.vehicle_classes import Flying as Flying
 from rfly_terrain.planning.vehicle_classes import VehicleClass as VehicleClass

@@ -49,7 +49,8 @@ def matlab_properties(
             object.__setattr__(self, name, value if check is None else check(name, value))
 
         cls.__init__ = initialise  # type: ignore[misc]
-        cls.__setattr__ = assign  # type: ignore[method-assign,assignment]
+        if checks:  # a frozen class stays frozen
+            cls.__setattr__ = assign  # type: ignore[method-assign,assignment]
         for name, spelt in matlab.items():
             setattr(cls, spelt, _alias(name))
         return cls

@@ -36,7 +36,7 @@ def inflated(cells: Bools, radius: int) -> Bools:
 def largest_nearby(values: Floats, radius: int) -> Floats:
     """Return the largest value in each cell's disc, that of `inflated`."""
     if radius <= _LARGEST_KERNEL:
-        return cv2.dilate(values, _disc(radius), borderValue=-np.inf)
+        return np.asarray(cv2.dilate(values, _disc(radius), borderValue=-np.inf), np.float64)
 
     from scipy.ndimage import maximum_filter1d
 

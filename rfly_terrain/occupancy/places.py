@@ -74,7 +74,8 @@ def places_to_write(
     """
     check_frame(frame)
     if values.ndim == 2 and np.shape(where) in ((2,), (1, 2)):
-        block = block_at(frames._grid(frame), where, *values.shape, frame == "grid")
+        rows, columns = values.shape
+        block = block_at(frames._grid(frame), where, rows, columns, frame == "grid")
         return block_places(frames, block), values
 
     places = places_of(frames, where, None, frame)

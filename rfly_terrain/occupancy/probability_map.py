@@ -156,7 +156,7 @@ class OccupancyMap(MapFrames):
         self._drawn: Any = None
         self._changed()
         if grid_location_in_world is not None:
-            self.grid_location_in_world = grid_location_in_world  # type: ignore[assignment]
+            self.grid_location_in_world = grid_location_in_world
 
     def _properties(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _DEFAULTS}

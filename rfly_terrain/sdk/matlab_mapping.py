@@ -16,6 +16,10 @@ from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 from rfly_terrain.occupancy.probability_map import OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps, map_clutter, map_maze
 from rfly_terrain.occupancy.scan import LidarScan
+from rfly_terrain.planning.grid_planner import PlannerAStarGrid
+from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar
+from rfly_terrain.planning.rrt_star import PlannerRRTStar
+from rfly_terrain.planning.state_space import StateSpaceSE2, ValidatorOccupancyMap
 
 METHODS = (
     "checkOccupancy",
@@ -25,10 +29,13 @@ METHODS = (
     "grid2world",
     "inflate",
     "insertRay",
+    "isMotionValid",
+    "isStateValid",
     "local2grid",
     "local2world",
     "move",
     "occupancyMatrix",
+    "plan",
     "plot",
     "raycast",
     "rayIntersection",
@@ -43,6 +50,11 @@ METHODS = (
 
 binaryOccupancyMap = BinaryOccupancyMap
 occupancyMap = OccupancyMap
+stateSpaceSE2 = StateSpaceSE2
+validatorOccupancyMap = ValidatorOccupancyMap
+plannerAStarGrid = PlannerAStarGrid
+plannerHybridAStar = PlannerHybridAStar
+plannerRRTStar = PlannerRRTStar
 lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
@@ -55,7 +67,12 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     "mapClutter",
     "mapMaze",
     "occupancyMap",
+    "plannerAStarGrid",
+    "plannerHybridAStar",
+    "plannerRRTStar",
+    "stateSpaceSE2",
     "transformScan",
+    "validatorOccupancyMap",
 )
 
 
