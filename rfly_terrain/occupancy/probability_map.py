@@ -13,7 +13,7 @@ the same cell count: here each of them is an observation, and the order of rays 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -457,6 +457,31 @@ class OccupancyMap(MapFrames):
         from rfly_terrain.occupancy.plot import draw
 
         return draw(self, frame, ax, fast_update)
+
+    def to_occupancy_grid(self) -> tuple[dict[str, Any], NDArray[np.int8]]:
+        """Return (info, data) of a nav_msgs/OccupancyGrid, see `BinaryOccupancyMap`.
+
+        Data are percentages, rounded, and −1 where the probability is 0.5: nothing is known.
+        """
+        x, y = self.grid_location_in_world.tolist()
+        info = {"width": self._columns, "height": self._rows, "resolution": 1.0 / self.resolution}
+        percent = np.rint(100.0 * _probability(self._log_odds)).astype(np.int8)
+        data = np.where(self._log_odds == 0.0, np.int8(UNKNOWN), percent)
+        return {**info, "origin": (x, y, 0.0)}, data[::-1].ravel()
+
+    @classmethod
+    def from_occupancy_grid(cls, info: Mapping[str, Any], data: ArrayLike) -> Self:
+        """Return the map of a nav_msgs/OccupancyGrid's info and data, see `to_occupancy_grid`.
+
+        Negative values become 0.5.
+        """
+        from rfly_terrain.occupancy.files import values_of_message
+
+        values, resolution, origin = values_of_message(info, data)
+        if (values > 100).any():
+            raise ValueError(f"data: {values.max():g}, expected percentages up to 100")
+        cells = np.where(values < 0, 0.5, values / 100.0)
+        return cls(cells, resolution, local_origin_in_world=origin)
 
     # MATLAB's names; what they take is in call_forms.CALL_FORMS
     DataType = data_type

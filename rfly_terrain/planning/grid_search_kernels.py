@@ -9,6 +9,9 @@ import numpy as np
 from rfly_common.kernels.jit import kernel
 from rfly_terrain.planning.search_kernels import _pop, _push
 
+_FIRST_ROOM = 1 << 12
+"""Cells for which the heap has room at first."""
+
 
 @kernel
 def search_cells(
@@ -32,9 +35,8 @@ def search_cells(
     rows, columns = free.shape
     cells = free.reshape(rows * columns)
     explored = np.zeros(cells.size, np.bool_)
-    room = steps.shape[0] * cells.size + 1
-    heap_f = np.empty(room)
-    heap_n = np.empty(room, np.int64)
+    heap_f = np.empty(_FIRST_ROOM)
+    heap_n = np.empty(_FIRST_ROOM, np.int64)
 
     costs[start] = 0.0
     _push(heap_f, heap_n, 0, estimates[start], start)
@@ -51,6 +53,8 @@ def search_cells(
         if cell == goal:
             break
 
+        if waiting + steps.shape[0] > heap_f.size:
+            heap_f, heap_n = _with_more_room(heap_f, heap_n)
         row = cell // columns
         column = cell - row * columns
         at = cell if step_costs.shape[1] > 1 else 0
@@ -69,3 +73,13 @@ def search_cells(
                 _push(heap_f, heap_n, waiting, cost + estimates[to], to)
                 waiting += 1
     return count
+
+
+@kernel
+def _with_more_room(heap_f: Any, heap_n: Any) -> tuple[Any, Any]:
+    """Return the same heap in twice the room."""
+    more_f = np.empty(2 * heap_f.size)
+    more_n = np.empty(2 * heap_n.size, np.int64)
+    more_f[: heap_f.size] = heap_f
+    more_n[: heap_n.size] = heap_n
+    return more_f, more_n

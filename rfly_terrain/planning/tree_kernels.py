@@ -1,11 +1,6 @@
 """Compiled kernels: states and motions on an occupancy map, and the tree of RRT*.
 
 States are x, y (m), theta (rad).
-
-- `free`: (rows, columns) bool, row 0 on top.
-- `area`: x and y of the bottom-left corner (m), cells a metre.
-- `bounds`: (3, 2), least and greatest x, y and theta.
-- `weights`: of squared metres and squared radians in the distance of two states.
 """
 
 from __future__ import annotations
@@ -29,9 +24,13 @@ class Space(NamedTuple):
     """Where states are valid, and how far apart they are."""
 
     free: Any
+    """Free cells, (rows, columns) bool, row 0 on top."""
     area: tuple[float, float, float]
+    """Position x, y of the bottom-left corner, m, and cells a metre."""
     bounds: Floats
+    """Least and greatest x, y and theta, (3, 2)."""
     weights: tuple[float, float]
+    """Weights of squared metres and squared radians in the distance of two states."""
     validation_distance: float
     """Distance between the states of a motion that are checked; inf: its ends only."""
 
@@ -53,8 +52,11 @@ class Tree(NamedTuple):
     """Nodes of a tree; the start is node 0."""
 
     states: Floats
+    """States of the nodes, (n, 3)."""
     costs: Floats
+    """Costs from the start, (n,)."""
     parents: Ints
+    """Index of each node's parent, (n,), -1 of the start."""
 
 
 @inlined_kernel

@@ -322,6 +322,7 @@ def _with_arc(path_type: str, start: _Pose, goal: _Pose, radius: float, wanted: 
     word = path_type[1:] if arc_first else path_type[:3]
     turn = _TURN[path_type[0] if arc_first else path_type[3]]
 
+    # the rest of the way shrinks or grows with the arc
     def lengths(angle: float) -> _Lengths:
         if arc_first:
             after = _turned(start, turn, angle, radius)

@@ -266,3 +266,18 @@ def test_bad_arguments_are_refused(call, text):
     with pytest.raises(ValueError, match=text):
         call(m)
     assert (m.occupancy_matrix() == 0.5).all()
+
+
+def test_messages_have_percentages_and_unknown_cells():
+    """Bottom row first, −1 for 0.5, and back."""
+    m = OccupancyMap([[0.5, 0.25], [0.9, 0.004]], 4, LocalOriginInWorld=(1, 2))
+    info, data = m.to_occupancy_grid()
+    assert data.tolist() == [90, 0, -1, 25]
+    assert (info["width"], info["height"], info["resolution"]) == (2, 2, 0.25)
+    assert info["origin"] == (1, 2, 0)
+    again = OccupancyMap.from_occupancy_grid(info, data)
+    assert again.occupancy_matrix() == pytest.approx(np.array([[0.5, 0.25], [0.9, 0.001]]))
+    assert again.GridLocationInWorld.tolist() == [1, 2]
+    assert again.Resolution == 4
+    with pytest.raises(ValueError, match="data: 101, expected percentages up to 100"):
+        OccupancyMap.from_occupancy_grid(info, [0, 0, 0, 101])
