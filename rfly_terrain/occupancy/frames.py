@@ -175,6 +175,10 @@ class MapFrames:
         """Convert points (n, 2), m, of the local frame to the world."""
         return points(xy, "xy") + self._local_origin
 
+    def _corner(self, corner: ArrayLike, frame: str) -> ArrayLike:
+        """Return the corner of a block as rows and columns count in the matrix, or in metres."""
+        return corner
+
     def _find(self, places: ArrayLike, frame: str) -> tuple[Ints, Any]:
         """Return ((k, 2) row, column of the points on the map, (n,) bool which are on it)."""
         check_frame(frame)

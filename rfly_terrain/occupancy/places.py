@@ -59,7 +59,8 @@ def places_of(
     if size is not None:
         grid = frames._grid(frame)
         shape = block_size(grid, size, frame == "grid")
-        return block_places(frames, block_at(grid, where, *shape, frame == "grid"))
+        corner = frames._corner(where, frame)
+        return block_places(frames, block_at(grid, corner, *shape, frame == "grid"))
     ij, inside = frames._find(where, frame)
     return Places((ij[:, 0], ij[:, 1]), inside, inside)
 
@@ -75,7 +76,8 @@ def places_to_write(
     check_frame(frame)
     if values.ndim == 2 and np.shape(where) in ((2,), (1, 2)):
         rows, columns = values.shape
-        block = block_at(frames._grid(frame), where, rows, columns, frame == "grid")
+        corner = frames._corner(where, frame)
+        block = block_at(frames._grid(frame), corner, rows, columns, frame == "grid")
         return block_places(frames, block), values
 
     places = places_of(frames, where, None, frame)

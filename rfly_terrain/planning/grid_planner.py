@@ -164,13 +164,18 @@ class PlannerAStarGrid:
         while cell >= 0:
             path.append(divmod(int(cell), columns))
             cell = parents[cell]
-        in_grid: Ints = np.array(path[::-1], np.int64).reshape(-1, 2)
+        in_grid: Ints = np.array(path[::-1], np.int64).reshape(-1, 2) + self._first_index()
         return (in_grid if frame == "grid" else self.map.grid2world(in_grid)), info
+
+    def _first_index(self) -> int:
+        """Return the number of the map's first row and column, 1 if it counts as MATLAB does."""
+        return int(getattr(self.map, "one_based", False))
 
     def _cell(self, name: str, place: ArrayLike, frame: str, free: Any) -> int:
         """Return the number of the cell of a place, which must be free."""
         where = points([pair(place, name)], name)
-        row, column = (whole(where, name) if frame == "grid" else self.map.world2grid(where))[0]
+        in_grid = whole(where, name) if frame == "grid" else self.map.world2grid(where)
+        row, column = in_grid[0] - self._first_index()
         rows, columns = free.shape
         if not (0 <= row < rows and 0 <= column < columns):
             raise ValueError(f"{name}: {where[0].tolist()} is off the map")

@@ -176,16 +176,15 @@ class PlannerHybridAStar:
 
         # cells whose centres are outside of the bounds
         rows, columns = free.shape
-        x = occupancy.grid2world(np.stack([np.zeros(columns), np.arange(columns)], axis=1))[:, 0]
-        y = occupancy.grid2world(np.stack([np.arange(rows), np.zeros(rows)], axis=1))[:, 1]
+        west, south = occupancy.grid_location_in_world.tolist()
+        side = 1.0 / occupancy.resolution
+        x = west + (np.arange(columns) + 0.5) * side
+        y = south + (np.arange(rows)[::-1] + 0.5) * side
         (x_0, x_1), (y_0, y_1), _ = np.asarray(self.state_validator.state_space.state_bounds)
         free &= ((x >= x_0) & (x <= x_1)) & ((y >= y_0) & (y <= y_1))[:, None]
 
         cost = np.where(free, np.int8(0), np.int8(LETHAL))[::-1]
-        west, south = occupancy.grid_location_in_world.tolist()
-        return TraversabilityGrid(
-            np.ascontiguousarray(cost), 1.0 / occupancy.resolution, (west, south)
-        )
+        return TraversabilityGrid(np.ascontiguousarray(cost), side, (west, south))
 
 
 def _directions(poses: Floats) -> Ints:
