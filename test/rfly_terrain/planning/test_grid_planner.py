@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from kernels_as_python import as_python
 
 from rfly_terrain import BinaryOccupancyMap, OccupancyMap, PlannerAStarGrid, matlab_mapping
+from rfly_terrain.planning import grid_search_kernels, search_kernels
 
 STEP_COSTS = {
     "Euclidean": math.hypot,
@@ -170,3 +172,21 @@ def test_matlabs_names():
     path, info = matlab_mapping.plan(planner, [0, 0], [2, 2])
     assert path.tolist() == [[0, 0], [1, 1], [2, 2]]
     assert info.NumNodesExplored == 3
+
+
+def test_the_compiled_search_is_the_python_one(monkeypatch):
+    """In Python an index beyond an array is an error; the heap grows, too."""
+    monkeypatch.setattr(grid_search_kernels, "_FIRST_ROOM", 16)
+    plain = as_python(grid_search_kernels.search_cells, grid_search_kernels, search_kernels)
+    free = np.random.default_rng(2).random((15, 20)) < 0.75
+    free[0, 0] = free[14, 19] = True
+    steps = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)])
+    step_costs = np.hypot(*steps.T)[:, None]
+    estimates = np.zeros(free.size)
+    results = []
+    for search in (plain, grid_search_kernels.search_cells):
+        costs = np.full(free.size, np.inf)
+        parents = np.full(free.size, -1)
+        explored = search(free, steps, step_costs, estimates, 0, free.size - 1, costs, parents)
+        results.append((explored, costs.tolist(), parents.tolist()))
+    assert results[0] == results[1]

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from kernels_as_python import as_python
 
 from rfly_terrain import BinaryOccupancyMap, PlannerRRTStar, ValidatorOccupancyMap
+from rfly_terrain.planning import tree_kernels
 
 
 def walled(**options):
@@ -126,3 +128,26 @@ def test_bad_starts_are_refused(start, text):
 def test_bad_properties_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         PlannerRRTStar(**options)
+
+
+def test_the_compiled_tree_is_the_python_one():
+    """In Python an index beyond an array is an error."""
+    planner = walled()
+    space = planner.state_validator.kernel_space()
+    samples = planner.state_validator.state_space.sample_uniform(400, np.random.default_rng(7))
+    samples[::20] = ENDS[1]
+    growth = tree_kernels.Growth(1.0, 100.0, 0.1, True)
+    results = []
+    for grow in (as_python(tree_kernels.grow, tree_kernels), tree_kernels.grow):
+        tree = tree_kernels.Tree(np.zeros((300, 3)), np.zeros(300), np.full(300, -1))
+        tree.states[0] = ENDS[0]
+        costs = np.full(400, np.nan)
+        found = grow(space, growth, np.array(ENDS[1], float), samples, tree, costs)
+        results.append((found, tree, costs))
+    (found, tree, costs), (same_found, same_tree, same_costs) = results
+    assert found == same_found
+    assert found[1] > 100
+    assert tree.parents.tolist() == same_tree.parents.tolist()
+    assert tree.states == pytest.approx(same_tree.states, abs=1e-12)
+    assert tree.costs == pytest.approx(same_tree.costs, abs=1e-12)
+    assert costs == pytest.approx(same_costs, abs=1e-12, nan_ok=True)
