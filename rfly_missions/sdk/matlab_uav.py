@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
@@ -66,13 +67,22 @@ def derivative(model: Model, state: ArrayLike, control: Any, environment: Any) -
 def connect(
     connection: DubinsAirplane, start: ArrayLike, goal: ArrayLike, *options: str
 ) -> tuple[Any, Any]:
-    """Return the shortest path and its length; with "PathSegments", "all" lists of all types."""
-    if not options or options == ("PathSegments", "optimal"):
+    """Return the shortest path and its length, or with "PathSegments", "all" those of all types.
+
+    Several poses, (n, 4), give a list of paths and one of lengths: from each start to its goal, or
+    from or to the only one.
+    """
+    if options not in ((), ("PathSegments", "optimal"), ("PathSegments", "all")):
+        raise ValueError(f"{options!r}, expected nothing, or 'PathSegments' and 'optimal' or 'all'")
+    if options == ("PathSegments", "all"):
+        paths = connection.connect_all(start, goal)
+        return paths, [path.length for path in paths]
+
+    if np.ndim(start) < 2 and np.ndim(goal) < 2:
         path = connection.connect(start, goal)
         return path, path.length
-    if options != ("PathSegments", "all"):
-        raise ValueError(f"{options!r}, expected nothing, or 'PathSegments' and 'optimal' or 'all'")
-    paths = connection.connect_all(start, goal)
+    starts, goals = np.broadcast_arrays(np.atleast_2d(start), np.atleast_2d(goal))
+    paths = [connection.connect(*poses) for poses in zip(starts, goals, strict=True)]
     return paths, [path.length for path in paths]
 
 

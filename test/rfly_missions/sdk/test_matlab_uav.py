@@ -40,6 +40,20 @@ def test_matlabs_example_of_a_connection():
         connection, [0, 0, 0, 0], [0, 0, 20, math.pi], "PathSegments", "all"
     )
     assert len(paths) == len(costs) == 28
+    # left, straight, left: three quarters of a circle, two radii, and three quarters more
+    radius = 100 / (9.8 * math.tan(0.5))
+    lsl = next(path for path in paths if path.MotionTypes == ("L", "S", "L", "N"))
+    assert lsl.length == pytest.approx(math.hypot(radius * (3 * math.pi + 2), 20))
     assert matlab_uav.interpolate(path)[-1, :3] == pytest.approx([0, 0, 20], abs=1e-9)
     with pytest.raises(ValueError, match="'optimal' or 'all'"):
         matlab_uav.connect(connection, [0, 0, 0, 0], [0, 0, 20, 0], "all")
+
+
+def test_several_poses_are_connected_at_once():
+    connection = matlab_uav.uavDubinsConnection()
+    poses = [[0, 0, 0, 0], [100, 0, -10, 0], [100, 100, 0, math.pi]]
+    paths, costs = matlab_uav.connect(connection, poses[:-1], poses[1:])
+    assert costs == [path.length for path in paths]
+    assert costs[0] == pytest.approx(math.hypot(100, 10))
+    from_one, _ = matlab_uav.connect(connection, poses[0], poses[1:])
+    assert [path.goal_pose.tolist() for path in from_one] == poses[1:]
