@@ -184,7 +184,7 @@ class DubinsAirplane:
 
     The radius of turns is air_speed² / (g tan max_roll_angle). Of path types of the same length
     the first in PATH_TYPES is taken. A helix has as many whole turns as fit, widened until the
-    climb is right.
+    climb is right; if none fits, it has one, and the climb is less steep.
 
     >>> path = DubinsAirplane().connect([0, 0, 0, 0], [0, 0, 20, np.pi])
     >>> path.motion_types, round(path.length, 6)
@@ -284,11 +284,15 @@ def _flown(
         word = motions[1:] if helix_first else motions[:3]
         pieces = _word("".join(word), start, goal, radius)
         missing = least - sum(pieces)
-        turns = math.floor(missing / (2.0 * math.pi * radius) + 1e-9) if missing > 0.0 else 0
-        if turns < 1:
+        if not missing > 0.0:
             return _NONE, radius, 0.0
-        lengths = (missing, *pieces) if helix_first else (*pieces, missing)
-        return lengths, missing / (2.0 * math.pi * turns), steepest
+
+        # one turn at least, at a smaller angle where it is too much
+        circle = 2.0 * math.pi * radius
+        turns = max(1, math.floor(missing / circle + 1e-9))
+        helix = max(missing, turns * circle)
+        lengths = (helix, *pieces) if helix_first else (*pieces, helix)
+        return lengths, helix / (2.0 * math.pi * turns), math.atan2(rise, sum(lengths))
 
     # an arc before or after a word, as long as the climb needs
     if least == 0.0:

@@ -103,10 +103,11 @@ def test_interpolation_is_the_same_as_small_steps(start, goal):
 
 @settings(max_examples=40)
 @given(pose, pose)
-def test_no_way_is_shorter_than_the_level_one_and_the_climb_need(start, goal):
-    """A lower bound worked out elsewhere: the level Dubins path, and the climb at its limit.
+def test_lengths_lie_between_bounds_worked_out_elsewhere(start, goal):
+    """The level Dubins path and the climb at its limit bound a path from below.
 
-    Where the level path is long enough for the climb the bound is met.
+    The lower bound is met where the level path is long enough for the climb. A whole circle more,
+    or a helix at the limit, is an upper one.
     """
     airplane = DubinsAirplane()
     level = float(
@@ -117,10 +118,23 @@ def test_no_way_is_shorter_than_the_level_one_and_the_climb_need(start, goal):
         ).length
     )
     rise = abs(goal[2] - start[2])
-    bound = max(math.hypot(level, rise), rise / math.sin(0.5))
     path = airplane.connect(start, goal)
-    assert path.length >= bound - 1e-6
-    assert path.length == pytest.approx(bound, abs=1e-4)
+    lower = max(math.hypot(level, rise), rise / math.sin(0.5))
+    circle = 2 * math.pi * airplane.min_turning_radius
+    upper = max(math.hypot(level + circle, rise), rise / math.sin(0.5))
+    assert path.length >= lower - 1e-6
+    assert path.length <= upper + 1e-4
+    if rise <= level * math.tan(0.5):
+        assert path.length == pytest.approx(lower, abs=1e-6)
+
+
+def test_a_climb_on_the_spot_takes_one_turn_at_a_smaller_angle():
+    """Same place, same heading, 15 m higher: the shortest way is a circle."""
+    path = DubinsAirplane().connect([0, 0, 0, 1], [0, 0, -15, 1])
+    circle = 2 * math.pi * path.min_turning_radius
+    assert path.length == pytest.approx(math.hypot(circle, 15))
+    assert path.flight_path_angle == pytest.approx(math.atan2(15, circle))
+    assert path.helix_radius == pytest.approx(path.min_turning_radius)
 
 
 def test_disabled_types_are_not_used():
