@@ -125,15 +125,12 @@ def check(
 
 def _print_items(mission: "Mission", count: int) -> None:
     """Print the first `count` items as a table."""
-    from rfly_missions.mission.mavlink_items import mavlink_command
-
     rows = [("item", "in file", "mode", "north m", "east m", "up m", "params")]
     for index, (item, number) in enumerate(
         zip(mission.items[:count], mission.numbers, strict=False)
     ):
         north, east, down = item.position.tolist()
-        command = mavlink_command(item)
-        mode = item.mode.name if command is None else f"{item.mode.name} (MAVLink {command})"
+        mode = f"{item.mode.name} (MAVLink {item.command})" if item.command else item.mode.name
         params = ", ".join(f"{value:g}" for value in item.params.tolist())
         rows.append(
             (

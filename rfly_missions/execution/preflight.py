@@ -122,7 +122,7 @@ class _Walk:
                 continue
 
             # a jump
-            jumps = jumps_left.setdefault(index, float(item.params[2]))
+            jumps = jumps_left.setdefault(index, float(item.params[1]))
             if jumps == -1.0:
                 self._endless = f"item {index} jumps to item {target} for ever"
                 first = next(
@@ -139,32 +139,31 @@ class _Walk:
         return Way(tuple(self._legs), self._endless)
 
     def _jump_target(self, item: MissionItem) -> int | None:
-        command = mavlink.mavlink_command(item)
-        if command == mavlink.DO_JUMP:
-            return self._index_of.get(int(item.params[1]))
-        return self._tags.get(float(item.params[1])) if command == mavlink.DO_JUMP_TAG else None
+        if item.command == mavlink.DO_JUMP:
+            return self._index_of.get(int(item.params[0]))
+        is_jump_to_tag = item.command == mavlink.DO_JUMP_TAG
+        return self._tags.get(float(item.params[0])) if is_jump_to_tag else None
 
     def _leads(self, item: MissionItem) -> bool:
-        command = mavlink.mavlink_command(item)
-        return command is None or (command <= mavlink.LAST_NAVIGATION and command != mavlink.DELAY)
+        return item.command <= mavlink.LAST_NAVIGATION and item.command != mavlink.DELAY
 
     def _fly(self, index: int, item: MissionItem) -> None:
-        command = mavlink.mavlink_command(item)
+        command = item.command
         if (
             command == mavlink.DO_CHANGE_SPEED
-            and item.params[1] in (0.0, 1.0)
-            and item.params[2] != -1.0
+            and item.params[0] in (0.0, 1.0)
+            and item.params[1] != -1.0
         ):
-            self._speed = max(0.0, float(item.params[2]))
+            self._speed = max(0.0, float(item.params[1]))
         elif command == mavlink.DELAY:
-            self._add(index, self._position, seconds=max(0.0, float(item.params[1])))
+            self._add(index, self._position, seconds=max(0.0, float(item.params[0])))
         elif command == mavlink.CONDITION_CHANGE_ALT:
             self._add(index, np.array([*self._position[:2], item.position[2]]), flown=False)
             self._height_of = index
         elif item.mode in (MissionMode.LAND, MissionMode.RTL):
             self._come_down(index, item)
         elif self._leads(item):
-            self._go_to(index, item, command)
+            self._go_to(index, item)
         self._last_index = index
 
     def _add(self, index: int, end: Floats, *, flown: bool = True, seconds: float = 0.0) -> None:
@@ -174,7 +173,7 @@ class _Walk:
         )
         self._position = end
 
-    def _go_to(self, index: int, item: MissionItem, command: int | None) -> None:
+    def _go_to(self, index: int, item: MissionItem) -> None:
         position = np.array(item.position)
         if item.mode is MissionMode.TAKEOFF or not self._legs:
             self._add(index, np.array([*self._position[:2], position[2]]), flown=False)
@@ -186,9 +185,10 @@ class _Walk:
         if item.mode is MissionMode.ORBIT:
             radius = float(item.params[0])
             turns = float(item.params[2])
-        elif command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
-            radius_given = float(item.params[3 if command == mavlink.LOITER_TIME else 2])
-            seconds = max(0.0, float(item.params[1])) if command == mavlink.LOITER_TIME else 0.0
+        elif item.command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
+            radius_given = float(item.params[mavlink.RADIUS_INDEX[item.command]])
+            if item.command == mavlink.LOITER_TIME:
+                seconds = max(0.0, float(item.params[0]))
             if self._loiter_radius > 0.0:
                 radius = (
                     abs(radius_given)

@@ -124,11 +124,10 @@ class LoadedMission:
 
     def jump_target(self, item: MissionItem) -> int | None:
         """Return the index to which a jump leads; None for an item that is no jump."""
-        command = mavlink.mavlink_command(item)
-        if command == mavlink.DO_JUMP:
-            return self.index_of_number[int(item.params[1])]
-        if command == mavlink.DO_JUMP_TAG:
-            return self.index_of_tag[int(item.params[1])]
+        if item.command == mavlink.DO_JUMP:
+            return self.index_of_number[int(item.params[0])]
+        if item.command == mavlink.DO_JUMP_TAG:
+            return self.index_of_tag[int(item.params[0])]
         return None
 
 
@@ -464,7 +463,7 @@ class MissionRunner:
 
     def _jump(self, index: int, item: MissionItem, target: int) -> bool:
         """Return whether a jump is used up; otherwise make it."""
-        left = self._passes.jumps_left.get(index, float(item.params[2]))
+        left = self._passes.jumps_left.get(index, float(item.params[1]))
         is_endless = left == -1.0
         if not (left > 0.0 or is_endless):
             return True
@@ -514,16 +513,14 @@ class MissionRunner:
 
         item = params.current
         is_item = self.manager.state.shown is Shown.ITEM
-        if is_item and mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED:
+        if is_item and item.command == mavlink.DO_CHANGE_SPEED:
             self._change_speed(item)
 
     def _change_speed(self, item: MissionItem) -> None:
-        kind, speed = item.params[1:3].tolist()
+        kind, speed = item.params[:2].tolist()
         mover = self.follower or self.guide
         if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
-            self._log(
-                f"speed change {item.params[1:].tolist()} is not carried out here: done at once"
-            )
+            self._log(f"speed change {item.params.tolist()} is not carried out here: done at once")
 
     # --- guidance
 

@@ -19,6 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import check_choice, finite_array
 
+MAX_COMMAND = 65_535
+"""The largest number of a MAVLink command."""
+
 
 class MissionMode(IntEnum):
     """The kind of an item; ARMED and HOLD are the manager's, and may not stand in a mission."""
@@ -48,14 +51,19 @@ class MissionItem:
 
     WAYPOINT: params yaw (rad), transition radius (m), p3, p4. ORBIT: `position` is the centre;
     radius (m), turn direction (1 clockwise, -1 counter-clockwise, 0 the follower chooses), number
-    of turns, p4. Other parameters are the user's and pass through, NaN included. ValueError for an
-    unknown mode, wrong lengths, and a position that is not finite (that of RTL is never read and
-    may be NaN). Equal by value, NaN being equal to NaN.
+    of turns, p4. Other parameters are the user's and pass through, NaN included. CUSTOM: all four
+    are the user's, unless `command` is that of a MAVLink command. ValueError for an unknown mode,
+    wrong lengths, a position that is not finite (that of RTL is never read and may be NaN), and a
+    command of another mode. Equal by value, NaN being equal to NaN.
     """
 
     mode: MissionMode
     position: Floats
     params: Floats = (0.0, 0.0, 0.0, 0.0)  # type: ignore[assignment]
+    command: int = 0
+    """Number of the MAVLink command (MAV_CMD) that a CUSTOM item carries, its first four parameters
+    in `params`; 0: the item is the user's own.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
@@ -65,6 +73,13 @@ class MissionItem:
         object.__setattr__(self, "params", params)
         if self.mode is not MissionMode.RTL:
             finite_array(f"{self.mode.name} position", self.position, error=ValueError)
+
+        command = self.command
+        if not isinstance(command, (int, np.integer)) or not 0 <= command <= MAX_COMMAND:
+            raise ValueError(f"command: {command!r}, expected a whole number, 0 to {MAX_COMMAND:,}")
+        if command and self.mode is not MissionMode.CUSTOM:
+            raise ValueError(f"command: {command} in {self.mode.name}, expected one in CUSTOM only")
+        object.__setattr__(self, "command", int(command))
 
     @classmethod
     def takeoff(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
@@ -110,32 +125,47 @@ class MissionItem:
         """Return an item of the user's own, which passes through."""
         return cls(MissionMode.CUSTOM, position, params)  # type: ignore[arg-type]
 
+    @classmethod
+    def mavlink(
+        cls, command: int, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)
+    ) -> MissionItem:
+        """Return a MAVLink command (MAV_CMD) with its first four parameters, as a CUSTOM item."""
+        return cls(MissionMode.CUSTOM, position, params, command)  # type: ignore[arg-type]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MissionItem):
             return NotImplemented
         return self is other or (
             self.mode is other.mode
+            and self.command == other.command
             and np.array_equal(self.position, other.position, equal_nan=True)
             and np.array_equal(self.params, other.params, equal_nan=True)
         )
 
     def __hash__(self) -> int:
         numbers = (*self.position.tolist(), *self.params.tolist())
-        return hash((self.mode, *("nan" if math.isnan(number) else number for number in numbers)))
+        return hash(
+            (
+                self.mode,
+                self.command,
+                *("nan" if math.isnan(number) else number for number in numbers),
+            )
+        )
 
     def __repr__(self) -> str:
         numbers = (
             "({})".format(", ".join(f"{v:g}" for v in array))
             for array in (self.position, self.params)
         )
-        return "MissionItem({}, position={}, params={})".format(self.mode.name, *numbers)
+        command = f", command={self.command}" if self.command else ""
+        return "MissionItem({}, position={}, params={}{})".format(self.mode.name, *numbers, command)
 
 
 def bus_type(data_type: Literal["double", "single"] = "double") -> np.dtype[np.void]:
     """Return the element type of UAV Toolbox's `UAVPathManagerBus`.
 
-    Its fields are mode uint8, position (3,) and params (4,) of a data type. Source: reference page
-    uav/ref/pathmanager. ValueError for any other data type.
+    Its fields are mode uint8, position (3,) and params (4,) of a data type; it has no field for a
+    MAVLink command. Source: reference page uav/ref/pathmanager. ValueError for any other data type.
     """
     check_choice("data_type", data_type, ("double", "single"), error=ValueError)
     real = np.float64 if data_type == "double" else np.float32

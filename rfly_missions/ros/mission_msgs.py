@@ -44,7 +44,7 @@ def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
         params[0] = yaw_ned_to_enu(params[0])
     is_known = message.mode <= max(MissionMode)
     mode = MissionMode(message.mode) if is_known else message.mode
-    return MissionItem(mode, np.array(position), params)
+    return MissionItem(mode, np.array(position), params, message.command)
 
 
 def item_to_msg(
@@ -59,7 +59,10 @@ def item_to_msg(
     if axes == "enu" and (item.mode is MissionMode.WAYPOINT or params_hold_a_course):
         params[0] = yaw_ned_to_enu(params[0])
     return MissionItemMsg(
-        mode=int(item.mode), position=ned_to_point(item.position, axes), params=params
+        mode=int(item.mode),
+        position=ned_to_point(item.position, axes),
+        params=params,
+        command=item.command,
     )
 
 

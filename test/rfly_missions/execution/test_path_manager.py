@@ -221,6 +221,22 @@ def test_items_are_copied_read_only_and_equal_by_value():
     assert repr(waypoint) == "MissionItem(WAYPOINT, position=(1, 2, 3), params=(nan, 0, 0, 0))"
 
 
+def test_a_mavlink_command_has_a_field_of_its_own():
+    command = MissionItem.mavlink(206, (1, 2, 3), (25, 0, 1, 0))
+    own = MissionItem.custom((1, 2, 3), (25, 0, 1, 0))
+    assert (command.mode, command.command) == (MissionMode.CUSTOM, 206)
+    assert own.command == 0
+    assert command != own
+    assert len({command, own}) == 2
+    assert repr(command).endswith("params=(25, 0, 1, 0), command=206)")
+
+    for number in (-1, 65_536, 1.0, "16"):
+        with pytest.raises(ValueError, match=r"command: .*, expected a whole number, 0 to 65,535"):
+            MissionItem.mavlink(number, (0, 0, 0))
+    with pytest.raises(ValueError, match="command: 16 in WAYPOINT, expected one in CUSTOM only"):
+        MissionItem(MissionMode.WAYPOINT, (0, 0, 0), command=16)
+
+
 def test_the_position_of_a_return_is_never_read():
     back = MissionItem(MissionMode.RTL, (math.nan, 0, 0), (0, 0, 0, 0))
     current = PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current

@@ -272,7 +272,7 @@ def test_time_and_energy_by_hand():
 
 
 def jump(to, times):
-    return MissionItem.custom((0, 0, -20), (177, to, times, 0))
+    return MissionItem.mavlink(177, (0, 0, -20), (to, times, 0, 0))
 
 
 def test_jumps_are_followed_and_their_way_back_is_checked():
@@ -292,7 +292,7 @@ def test_jumps_are_followed_and_their_way_back_is_checked():
 
 
 def test_a_fixed_wing_circles_where_it_waits():
-    loiter = MissionItem.custom((100, 0, -30), (19, 12.0, 0.0, 0.0))
+    loiter = MissionItem.mavlink(19, (100, 0, -30), (12.0, 0.0, 0.0, 0.0))
     length = {}
     flat = HeightMap(np.zeros((2, 2)), origin_x=-99, origin_y=-99, step_x=198, step_y=198)
     for fixed_wing in (False, True):

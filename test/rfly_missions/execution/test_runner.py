@@ -26,8 +26,8 @@ L = MissionItem.land((20, 30, 0))
 R = MissionItem.return_to_launch()
 
 
-def custom(*params, position=(150, 0, -30)):
-    return MissionItem.custom(position, (*params, *[0.0] * (4 - len(params))))
+def mavlink(command, *params, position=(150, 0, -30)):
+    return MissionItem.mavlink(command, position, (*params, *[0.0] * (4 - len(params))))
 
 
 class Flight:
@@ -292,7 +292,7 @@ def visited(flight):
 
 
 def test_jumps_are_made_as_often_as_requested_and_count_anew_in_a_new_pass():
-    jump = custom(177, 2, 2)
+    jump = mavlink(177, 2, 2)
     flight = Flight("multirotor", [T, A, B, jump, C], limits=MultirotorLimits(speed=25.0)).to_end()
     assert visited(flight) == [1, 2, 1, 2, 1, 2, 4]
 
@@ -303,7 +303,7 @@ def test_jumps_are_made_as_often_as_requested_and_count_anew_in_a_new_pass():
 
 
 def test_a_jump_back_to_the_first_item_for_ever():
-    flight = Flight("fixed-wing", [A, B, custom(177, 1, -1), L])
+    flight = Flight("fixed-wing", [A, B, mavlink(177, 1, -1), L])
     flight.until(lambda: len(visited(flight)) == 8)
     assert visited(flight) == [0, 1] * 4
     assert flight.state.params.previous.mode is MissionMode.WAYPOINT
@@ -312,7 +312,7 @@ def test_a_jump_back_to_the_first_item_for_ever():
 def test_a_jump_by_the_numbers_of_the_file():
     flight = Flight(
         "multirotor",
-        [A, B, custom(177, 20, 1), C],
+        [A, B, mavlink(177, 20, 1), C],
         numbers=(10, 20, 30, 40),
         limits=MultirotorLimits(speed=25.0),
     )
@@ -320,17 +320,17 @@ def test_a_jump_by_the_numbers_of_the_file():
 
 
 def test_a_jump_to_a_tag():
-    items = [A, custom(600, 7), B, custom(601, 7, 2), C]
+    items = [A, mavlink(600, 7), B, mavlink(601, 7, 2), C]
     flight = Flight("multirotor", items, limits=MultirotorLimits(speed=25.0)).to_end()
     assert visited(flight) == [0, 2, 2, 2, 4]
     with pytest.raises(ConfigError, match="item 1: jump to tag 8, no item has that tag"):
-        flight.runner.load([custom(600, 7), custom(601, 8, 1)])
+        flight.runner.load([mavlink(600, 7), mavlink(601, 8, 1)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_camera_looks_at_does_not_bend_the_way(kind):
     """The way leads past a camera's target, far to the side and beyond the fence."""
-    aside = MissionItem.custom((400, 300, 0), (201, 0, 0, 0))
+    aside = mavlink(201, position=(400, 300, 0))
     fence = Geofence((FenceCircle((0.0, 0.0), 300.0),))
     flight = Flight(kind, [T, A, aside, B], fence=fence).to_end()
     assert visited(flight) == [1, 3]
@@ -419,7 +419,7 @@ def test_a_late_start_and_then_the_whole_again():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_speed_changes(kind):
-    flight = Flight(kind, [T, A, custom(178, 1, 12), B, custom(178, 1, -2), C]).to_end()
+    flight = Flight(kind, [T, A, mavlink(178, 1, 12), B, mavlink(178, 1, -2), C]).to_end()
     speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
     step_of = dict(zip(flight.shown, (int(t / flight.dt) for t in flight.times), strict=True))
     default = {"multirotor": 8.0, "fixed-wing": 14.0}[kind]
@@ -559,7 +559,7 @@ def test_missions_out_of_the_fence_are_refused():
     ("items", "text"),
     [
         ([T, MissionItem(MissionMode.HOLD, (0, 0, 0))], "item 1: mode 7"),
-        ([T, custom(177, 9, 1)], "item 1: jump to 9"),
+        ([T, mavlink(177, 9, 1)], "item 1: jump to 9"),
         ([MissionItem.orbit((0, 0, 0), 0.0)], "item 0: radius 0"),
         ([MissionItem.orbit((0, 0, 0), 5.0, 0, -1)], "item 0: -1 turns"),
         (
@@ -604,13 +604,13 @@ def test_conditions_and_waiting():
     items = [
         T,
         A,
-        custom(112, 5),
-        custom(113, 2, position=(150, 0, -60)),
-        custom(114, 40),
+        mavlink(112, 5),
+        mavlink(113, 2, position=(150, 0, -60)),
+        mavlink(114, 40),
         stay,
-        custom(115, 270, position=(150, 150, -30)),
-        custom(19, 4, 0, 20, position=(120, 150, -30)),
-        custom(93, 2, position=(120, 150, -30)),
+        mavlink(115, 270, position=(150, 150, -30)),
+        mavlink(19, 4, 0, 20, position=(120, 150, -30)),
+        mavlink(93, 2, position=(120, 150, -30)),
         C,
     ]
 
@@ -639,7 +639,7 @@ def test_what_is_done_at_once_does_not_slow_the_flight():
     line = [MissionItem.waypoint((0, 40.0 * k, -20), NAN, 8.0) for k in range(1, 6)]
     items = [
         T,
-        *[item for way in line for item in (way, custom(206, 25, 0, 1, position=way.position))],
+        *[item for way in line for item in (way, mavlink(206, 25, 0, 1, position=way.position))],
     ]
     flight = Flight("multirotor", items).to_end()
     assert len(flight.logged) == 5
@@ -661,6 +661,24 @@ def test_custom_points_through_a_callback(kind):
     assert items_asked[-1] == point
     near = np.linalg.norm(np.array(flight.track)[:, :2] - (60, 80), axis=1).min()
     assert near <= 30.0
+
+
+@pytest.mark.parametrize("first", [150.0, 177.0, 178.0, 206.0])
+def test_custom_items_whose_numbers_look_like_commands_are_the_users(first):
+    """Nothing jumps, changes speed or is done at once; the way leads to the item's position."""
+    point = MissionItem.custom((60, 80, -25), (first, 1, 2, 0))
+    flight = Flight("multirotor", [T, point, A])
+    flight.until(lambda: flight.state and flight.state.item_index == 1)
+    for _ in range(1200):
+        flight.step()
+    assert [name for name, _ in flight.shown] == ["TAKEOFF", "CUSTOM"]
+    np.testing.assert_allclose(flight.vehicle.position, (60, 80, -25), atol=0.1)
+    speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
+    assert speed.max() == pytest.approx(8.0)  # that of the cruise
+    assert flight.logged == []
+
+    flight.state = flight.runner.step(0.05, is_mode_done=True)
+    assert flight.state.params.current == A
 
 
 def test_an_external_vehicle_and_external_reports():
