@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import ned_to_enu
-from rfly_missions.followers.fixed_wing import FixedWingLimits
-from rfly_missions.followers.multirotor import RETURN_HEIGHT, MultirotorLimits
+from rfly_missions.execution.flown_heights import RaisedItem, raised_items
+from rfly_missions.followers.fixed_wing import FixedWing, FixedWingLimits
+from rfly_missions.followers.ground import Ground
+from rfly_missions.followers.multirotor import (
+    RETURN_HEIGHT,
+    Follower,
+    Multirotor,
+    MultirotorLimits,
+)
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import tags_of
 from rfly_missions.mission.clearance import Boxes, height_over_ground, near_boxes
@@ -326,6 +333,8 @@ class PreflightReport:
     return_height: float
     """Height above home, m, from which every straight return clears ground and objects."""
     way: Way = field(repr=False, default=Way(()))
+    raised: tuple[RaisedItem, ...] = ()
+    """Items that the vehicle flies higher than they say, over this ground."""
 
 
 def preflight(
@@ -338,10 +347,12 @@ def preflight(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
+    min_height: float = 2.0,
 ) -> PreflightReport:
     """Return the report on a mission whose items and home (3,) lie in the map's NED, m.
 
-    `numbers`: the items' numbers in its jumps.
+    `numbers`: the items' numbers in its jumps. `min_height`: height above the ground, m, that the
+    vehicle keeps; where an item is too low for that, the report says how high it is flown.
     """
     required = demands or Demands()
     names = tuple(numbers) or tuple(range(1, len(items) + 1))
@@ -380,7 +391,26 @@ def preflight(
 
     energy = required.power_w * seconds / 3600.0
     height = _return_height(way, home, terrain, boxes, required.clearance)
-    return PreflightReport((*problems, *short), lowest, length, seconds, energy, height, way)
+    return PreflightReport(
+        (*problems, *short),
+        lowest,
+        length,
+        seconds,
+        energy,
+        height,
+        way,
+        _raised(items, Ground(terrain, min_height), loiter_radius if fixed_wing else None),
+    )
+
+
+def _raised(
+    items: Sequence[MissionItem], ground: Ground, loiter_radius: float | None
+) -> tuple[RaisedItem, ...]:
+    """Return the items that are flown higher than they say; a radius (m) is a fixed wing's."""
+    vehicle: Follower = Multirotor(ground=ground)
+    if loiter_radius is not None:
+        vehicle = FixedWing(ground=ground, loiter_radius=loiter_radius)
+    return tuple(raised_items(items, ground, vehicle.flown, loiter_radius=loiter_radius))
 
 
 def repaired(
@@ -393,6 +423,7 @@ def repaired(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
+    min_height: float = 2.0,
 ) -> tuple[tuple[MissionItem, ...], PreflightReport]:
     """Return the items, raised where the way is too low, and the report on what is left.
 
@@ -409,6 +440,7 @@ def repaired(
             demands=demands,
             fixed_wing=fixed_wing,
             loiter_radius=loiter_radius,
+            min_height=min_height,
         )
 
         lacking: dict[int, float] = {}

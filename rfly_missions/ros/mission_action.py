@@ -339,7 +339,7 @@ class MissionAction:
             message.index = state.item_index
             message.count = state.item_count
             message.current = item_to_msg(state.params.current, self._shared.axes)
-            message.previous = params_to_msg(state.params, self._shared.axes, "", 0).previous
+            message.previous = params_to_msg(state, self._shared.axes, "", 0).previous
             message.distance = state.distance
             done = state.item_count if state.finished else state.item_index + state.item_share
             message.progress = done / state.item_count if state.item_count else 1.0

@@ -168,9 +168,9 @@ class MissionVehicle:
             self.follower.ground = ground
             self.follower.flown(MissionItem.takeoff(self.follower.position))
         if self._runner is not None:
-            self._runner.ground = ground
             if self._runner.guide is not None:
                 self._runner.guide.ground = ground
+            self._runner.ground = ground
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp = stamp_to_ns(message.header.stamp)
@@ -316,6 +316,7 @@ class MissionVehicle:
             ground=self._ground,
             loiter_radius=vehicle.params.loiter_radius,
             hold_turn_direction=vehicle.params.hold_turn_direction,
+            too_low=vehicle.params.too_low,
             log=lambda text: self._log.info(f"{vehicle.name}: {text}"),
         )
         self._runner.load((), vehicle.home or pose[:3], fence=Geofence())
@@ -336,7 +337,7 @@ class MissionVehicle:
 
         assert self.state is not None
         self._params.publish(
-            params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns)
+            params_to_msg(self.state, self._shared.axes, self._shared.frame_id, now_ns)
         )
 
         # what a simulated land-air vehicle reports

@@ -648,6 +648,96 @@ def test_what_is_done_at_once_does_not_slow_the_flight():
     assert moving.min() > 1.0
 
 
+def cliff():
+    """Return ground at 0 m that rises to 60 m between 90 and 100 m east."""
+    east = np.arange(-300.0, 301.0, 10.0)
+    heights = np.repeat(np.where(east >= 100.0, 60.0, 0.0)[:, None], len(east), axis=1)
+    return HeightMap(heights, origin_x=-300.0, origin_y=-300.0, step_x=10.0, step_y=10.0)
+
+
+LOW = [
+    MissionItem.takeoff((0, 0, -20)),
+    MissionItem.waypoint((50, 0, -30), math.nan),
+    MissionItem.waypoint((0, 0, -60), math.nan),
+]
+NEEDED = 60.0 - 100.0 * 0.16 / 1.0824 + 2.0 + 1.0
+"""Height, m, 100 m away from the cliff: it climbs 0.75 * 3 / 14 m/m, which counts as 0.16, and
+1 / 1.0824 of that along the grid; the minimum height and a margin come on top.
+"""
+
+
+def test_items_too_low_for_a_fixed_wing_are_flown_higher_and_the_log_says_how_high():
+    flight = Flight("fixed-wing", LOW, terrain=cliff())
+    assert flight.logged == [
+        "flown higher than the mission says, to keep 2 m above all ground that it cannot outclimb: "
+        "item 0 (TAKEOFF) at 48.2 m instead of 20.0 m, item 1 (WAYPOINT) at 48.2 m instead of "
+        "30.0 m"
+    ]
+
+    flight.until(lambda: flight.state and flight.state.item_index == 1)
+    assert flight.state.params.current == LOW[1]
+    assert flight.state.flown.position.tolist() == pytest.approx([50, 0, -NEEDED])
+    assert flight.vehicle.position[2] == pytest.approx(-NEEDED, abs=1.0)
+    flight.to_end()
+    assert flight.state.flown.position[2] == pytest.approx(-60.0, abs=1.0)
+
+    many = Flight("fixed-wing", [LOW[0], *[LOW[1]] * 8], terrain=cliff()).logged
+    assert many[0].endswith("item 4 (WAYPOINT) at 48.2 m instead of 30.0 m and 4 more")
+
+
+def test_missions_with_items_too_low_are_refused_where_that_is_chosen():
+    vehicle = FixedWing(ground=Ground(cliff()))
+    runner = MissionRunner("fixed-wing", follower=vehicle, too_low="refuse")
+    high = [MissionItem.takeoff((0, 0, -NEEDED)), LOW[2]]
+    runner.load(high)
+    with pytest.raises(
+        ConfigError,
+        match=r"mission item 0: TAKEOFF at 20\.0 m, expected at least 48\.3 m to keep 2 m above .*"
+        r"; 2 items are too low",
+    ):
+        runner.load(LOW)
+    assert runner.items == tuple(high)
+    runner.load(LOW, start_index=2)
+
+    # a multirotor keeps its minimum height only
+    runner = MissionRunner("multirotor", ground=Ground(cliff(), 25.0), too_low="refuse")
+    runner.load(LOW[1:])
+    with pytest.raises(ConfigError, match=r"at 20\.0 m, expected at least 25\.0 m to keep 25 m ab"):
+        runner.load(LOW)
+
+    # without a map, home's level counts
+    runner = MissionRunner("multirotor", too_low="refuse")
+    with pytest.raises(ConfigError, match="item 1 lies below home"):
+        runner.load([T, MissionItem.waypoint((50, 0, 5))])
+    with pytest.raises(ValueError, match="too_low: 'sink'"):
+        MissionRunner(too_low="sink")
+
+
+def test_a_guide_of_an_external_fixed_wing_flies_higher_too():
+    logged = []
+    runner = MissionRunner("fixed-wing", ground=Ground(cliff()), log=logged.append)
+    runner.load(LOW)
+    assert logged[0].count(" at 48.2 m") == 2
+    runner.guide = FixedWing((0.0, -200.0, -20.0), ground=runner.ground, airborne=True)
+    state = runner.step(0.1, (0.0, -200.0, -20.0, 0.0))
+    assert state.flown.position.tolist() == pytest.approx([0, 0, -NEEDED])
+
+    # a map that arrives later
+    late = MissionRunner("fixed-wing", log=logged.append)
+    late.load(LOW)
+    logged.clear()
+    late.ground = Ground(cliff())
+    assert logged[0].count(" at 48.2 m") == 2
+
+
+def test_a_land_air_vehicle_ignores_the_heights_of_what_it_drives():
+    logged = []
+    runner = MissionRunner("land-air", ground=Ground(cliff(), 25.0), log=logged.append)
+    runner.load([LOW[1], LOW[0], LOW[0], MissionItem.land((0, 0, 0)), LOW[1]])
+    assert [text.count("item ") for text in logged] == [2]
+    assert "item 1 (TAKEOFF)" in logged[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_custom_points_through_a_callback(kind):
     items_asked = []
