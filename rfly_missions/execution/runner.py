@@ -237,6 +237,7 @@ class MissionRunner:
         self._fence = FenceWatch(log)
         self._vehicle_mode: str | None = None
         self._command = MissionCommand.DEFAULT
+        self._has_flown = False
         self._last: RunnerState | None = None
         self._begin_mission(LoadedMission(), Geofence(), start_index=0)
 
@@ -283,6 +284,12 @@ class MissionRunner:
         self._command = command_of(value)
         self._problem = ""
         self._fence.forgive()
+
+    @property
+    def awaits_report(self) -> bool:
+        """True while an item is flown that an external report may end."""
+        mission = self.manager.state
+        return mission.shown is Shown.ITEM and not self.manager.finished
 
     def load(
         self,
@@ -337,6 +344,9 @@ class MissionRunner:
         if note and refuses:
             raise ConfigError(note)
 
+        if mission and not self._has_flown:
+            self._has_flown = True
+            self.manager.forget_hold()
         loaded = LoadedMission(mission, launch, names, points, hold_at_waypoints)
         self._begin_mission(loaded, area, start_index)
         self._command = MissionCommand.REPEAT if repeat else MissionCommand.DEFAULT

@@ -648,6 +648,23 @@ def test_what_is_done_at_once_does_not_slow_the_flight():
     assert moving.min() > 1.0
 
 
+def test_the_first_item_follows_armed_also_after_waiting_without_a_mission():
+    runner = MissionRunner()
+    idle = runner.step(0.1, (0, 0, 0, 0)).params
+    assert (idle.current.mode, idle.previous.mode) == (MissionMode.HOLD, MissionMode.ARMED)
+    runner.step(0.1, (5, 6, -1, 0))
+
+    runner.load([T, A])
+    current, previous = runner.step(0.1, (7, 8, -1, 0)).params
+    assert (current, previous.mode) == (T, MissionMode.ARMED)
+    assert previous.position.tolist() == [7, 8, -1]
+    assert previous.params.tolist() == [-1, -1, -1, -1]
+
+    # what follows a mission comes after what was flown
+    runner.load([A])
+    assert runner.step(0.1, (7, 8, -1, 0)).params.previous.mode is MissionMode.TAKEOFF
+
+
 def cliff():
     """Return ground at 0 m that rises to 60 m between 90 and 100 m east."""
     east = np.arange(-300.0, 301.0, 10.0)
