@@ -63,10 +63,11 @@ class RayCells(NamedTuple):
 class BinaryOccupancyMap(MapFrames):
     """Grid of free (False) and occupied (True) cells, with queries, rays and a moving window.
 
-    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row,
-    of the largest y. Points are n-by-2 or one pair, in the frame "world" (default) or "local" in
-    metres, or "grid" as row and column. Arguments and results are copied. Bad arguments raise
-    ValueError. Reading from several threads at once is safe, writing is not.
+    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0; with `one_based=True`
+    rows and columns count from 1, as in MATLAB. The first row is the top row, of the largest y.
+    Points are n-by-2 or one pair, in the frame "world" (default) or "local" in metres, or "grid" as
+    row and column. Arguments and results are copied. Bad arguments raise ValueError. Reading from
+    several threads at once is safe, writing is not.
 
     >>> m = BinaryOccupancyMap(10, 10, 2)
     >>> m.set_occupancy([[4, 4]], 1)
@@ -87,6 +88,7 @@ class BinaryOccupancyMap(MapFrames):
         grid_location_in_world: ArrayLike | None = None,
         default_value: Any = None,
         layer_name: str | None = None,
+        one_based: Any = None,
         frame: str = "world",
     ) -> None:
         """Make a map of width x height metres (10 x 10), rounded up to whole cells.
@@ -102,6 +104,7 @@ class BinaryOccupancyMap(MapFrames):
             "grid_location_in_world": grid_location_in_world,
             "default_value": default_value,
             "layer_name": layer_name,
+            "one_based": one_based,
         }
         properties = {name: value for name, value in keywords.items() if value is not None}
 
@@ -148,6 +151,7 @@ class BinaryOccupancyMap(MapFrames):
             "local_origin_in_world": (0, 0),
             "default_value": False,
             "layer_name": "binaryLayer",
+            "one_based": False,
         }
 
         unknown = set(properties) - set(known)
@@ -167,6 +171,7 @@ class BinaryOccupancyMap(MapFrames):
             "local_origin_in_world": self.local_origin_in_world,
             "default_value": self.default_value,
             "layer_name": self.layer_name,
+            "one_based": self.one_based,
         }
 
     def _resampled(self, resolution: Any) -> tuple[Bools, float]:
@@ -316,12 +321,16 @@ class BinaryOccupancyMap(MapFrames):
         if size is not None:
             grid = self._grid(frame)
             shape = block_size(grid, size, frame == "grid")
-            block = block_at(grid, places, *shape, frame == "grid")
+            block = block_at(grid, self._corner(places, frame), *shape, frame == "grid")
             return self._read_block(block)
         ij, inside = self._find(places, frame)
         values = np.zeros(inside.shape, bool)
         values[inside] = self._cells[ij[:, 0], ij[:, 1]]
         return values, inside
+
+    def _corner(self, corner: ArrayLike, frame: str) -> ArrayLike:
+        """Return the corner of a block, in the frame "grid" as rows and columns count from 0."""
+        return self._from_zero(corner, "corner") if frame == "grid" else corner
 
     def _read_block(self, block: Block) -> tuple[Bools, Bools]:
         in_grid, in_block = block.overlap(self._grid("world"))
@@ -341,9 +350,8 @@ class BinaryOccupancyMap(MapFrames):
 
         occupied = not_zero(values, "values")
         if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
-            block = block_at(
-                self._grid(frame), points, occupied.shape[0], occupied.shape[1], frame == "grid"
-            )
+            corner = self._corner(points, frame)
+            block = block_at(self._grid(frame), corner, *occupied.shape, frame == "grid")
             in_grid, in_block = block.overlap(self._grid("world"))
             self._cells[in_grid] = occupied[in_block]
             inside = np.zeros(occupied.shape, bool)
@@ -403,7 +411,7 @@ class BinaryOccupancyMap(MapFrames):
             end = start + length * directions(theta, np.array([number(angle, "angle")]))
 
         cells, _, is_end = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
-        as_int = cells.astype(np.int64)
+        as_int = cells.astype(np.int64) + self._first_index
         return as_int[is_end], as_int[~is_end]
 
     def raycast_many(self, starts: ArrayLike, ends: ArrayLike) -> RayCells:
@@ -418,7 +426,8 @@ class BinaryOccupancyMap(MapFrames):
             raise ValueError(
                 f"starts: {len(start)} for {len(end)} ends, expected one or one per end"
             )
-        return self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        rays = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        return rays._replace(cells=rays.cells + np.int32(1)) if self.one_based else rays
 
     def _ray_cells(self, start_uv: Floats, end_uv: Floats) -> RayCells:
         return RayCells(
@@ -533,7 +542,8 @@ class BinaryOccupancyMap(MapFrames):
             shift = np.rint(np.trunc(snap(wanted - offset, SNAP)) + offset - origin)
 
         # the cells, and those newly in view
-        source = sync_with.copy() if sync_with is self else sync_with
+        source = _as_map(sync_with, "sync_with") if sync_with is not None else None
+        source = source.copy() if source is self else source
         self.local_origin_in_world = (origin + shift) / self.resolution
         self._cells, revealed = shifted(self._cells, shift, fill)
 
@@ -548,7 +558,7 @@ class BinaryOccupancyMap(MapFrames):
 
         Resolutions may differ. Returns the new matrix.
         """
-        values, covered = self._values_of(source)
+        values, covered = self._values_of(_as_map(source, "source"))
         self._cells = np.where(covered, values, self.default_value)
         self._changed()
         return self.occupancy_matrix()
@@ -627,6 +637,13 @@ class BinaryOccupancyMap(MapFrames):
     rayIntersection = ray_intersection
     insertRay = insert_ray
     syncWith = sync_with
+
+
+def _as_map(value: Any, what: str) -> BinaryOccupancyMap:
+    """Return the value if it is a map. Raise ValueError for anything else."""
+    if not isinstance(value, BinaryOccupancyMap):
+        raise ValueError(f"{what}: {value!r}, expected a BinaryOccupancyMap")
+    return value
 
 
 def _matrix(p: ArrayLike) -> Bools:

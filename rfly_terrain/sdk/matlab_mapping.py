@@ -3,11 +3,17 @@
 
 Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`. Each
 function is the method of that name of its first argument, with the arguments of
-`occupancy.call_forms`. Rows and columns count from 0.
+`occupancy.call_forms`. Rows and columns count from 0. In the namespace `one_based` the same names
+make maps whose rows and columns count from 1, as a translated script expects:
+
+    nav = matlab_mapping.one_based
+    nav.setOccupancy(nav.binaryOccupancyMap(10, 10), [1, 1], 1, "grid")  # the top left cell
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +57,7 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     "load",
     "mapClutter",
     "mapMaze",
+    "one_based",
     "transformScan",
 )
 
@@ -84,7 +91,25 @@ def _as_function(name: str) -> Any:
     return function
 
 
+def _one_based(make: Callable[..., BinaryOccupancyMap]) -> Callable[..., BinaryOccupancyMap]:
+    """Return a function that makes the same map, with rows and columns from 1."""
+
+    @wraps(make, updated=())
+    def function(*args: Any, **options: Any) -> BinaryOccupancyMap:
+        made = make(*args, **options)
+        made.one_based = True
+        return made
+
+    return function
+
+
 globals().update({name: _as_function(name) for name in METHODS})
+
+one_based = SimpleNamespace(**{name: globals()[name] for name in __all__ if name != "one_based"})
+"""The functions of this module, with maps whose rows and columns count from 1, as in MATLAB."""
+one_based.binaryOccupancyMap = _one_based(BinaryOccupancyMap)
+one_based.mapMaze = _one_based(map_maze)
+one_based.mapClutter = _one_based(map_clutter)
 
 if TYPE_CHECKING:
 
