@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from rfly_missions.execution.flown_items import above_ground, custom_as_flown
 from rfly_missions.followers.ground import Ground
@@ -20,7 +21,8 @@ _WITH_HEIGHT = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT)
 _CHANGES = (MissionMode.TAKEOFF, MissionMode.LAND)
 
 
-class RaisedItem(NamedTuple):
+@dataclass(frozen=True)
+class RaisedItem:
     """An item that is flown higher than it says."""
 
     index: int

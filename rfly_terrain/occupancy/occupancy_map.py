@@ -351,7 +351,8 @@ class BinaryOccupancyMap(MapFrames):
         occupied = not_zero(values, "values")
         if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
             corner = self._corner(points, frame)
-            block = block_at(self._grid(frame), corner, *occupied.shape, frame == "grid")
+            rows, columns = occupied.shape
+            block = block_at(self._grid(frame), corner, rows, columns, frame == "grid")
             in_grid, in_block = block.overlap(self._grid("world"))
             self._cells[in_grid] = occupied[in_block]
             inside = np.zeros(occupied.shape, bool)
