@@ -47,6 +47,7 @@ _MAP_PROPERTIES = {
     "grid_location_in_world": "GridLocationInWorld",
     "default_value": "DefaultValue",
     "layer_name": "LayerName",
+    "one_based": "OneBased",
 }
 _FRAME = CallForm({"frame": "Frame"}, "frame", ("frame",))
 CALL_FORMS: dict[str, CallForm] = {

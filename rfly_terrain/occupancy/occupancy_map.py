@@ -68,10 +68,11 @@ class RayCells(NamedTuple):
 class BinaryOccupancyMap(MapFrames):
     """Grid of free (False) and occupied (True) cells, with queries, rays and a moving window.
 
-    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row,
-    of the largest y. Points are n-by-2 or one pair, in the frame "world" (default) or "local" in
-    metres, or "grid" as row and column. Arguments and results are copied. Bad arguments raise
-    ValueError. Reading from several threads at once is safe, writing is not.
+    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0; with `one_based=True`
+    rows and columns count from 1, as in MATLAB. The first row is the top row, of the largest y.
+    Points are n-by-2 or one pair, in the frame "world" (default) or "local" in metres, or "grid" as
+    row and column. Arguments and results are copied. Bad arguments raise ValueError. Reading from
+    several threads at once is safe, writing is not.
 
     >>> m = BinaryOccupancyMap(10, 10, 2)
     >>> m.set_occupancy([[4, 4]], 1)
@@ -95,6 +96,7 @@ class BinaryOccupancyMap(MapFrames):
         grid_location_in_world: ArrayLike | None = None,
         default_value: Any = None,
         layer_name: str | None = None,
+        one_based: Any = None,
         frame: str = "world",
     ) -> None:
         """Make a map of width x height metres (10 x 10), rounded up to whole cells.
@@ -110,6 +112,7 @@ class BinaryOccupancyMap(MapFrames):
             "grid_location_in_world": grid_location_in_world,
             "default_value": default_value,
             "layer_name": layer_name,
+            "one_based": one_based,
         }
         properties = {name: value for name, value in keywords.items() if value is not None}
 
@@ -156,6 +159,7 @@ class BinaryOccupancyMap(MapFrames):
             "local_origin_in_world": (0, 0),
             "default_value": False,
             "layer_name": "binaryLayer",
+            "one_based": False,
         }
 
         unknown = set(properties) - set(known)
@@ -175,6 +179,7 @@ class BinaryOccupancyMap(MapFrames):
             "local_origin_in_world": self.local_origin_in_world,
             "default_value": self.default_value,
             "layer_name": self.layer_name,
+            "one_based": self.one_based,
         }
 
     def _resampled(self, resolution: Any) -> tuple[Bools, float]:
@@ -371,7 +376,7 @@ class BinaryOccupancyMap(MapFrames):
             end = start + length * directions(theta, np.array([number(angle, "angle")]))
 
         cells, _, is_end = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
-        as_int = cells.astype(np.int64)
+        as_int = cells.astype(np.int64) + self._first_index
         return as_int[is_end], as_int[~is_end]
 
     def raycast_many(self, starts: ArrayLike, ends: ArrayLike) -> RayCells:
@@ -386,7 +391,8 @@ class BinaryOccupancyMap(MapFrames):
             raise ValueError(
                 f"starts: {len(start)} for {len(end)} ends, expected one or one per end"
             )
-        return self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        rays = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        return rays._replace(cells=rays.cells + np.int32(1)) if self.one_based else rays
 
     def _ray_cells(self, start_uv: Floats, end_uv: Floats) -> RayCells:
         return RayCells(
@@ -472,7 +478,8 @@ class BinaryOccupancyMap(MapFrames):
         fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
 
         # the cells, and those newly in view
-        source = sync_with.copy() if sync_with is self else sync_with
+        source = _as_map(sync_with, "sync_with") if sync_with is not None else None
+        source = source.copy() if source is self else source
         shift_window(self, shift)
         self._cells, revealed = shifted(self._cells, shift, fill)
 
@@ -487,7 +494,7 @@ class BinaryOccupancyMap(MapFrames):
 
         Resolutions may differ. Returns the new matrix.
         """
-        values, covered = self._values_of(source)
+        values, covered = self._values_of(_as_map(source, "source"))
         self._cells = np.where(covered, values, self.default_value)
         self._changed()
         return self.occupancy_matrix()
@@ -566,6 +573,13 @@ class BinaryOccupancyMap(MapFrames):
     rayIntersection = ray_intersection
     insertRay = insert_ray
     syncWith = sync_with
+
+
+def _as_map(value: Any, what: str) -> BinaryOccupancyMap:
+    """Return the value if it is a map. Raise ValueError for anything else."""
+    if not isinstance(value, BinaryOccupancyMap):
+        raise ValueError(f"{what}: {value!r}, expected a BinaryOccupancyMap")
+    return value
 
 
 def _matrix(p: ArrayLike) -> Bools:

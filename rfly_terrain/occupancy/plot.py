@@ -28,7 +28,8 @@ def draw(
         ax = plt.gca()
     rows, columns = occupancy.grid_size
     if frame == "grid":
-        extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
+        first = int(occupancy.one_based) - 0.5
+        extent = (first, first + columns, first + rows, first)
         labels = ("Column", "Row")
     else:
         local = frame == "local"

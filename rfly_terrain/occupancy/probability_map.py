@@ -68,9 +68,9 @@ class OccupancyMap(MapFrames):
     """Grid of probabilities that cells are occupied, with the methods of MATLAB's `occupancyMap`.
 
     Frames, points, blocks, rays and the moving window are those of `BinaryOccupancyMap`: indices
-    count from 0, row 0 is the top row. A cell is occupied above `occupied_threshold`, free below
-    `free_threshold`, and unknown between them. Arguments and results are copied. Bad arguments
-    raise ValueError.
+    count from 0, or from 1 with `one_based`, and the first row is the top row. A cell is occupied
+    above `occupied_threshold`, free below `free_threshold`, and unknown between them. Arguments and
+    results are copied. Bad arguments raise ValueError.
 
     >>> m = OccupancyMap(10, 10, 2)
     >>> m.insert_ray([1, 5], [[8, 5.1]])
@@ -93,6 +93,7 @@ class OccupancyMap(MapFrames):
         grid_location_in_world: ArrayLike | None = None,
         default_value: Any = None,
         layer_name: str | None = None,
+        one_based: Any = None,
         occupied_threshold: float | None = None,
         free_threshold: float | None = None,
         probability_saturation: ArrayLike | None = None,
@@ -117,6 +118,7 @@ class OccupancyMap(MapFrames):
             "local_origin_in_world": local_origin_in_world,
             "default_value": default_value,
             "layer_name": layer_name,
+            "one_based": one_based,
             "occupied_threshold": occupied_threshold,
             "free_threshold": free_threshold,
             "probability_saturation": probability_saturation,
@@ -348,6 +350,7 @@ class OccupancyMap(MapFrames):
         if threshold is None and self._binary is not None:
             self._binary.grid_origin_in_local = self.grid_origin_in_local
             self._binary.local_origin_in_world = self.local_origin_in_world
+            self._binary.one_based = self.one_based
             return self._binary
 
         limit = self._occupied_threshold if threshold is None else threshold
@@ -357,6 +360,7 @@ class OccupancyMap(MapFrames):
             self.resolution,
             grid_origin_in_local=self.grid_origin_in_local,
             local_origin_in_world=self.local_origin_in_world,
+            one_based=self.one_based,
         )
         if threshold is None:
             self._binary = binary
@@ -503,6 +507,7 @@ _DEFAULTS: dict[str, Any] = {
     "local_origin_in_world": (0, 0),
     "default_value": 0.5,
     "layer_name": "probabilityLayer",
+    "one_based": False,
     "occupied_threshold": OCCUPIED_THRESHOLD,
     "free_threshold": FREE_THRESHOLD,
     "probability_saturation": SATURATION,

@@ -169,7 +169,7 @@ class PlannerAStarGrid:
 
     def _first_index(self) -> int:
         """Return the number of the map's first row and column, 1 if it counts as MATLAB does."""
-        return int(getattr(self.map, "one_based", False))
+        return int(self.map.one_based)
 
     def _cell(self, name: str, place: ArrayLike, frame: str, free: Any) -> int:
         """Return the number of the cell of a place, which must be free."""

@@ -281,3 +281,21 @@ def test_messages_have_percentages_and_unknown_cells():
     assert again.Resolution == 4
     with pytest.raises(ValueError, match="data: 101, expected percentages up to 100"):
         OccupancyMap.from_occupancy_grid(info, [0, 0, 0, 101])
+
+
+def test_rows_and_columns_may_count_from_one():
+    nav = matlab_mapping.one_based
+    m = nav.occupancyMap(3, 4, 1, "grid")
+    nav.updateOccupancy(m, [1, 4], 0.9, "grid")
+    nav.setOccupancy(m, [3, 1], [[0.1, 0.2]], "grid")
+    assert m.occupancy_matrix() == pytest.approx(
+        np.array([[0.5, 0.5, 0.5, 0.9], [0.5] * 4, [0.1, 0.2, 0.5, 0.5]])
+    )
+    assert nav.getOccupancy(m, [1, 4], "grid") == pytest.approx([0.9])
+    assert nav.getOccupancy(m, [3, 1], [1, 2], "grid") == pytest.approx(np.array([[0.1, 0.2]]))
+    assert nav.world2grid(m, [3.5, 2.5]).tolist() == [[1, 4]]
+    end, _ = nav.raycast(m, [0.5, 0.5], [3.5, 2.5])
+    assert end.tolist() == [[1, 4]]
+    assert nav.copy(m).one_based
+    m.one_based = False
+    assert nav.raycast(m, [0.5, 0.5], [3.5, 2.5])[0].tolist() == [[0, 3]]

@@ -174,6 +174,16 @@ def test_matlabs_names():
     assert info.NumNodesExplored == 3
 
 
+def test_rows_and_columns_may_count_from_one():
+    nav = matlab_mapping.one_based
+    for planner in (nav.plannerAStarGrid(), nav.plannerAStarGrid(nav.binaryOccupancyMap(10, 10))):
+        assert nav.plan(planner, [1, 1], [3, 3])[0].tolist() == [[1, 1], [2, 2], [3, 3]]
+        world, _ = nav.plan(planner, [0.5, 9.5], [2.5, 7.5], "world")
+        assert world.tolist() == [[0.5, 9.5], [1.5, 8.5], [2.5, 7.5]]
+        with pytest.raises(ValueError, match=r"start: .* is off the map"):
+            nav.plan(planner, [0, 1], [3, 3])
+
+
 def test_the_compiled_search_is_the_python_one(monkeypatch):
     """In Python an index beyond an array is an error; the heap grows, too."""
     monkeypatch.setattr(grid_search_kernels, "_FIRST_ROOM", 16)
