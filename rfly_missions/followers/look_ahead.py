@@ -161,12 +161,8 @@ class WaypointFollower:
     transition_radius_source: str = "internal"
     """"external" if the last column of the waypoints is their transition radius, m."""
 
-    _path: Floats = field(default_factory=lambda: np.zeros((0, 3)), init=False, repr=False)
-    """Waypoints of the last step, without repetitions."""
-    _given: Floats | None = field(default=None, init=False, repr=False)
-    """Waypoints of the last step as they came."""
-    _distinct: Floats | Any = field(default=None, init=False, repr=False)
-    """Which of the waypoints are in the path."""
+    _path: Floats | None = field(default=None, init=False, repr=False)
+    """Waypoints of the last step, without repetitions; None before the first step."""
     _start: Floats = field(default_factory=lambda: np.zeros(3), init=False, repr=False)
     """Position of the first step with these waypoints, NED, m."""
     _ahead: int = field(default=0, init=False, repr=False)
@@ -174,7 +170,7 @@ class WaypointFollower:
 
     def reset(self) -> None:
         """Begin anew with the next step."""
-        self._given = None
+        self._path = None
 
     def __call__(
         self, pose: ArrayLike, lookahead_distance: float, waypoints: ArrayLike | None = None
@@ -195,23 +191,23 @@ class WaypointFollower:
         distance, distance_flag = _raised(
             lookahead_distance, self.min_lookahead_distance, "lookahead_distance"
         )
-        given = self.waypoints if waypoints is None else _waypoints("waypoints", waypoints)
-        points, yaws, radii = self._columns(np.asarray(given))
+        rows = self.waypoints if waypoints is None else _waypoints("waypoints", waypoints)
+        points, yaws, radii = self._columns(np.asarray(rows))
 
         # other waypoints begin another path
-        if self._given is None or not np.array_equal(self._given, points):
+        if self._path is None or not np.array_equal(self._path, points):
             self._begin(points, position)
-        count = len(self._path)
+        count = len(points)
         if count == 0:
             return WaypointOutput(position, _wrapped(course), _wrapped(course), distance_flag, 0, 1)
 
         # the next line, and the point on it
         here = min(self._ahead, count - 1)
-        if self._ahead < count and self._reached(position, here, float(radii[here])):
+        if self._ahead < count and self._reached(points, position, here, float(radii[here])):
             self._ahead += 1
         here = min(self._ahead, count - 1)
-        begin = self._path[here - 1] if here > 0 else self._start
-        end = self._path[here]
+        begin = points[here - 1] if here > 0 else self._start
+        end = points[here]
         point, error = on_line(position, begin, end, distance)
         if self._ahead == count:
             point = end.copy()
@@ -256,7 +252,6 @@ class WaypointFollower:
 
     def _begin(self, points: Floats, position: Floats) -> None:
         """Begin the path through these waypoints at a position."""
-        self._given = points.copy()
         self._path = points.copy()
         self._start = position
         self._ahead = 0
@@ -264,17 +259,17 @@ class WaypointFollower:
             errors = [on_line(position, begin, end, math.inf)[1] for begin, end in pairwise(points)]
             self._ahead = 1 + int(np.argmin(errors))
 
-    def _reached(self, position: Floats, index: int, radius: float) -> bool:
-        """Return whether a waypoint of the path counts as reached."""
-        from_it = position - self._path[index]
+    def _reached(self, points: Floats, position: Floats, index: int, radius: float) -> bool:
+        """Return whether a waypoint counts as reached."""
+        from_it = position - points[index]
         if math.sqrt(from_it @ from_it) <= radius:
             return True
         if index > 0:
-            onwards = self._path[index] - self._path[index - 1]
-        elif len(self._path) > 1:
-            onwards = self._path[1] - self._path[0]
+            onwards = points[index] - points[index - 1]
+        elif len(points) > 1:
+            onwards = points[1] - points[0]
         else:
-            onwards = self._path[0] - self._start
+            onwards = points[0] - self._start
         return bool(from_it @ onwards >= 0.0)
 
 

@@ -113,7 +113,7 @@ class OccupancyMap(MapFrames):
                 "expected one"
             )
         source = width if isinstance(width, OccupancyMap) else None
-        given = {
+        keywords = {
             "grid_origin_in_local": grid_origin_in_local,
             "local_origin_in_world": local_origin_in_world,
             "default_value": default_value,
@@ -124,7 +124,7 @@ class OccupancyMap(MapFrames):
             "probability_saturation": probability_saturation,
         }
         properties = dict(_DEFAULTS) if source is None else source._properties()
-        properties |= {name: value for name, value in given.items() if value is not None}
+        properties |= {name: value for name, value in keywords.items() if value is not None}
         limits = _saturation(properties.pop("probability_saturation"))
         thresholds = properties.pop("occupied_threshold"), properties.pop("free_threshold")
 

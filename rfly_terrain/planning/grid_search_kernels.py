@@ -57,7 +57,7 @@ def search_cells(
             heap_f, heap_n = _with_more_room(heap_f, heap_n)
         row = cell // columns
         column = cell - row * columns
-        at = cell if step_costs.shape[1] > 1 else 0
+        place = cell if step_costs.shape[1] > 1 else 0
         for k in range(steps.shape[0]):
             to_row = row + steps[k, 0]
             to_column = column + steps[k, 1]
@@ -66,7 +66,7 @@ def search_cells(
             to = to_row * columns + to_column
             if explored[to] or not cells[to]:
                 continue
-            cost = costs[cell] + step_costs[k, at]
+            cost = costs[cell] + step_costs[k, place]
             if cost < costs[to]:
                 costs[to] = cost
                 parents[to] = cell

@@ -246,10 +246,10 @@ def _leave_parent(parents: Any, child: Any, sibling: Any, node: int) -> None:
     if child[parent] == node:
         child[parent] = sibling[node]
         return
-    other = child[parent]
-    while sibling[other] != node:
-        other = sibling[other]
-    sibling[other] = sibling[node]
+    before = child[parent]
+    while sibling[before] != node:
+        before = sibling[before]
+    sibling[before] = sibling[node]
 
 
 @kernel
@@ -263,8 +263,8 @@ def _lower_costs(
         waiting -= 1
         node = stack[waiting]
         costs[node] -= amount
-        other = child[node]
-        while other >= 0:
-            stack[waiting] = other
+        descendant = child[node]
+        while descendant >= 0:
+            stack[waiting] = descendant
             waiting += 1
-            other = sibling[other]
+            descendant = sibling[descendant]
