@@ -33,6 +33,7 @@ __all__ = (
     "fixedwing",
     "interpolate",
     "multirotor",
+    "show",
     "state",
     "uavDubinsConnection",
     "uavDubinsPathSegment",
@@ -89,3 +90,8 @@ def connect(
 def interpolate(path: DubinsAirplanePath, lengths: ArrayLike | None = None) -> Floats:
     """Return poses (n, 6) at lengths along a path, see `DubinsAirplanePath.interpolate`."""
     return path.interpolate(lengths)
+
+
+def show(path: DubinsAirplanePath, ax: Any = None) -> Any:
+    """Draw a path in space, see `DubinsAirplanePath.show`."""
+    return path.show(ax)

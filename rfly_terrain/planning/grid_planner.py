@@ -122,6 +122,8 @@ class PlannerAStarGrid:
     """True to prefer cells near the goal among those of the same cost."""
     diagonal_search: bool | str = True
     """True for steps to eight neighbours, False for four."""
+    _shown: tuple[Ints, Floats] | None = field(default=None, init=False, repr=False)
+    """Cells of the last path, and costs of the cells that were reached."""
 
     def plan(
         self, start: ArrayLike, goal: ArrayLike, frame: str = "grid"
@@ -165,7 +167,22 @@ class PlannerAStarGrid:
             path.append(divmod(int(cell), columns))
             cell = parents[cell]
         in_grid: Ints = np.array(path[::-1], np.int64).reshape(-1, 2) + self._first_index()
+        self._shown = in_grid, info.g_cost_matrix
         return (in_grid if frame == "grid" else self.map.grid2world(in_grid)), info
+
+    def show(self, ax: Any = None) -> Any:
+        """Draw the map, the cells that the last plan reached, and its path; return the axes.
+
+        Without axes they are Matplotlib's current ones. ValueError if nothing has been planned.
+        """
+        from rfly_terrain.planning.plot import draw_plan
+
+        if self._shown is None:
+            raise ValueError("show: nothing has been planned, expected a call of plan before it")
+        path, costs = self._shown
+        reached = np.argwhere(np.isfinite(costs)) + self._first_index()
+        places = self.map.grid2world(path) if len(path) else np.empty((0, 2))
+        return draw_plan(self.map, places, self.map.grid2world(reached), ax)
 
     def _first_index(self) -> int:
         """Return the number of the map's first row and column, 1 if it counts as MATLAB does."""

@@ -104,6 +104,8 @@ class PlannerHybridAStar:
     """Cost of a change between forwards and backwards."""
     interpolation_distance: float = 1.0
     """Largest distance between two states of a path, m."""
+    _shown: Floats | None = field(default=None, init=False, repr=False)
+    """States of the last path, (n, 3)."""
 
     def turning_radius(self) -> float:
         """Return the turning radius that a plan uses, m."""
@@ -159,6 +161,7 @@ class PlannerHybridAStar:
             if error.reason not in NO_PATH:
                 raise ValueError(str(error)) from None
             nothing = NavPath(np.empty((0, 3)), space)
+            self._shown = nothing.states
             info = HybridPlanInfo(False, math.inf, error.reason)
             return nothing, np.empty(0, np.int64), info
 
@@ -166,8 +169,20 @@ class PlannerHybridAStar:
         directions = _directions(poses)
         poses[:, 2] = np.remainder(poses[:, 2] + math.pi, 2 * math.pi) - math.pi
         poses[-1] = last
+        self._shown = poses
         info = HybridPlanInfo(True, drive.cost * self.forward_cost, "")
         return NavPath(poses, space), directions, info
+
+    def show(self, ax: Any = None) -> Any:
+        """Draw the map and the last path; return the axes.
+
+        Without axes they are Matplotlib's current ones. ValueError if nothing has been planned.
+        """
+        from rfly_terrain.planning.plot import draw_plan
+
+        if self._shown is None:
+            raise ValueError("show: nothing has been planned, expected a call of plan before it")
+        return draw_plan(self.state_validator.map, self._shown[:, :2], np.empty((0, 2)), ax)
 
     def _costs(self) -> TraversabilityGrid:
         """Return the map as costs: 0 where a path may go, LETHAL elsewhere."""

@@ -26,6 +26,7 @@ from scipy.optimize import brentq
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.matlab_properties import matlab_properties
+from rfly_common.imports import require
 from rfly_common.kernels import dubins
 
 GRAVITY = 9.8
@@ -55,6 +56,8 @@ PATH_TYPES = (
 )
 """MATLAB's path types: no helix, a helix first or last, one more arc first or last."""
 
+_SHOWN_POSES = 300
+"""Poses of a drawn path."""
 _ARC_STEPS = 180
 """Angles in a whole turn between which the length of a medium path is searched."""
 _LENGTH_ERROR = 1e-6
@@ -139,6 +142,22 @@ class DubinsAirplanePath:
         z -= np.minimum(along, ends[-1]) * math.sin(self.flight_path_angle)
         angle = np.full(along.shape, self.flight_path_angle)
         return np.column_stack([x, y, z, _wrapped(heading), angle, roll])
+
+    def show(self, ax: Any = None) -> Any:
+        """Draw the path and the ends of its motions in space, north, east and up; return the axes.
+
+        Without axes they are new ones of Matplotlib's.
+        """
+        require("matplotlib", "drawing")
+        import matplotlib.pyplot as plt
+
+        axes = plt.figure().add_subplot(projection="3d") if ax is None else ax
+        line = self.interpolate(np.linspace(0.0, self.length, _SHOWN_POSES))
+        ends = self.interpolate()
+        axes.plot(line[:, 0], line[:, 1], -line[:, 2])
+        axes.plot(ends[:, 0], ends[:, 1], -ends[:, 2], "o")
+        axes.set(xlabel="North", ylabel="East", zlabel="Up")
+        return axes
 
 
 def _positive(name: str, value: Any) -> float:

@@ -57,3 +57,13 @@ def test_several_poses_are_connected_at_once():
     assert costs[0] == pytest.approx(math.hypot(100, 10))
     from_one, _ = matlab_uav.connect(connection, poses[0], poses[1:])
     assert [path.goal_pose.tolist() for path in from_one] == poses[1:]
+
+
+def test_a_path_is_drawn_with_up_upwards():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    path, _ = matlab_uav.connect(matlab_uav.uavDubinsConnection(), [0, 0, 0, 0], [90, 0, -20, 0])
+    axes = matlab_uav.show(path)
+    north, east, up = axes.lines[0].get_data_3d()
+    assert (north[-1], up[-1]) == (pytest.approx(90), pytest.approx(20))
+    assert max(map(abs, east)) < 1e-9
+    pyplot.close(axes.figure)

@@ -184,6 +184,22 @@ def test_rows_and_columns_may_count_from_one():
             nav.plan(planner, [0, 1], [3, 3])
 
 
+def test_a_plan_is_drawn():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    planner = PlannerAStarGrid(BinaryOccupancyMap(5, 5))
+    with pytest.raises(ValueError, match="nothing has been planned"):
+        planner.show()
+    planner.plan([0, 0], [0, 2])
+    figure, ax = pyplot.subplots()
+    assert matlab_mapping.show(planner, ax) is ax
+    reached, path, *_ = ax.lines
+    assert path.get_xydata().tolist() == [[0.5, 4.5], [1.5, 4.5], [2.5, 4.5]]
+    assert len(reached.get_xydata()) == int(
+        np.isfinite(planner.plan([0, 0], [0, 2])[1].g_cost_matrix).sum()
+    )
+    pyplot.close(figure)
+
+
 def test_the_compiled_search_is_the_python_one(monkeypatch):
     """In Python an index beyond an array is an error; the heap grows, too."""
     monkeypatch.setattr(grid_search_kernels, "_FIRST_ROOM", 16)

@@ -110,3 +110,15 @@ def test_bad_properties_are_refused():
         PlannerHybridAStar(min_turning_radius=0)
     with pytest.raises(TypeError, match="no property NumMotionPrimitives, expected one of"):
         PlannerHybridAStar(NumMotionPrimitives=5)
+
+
+def test_a_plan_is_drawn():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    planner = planner_on(BinaryOccupancyMap(10, 10), min_turning_radius=1)
+    with pytest.raises(ValueError, match="nothing has been planned"):
+        planner.show()
+    path, _, _ = planner.plan([2, 2, 0], [8, 2, 0])
+    figure, ax = pyplot.subplots()
+    assert planner.show(ax) is ax
+    assert ax.lines[0].get_xydata().tolist() == path.states[:, :2].tolist()
+    pyplot.close(figure)
