@@ -33,7 +33,8 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=0.25, help="between two views, s")
     options = parser.parse_args()
 
-    LoadPngData(options.map)  # writes MapHeightData.mat into the current folder, as MATLAB's does
+    # writes MapHeightData.mat into the current folder, as MATLAB's does
+    LoadPngData(options.map, search_further=True)
     RflySendUE4CMD("RflyChangeMapbyName Grasslands", options.host)
     time.sleep(1.0)  # RflySim3D ignores messages meanwhile, and MATLAB's call does not wait
 

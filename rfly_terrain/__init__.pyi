@@ -25,10 +25,13 @@ from rfly_terrain.height_map.ray_cast import hit_points as hit_points
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.files import image_to_cells as image_to_cells
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap as BinaryOccupancyMap
+from rfly_terrain.occupancy.probability_map import OccupancyMap as OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps as load_mat_maps
 from rfly_terrain.occupancy.random_maps import map_clutter as map_clutter
 from rfly_terrain.occupancy.random_maps import map_maze as map_maze
 from rfly_terrain.occupancy.scan import LidarScan as LidarScan
+from rfly_terrain.planning.grid_planner import PlannerAStarGrid as PlannerAStarGrid
+from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar as PlannerHybridAStar
 from rfly_terrain.planning.plan import DRIVE as DRIVE
 from rfly_terrain.planning.plan import FLY as FLY
 from rfly_terrain.planning.plan import MIXED as MIXED
@@ -36,6 +39,10 @@ from rfly_terrain.planning.plan import Plan as Plan
 from rfly_terrain.planning.plan import write_plan as write_plan
 from rfly_terrain.planning.plan_pose import PlanPose as PlanPose
 from rfly_terrain.planning.planner import Planner as Planner
+from rfly_terrain.planning.rrt_star import PlannerRRTStar as PlannerRRTStar
+from rfly_terrain.planning.state_space import NavPath as NavPath
+from rfly_terrain.planning.state_space import StateSpaceSE2 as StateSpaceSE2
+from rfly_terrain.planning.state_space import ValidatorOccupancyMap as ValidatorOccupancyMap
 from rfly_terrain.planning.vehicle_classes import Driving as Driving
 from rfly_terrain.planning.vehicle_classes import Flying as Flying
 from rfly_terrain.planning.vehicle_classes import VehicleClass as VehicleClass
@@ -45,6 +52,7 @@ from rfly_terrain.plots.relief import write_relief as write_relief
 from rfly_terrain.plots.traversability import draw_traversability as draw_traversability
 from rfly_terrain.plots.traversability import write_traversability as write_traversability
 from rfly_terrain.sdk import matlab_mapping as matlab_mapping
+from rfly_terrain.sdk.matlab_tools import GetTerrainAltData as GetTerrainAltData
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData
 from rfly_terrain.sdk.matlab_tools import getTerrainAltData as getTerrainAltData
 from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe

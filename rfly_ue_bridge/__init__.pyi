@@ -35,6 +35,7 @@ from rfly_ue_bridge.sdk import ue4_ctrl_api as ue4_ctrl_api
 from rfly_ue_bridge.sdk.listener import FeedbackRecords as FeedbackRecords
 from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng as RflyCameraPosAng
 from rfly_ue_bridge.sdk.matlab_calls import RflySendUE4CMD as RflySendUE4CMD
+from rfly_ue_bridge.sdk.matlab_calls import RflySendUECMD as RflySendUECMD
 from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI as UE4CtrlAPI
 from rfly_ue_bridge.sockets.feedback_receiver import FeedbackReceiver as FeedbackReceiver
 from rfly_ue_bridge.sockets.udp_sender import UdpSender as UdpSender

@@ -19,7 +19,7 @@ from rfly_common.errors import ConfigError, PlanError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geodetic_to_ned
 from rfly_missions.mission.files import Mission, read_mission
 from rfly_missions.mission.items import MissionMode
-from rfly_missions.mission.mavlink_items import LAST_NAVIGATION, mavlink_command
+from rfly_missions.mission.mavlink_items import LAST_NAVIGATION
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.paths.nav_path import sections
 
@@ -269,13 +269,12 @@ def steps_of_file(
         elif item.mode is MissionMode.RTL:
             steps.append(MissionStep("land", home))
         else:
-            command = mavlink_command(item)
-            if command is None or command <= LAST_NAVIGATION:
-                what = item.mode.name if command is None else f"MAVLink command {command}"
+            if item.command <= LAST_NAVIGATION:
+                what = f"MAVLink command {item.command}" if item.command else item.mode.name
                 raise ConfigError(
                     f"{path}: item {index}: {what}; expected TAKEOFF, WAYPOINT, LAND or RTL"
                 )
-            notes.append(f"item {index}: MAVLink command {command} is not carried out")
+            notes.append(f"item {index}: MAVLink command {item.command} is not carried out")
     return steps, home, notes
 
 

@@ -126,15 +126,12 @@ def check(
 
 def _print_items(mission: "Mission", count: int) -> None:
     """Print the first `count` items as a table."""
-    from rfly_missions.mission.mavlink_items import mavlink_command
-
     rows = [("item", "in file", "mode", "north m", "east m", "up m", "params")]
     for index, (item, number) in enumerate(
         zip(mission.items[:count], mission.numbers, strict=False)
     ):
         north, east, down = item.position.tolist()
-        command = mavlink_command(item)
-        mode = item.mode.name if command is None else f"{item.mode.name} (MAVLink {command})"
+        mode = f"{item.mode.name} (MAVLink {item.command})" if item.command else item.mode.name
         params = ", ".join(f"{value:g}" for value in item.params.tolist())
         rows.append(
             (
@@ -445,6 +442,9 @@ def preflight(
     ] = 2.0,
     battery: Annotated[float, _number("energy of the full battery, Wh; 0: not checked")] = 0.0,
     power: Annotated[float, _number("average power in flight, W")] = 0.0,
+    min_height: Annotated[
+        float, _number("height above the ground that the vehicle keeps (mission_node's), m")
+    ] = 2.0,
     reserve: Annotated[
         float,
         typer.Option(
@@ -468,7 +468,8 @@ def preflight(
 
     The way is the straight lines between the items; the ground is the map's, bilinear. Every
     problem names item and place, and sets the exit code 1. The energy is checked only with
-    --battery and --power.
+    --battery and --power. Items that lie too low for the vehicle are listed with the height at
+    which it flies them.
 
     Examples:
 
@@ -502,6 +503,7 @@ def preflight(
         "demands": Demands(clearance, antenna_height, battery, power, reserve / 100.0),
         "fixed_wing": uav_type is UavType.fixed_wing,
         "loiter_radius": loiter_radius,
+        "min_height": min_height,
     }
 
     if repair is None:
@@ -519,6 +521,8 @@ def preflight(
     check_returns(mission.rally, mission.fence)
     check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
     _print_report(report, above_map, origin)
+    if uav_type in (UavType.multirotor, UavType.fixed_wing):
+        _print_raised(report, origin)
     raise typer.Exit(1 if report.problems else 0)
 
 
@@ -566,3 +570,14 @@ def _print_report(report: "PreflightReport", mission: "Mission", origin: "GeoPoi
         "home"
     )
     print(f"problems        {len(report.problems)}")
+
+
+def _print_raised(report: "PreflightReport", origin: "GeoPoint") -> None:
+    """Print the items that are flown higher than they say."""
+    for item in report.raised:
+        print(
+            f"note: item {item.index} ({item.mode.name}) is flown at "
+            f"{origin[2] + item.flown_height:.1f} m above sea, "
+            f"{item.flown_height - item.height:.1f} m higher than it says: lower, the vehicle "
+            "cannot keep its height above the ground"
+        )

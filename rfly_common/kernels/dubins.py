@@ -58,6 +58,20 @@ def shortest_dubins(
     from x. The length of the path is the sum of the first three numbers; a piece may have the
     length 0. Of words equally long the first in the order of this function is returned.
     """
+    ends, mirrored = between(x, y, heading, to_x, to_y, to_heading, r)
+    best = shorter(NO_WORD, same_turns(ends), LSL)
+    best = shorter(best, same_turns(mirrored), RSR)
+    best = shorter(best, opposite_turns(ends), LSR)
+    best = shorter(best, opposite_turns(mirrored), RSL)
+    best = shorter(best, three_turns(ends), LRL)
+    best = shorter(best, three_turns(mirrored), RLR)
+    return best[0] * r, best[1] * r, best[2] * r, best[3], best[4], best[5]
+
+
+def between(
+    x: float, y: float, heading: float, to_x: float, to_y: float, to_heading: float, r: float
+) -> tuple[Ends, Ends]:
+    """Return two poses on the x axis, and their mirror images, from coordinates in metres."""
     along = math.atan2(to_y - y, to_x - x)
     d = math.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y)) / r
     a = heading - along
@@ -69,14 +83,7 @@ def shortest_dubins(
     cos_ab = math.cos(a - b)
     ends = (d, a, b, sin_a, cos_a, sin_b, cos_b, cos_ab)
     mirrored = (d, -a, -b, -sin_a, cos_a, -sin_b, cos_b, cos_ab)
-
-    best = shorter(NO_WORD, same_turns(ends), LSL)
-    best = shorter(best, same_turns(mirrored), RSR)
-    best = shorter(best, opposite_turns(ends), LSR)
-    best = shorter(best, opposite_turns(mirrored), RSL)
-    best = shorter(best, three_turns(ends), LRL)
-    best = shorter(best, three_turns(mirrored), RLR)
-    return best[0] * r, best[1] * r, best[2] * r, best[3], best[4], best[5]
+    return ends, mirrored
 
 
 def same_turns(ends: Ends) -> Pieces:

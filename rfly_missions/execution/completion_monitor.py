@@ -42,8 +42,8 @@ class CompletionMonitor:
     normal to the line from the previous item (`pass_plane` sets that for either type), and has
     returned within `loiter_radius` of home. `custom` decides about CUSTOM items. Without it,
     MAVLink's conditions 112 to 115 are done when they hold, other commands that are no navigation
-    at once, with one log line each, and nothing else ever. `clock` returns seconds. ValueError for
-    a tolerance that is not positive.
+    at once, with one log line each, and nothing else, such as the user's own items, ever. `clock`
+    returns seconds. ValueError for a tolerance that is not positive.
     """
 
     def __init__(
@@ -187,12 +187,12 @@ class CompletionMonitor:
         """Return whether a CUSTOM item is done: by the user's function, or by MAVLink's rules."""
         if self._custom is not None:
             return bool(self._custom(pose, item))
-        command = mavlink.mavlink_command(item)
-        if command is None or command <= mavlink.LAST_NAVIGATION:
+        command = item.command
+        if command <= mavlink.LAST_NAVIGATION:
             return False
 
         # MAVLink's conditions
-        value = float(item.params[1])
+        value = float(item.params[0])
         if command == mavlink.CONDITION_DELAY:
             return self._clock() - self._begun >= value
         if command == mavlink.CONDITION_CHANGE_ALT:
@@ -206,7 +206,7 @@ class CompletionMonitor:
         # any other command
         if not self._logged:
             self._logged = True
-            values = item.params[1:].tolist()
+            values = item.params.tolist()
             self._log(f"command {command} {values} is not carried out here: done at once")
         return True
 

@@ -16,14 +16,11 @@ from rfly_missions.mission.items import MissionItem, MissionMode
 
 _CONDITIONS = range(mavlink.CONDITION_DELAY, mavlink.CONDITION_YAW + 1)
 _WITH_POSITION = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
-_RADIUS_INDEX = {mavlink.LOITER_TIME: 3, mavlink.LOITER_TO_ALTITUDE: 2}
-"""Index of the parameter of a CUSTOM item that is a circle's radius, by command."""
 
 
 def is_instantaneous(item: MissionItem) -> bool:
     """Return whether an item is done at once and nothing is flown for it, such as a jump."""
-    command = mavlink.mavlink_command(item)
-    return command is not None and command > mavlink.LAST_NAVIGATION and command not in _CONDITIONS
+    return item.command > mavlink.LAST_NAVIGATION and item.command not in _CONDITIONS
 
 
 def next_position(items: Sequence[MissionItem], index: int, return_to: Vector) -> np.ndarray | None:
@@ -58,11 +55,11 @@ def custom_as_flown(
     next item, for CONDITION_DISTANCE. `loiter_radius`: m, of a fixed-wing aircraft; None for a
     vehicle that can stand still.
     """
-    command = mavlink.mavlink_command(item) or 0
+    command = item.command
     if command == mavlink.CONDITION_DISTANCE and next_position is not None:
         return MissionItem.waypoint(next_position, math.nan)
     if command == mavlink.CONDITION_YAW and loiter_radius is None:
-        return MissionItem.waypoint(begun_at, math.radians(float(item.params[1])))
+        return MissionItem.waypoint(begun_at, math.radians(float(item.params[0])))
 
     # commands that lead nowhere
     is_placeless = command > mavlink.LAST_NAVIGATION and command != mavlink.CONDITION_CHANGE_ALT
@@ -73,7 +70,7 @@ def custom_as_flown(
     # the place: a fixed wing circles where others stand
     if loiter_radius is None:
         return MissionItem.waypoint(item.position, math.nan)
-    radius_index = _RADIUS_INDEX.get(command)
+    radius_index = mavlink.RADIUS_INDEX.get(command)
     radius = 0.0 if radius_index is None else float(item.params[radius_index])
     if not math.isfinite(radius):
         radius = 0.0

@@ -122,8 +122,7 @@ class ItemCompletion:
         a time to stay there, s.
         """
         item = now.item
-        command = mavlink.mavlink_command(item)
-        if command == mavlink.DO_CHANGE_SPEED:
+        if item.command == mavlink.DO_CHANGE_SPEED:
             return True
         if reported is not None:
             return reported
@@ -135,7 +134,7 @@ class ItemCompletion:
         pose = now.pose
         if now.driven:
             pose = (*pose[:2], float(now.flown.position[2]), pose[3])
-        if command in mavlink.TIMED_COMMANDS:
+        if item.command in mavlink.TIMED_COMMANDS:
             return self._timed_done(item, now.flown, pose)
         if item.mode is MissionMode.LAND and self.has_landed(pose[2], now.lag):
             return True
@@ -163,9 +162,8 @@ class ItemCompletion:
 
     def _timed_done(self, item: MissionItem, flown: MissionItem, pose: Sequence[float]) -> bool:
         """Return whether a DELAY, LOITER_TIME or LOITER_TO_ALTITUDE has been carried out."""
-        command = mavlink.mavlink_command(item)
-        if command == mavlink.DELAY:
-            return self._now - self._start.time >= float(item.params[1])
+        if item.command == mavlink.DELAY:
+            return self._now - self._start.time >= float(item.params[0])
 
         # on the way to the place
         reach = TOLERANCE
@@ -174,9 +172,9 @@ class ItemCompletion:
         if distance_to(flown, pose) > reach and self._start.arrived is None:
             return False
 
-        if command == mavlink.LOITER_TO_ALTITUDE:
+        if item.command == mavlink.LOITER_TO_ALTITUDE:
             return abs(pose[2] - float(flown.position[2])) <= TOLERANCE
-        return self._has_stayed(float(item.params[1]))
+        return self._has_stayed(float(item.params[0]))
 
     def _has_stayed(self, seconds: float) -> bool:
         """Return whether the vehicle arrived that long ago; the first call is the arrival."""
@@ -189,6 +187,6 @@ def _watched(item: MissionItem, flown: MissionItem) -> MissionItem:
     """Return the item for the completion monitor, which wants a CUSTOM item's own parameters."""
     if item.mode is not MissionMode.CUSTOM:
         return flown
-    if mavlink.mavlink_command(item) == mavlink.CONDITION_CHANGE_ALT:
+    if item.command == mavlink.CONDITION_CHANGE_ALT:
         return replace(item, position=flown.position)
     return item

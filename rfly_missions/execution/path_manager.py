@@ -11,7 +11,6 @@ every step; an equal mission sent again is no change.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,13 +30,18 @@ from rfly_missions.execution.mission_phase import (
     Shown,
 )
 from rfly_missions.mission.items import (
+    BUS_NAME,
+    DataType,
     MissionCommand,
     MissionItem,
     MissionMode,
     MissionParams,
+    bus_name,
+    bus_type,
     check_uav_type,
     command_of,
     finite_numbers,
+    in_single,
     item_of,
 )
 
@@ -84,8 +88,10 @@ class PathManager:
     """State machine over mission items, for one vehicle; `state` is its memory.
 
     `uav_type`: "multirotor" hovers on HOLD, "fixed-wing" circles with `loiter_radius` (m) in
-    `hold_turn_direction` (1 clockwise, -1 counter-clockwise, 0 the follower chooses). ValueError
-    for anything else.
+    `hold_turn_direction` (1 clockwise, -1 counter-clockwise, 0 the follower chooses). `data_type`:
+    the block's Data type; "single" rounds all inputs to single precision, computes in it and
+    returns items of float32. `mission_bus_name`: the block's Mission bus name, the name of the bus
+    type `bus`. ValueError for anything else.
     """
 
     def __init__(
@@ -93,11 +99,18 @@ class PathManager:
         uav_type: Literal["multirotor", "fixed-wing"] = "multirotor",
         loiter_radius: float = 25.0,
         hold_turn_direction: int = 0,
+        *,
+        data_type: DataType = "double",
+        mission_bus_name: str = BUS_NAME,
     ) -> None:
         check_uav_type(uav_type)
         finite_number("loiter_radius", loiter_radius, "m", above=0.0, error=ValueError)
         if hold_turn_direction not in (-1, 0, 1):
             raise ValueError(f"hold_turn_direction: {hold_turn_direction!r}, expected -1, 0 or 1")
+        self.bus = bus_type(data_type, mission_bus_name)
+        """Type of the elements of missions and outputs, the block's bus."""
+        self.mission_bus_name = mission_bus_name
+        self._is_single = data_type == "single"
         fixed_wing = uav_type == "fixed-wing"
         self._hold_params = (
             (loiter_radius, float(hold_turn_direction), -1.0, -1.0) if fixed_wing else NO_PARAMS
@@ -109,6 +122,11 @@ class PathManager:
         self.state = MissionState()
         self._start_index = 0
         self._current_key: tuple[Shown, int, int] | None = None
+
+    def forget_hold(self) -> None:
+        """Forget the hold of a vehicle that has had no mission: its first item follows ARMED."""
+        self.state.current = None
+        self._current_key = None
 
     def start_at(self, index: int) -> None:
         """Begin the mission of the next step at an item, even if the mission is the same."""
@@ -140,16 +158,20 @@ class PathManager:
     ) -> MissionParams:
         """Return the item to fly now, and the one that was current before.
 
-        `pose`: x, y, z (NED, m), course angle (rad). `mission`: the whole mission, every step; it
-        may be empty, or an array of `UAVPathManagerBus`, in single or double, or structures with
-        its fields. All is computed in double. `is_mode_done`: the item returned by the previous
-        step has been carried out. `home`: launch position (NED, m). ValueError names the input that
-        is wrong; such a step changes nothing.
+        `pose`: x, y, z (NED, m), course angle (rad); it and `home` may be column vectors.
+        `mission`: the whole mission, every step; it may be empty, or an array of `bus`, (n,) or
+        (n, 1), in single or double, or structures with its fields. `is_mode_done`: the item
+        returned by the previous step has been carried out. `home`: launch position (NED, m).
+        ValueError names the input that is wrong, such as an array of a bus with another name; such
+        a step changes nothing.
         """
         position = finite_numbers(pose, 4, "pose")[:3]
         items = self._checked(mission)
         requested = command_of(command)
         home_position = finite_numbers(home, 3, "home")
+        if self._is_single:
+            position = position.astype(np.float32)
+            home_position = home_position.astype(np.float32)
         if is_mode_done not in (0, 1):
             raise ValueError(f"is_mode_done: {is_mode_done!r}, expected true or false")
 
@@ -163,8 +185,14 @@ class PathManager:
         assert state.current is not None
         assert state.previous is not None
         if state.current.mode is MissionMode.RTL:
-            state.current = replace(state.current, position=home_position)
-        return MissionParams(state.current, with_line(state.previous, state.current))
+            state.current = self._in_type(replace(state.current, position=home_position))
+        line = self._in_type(with_line(state.previous, state.current))
+        return MissionParams(state.current, line)
+
+    def _in_type(self, item: MissionItem) -> MissionItem:
+        """Return an item in the manager's data type."""
+        is_other = self._is_single and item.position.dtype != np.float32
+        return in_single(item) if is_other else item
 
     def _checked(
         self, mission: Sequence[MissionItem] | NDArray[np.void]
@@ -172,8 +200,13 @@ class PathManager:
         if mission is self.state.items:  # only a tuple can be, and those were checked
             return self.state.items
 
+        name = bus_name(mission)
+        if name not in ("", self.mission_bus_name):
+            raise ValueError(f"mission: an array of {name}, expected {self.mission_bus_name}")
+        elements = mission.reshape(-1) if isinstance(mission, np.ndarray) else mission
         items = tuple(
-            item_of(value, f"mission item {number}") for number, value in enumerate(mission)
+            self._in_type(item_of(value, f"mission item {number}"))
+            for number, value in enumerate(elements)
         )
         if isinstance(mission, tuple) and all(map(operator.is_, items, mission)):
             items = mission  # known at the next step by its identity
@@ -217,13 +250,15 @@ class PathManager:
             return
         self._current_key = key
 
-        state.previous = state.current or MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
+        armed = MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
+        state.previous = state.current or self._in_type(armed)
         if shown is Shown.HOLD:
-            state.current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
+            current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
         elif shown is Shown.RETURN:
-            state.current = MissionItem.return_to_launch(NO_PARAMS)
+            current = MissionItem.return_to_launch(NO_PARAMS)
         else:
-            state.current = items[state.index]
+            current = items[state.index]
+        state.current = self._in_type(current)
         state.shown = shown
         state.switches += 1
 
@@ -237,8 +272,8 @@ def with_line(previous: MissionItem, current: MissionItem) -> MissionItem:
     """
     if current.mode is not MissionMode.WAYPOINT or previous.mode is MissionMode.WAYPOINT:
         return previous
-    north, east = (current.position - previous.position)[:2].tolist()
-    course = math.atan2(east, north)  # atan2(0, 0) is 0, atan2(0, -0.0) is not
-    if north == 0.0 and east == 0.0:
-        course = 0.0
+    north, east = (current.position - previous.position)[:2]
+    course = np.arctan2(east, north)  # in the items' precision
+    if north == 0.0 and east == 0.0:  # atan2(0, 0) is 0, atan2(0, -0.0) is not
+        course = np.float64(0.0)
     return replace(previous, params=np.array([course, LINE_RADIUS, *previous.params[2:]]))

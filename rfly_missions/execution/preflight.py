@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import ned_to_enu
-from rfly_missions.followers.fixed_wing import FixedWingLimits
-from rfly_missions.followers.multirotor import RETURN_HEIGHT, MultirotorLimits
+from rfly_missions.execution.flown_heights import RaisedItem, raised_items
+from rfly_missions.followers.fixed_wing import FixedWing, FixedWingLimits
+from rfly_missions.followers.ground import Ground
+from rfly_missions.followers.multirotor import (
+    RETURN_HEIGHT,
+    Follower,
+    Multirotor,
+    MultirotorLimits,
+)
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import tags_of
 from rfly_missions.mission.clearance import Boxes, height_over_ground, near_boxes
@@ -122,7 +129,7 @@ class _Walk:
                 continue
 
             # a jump
-            jumps = jumps_left.setdefault(index, float(item.params[2]))
+            jumps = jumps_left.setdefault(index, float(item.params[1]))
             if jumps == -1.0:
                 self._endless = f"item {index} jumps to item {target} for ever"
                 first = next(
@@ -139,32 +146,31 @@ class _Walk:
         return Way(tuple(self._legs), self._endless)
 
     def _jump_target(self, item: MissionItem) -> int | None:
-        command = mavlink.mavlink_command(item)
-        if command == mavlink.DO_JUMP:
-            return self._index_of.get(int(item.params[1]))
-        return self._tags.get(float(item.params[1])) if command == mavlink.DO_JUMP_TAG else None
+        if item.command == mavlink.DO_JUMP:
+            return self._index_of.get(int(item.params[0]))
+        is_jump_to_tag = item.command == mavlink.DO_JUMP_TAG
+        return self._tags.get(float(item.params[0])) if is_jump_to_tag else None
 
     def _leads(self, item: MissionItem) -> bool:
-        command = mavlink.mavlink_command(item)
-        return command is None or (command <= mavlink.LAST_NAVIGATION and command != mavlink.DELAY)
+        return item.command <= mavlink.LAST_NAVIGATION and item.command != mavlink.DELAY
 
     def _fly(self, index: int, item: MissionItem) -> None:
-        command = mavlink.mavlink_command(item)
+        command = item.command
         if (
             command == mavlink.DO_CHANGE_SPEED
-            and item.params[1] in (0.0, 1.0)
-            and item.params[2] != -1.0
+            and item.params[0] in (0.0, 1.0)
+            and item.params[1] != -1.0
         ):
-            self._speed = max(0.0, float(item.params[2]))
+            self._speed = max(0.0, float(item.params[1]))
         elif command == mavlink.DELAY:
-            self._add(index, self._position, seconds=max(0.0, float(item.params[1])))
+            self._add(index, self._position, seconds=max(0.0, float(item.params[0])))
         elif command == mavlink.CONDITION_CHANGE_ALT:
             self._add(index, np.array([*self._position[:2], item.position[2]]), flown=False)
             self._height_of = index
         elif item.mode in (MissionMode.LAND, MissionMode.RTL):
             self._come_down(index, item)
         elif self._leads(item):
-            self._go_to(index, item, command)
+            self._go_to(index, item)
         self._last_index = index
 
     def _add(self, index: int, end: Floats, *, flown: bool = True, seconds: float = 0.0) -> None:
@@ -174,7 +180,7 @@ class _Walk:
         )
         self._position = end
 
-    def _go_to(self, index: int, item: MissionItem, command: int | None) -> None:
+    def _go_to(self, index: int, item: MissionItem) -> None:
         position = np.array(item.position)
         if item.mode is MissionMode.TAKEOFF or not self._legs:
             self._add(index, np.array([*self._position[:2], position[2]]), flown=False)
@@ -186,9 +192,10 @@ class _Walk:
         if item.mode is MissionMode.ORBIT:
             radius = float(item.params[0])
             turns = float(item.params[2])
-        elif command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
-            radius_given = float(item.params[3 if command == mavlink.LOITER_TIME else 2])
-            seconds = max(0.0, float(item.params[1])) if command == mavlink.LOITER_TIME else 0.0
+        elif item.command in (mavlink.LOITER_TIME, mavlink.LOITER_TO_ALTITUDE):
+            radius_given = float(item.params[mavlink.RADIUS_INDEX[item.command]])
+            if item.command == mavlink.LOITER_TIME:
+                seconds = max(0.0, float(item.params[0]))
             if self._loiter_radius > 0.0:
                 radius = (
                     abs(radius_given)
@@ -326,6 +333,8 @@ class PreflightReport:
     return_height: float
     """Height above home, m, from which every straight return clears ground and objects."""
     way: Way = field(repr=False, default=Way(()))
+    raised: tuple[RaisedItem, ...] = ()
+    """Items that the vehicle flies higher than they say, over this ground."""
 
 
 def preflight(
@@ -338,10 +347,12 @@ def preflight(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
+    min_height: float = 2.0,
 ) -> PreflightReport:
     """Return the report on a mission whose items and home (3,) lie in the map's NED, m.
 
-    `numbers`: the items' numbers in its jumps.
+    `numbers`: the items' numbers in its jumps. `min_height`: height above the ground, m, that the
+    vehicle keeps; where an item is too low for that, the report says how high it is flown.
     """
     required = demands or Demands()
     names = tuple(numbers) or tuple(range(1, len(items) + 1))
@@ -380,7 +391,26 @@ def preflight(
 
     energy = required.power_w * seconds / 3600.0
     height = _return_height(way, home, terrain, boxes, required.clearance)
-    return PreflightReport((*problems, *short), lowest, length, seconds, energy, height, way)
+    return PreflightReport(
+        (*problems, *short),
+        lowest,
+        length,
+        seconds,
+        energy,
+        height,
+        way,
+        _raised(items, Ground(terrain, min_height), loiter_radius if fixed_wing else None),
+    )
+
+
+def _raised(
+    items: Sequence[MissionItem], ground: Ground, loiter_radius: float | None
+) -> tuple[RaisedItem, ...]:
+    """Return the items that are flown higher than they say; a radius (m) is a fixed wing's."""
+    vehicle: Follower = Multirotor(ground=ground)
+    if loiter_radius is not None:
+        vehicle = FixedWing(ground=ground, loiter_radius=loiter_radius)
+    return tuple(raised_items(items, ground, vehicle.flown, loiter_radius=loiter_radius))
 
 
 def repaired(
@@ -393,6 +423,7 @@ def repaired(
     demands: Demands | None = None,
     fixed_wing: bool = False,
     loiter_radius: float = 25.0,
+    min_height: float = 2.0,
 ) -> tuple[tuple[MissionItem, ...], PreflightReport]:
     """Return the items, raised where the way is too low, and the report on what is left.
 
@@ -409,6 +440,7 @@ def repaired(
             demands=demands,
             fixed_wing=fixed_wing,
             loiter_radius=loiter_radius,
+            min_height=min_height,
         )
 
         lacking: dict[int, float] = {}

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,14 @@ from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_missions.execution.completion_monitor import CustomDone, ItemProgress
 from rfly_missions.execution.fence_watch import FenceWatch
+from rfly_missions.execution.flown_heights import (
+    RaisedItem,
+    TooLow,
+    raised_items,
+    raised_note,
+    reason_to_climb,
+    too_low_problem,
+)
 from rfly_missions.execution.flown_items import (
     above_ground,
     custom_as_flown,
@@ -44,7 +52,12 @@ from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import Follower, Vector
-from rfly_missions.followers.vehicle_kinds import GROUND_MODES, UAV_TYPES, UavType
+from rfly_missions.followers.vehicle_kinds import (
+    GROUND_MODES,
+    UAV_TYPES,
+    UavType,
+    make_follower,
+)
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import (
     below_home,
@@ -124,11 +137,10 @@ class LoadedMission:
 
     def jump_target(self, item: MissionItem) -> int | None:
         """Return the index to which a jump leads; None for an item that is no jump."""
-        command = mavlink.mavlink_command(item)
-        if command == mavlink.DO_JUMP:
-            return self.index_of_number[int(item.params[1])]
-        if command == mavlink.DO_JUMP_TAG:
-            return self.index_of_tag[int(item.params[1])]
+        if item.command == mavlink.DO_JUMP:
+            return self.index_of_number[int(item.params[0])]
+        if item.command == mavlink.DO_JUMP_TAG:
+            return self.index_of_tag[int(item.params[0])]
         return None
 
 
@@ -182,8 +194,10 @@ class MissionRunner:
 
     With a `follower` the vehicle is simulated. Without one, `step` takes the vehicle's pose, and
     its guidance reads `RunnerState.params`, or follows `guide`: a vehicle that flies ahead, and
-    waits if it gets too far. `custom` decides about the user's CUSTOM items (see
-    CompletionMonitor). ValueError for an unknown `uav_type`.
+    waits if it gets too far. `custom` decides about CUSTOM items (see CompletionMonitor).
+    `too_low`: items that lie too low over the ground for this vehicle are flown higher, and `log`
+    gets the heights ("climb"); or their mission is refused ("refuse"). ValueError for an unknown
+    `uav_type` or `too_low`.
     """
 
     def __init__(
@@ -194,13 +208,16 @@ class MissionRunner:
         ground: Ground | None = None,
         loiter_radius: float = 25.0,
         hold_turn_direction: int = 0,
+        too_low: TooLow = "climb",
         custom: CustomDone | None = None,
         log: Callable[[str], None] = _logger.info,
     ) -> None:
         check_choice("uav_type", uav_type, UAV_TYPES, error=ValueError)
+        check_choice("too_low", too_low, get_args(TooLow), error=ValueError)
         self._uav_type = uav_type
         self._fixed_wing = uav_type == "fixed-wing"
         self._loiter_radius = loiter_radius
+        self._too_low = too_low
         self._log = log
 
         flies_as: Literal["multirotor", "fixed-wing"] = (
@@ -220,6 +237,7 @@ class MissionRunner:
         self._fence = FenceWatch(log)
         self._vehicle_mode: str | None = None
         self._command = MissionCommand.DEFAULT
+        self._has_flown = False
         self._last: RunnerState | None = None
         self._begin_mission(LoadedMission(), Geofence(), start_index=0)
 
@@ -237,6 +255,10 @@ class MissionRunner:
     @ground.setter
     def ground(self, ground: Ground) -> None:
         self._terrain.replace(ground)
+        if self.items:
+            note = self._raised(self.items, self.manager.index, raised_note)
+            if note:
+                self._log(note)
 
     @property
     def home(self) -> Vector:
@@ -262,6 +284,12 @@ class MissionRunner:
         self._command = command_of(value)
         self._problem = ""
         self._fence.forgive()
+
+    @property
+    def awaits_report(self) -> bool:
+        """True while an item is flown that an external report may end."""
+        mission = self.manager.state
+        return mission.shown is Shown.ITEM and not self.manager.finished
 
     def load(
         self,
@@ -308,14 +336,56 @@ class MissionRunner:
         )
         check_returns(points, area)
 
+        # items that are too low
+        refuses = self._too_low == "refuse"
+        note = self._raised(mission, start_index, too_low_problem if refuses else raised_note)
+        if self._terrain.is_assumed:
+            note = below_home(mission, down)
+        if note and refuses:
+            raise ConfigError(note)
+
+        if mission and not self._has_flown:
+            self._has_flown = True
+            self.manager.forget_hold()
         loaded = LoadedMission(mission, launch, names, points, hold_at_waypoints)
         self._begin_mission(loaded, area, start_index)
         self._command = MissionCommand.REPEAT if repeat else MissionCommand.DEFAULT
         if self._terrain.is_assumed:
             self._assume_level(down)
-            note = below_home(mission, down)
-            if note:
-                self._log(note)
+        if note:
+            self._log(note)
+
+    def _raised(
+        self,
+        items: Sequence[MissionItem],
+        first: int,
+        text_of: Callable[[Sequence[RaisedItem], str], str],
+    ) -> str:
+        """Return the text on the items from index `first` that are too low; "" for none.
+
+        Only a known terrain counts.
+        """
+        if self._terrain.is_assumed or self._uav_type == "ground":
+            return ""
+        mover = self.follower or self.guide
+        if mover is None:
+            mover = make_follower(
+                self._uav_type,
+                (0.0, 0.0, 0.0),
+                ground=self.ground,
+                loiter_radius=self._loiter_radius,
+            )
+
+        raised = raised_items(
+            items,
+            self.ground,
+            mover.flown,
+            loiter_radius=self._loiter_radius if self._fixed_wing else None,
+            may_drive=self._uav_type == "land-air",
+        )
+        ahead = [item for item in raised if item.index >= first]
+        reason = reason_to_climb(self._fixed_wing, self.ground.min_height)
+        return text_of(ahead, reason) if ahead else ""
 
     def _begin_mission(self, mission: LoadedMission, fence: Geofence, start_index: int) -> None:
         self._mission = mission
@@ -464,7 +534,7 @@ class MissionRunner:
 
     def _jump(self, index: int, item: MissionItem, target: int) -> bool:
         """Return whether a jump is used up; otherwise make it."""
-        left = self._passes.jumps_left.get(index, float(item.params[2]))
+        left = self._passes.jumps_left.get(index, float(item.params[1]))
         is_endless = left == -1.0
         if not (left > 0.0 or is_endless):
             return True
@@ -514,16 +584,14 @@ class MissionRunner:
 
         item = params.current
         is_item = self.manager.state.shown is Shown.ITEM
-        if is_item and mavlink.mavlink_command(item) == mavlink.DO_CHANGE_SPEED:
+        if is_item and item.command == mavlink.DO_CHANGE_SPEED:
             self._change_speed(item)
 
     def _change_speed(self, item: MissionItem) -> None:
-        kind, speed = item.params[1:3].tolist()
+        kind, speed = item.params[:2].tolist()
         mover = self.follower or self.guide
         if mover is None or not (math.isfinite(kind) and mover.change_speed(int(kind), speed)):
-            self._log(
-                f"speed change {item.params[1:].tolist()} is not carried out here: done at once"
-            )
+            self._log(f"speed change {item.params.tolist()} is not carried out here: done at once")
 
     # --- guidance
 
@@ -536,7 +604,8 @@ class MissionRunner:
             radius = self._loiter_radius if self._fixed_wing else None
             item = custom_as_flown(item, self._completion.begun_at, self._next_position(), radius)
         item = above_ground(item, self.ground, self._return_to, here[2], driven)
-        return item if self.follower is None else self.follower.flown(item)
+        mover = self.follower or self.guide
+        return item if mover is None else mover.flown(item)
 
     def _guide(
         self,

@@ -100,9 +100,8 @@ class FlightPlan(NamedTuple):
 
 def speed_item(speed: float, kind: int = 1) -> MissionItem:
     """Return an item that changes the speed, m/s; kind 1 over ground, 2 climb, 3 descent."""
-    return MissionItem.custom(
-        (0.0, 0.0, 0.0), (float(mavlink.DO_CHANGE_SPEED), float(kind), speed, 0.0)
-    )
+    params = float(kind), speed, 0.0, 0.0
+    return MissionItem.mavlink(mavlink.DO_CHANGE_SPEED, (0.0, 0.0, 0.0), params)
 
 
 def plan_of(
@@ -133,11 +132,10 @@ def plan_of(
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
 
     for item, seq in zip(plan.items, plan.seqs, strict=True):
-        command = mavlink.mavlink_command(item)
-        if command is not None and not mavlink.is_carried_out(command):
+        if item.command and not mavlink.is_carried_out(item.command):
             raise Refused(
                 "MAV_MISSION_UNSUPPORTED",
-                f"mission item {seq}: command {command} cannot be carried out",
+                f"mission item {seq}: command {item.command} cannot be carried out",
             )
     return plan
 
@@ -159,8 +157,8 @@ def _plan(
 
         stays = item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0
         if stays and uav_type != "fixed-wing":
-            delay = float(mavlink.DELAY), float(item.params[2]), 0.0, 0.0
-            flown.append(MissionItem.custom(placed.position, delay))
+            delay = float(item.params[2]), 0.0, 0.0, 0.0
+            flown.append(MissionItem.mavlink(mavlink.DELAY, placed.position, delay))
             seqs.append(seq)
 
     # jumps
@@ -174,12 +172,12 @@ def _plan(
 
 def _target(item: MissionItem) -> float:
     """Return the number that a jump names; NaN for any other item."""
-    return float(item.params[1]) if mavlink.mavlink_command(item) == mavlink.DO_JUMP else math.nan
+    return float(item.params[0]) if item.command == mavlink.DO_JUMP else math.nan
 
 
 def _with_target(item: MissionItem, target: float) -> MissionItem:
-    if mavlink.mavlink_command(item) != mavlink.DO_JUMP:
+    if item.command != mavlink.DO_JUMP:
         return item
     params = np.array(item.params)
-    params[1] = target
+    params[0] = target
     return replace(item, params=params)

@@ -97,8 +97,8 @@ def way_to(position: Vector, yaw: float) -> list[MissionItem]:
     """Return the items that lead to a place, turn to a yaw (NaN: along the way), and hold there."""
     items = [MissionItem.waypoint(position, yaw)]
     if math.isfinite(yaw):
-        params = (float(CONDITION_YAW), math.degrees(yaw), 0.0, 0.0)
-        items.append(MissionItem.custom(position, params))
+        params = (math.degrees(yaw), 0.0, 0.0, 0.0)
+        items.append(MissionItem.mavlink(CONDITION_YAW, position, params))
     return [*items, stay(position)]
 
 
@@ -107,4 +107,4 @@ def stay(position: Vector) -> MissionItem:
 
     A mission that ends holds where its last item counted as done, up to a metre away.
     """
-    return MissionItem.custom(position, (float(LOITER_TIME), math.inf, 0.0, 0.0))
+    return MissionItem.mavlink(LOITER_TIME, position, (math.inf, 0.0, 0.0, 0.0))

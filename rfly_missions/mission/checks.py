@@ -17,7 +17,6 @@ from rfly_missions.mission.mavlink_items import (
     LAST_NAVIGATION,
     MAX_HEIGHT,
     MAX_RADIUS,
-    mavlink_command,
 )
 
 CIRCLE_CHECKS = 32
@@ -33,10 +32,10 @@ def check_items(mission: Sequence[MissionItem], names: Sequence[int], ground_veh
     known = frozenset(names)
     for index, item in enumerate(mission):
         problem = _item_problem(item, ground_vehicle)
-        if mavlink_command(item) == DO_JUMP and item.params[1] not in known:
-            problem = f"jump to {item.params[1]:g}, no item has that number"
-        if mavlink_command(item) == DO_JUMP_TAG and item.params[1] not in tags:
-            problem = f"jump to tag {item.params[1]:g}, no item has that tag"
+        if item.command == DO_JUMP and item.params[0] not in known:
+            problem = f"jump to {item.params[0]:g}, no item has that number"
+        if item.command == DO_JUMP_TAG and item.params[0] not in tags:
+            problem = f"jump to tag {item.params[0]:g}, no item has that tag"
         if problem:
             raise ConfigError(f"mission item {index}: {problem}")
 
@@ -96,9 +95,9 @@ def check_returns(rally: Sequence[Sequence[float]], fence: Geofence) -> None:
 def tags_of(items: Sequence[MissionItem]) -> dict[float, int]:
     """Return the index of the item that carries each tag to jump to."""
     tagged = (
-        (float(item.params[1]), index)
+        (float(item.params[0]), index)
         for index, item in enumerate(items)
-        if mavlink_command(item) == JUMP_TAG
+        if item.command == JUMP_TAG
     )
     return dict(tagged)
 
@@ -119,7 +118,7 @@ def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[fl
     for index, item in enumerate(items):
         if item.mode is MissionMode.RTL:
             position = (home[0], home[1])
-        elif (mavlink_command(item) or 0) > LAST_NAVIGATION:
+        elif item.command > LAST_NAVIGATION:
             continue
         else:
             position = (float(item.position[0]), float(item.position[1]))

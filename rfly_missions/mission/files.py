@@ -23,7 +23,7 @@ from rfly_common.files import StrPath, read_regular
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MAX_COMMAND, MissionItem, MissionMode
 from rfly_missions.mission.plan_patterns import (
     as_boolean,
     as_geo_position,
@@ -85,8 +85,7 @@ class Mission:
     @property
     def custom(self) -> tuple[tuple[int, int], ...]:
         """Index and MAVLink command of every item that became a CUSTOM."""
-        commands = ((index, mavlink.mavlink_command(item)) for index, item in enumerate(self.items))
-        return tuple((index, command) for index, command in commands if command is not None)
+        return tuple((index, item.command) for index, item in enumerate(self.items) if item.command)
 
     def about(self, origin: GeoPoint) -> Mission:
         """Return the same mission about another place, such as the origin of a map."""
@@ -319,9 +318,7 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
             f"{where}: type: {short(kind)}, expected 'SimpleItem' or 'ComplexItem'"
         )
 
-    command = as_integer(
-        get_key(entry, "command", where), f"{where}: command", 1, mavlink.MAX_COMMAND
-    )
+    command = as_integer(get_key(entry, "command", where), f"{where}: command", 1, MAX_COMMAND)
     frame = as_integer(get_key(entry, "frame", where), f"{where}: frame", 0, 255)
 
     # params
@@ -582,7 +579,7 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkIt
     as_integer(_parse(columns[1], f"{where}: current"), f"{where}: current", 0, 1)
     frame = as_integer(_parse(columns[2], f"{where}: frame"), f"{where}: frame", 0, 255)
     command = as_integer(
-        _parse(columns[3], f"{where}: command"), f"{where}: command", 1, mavlink.MAX_COMMAND
+        _parse(columns[3], f"{where}: command"), f"{where}: command", 1, MAX_COMMAND
     )
     params = tuple(
         _parse(column, f"{where}: params[{i}]") for i, column in enumerate(columns[4:11])

@@ -8,16 +8,21 @@ uav/ref/pathmanager).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import check_choice, finite_array
+
+_MATLAB_NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+MAX_COMMAND = 65_535
+"""The largest number of a MAVLink command."""
 
 
 class MissionMode(IntEnum):
@@ -48,14 +53,19 @@ class MissionItem:
 
     WAYPOINT: params yaw (rad), transition radius (m), p3, p4. ORBIT: `position` is the centre;
     radius (m), turn direction (1 clockwise, -1 counter-clockwise, 0 the follower chooses), number
-    of turns, p4. Other parameters are the user's and pass through, NaN included. ValueError for an
-    unknown mode, wrong lengths, and a position that is not finite (that of RTL is never read and
-    may be NaN). Equal by value, NaN being equal to NaN.
+    of turns, p4. Other parameters are the user's and pass through, NaN included. CUSTOM: all four
+    are the user's, unless `command` is that of a MAVLink command. ValueError for an unknown mode,
+    wrong lengths, a position that is not finite (that of RTL is never read and may be NaN), and a
+    command of another mode. Equal by value, NaN being equal to NaN.
     """
 
     mode: MissionMode
     position: Floats
     params: Floats = (0.0, 0.0, 0.0, 0.0)  # type: ignore[assignment]
+    command: int = 0
+    """Number of the MAVLink command (MAV_CMD) that a CUSTOM item carries, its first four parameters
+    in `params`; 0: the item is the user's own.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
@@ -65,6 +75,13 @@ class MissionItem:
         object.__setattr__(self, "params", params)
         if self.mode is not MissionMode.RTL:
             finite_array(f"{self.mode.name} position", self.position, error=ValueError)
+
+        command = self.command
+        if not isinstance(command, (int, np.integer)) or not 0 <= command <= MAX_COMMAND:
+            raise ValueError(f"command: {command!r}, expected a whole number, 0 to {MAX_COMMAND:,}")
+        if command and self.mode is not MissionMode.CUSTOM:
+            raise ValueError(f"command: {command} in {self.mode.name}, expected one in CUSTOM only")
+        object.__setattr__(self, "command", int(command))
 
     @classmethod
     def takeoff(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
@@ -110,36 +127,71 @@ class MissionItem:
         """Return an item of the user's own, which passes through."""
         return cls(MissionMode.CUSTOM, position, params)  # type: ignore[arg-type]
 
+    @classmethod
+    def mavlink(
+        cls, command: int, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)
+    ) -> MissionItem:
+        """Return a MAVLink command (MAV_CMD) with its first four parameters, as a CUSTOM item."""
+        return cls(MissionMode.CUSTOM, position, params, command)  # type: ignore[arg-type]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MissionItem):
             return NotImplemented
         return self is other or (
             self.mode is other.mode
+            and self.command == other.command
             and np.array_equal(self.position, other.position, equal_nan=True)
             and np.array_equal(self.params, other.params, equal_nan=True)
         )
 
     def __hash__(self) -> int:
         numbers = (*self.position.tolist(), *self.params.tolist())
-        return hash((self.mode, *("nan" if math.isnan(number) else number for number in numbers)))
+        return hash(
+            (
+                self.mode,
+                self.command,
+                *("nan" if math.isnan(number) else number for number in numbers),
+            )
+        )
 
     def __repr__(self) -> str:
         numbers = (
             "({})".format(", ".join(f"{v:g}" for v in array))
             for array in (self.position, self.params)
         )
-        return "MissionItem({}, position={}, params={})".format(self.mode.name, *numbers)
+        command = f", command={self.command}" if self.command else ""
+        return "MissionItem({}, position={}, params={}{})".format(self.mode.name, *numbers, command)
 
 
-def bus_type(data_type: Literal["double", "single"] = "double") -> np.dtype[np.void]:
-    """Return the element type of UAV Toolbox's `UAVPathManagerBus`.
+DataType = Literal["double", "single"]
+"""Data types of the Path Manager block."""
+BUS_NAME = "UAVPathManagerBus"
+"""Name of the Path Manager block's bus, unless the block has another."""
 
-    Its fields are mode uint8, position (3,) and params (4,) of a data type. Source: reference page
-    uav/ref/pathmanager. ValueError for any other data type.
+
+def bus_type(data_type: DataType = "double", name: str = BUS_NAME) -> np.dtype[np.void]:
+    """Return the element type of UAV Toolbox's `UAVPathManagerBus`, or of a bus of another name.
+
+    Its fields are mode uint8, position (3,) and params (4,) of a data type; it has no field for a
+    MAVLink command. Another name is in the type's metadata. Source: reference page
+    uav/ref/pathmanager. ValueError for any other data type, and for a name that MATLAB does not
+    allow.
     """
-    check_choice("data_type", data_type, ("double", "single"), error=ValueError)
+    check_choice("data_type", data_type, get_args(DataType), error=ValueError)
+    if not (isinstance(name, str) and _MATLAB_NAME.fullmatch(name)):
+        raise ValueError(
+            f"mission_bus_name: {name!r}, expected letters, digits and _, the first a letter"
+        )
     real = np.float64 if data_type == "double" else np.float32
-    return np.dtype([("mode", np.uint8), ("position", real, 3), ("params", real, 4)])
+    fields = [("mode", np.uint8), ("position", real, 3), ("params", real, 4)]
+    metadata = {} if name == BUS_NAME else {"metadata": {"name": name}}
+    return np.dtype(fields, **metadata)  # type: ignore[call-overload]
+
+
+def bus_name(array: Any) -> str:
+    """Return the name of an array's bus if it is not UAVPathManagerBus; "" for anything else."""
+    metadata = array.dtype.metadata if isinstance(array, np.ndarray) else None
+    return str((metadata or {}).get("name", ""))
 
 
 UAVPathManagerBus = bus_type()
@@ -169,16 +221,32 @@ def item_of(value: Any, name: str) -> MissionItem:
     )
 
 
+def in_single(item: MissionItem) -> MissionItem:
+    """Return the item with its numbers rounded to single precision, in arrays of float32."""
+    single = replace(item)
+    for name in ("position", "params"):
+        array = getattr(item, name).astype(np.float32)
+        array.flags.writeable = False
+        object.__setattr__(single, name, array)
+    return single
+
+
 class MissionParams(NamedTuple):
     """The output of a step: the item to fly now, and the one current before the last switch."""
 
     current: MissionItem
     previous: MissionItem
 
-    def to_bus(self, data_type: Literal["double", "single"] = "double") -> NDArray[np.void]:
-        """Return current and previous as (2,) of `bus_type`, like the Path Manager block."""
+    def to_bus(self, bus: DataType | np.dtype[np.void] | None = None) -> NDArray[np.void]:
+        """Return current and previous as (2,) of a bus, like the Path Manager block.
+
+        `bus`: a data type, or `PathManager.bus`. None: `UAVPathManagerBus` in the data type of the
+        path manager that made them.
+        """
+        if bus is None:
+            bus = "single" if self.current.position.dtype == np.float32 else "double"
         rows = [(item.mode.value, item.position, item.params) for item in self]
-        return np.array(rows, bus_type(data_type))
+        return np.array(rows, bus_type(bus) if isinstance(bus, str) else bus)
 
 
 def _member(enum: type[Any], value: Any, name: str) -> Any:
@@ -200,7 +268,10 @@ def check_uav_type(uav_type: str) -> None:
 
 
 def finite_numbers(values: ArrayLike, count: int, name: str) -> Floats:
-    """Return a read-only copy (count,) float64; ValueError names what is wrong with it."""
+    """Return a read-only copy (count,) float64, also of a column or a row of a matrix.
+
+    ValueError names what is wrong with it.
+    """
     return finite_array(name, _numbers(values, count, name), error=ValueError)
 
 
@@ -209,6 +280,8 @@ def _numbers(values: ArrayLike | Sequence[float], count: int, name: str) -> Floa
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: {values!r}, expected {count} numbers") from None
+    if array.shape in ((count, 1), (1, count)):  # a vector of MATLAB's
+        array = array.reshape(count)
     if array.shape != (count,):
         raise ValueError(f"{name}: {values!r}, expected {count} numbers")
     array.flags.writeable = False

@@ -48,8 +48,6 @@ DO_SET_ROI_LOCATION = 195
 DO_SET_ROI = 201
 JUMP_TAG = 600
 DO_JUMP_TAG = 601
-MAX_COMMAND = 65_535
-"""The largest number of a command."""
 
 MAX_HEIGHT = 100_000.0
 """Largest height above or below home, m; beyond it a number is no place for an aircraft."""
@@ -75,7 +73,7 @@ FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 _AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
 """Corners and circles of fences, rally points: MAVLink has lists of their own for them."""
 
-_RADIUS_INDEX = {
+RADIUS_INDEX = {
     LOITER_UNLIMITED: 2,
     LOITER_TURNS: 2,
     LOITER_TIME: 2,
@@ -178,7 +176,7 @@ def _refuse(row: MavlinkItem) -> None:
     is_waypoint = row.command in (WAYPOINT, SPLINE_WAYPOINT)
     if is_waypoint and not 0.0 <= _or_zero(row.params[1]) <= MAX_RADIUS:
         raise row.error("params[1]", row.params[1], f"a radius of 0 to {MAX_RADIUS:,.0f} m")
-    index = _RADIUS_INDEX.get(row.command)
+    index = RADIUS_INDEX.get(row.command)
     if index is not None and abs(_or_zero(row.params[index])) > MAX_RADIUS:
         expected = f"a radius of at most {MAX_RADIUS:,.0f} m"
         raise row.error(f"params[{index}]", row.params[index], expected)
@@ -312,6 +310,8 @@ def _item(
     """Return the item of a row at a position."""
     p1, p2, p3, p4 = row.params[:4]
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
+    if kind is MissionMode.CUSTOM:
+        return MissionItem.mavlink(row.command, position, (p1, p2, p3, p4))
     if kind in (MissionMode.TAKEOFF, MissionMode.LAND):
         params = (p1, p2, p3, yaw_from_deg(p4))
     elif kind is MissionMode.WAYPOINT:
@@ -319,10 +319,8 @@ def _item(
         params = (yaw, settings.default_radius if math.isnan(p2) or p2 == 0.0 else p2, p1, p3)
     elif kind is MissionMode.ORBIT:
         params = _orbit_params(row, settings)
-    elif kind is MissionMode.RTL:
-        params = (0.0, 0.0, 0.0, 0.0)
     else:
-        params = (float(row.command), p1, p2, p3)
+        params = (0.0, 0.0, 0.0, 0.0)
     return MissionItem(kind, np.array(position), np.array(params))
 
 
@@ -363,7 +361,7 @@ def _lost(row: MavlinkItem) -> list[str]:
     if kind is MissionMode.CUSTOM:
         here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
         leads_nowhere = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
-        indices = (3, 4, 5, 6) if here and leads_nowhere else (3,)
+        indices = (4, 5, 6) if here and leads_nowhere else ()
 
     command = f"{row.where} (command {row.command})"
     lines = []
@@ -387,8 +385,8 @@ def to_mavlink_items(
     The second value has a line for each value that the rows can't hold. The table is that of the
     import, backwards. `numbers` are the items' numbers in their jumps; the rows' jumps name
     the rows. An orbit of `loiter_radius` (m) whose direction is the follower's choice is written
-    without a radius. Raises MissionFileError for a CUSTOM that is no MAVLink command or none that
-    is read, and for a jump to no item.
+    without a radius. Raises MissionFileError for a CUSTOM of the user's own, for a command that is
+    not read, and for a jump to no item.
     """
     row_of = {number: index + 1 for index, number in enumerate(numbers)}
     rows = []
@@ -454,17 +452,17 @@ def _command_and_params(
         return _orbit_command(item, loiter_radius)
 
     if item.mode is MissionMode.CUSTOM:
-        command = mavlink_command(item)
-        if command is None:
-            expected = f"the id of a MAVLink command, 1 to {MAX_COMMAND}"
-            raise MissionFileError(f"{where} (CUSTOM): params[0]: {p1!r}, expected {expected}")
+        command = item.command
+        if not command:
+            expected = "the number of a MAVLink command; files have no items of your own"
+            raise MissionFileError(f"{where} (CUSTOM): command: 0, expected {expected}")
         if command == DO_JUMP:
-            if p2 not in row_of:
+            if p1 not in row_of:
                 raise MissionFileError(
-                    f"{where} (DO_JUMP): params[1]: {p2!r}, expected the number of an item"
+                    f"{where} (DO_JUMP): params[0]: {p1!r}, expected the number of an item"
                 )
-            p2 = float(row_of[int(p2)])
-        return command, (p2, p3, p4, 0.0)
+            p1 = float(row_of[int(p1)])
+        return command, (p1, p2, p3, p4)
     raise MissionFileError(f"{where}: mode: {item.mode.name} is the manager's own, expected 1 to 6")
 
 
@@ -485,13 +483,6 @@ def _orbit_command(
     return LOITER_UNLIMITED, (0.0, 0.0, signed, 0.0)
 
 
-def mavlink_command(item: MissionItem) -> int | None:
-    """Return the MAVLink command of a CUSTOM item, its first parameter; None for other items."""
-    number = float(item.params[0])
-    is_command = number.is_integer() and 1 <= number <= MAX_COMMAND
-    return int(number) if item.mode is MissionMode.CUSTOM and is_command else None
-
-
 def is_carried_out(command: int) -> bool:
     """Return whether MissionRunner carries out a command as a CUSTOM item.
 
@@ -499,6 +490,15 @@ def is_carried_out(command: int) -> bool:
     done.
     """
     return command > LAST_NAVIGATION or command in TIMED_COMMANDS
+
+
+def ends_by_report(item: MissionItem) -> str:
+    """Return why an item ends only when an external report says so; "" for any other item."""
+    if item.mode is not MissionMode.CUSTOM:
+        return ""
+    if not item.command:
+        return "a CUSTOM item of your own"
+    return "" if is_carried_out(item.command) else f"command {item.command} is not carried out here"
 
 
 def yaw_from_deg(yaw_deg: float) -> float:

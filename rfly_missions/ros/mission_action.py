@@ -21,8 +21,7 @@ from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.mission.files import Mission, read_mission
 from rfly_missions.mission.items import MissionItem
 from rfly_missions.mission.mavlink_items import (
-    is_carried_out,
-    mavlink_command,
+    ends_by_report,
     terrain_altitude,
 )
 from rfly_missions.ros.mission_msgs import item_to_msg, msg_to_item, params_to_msg, point_to_ned
@@ -316,11 +315,10 @@ class MissionAction:
         self._vehicle.load(mission, home, goal)
 
         for index, item in enumerate(mission.items):
-            command = mavlink_command(item)
-            if command is not None and not is_carried_out(command):
+            text = ends_by_report(item)
+            if text:
                 self._log.warning(
-                    f"{self._vehicle.settings.name}: mission item {index}: "
-                    f"command {command} is not carried out here; "
+                    f"{self._vehicle.settings.name}: mission item {index}: {text}; "
                     f"it ends when {self._vehicle.done_topic} says so"
                 )
 
@@ -341,7 +339,7 @@ class MissionAction:
             message.index = state.item_index
             message.count = state.item_count
             message.current = item_to_msg(state.params.current, self._shared.axes)
-            message.previous = params_to_msg(state.params, self._shared.axes, "", 0).previous
+            message.previous = params_to_msg(state, self._shared.axes, "", 0).previous
             message.distance = state.distance
             done = state.item_count if state.finished else state.item_index + state.item_share
             message.progress = done / state.item_count if state.item_count else 1.0

@@ -23,8 +23,9 @@ from rfly_common.frames import (
 )
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_missions.execution.runner import RunnerState
 from rfly_missions.followers.multirotor import Follower, Vector
-from rfly_missions.mission.items import MissionItem, MissionMode, MissionParams
+from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_terrain.ros.plan_msgs import pose_messages
 
 FARTHEST = 1e8
@@ -44,7 +45,7 @@ def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
         params[0] = yaw_ned_to_enu(params[0])
     is_known = message.mode <= max(MissionMode)
     mode = MissionMode(message.mode) if is_known else message.mode
-    return MissionItem(mode, np.array(position), params)
+    return MissionItem(mode, np.array(position), params, message.command)
 
 
 def item_to_msg(
@@ -59,18 +60,21 @@ def item_to_msg(
     if axes == "enu" and (item.mode is MissionMode.WAYPOINT or params_hold_a_course):
         params[0] = yaw_ned_to_enu(params[0])
     return MissionItemMsg(
-        mode=int(item.mode), position=ned_to_point(item.position, axes), params=params
+        mode=int(item.mode),
+        position=ned_to_point(item.position, axes),
+        params=params,
+        command=item.command,
     )
 
 
-def params_to_msg(
-    params: MissionParams, axes: str, frame_id: str, stamp_ns: int
-) -> MissionParamsMsg:
-    """Return the message of the current and the previous item."""
+def params_to_msg(state: RunnerState, axes: str, frame_id: str, stamp_ns: int) -> MissionParamsMsg:
+    """Return the message of the current and the previous item, and of the flown position."""
+    params = state.params
     leads_to_waypoint = params.current.mode is MissionMode.WAYPOINT
     message = MissionParamsMsg(
         current=item_to_msg(params.current, axes),
         previous=item_to_msg(params.previous, axes, params_hold_a_course=leads_to_waypoint),
+        flown_position=ned_to_point(state.flown.position, axes),
     )
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)

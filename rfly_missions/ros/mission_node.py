@@ -194,6 +194,7 @@ class MissionNode(Node):
         breached = []
         unseen = []
         silent = []
+        unreported = []
 
         for vehicle in self._vehicles:
             name = vehicle.settings.name
@@ -202,6 +203,8 @@ class MissionNode(Node):
                 unseen.append(f"{vehicle.missing} of {name}")
             elif vehicle.silence_s > SILENCE_S:
                 silent.append(f"{name} for {vehicle.silence_s:.0f} s")
+            if vehicle.unreported:
+                unreported.append(vehicle.unreported)
             if state is None:
                 continue
             values[name] = (
@@ -222,6 +225,7 @@ class MissionNode(Node):
                 (breached, WARN, "; ".join(breached)),
                 (unseen, STALE, f"not known yet: {', '.join(unseen)}"),
                 (silent, STALE, f"no pose of {', '.join(silent)}"),
+                (unreported, WARN, "; ".join(unreported)),
                 (True, OK, "running"),
             ],
             **values,

@@ -41,6 +41,8 @@ MODE_PERIOD_S = 1.0
 """Time, s, after which a mode that a vehicle has not taken is requested again."""
 SILENCE_S = 2.0
 """Time without a pose, s, that is worth a diagnostic."""
+REPORT_SILENCE_S = 5.0
+"""Time, s, for which an item waits for is_mode_done before a diagnostic names its publishers."""
 Pose = tuple[float, float, float, float]
 """x, y, z (NED, m), heading (rad)."""
 
@@ -88,6 +90,7 @@ class MissionVehicle:
         self._requested_mode = ""
         self._request_again_ns = 0
         self._mode_done = False
+        self._reported_at = time.monotonic()
         self._switches = -1
         self._repeat = False
         self.state: RunnerState | None = None
@@ -144,6 +147,25 @@ class MissionVehicle:
         """
         return max(0.0, time.monotonic() - self._heard_at)
 
+    @property
+    def unreported(self) -> str:
+        """Publishers of is_mode_done that are silent while an item waits for them; "" for none."""
+        silence = time.monotonic() - self._reported_at
+        if self._runner is None or not self._runner.awaits_report or silence <= REPORT_SILENCE_S:
+            return ""
+        publishers = self._node.get_publishers_info_by_topic(self.done_topic)
+        names = {
+            f"{publisher.node_namespace.rstrip('/')}/{publisher.node_name}"
+            for publisher in publishers
+        }
+        if not names:
+            return ""
+        item = self._runner.manager.index
+        return (
+            f"item {item} of {self.settings.name} waits for {self.done_topic}, which "
+            f"{', '.join(sorted(names))} has not published for {silence:.0f} s"
+        )
+
     # --- the world
 
     def take_terrain(self, terrain: HeightMap, ground: Ground, geo_origin: GeoPoint | None) -> None:
@@ -168,9 +190,9 @@ class MissionVehicle:
             self.follower.ground = ground
             self.follower.flown(MissionItem.takeoff(self.follower.position))
         if self._runner is not None:
-            self._runner.ground = ground
             if self._runner.guide is not None:
                 self._runner.guide.ground = ground
+            self._runner.ground = ground
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp = stamp_to_ns(message.header.stamp)
@@ -201,6 +223,7 @@ class MissionVehicle:
 
     def _on_is_mode_done(self, message: Bool) -> None:
         self._mode_done = bool(message.data)
+        self._reported_at = time.monotonic()
 
     def _on_mode(self, message: String) -> None:
         self._mode = message.data.strip().upper()
@@ -316,6 +339,7 @@ class MissionVehicle:
             ground=self._ground,
             loiter_radius=vehicle.params.loiter_radius,
             hold_turn_direction=vehicle.params.hold_turn_direction,
+            too_low=vehicle.params.too_low,
             log=lambda text: self._log.info(f"{vehicle.name}: {text}"),
         )
         self._runner.load((), vehicle.home or pose[:3], fence=Geofence())
@@ -331,12 +355,13 @@ class MissionVehicle:
                 # a report of is_mode_done belongs to the item before
                 self._switches = runner.manager.state.switches
                 self._mode_done = False
+                self._reported_at = time.monotonic()
                 done = None if done is None else False
                 self._action.feedback_due()
 
         assert self.state is not None
         self._params.publish(
-            params_to_msg(self.state.params, self._shared.axes, self._shared.frame_id, now_ns)
+            params_to_msg(self.state, self._shared.axes, self._shared.frame_id, now_ns)
         )
 
         # what a simulated land-air vehicle reports

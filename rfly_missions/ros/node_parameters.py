@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
+from rfly_missions.execution.flown_heights import TooLow
 from rfly_missions.followers.vehicle_kinds import UavType
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.ros.node_parameters import FIRST_ID, marker_scale_parameter
@@ -77,6 +78,11 @@ class MissionVehicleParameters:
         "0 either",
         low=-1,
         high=1,
+    )
+    too_low: TooLow = parameter(
+        "climb",
+        "what to do with items that lie too low over the ground for this vehicle: climb flies them "
+        "higher, refuse refuses the mission",
     )
     start: list[float] = parameter(
         [],

@@ -58,6 +58,11 @@ class PngHeader:
         return _COLOUR_TYPES[self.colour_type][1]
 
     @property
+    def is_grey(self) -> bool:
+        """True for one value a pixel, with or without alpha."""
+        return self.colour_type in (0, 4)
+
+    @property
     def colour_name(self) -> str:
         """Bits and name of the colour type, for messages."""
         return f"{self.bit_depth}-bit {_COLOUR_TYPES[self.colour_type][0]}"

@@ -195,8 +195,8 @@ def _pair(stem: Path) -> tuple[MapFiles | None, str]:
 
     Otherwise return None, and which one is missing if the other exists.
     """
-    png = _existing(stem, ".png")
-    txt = _existing(stem, ".txt")
+    png = existing_file(stem, ".png")
+    txt = existing_file(stem, ".txt")
     if png is not None and txt is not None:
         return MapFiles(Path(os.path.abspath(png)), Path(os.path.abspath(txt))), ""
     if png is None and txt is None:
@@ -205,7 +205,7 @@ def _pair(stem: Path) -> tuple[MapFiles | None, str]:
     return None, f"the {present} is there, the {missing} next to it is missing"
 
 
-def _existing(stem: Path, extension: str) -> Path | None:
+def existing_file(stem: Path, extension: str) -> Path | None:
     """Return the file with that extension, in lower or upper case; None if there is none."""
     for ending in (extension, extension.upper()):
         path = stem.with_name(stem.name + ending)

@@ -1,1 +1,1 @@
-"""BinaryOccupancyMap, its kernels, files and plots."""
+"""BinaryOccupancyMap and OccupancyMap, their kernels, files and plots."""

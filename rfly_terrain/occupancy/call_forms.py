@@ -47,10 +47,23 @@ _MAP_PROPERTIES = {
     "grid_location_in_world": "GridLocationInWorld",
     "default_value": "DefaultValue",
     "layer_name": "LayerName",
+    "one_based": "OneBased",
 }
 _FRAME = CallForm({"frame": "Frame"}, "frame", ("frame",))
 CALL_FORMS: dict[str, CallForm] = {
     "__init__": CallForm({**_MAP_PROPERTIES, "frame": "Frame"}, "frame", ("frame",)),
+    "occupancy_map": CallForm(
+        {
+            **_MAP_PROPERTIES,
+            "occupied_threshold": "OccupiedThreshold",
+            "free_threshold": "FreeThreshold",
+            "probability_saturation": "ProbabilitySaturation",
+            "frame": "Frame",
+        },
+        "frame",
+        ("frame",),
+    ),
+    "update_occupancy": _FRAME,
     "get_occupancy": _FRAME,
     "check_occupancy": _FRAME,
     "set_occupancy": _FRAME,
@@ -83,9 +96,9 @@ CALL_FORMS: dict[str, CallForm] = {
 }
 
 
-def in_call_forms(method: _Method) -> _Method:
-    """Return the method, to be called in any form of its row of CALL_FORMS."""
-    name = method.__name__
+def in_call_forms(method: _Method, row: str = "") -> _Method:
+    """Return the method, to be called in any form of its row of CALL_FORMS, that of its name."""
+    name = row or method.__name__
     form = CALL_FORMS[name]
     taken = frozenset(inspect.signature(method).parameters)
 

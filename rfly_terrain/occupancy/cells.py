@@ -29,10 +29,35 @@ def inflated(cells: Bools, radius: int) -> Bools:
     if radius == 0 or not cells.any():
         return cells.copy()
     if radius <= _LARGEST_KERNEL:
-        offset = np.arange(-radius, radius + 1)
-        disc = offset[:, None] ** 2 + offset**2 <= radius * (radius + 1)
-        return cv2.dilate(cells.view(np.uint8), disc.astype(np.uint8)).astype(bool)
+        return cv2.dilate(cells.view(np.uint8), _disc(radius)).astype(bool)
     return near_cells(cells, radius + 0.5)
+
+
+def largest_nearby(values: Floats, radius: int) -> Floats:
+    """Return the largest value in each cell's disc, that of `inflated`."""
+    if radius <= _LARGEST_KERNEL:
+        return np.asarray(cv2.dilate(values, _disc(radius), borderValue=-np.inf), np.float64)
+
+    from scipy.ndimage import maximum_filter1d
+
+    # row by row of the disc: the largest along a row does not take longer for a longer one
+    rows = len(values)
+    result = values.copy()
+    for offset in range(min(radius, rows - 1) + 1):
+        half = math.isqrt(radius * (radius + 1) - offset * offset)
+        along = maximum_filter1d(values, 2 * half + 1, axis=1, mode="nearest")
+        above = result[: rows - offset]
+        below = result[offset:]
+        np.maximum(above, along[offset:], out=above)
+        np.maximum(below, along[: rows - offset], out=below)
+    return result
+
+
+def _disc(radius: int) -> NDArray[np.uint8]:
+    """Return the cells i rows and j columns away with i² + j² ≤ radius² + radius."""
+    offset = np.arange(-radius, radius + 1)
+    disc = offset[:, None] ** 2 + offset**2 <= radius * (radius + 1)
+    return disc.astype(np.uint8)
 
 
 def near_cells(cells: Bools, radius: float) -> Bools:
@@ -51,14 +76,14 @@ def near_cells(cells: Bools, radius: float) -> Bools:
     return distance < radius
 
 
-def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
+def shifted(cells: NDArray[Any], shift: Floats, fill: Any) -> tuple[NDArray[Any], Bools]:
     """Return the window moved by (columns to the right, rows upwards).
 
     The results are the new matrix, and which of its cells were not seen before. These hold `fill`.
     """
     rows, columns = cells.shape
     right, up = (int(n) for n in np.clip(shift, (-columns, -rows), (columns, rows)))
-    result = np.full(cells.shape, fill)
+    result = np.full(cells.shape, fill, cells.dtype)
     revealed = np.ones(cells.shape, bool)
     kept_rows = slice(max(up, 0), rows + min(up, 0))
     kept_columns = slice(max(-right, 0), columns + min(-right, 0))
@@ -69,7 +94,7 @@ def shifted(cells: Bools, shift: Floats, fill: bool) -> tuple[Bools, Bools]:
     return result, revealed
 
 
-def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bools]:
+def sampled(cells: NDArray[Any], grid: MatrixGrid, at: MatrixGrid) -> tuple[NDArray[Any], Bools]:
     """Return the cells of `grid` at the centres of another grid's cells.
 
     The results are the values, and which centres lie on `grid`.
@@ -79,34 +104,35 @@ def sampled(cells: Bools, grid: MatrixGrid, at: MatrixGrid) -> tuple[Bools, Bool
     row_uv = grid.cell_coordinates(np.column_stack((np.full(y.size, grid.x_corner), y)))
     in_columns = grid.inside(column_uv)
     in_rows = grid.inside(row_uv)
-    values = np.zeros((at.rows, at.columns), bool)
+    values = np.zeros((at.rows, at.columns), cells.dtype)
     source_columns = grid.indices(column_uv[in_columns])[:, 1]
     source_rows = grid.indices(row_uv[in_rows])[:, 0]
     values[np.ix_(in_rows, in_columns)] = cells[np.ix_(source_rows, source_columns)]
     return values, in_rows[:, None] & in_columns
 
 
-def resample(cells: Bools, factor: float) -> Bools:
+def resample(cells: NDArray[Any], factor: float) -> NDArray[Any]:
     """Return cells `factor` times as fine, from the bottom-left corner.
 
-    A new cell is occupied if it shares area with an occupied one.
-    .
+    A new cell has the largest value of those that it shares area with: it is occupied if one of
+    them is.
     """
     rows, columns = (math.ceil(float(snap(size * factor, SNAP))) for size in cells.shape)
     checked_size(rows, columns)
-    from_below = _any_along_rows(cells[::-1], rows, factor)
-    return np.ascontiguousarray(_any_along_rows(from_below.T, columns, factor).T[::-1])
+    from_below = _largest_along_rows(cells[::-1], rows, factor)
+    return np.ascontiguousarray(_largest_along_rows(from_below.T, columns, factor).T[::-1])
 
 
-def _any_along_rows(cells: NDArray[Any], rows: int, factor: float) -> Bools:
+def _largest_along_rows(cells: NDArray[Any], rows: int, factor: float) -> NDArray[Any]:
     """Return the cells with `rows` rows, each of which joins some of the source's rows.
 
-    A cell in row i of the result is set if it is set in any of the source's rows that share length
-    with i/factor … (i + 1)/factor.
+    Row i of the result is the largest of the source's rows that share length with i/factor …
+    (i + 1)/factor.
     """
     edges = np.arange(rows + 1) / factor
     first = np.floor(snap(edges[:-1], SNAP)).astype(np.int64)
     last = np.minimum(np.ceil(snap(edges[1:], SNAP)).astype(np.int64), len(cells))
-    sums = np.zeros((len(cells) + 1, cells.shape[1]), np.int32)
-    np.cumsum(cells, axis=0, out=sums[1:])
-    return sums[last] > sums[np.minimum(first, last)]
+    result = cells[np.minimum(first, len(cells) - 1)]
+    for step in range(1, int((last - first).max())):
+        result = np.maximum(result, cells[np.minimum(first + step, last - 1)])
+    return result

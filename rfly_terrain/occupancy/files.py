@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.arrays import Bools
+from rfly_common.arrays import Bools, Floats
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping
 from rfly_common.config.marked_yaml import Document
 from rfly_common.errors import ConfigError, TerrainFormatError
@@ -131,6 +131,14 @@ def from_message(
     info: Mapping[str, Any], data: ArrayLike, threshold: float, unknown: bool
 ) -> tuple[Bools, float, tuple[float, float]]:
     """Return (cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid."""
+    values, resolution, origin = values_of_message(info, data)
+    return occupied(values, number(threshold, "threshold"), unknown), resolution, origin
+
+
+def values_of_message(
+    info: Mapping[str, Any], data: ArrayLike
+) -> tuple[Floats, float, tuple[float, float]]:
+    """Return (values, top row first, cells per metre, bottom-left corner) of an OccupancyGrid."""
     rows, columns = checked_size(info["height"], info["width"])
     values = numbers(data, "data").reshape(-1)
     if values.size != rows * columns:
@@ -142,8 +150,7 @@ def from_message(
     x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
     check_yaw(yaw)
     resolution = resolution_of(info["resolution"], "resolution")
-    cells = occupied(values.reshape(rows, columns)[::-1], number(threshold, "threshold"), unknown)
-    return cells, resolution, (x, y)
+    return values.reshape(rows, columns)[::-1], resolution, (x, y)
 
 
 def check_yaw(yaw: float) -> None:

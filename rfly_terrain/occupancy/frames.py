@@ -23,11 +23,11 @@ class MapFrames:
     """Grid of square cells in three frames.
 
     world: x right, y up, metres, fixed. local: the same axes, moved: local = world −
-    `local_origin_in_world`. grid: (row, column), row 0 on top, column 0 on the left, both from 0.
+    `local_origin_in_world`. grid: (row, column), row 0 on top, column 0 on the left, both from 0;
+    from 1, as in MATLAB, if `one_based` is set.
 
     The bottom-left corner of the grid lies at `grid_origin_in_local`. The names in camelCase are
-    those of MATLAB's `binaryOccupancyMap`, for scripts that were written for it; rows and columns
-    count from 0 there too.
+    those of MATLAB's `binaryOccupancyMap`, for scripts that were written for it.
     """
 
     def __init__(
@@ -38,13 +38,15 @@ class MapFrames:
         local_origin_in_world: ArrayLike,
         default_value: Any,
         layer_name: str = "binaryLayer",
+        one_based: Any = False,
     ) -> None:
         self._rows, self._columns = shape
         self._resolution = number(resolution, "resolution", above=0.0)
         self._grid_origin = pair(grid_origin_in_local, "grid_origin_in_local")
         self._local_origin = pair(local_origin_in_world, "local_origin_in_world")
-        self._default_value = binary(default_value, "default_value")
+        self._default_value = self._cell_value(default_value, "default_value")
         self._layer_name = str(layer_name)
+        self._first_index = int(binary(one_based, "one_based"))
 
     @property
     def resolution(self) -> float:
@@ -57,13 +59,17 @@ class MapFrames:
         return self._rows, self._columns
 
     @property
-    def default_value(self) -> bool:
+    def default_value(self) -> Any:
         """Value of places outside the map, and of places that `move` reveals."""
         return self._default_value
 
     @default_value.setter
     def default_value(self, value: Any) -> None:
-        self._default_value = binary(value, "default_value")
+        self._default_value = self._cell_value(value, "default_value")
+
+    def _cell_value(self, value: Any, what: str) -> Any:
+        """Return a cell's value, checked: 0 or 1."""
+        return binary(value, what)
 
     @property
     def grid_origin_in_local(self) -> Floats:
@@ -132,6 +138,22 @@ class MapFrames:
         """Name of the only layer, "binaryLayer" unless the constructor got another."""
         return self._layer_name
 
+    @property
+    def one_based(self) -> bool:
+        """True if rows and columns count from 1, as in MATLAB, wherever they are given or returned.
+
+        NumPy's own indices, such as those of `occupancy_matrix`, count from 0 all the same.
+        """
+        return self._first_index == 1
+
+    @one_based.setter
+    def one_based(self, value: Any) -> None:
+        self._first_index = int(binary(value, "one_based"))
+
+    def _from_zero(self, ij: ArrayLike, what: str) -> Ints:
+        """Return rows and columns (n, 2) of the caller as they count in the matrix."""
+        return whole(points(ij, what), what) - self._first_index
+
     def _grid(self, frame: str) -> MatrixGrid:
         """Return the grid in metres of the world or of the local frame."""
         x, y = self._grid_origin if frame == "local" else self.grid_location_in_world.tolist()
@@ -146,23 +168,23 @@ class MapFrames:
         A point outside the map gets an index outside the array.
         """
         grid = self._grid("world")
-        return grid.indices(_coordinates(grid, xy, "xy"))
+        return grid.indices(_coordinates(grid, xy, "xy")) + self._first_index
 
     def local2grid(self, xy: ArrayLike) -> Ints:
         """Convert (n, 2) metres in the local frame to (n, 2) row, column, as `world2grid`."""
         grid = self._grid("local")
-        return grid.indices(_coordinates(grid, xy, "xy"))
+        return grid.indices(_coordinates(grid, xy, "xy")) + self._first_index
 
     def grid2world(self, ij: ArrayLike) -> Floats:
         """Convert (n, 2) row, column to (n, 2) centres of the cells, m.
 
         Indices outside the map are accepted too.
         """
-        return self._grid("world").centres_of(whole(points(ij, "ij"), "ij"))
+        return self._grid("world").centres_of(self._from_zero(ij, "ij"))
 
     def grid2local(self, ij: ArrayLike) -> Floats:
         """Convert (n, 2) row, column to (n, 2) centres of the cells in the local frame, m."""
-        return self._grid("local").centres_of(whole(points(ij, "ij"), "ij"))
+        return self._grid("local").centres_of(self._from_zero(ij, "ij"))
 
     def world2local(self, xy: ArrayLike) -> Floats:
         """Convert points (n, 2), m, of the world to the local frame."""
@@ -172,11 +194,18 @@ class MapFrames:
         """Convert points (n, 2), m, of the local frame to the world."""
         return points(xy, "xy") + self._local_origin
 
+    def _corner(self, corner: ArrayLike, frame: str) -> ArrayLike:
+        """Return the corner of a block, in the frame "grid" as rows and columns count from 0."""
+        return self._from_zero(corner, "corner") if frame == "grid" else corner
+
     def _find(self, places: ArrayLike, frame: str) -> tuple[Ints, Any]:
-        """Return ((k, 2) row, column of the points on the map, (n,) bool which are on it)."""
+        """Return ((k, 2) row, column of the points on the map, (n,) bool which are on it).
+
+        Rows and columns count from 0, whatever `one_based` says.
+        """
         check_frame(frame)
         if frame == "grid":
-            ij = whole(points(places, "points"), "points")
+            ij = self._from_zero(places, "points")
             inside = self._grid("world").holds(*ij.T)
             return ij[inside], inside
         grid = self._grid(frame)

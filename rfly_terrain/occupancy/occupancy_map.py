@@ -14,10 +14,7 @@ from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.call_forms import CALL_FORMS, arguments, in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
-    Block,
     binary,
-    block_at,
-    block_size,
     cells_for,
     check_frame,
     checked_size,
@@ -29,6 +26,14 @@ from rfly_terrain.occupancy.cell_grid import (
 )
 from rfly_terrain.occupancy.cells import inflated, resample, sampled, shifted
 from rfly_terrain.occupancy.frames import MapFrames
+from rfly_terrain.occupancy.places import (
+    observed_rays,
+    places_of,
+    places_to_write,
+    rays_reach,
+    shift_window,
+    window_shift,
+)
 from rfly_terrain.occupancy.rays import (
     clearance_of,
     end_cells,
@@ -39,7 +44,7 @@ from rfly_terrain.occupancy.rays import (
     segments_between,
     touched_cells,
 )
-from rfly_terrain.occupancy.scan import Scan, directions, max_range_of, pose_of, poses_of, scan_of
+from rfly_terrain.occupancy.scan import Scan, directions, max_range_of, pose_of, poses_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -64,10 +69,11 @@ class RayCells(NamedTuple):
 class BinaryOccupancyMap(MapFrames):
     """Grid of free (False) and occupied (True) cells, with queries, rays and a moving window.
 
-    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0. Row 0 is the top row,
-    of the largest y. Points are n-by-2 or one pair, in the frame "world" (default) or "local" in
-    metres, or "grid" as row and column. Arguments and results are copied. Bad arguments raise
-    ValueError. Reading from several threads at once is safe, writing is not.
+    It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0; with `one_based=True`
+    rows and columns count from 1, as in MATLAB. The first row is the top row, of the largest y.
+    Points are n-by-2 or one pair, in the frame "world" (default) or "local" in metres, or "grid" as
+    row and column. Arguments and results are copied. Bad arguments raise ValueError. Reading from
+    several threads at once is safe, writing is not.
 
     >>> m = BinaryOccupancyMap(10, 10, 2)
     >>> m.set_occupancy([[4, 4]], 1)
@@ -75,6 +81,9 @@ class BinaryOccupancyMap(MapFrames):
     >>> m.ray_intersection([1, 3.9, 0], [0.0], 6)
     array([[3.5, 3.9]])
     """
+
+    _title = "Binary Occupancy Grid"
+    """Title of pictures."""
 
     @in_call_forms
     def __init__(
@@ -88,6 +97,7 @@ class BinaryOccupancyMap(MapFrames):
         grid_location_in_world: ArrayLike | None = None,
         default_value: Any = None,
         layer_name: str | None = None,
+        one_based: Any = None,
         frame: str = "world",
     ) -> None:
         """Make a map of width x height metres (10 x 10), rounded up to whole cells.
@@ -103,6 +113,7 @@ class BinaryOccupancyMap(MapFrames):
             "grid_location_in_world": grid_location_in_world,
             "default_value": default_value,
             "layer_name": layer_name,
+            "one_based": one_based,
         }
         properties = {name: value for name, value in keywords.items() if value is not None}
 
@@ -149,6 +160,7 @@ class BinaryOccupancyMap(MapFrames):
             "local_origin_in_world": (0, 0),
             "default_value": False,
             "layer_name": "binaryLayer",
+            "one_based": False,
         }
 
         unknown = set(properties) - set(known)
@@ -168,6 +180,7 @@ class BinaryOccupancyMap(MapFrames):
             "local_origin_in_world": self.local_origin_in_world,
             "default_value": self.default_value,
             "layer_name": self.layer_name,
+            "one_based": self.one_based,
         }
 
     def _resampled(self, resolution: Any) -> tuple[Bools, float]:
@@ -310,27 +323,8 @@ class BinaryOccupancyMap(MapFrames):
         self, places: ArrayLike | None, size: ArrayLike | None, frame: str
     ) -> tuple[Bools, Bools]:
         """Return (values, which are on the map) of points, of a block, or of everything."""
-        check_frame(frame)
-        if places is None:
-            if size is not None:
-                raise ValueError("size: needs the block's corner before it")
-            return self._cells.copy(), np.ones(self._cells.shape, bool)
-        if size is not None:
-            grid = self._grid(frame)
-            shape = block_size(grid, size, frame == "grid")
-            block = block_at(grid, places, *shape, frame == "grid")
-            return self._read_block(block)
-        ij, inside = self._find(places, frame)
-        values = np.zeros(inside.shape, bool)
-        values[inside] = self._cells[ij[:, 0], ij[:, 1]]
-        return values, inside
-
-    def _read_block(self, block: Block) -> tuple[Bools, Bools]:
-        in_grid, in_block = block.overlap(self._grid("world"))
-        values, inside = np.zeros((2, block.rows, block.columns), bool)
-        values[in_block] = self._cells[in_grid]
-        inside[in_block] = True
-        return values, inside
+        found = places_of(self, places, size, frame)
+        return found.read(self._cells), found.inside
 
     @in_call_forms
     def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
@@ -339,31 +333,10 @@ class BinaryOccupancyMap(MapFrames):
         A matrix of values with one location is a block, placed as that of `get_occupancy`. Returns,
         in the shape of points or block, which of them lie on the map; the others are ignored.
         """
-        check_frame(frame)
-
-        occupied = not_zero(values, "values")
-        if occupied.ndim == 2 and np.shape(points) in ((2,), (1, 2)):
-            block = block_at(
-                self._grid(frame), points, occupied.shape[0], occupied.shape[1], frame == "grid"
-            )
-            in_grid, in_block = block.overlap(self._grid("world"))
-            self._cells[in_grid] = occupied[in_block]
-            inside = np.zeros(occupied.shape, bool)
-            inside[in_block] = True
-
-        else:
-            ij, inside = self._find(points, frame)
-            if occupied.size == 1:
-                occupied = np.full(inside.shape, occupied.reshape(-1)[0])
-            elif occupied.shape not in (inside.shape, (inside.size, 1)):
-                raise ValueError(
-                    f"values: {occupied.shape} for {inside.size} points, "
-                    "expected one or one per point"
-                )
-            self._cells[ij[:, 0], ij[:, 1]] = occupied.reshape(-1)[inside]
-
+        places, occupied = places_to_write(self, points, not_zero(values, "values"), frame)
+        places.write(self._cells, occupied)
         self._changed()
-        return inside
+        return places.inside
 
     @in_call_forms
     def inflate(self, radius: float, frame: str = "world") -> None:
@@ -404,7 +377,7 @@ class BinaryOccupancyMap(MapFrames):
             end = start + length * directions(theta, np.array([number(angle, "angle")]))
 
         cells, _, is_end = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
-        as_int = cells.astype(np.int64)
+        as_int = cells.astype(np.int64) + self._first_index
         return as_int[is_end], as_int[~is_end]
 
     def raycast_many(self, starts: ArrayLike, ends: ArrayLike) -> RayCells:
@@ -419,7 +392,8 @@ class BinaryOccupancyMap(MapFrames):
             raise ValueError(
                 f"starts: {len(start)} for {len(end)} ends, expected one or one per end"
             )
-        return self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        rays = self._ray_cells(grid.cell_coordinates(start), grid.cell_coordinates(end))
+        return rays._replace(cells=rays.cells + np.int32(1)) if self.one_based else rays
 
     def _ray_cells(self, start_uv: Floats, end_uv: Floats) -> RayCells:
         return RayCells(
@@ -440,7 +414,7 @@ class BinaryOccupancyMap(MapFrames):
         start_uv = grid.cell_coordinates(poses[:, :2])
 
         # rays no longer than the map
-        reach = np.minimum(limit, self._reach(start_uv))
+        reach = np.minimum(limit, rays_reach(self, start_uv))
         segments = segments_along(start_uv, reach, directions(poses[:, 2:], turned))
         distances, hits = first_hits(segments, self._clearance_for(len(segments)))
         result = grid.metres(hits)
@@ -452,11 +426,6 @@ class BinaryOccupancyMap(MapFrames):
         if at_start.size:
             result[at_start] = poses[at_start // turned.size, :2]
         return result if np.ndim(pose) == 1 else result.reshape(len(poses), turned.size, 2)
-
-    def _reach(self, start_uv: Floats) -> Floats:
-        """Return the lengths, (n,) cells, beyond which rays are off the map, with some to spare."""
-        u, v = np.abs(start_uv).T
-        return u + v + (self._columns + self._rows + 2.0)
 
     def _clearance_for(self, rays: int) -> NDArray[np.uint8]:
         """Return the clearance for `first_hits`.
@@ -484,24 +453,10 @@ class BinaryOccupancyMap(MapFrames):
         `max_range` or more is free over `max_range` metres and occupies nothing; NaN is skipped.
         Ends win over the rays of the same call.
         """
-        grid = self._grid("world")
-
-        # where rays end
-        if isinstance(rays, Scan) or angles is not None or max_range is not None:
-            place, theta = pose_of(start)
-            scan = scan_of(rays, angles, max_range)
-            reach = float(self._reach(grid.cell_coordinates(place))[0]) / self.resolution
-            end = place + np.minimum(scan.lengths, reach)[:, None] * directions(theta, scan.angles)
-            is_hit = scan.is_hit & (scan.lengths <= reach)
-        else:
-            place = points([pair(start, "start")], "start")
-            end = points(rays, "endpoints")
-            is_hit = np.ones(len(end), bool)
-
-        start_uv = grid.cell_coordinates(place)
-        end_uv = grid.cell_coordinates(end)
-        free_touched(segments_between(start_uv, end_uv), self._cells)
-        _, row, column = end_cells(end_uv[is_hit], self._rows, self._columns)
+        rays_in_cells = observed_rays(self, start, rays, angles, max_range)
+        ends = rays_in_cells.ends
+        free_touched(segments_between(rays_in_cells.start, ends), self._cells)
+        _, row, column = end_cells(ends[rays_in_cells.is_hit], self._rows, self._columns)
         self._cells[row, column] = True
         self._changed()
 
@@ -520,22 +475,13 @@ class BinaryOccupancyMap(MapFrames):
         place. Those newly in view take the value of `sync_with` where it covers their centre, else
         `fill_value` or, without one, `default_value`.
         """
-        if move_type not in ("absolute", "relative"):
-            raise ValueError(f"move_type: {move_type!r}, expected 'absolute' or 'relative'")
+        shift = window_shift(self, value, move_type)
         fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
 
-        # the shift, in whole cells
-        wanted = np.array(pair(value, "value")) * self.resolution
-        origin = snap(self.local_origin_in_world * self.resolution, SNAP)
-        if move_type == "relative":
-            shift = np.trunc(snap(wanted, SNAP))
-        else:
-            offset = origin - np.floor(origin)
-            shift = np.rint(np.trunc(snap(wanted - offset, SNAP)) + offset - origin)
-
         # the cells, and those newly in view
-        source = sync_with.copy() if sync_with is self else sync_with
-        self.local_origin_in_world = (origin + shift) / self.resolution
+        source = _as_map(sync_with, "sync_with") if sync_with is not None else None
+        source = source.copy() if source is self else source
+        shift_window(self, shift)
         self._cells, revealed = shifted(self._cells, shift, fill)
 
         if source is not None:
@@ -549,7 +495,7 @@ class BinaryOccupancyMap(MapFrames):
 
         Resolutions may differ. Returns the new matrix.
         """
-        values, covered = self._values_of(source)
+        values, covered = self._values_of(_as_map(source, "source"))
         self._cells = np.where(covered, values, self.default_value)
         self._changed()
         return self.occupancy_matrix()
@@ -629,6 +575,13 @@ class BinaryOccupancyMap(MapFrames):
     rayIntersection = ray_intersection
     insertRay = insert_ray
     syncWith = sync_with
+
+
+def _as_map(value: Any, what: str) -> BinaryOccupancyMap:
+    """Return the value if it is a map. Raise ValueError for anything else."""
+    if not isinstance(value, BinaryOccupancyMap):
+        raise ValueError(f"{what}: {value!r}, expected a BinaryOccupancyMap")
+    return value
 
 
 def _matrix(p: ArrayLike) -> Bools:

@@ -10,9 +10,12 @@ from rfly_terrain.occupancy.cell_grid import check_frame
 
 if TYPE_CHECKING:
     from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+    from rfly_terrain.occupancy.probability_map import OccupancyMap
 
 
-def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
+def draw(
+    occupancy: BinaryOccupancyMap | OccupancyMap, frame: str, ax: Any, fast_update: bool
+) -> Any:
     """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`.
 
     Returns the image artist.
@@ -25,7 +28,8 @@ def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) 
         ax = plt.gca()
     rows, columns = occupancy.grid_size
     if frame == "grid":
-        extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
+        first = int(occupancy.one_based) - 0.5
+        extent = (first, first + columns, first + rows, first)
         labels = ("Column", "Row")
     else:
         local = frame == "local"
@@ -51,5 +55,5 @@ def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) 
             extent=extent,
         )
         occupancy._drawn[ax] = weakref.ref(image)
-    ax.set(xlabel=labels[0], ylabel=labels[1], title="Binary Occupancy Grid")
+    ax.set(xlabel=labels[0], ylabel=labels[1], title=occupancy._title)
     return image

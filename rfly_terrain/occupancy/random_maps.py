@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -196,10 +197,10 @@ Maps = dict[str, NDArray[np.generic]]
 def load_mat_maps(path: StrPath) -> Maps:
     """Return the matrices (2-D, of numbers or logicals) of a .mat file by name.
 
-    Other variables are left out. The extension may be missing. If there is no file
-    "exampleMaps.mat", the matrices are `simpleMap`, `complexMap` and `ternaryMap` of our own.
-    Raises TerrainFileNotFound, TerrainFormatError for a damaged file, one without a matrix, and one
-    with more than 100 or with more than 100,000,000 numbers in all.
+    The extension may be missing. "exampleMaps.mat" where there is no such file: `emptyMap`,
+    `simpleMap`, `complexMap` and `ternaryMap` of our own. Raises TerrainFileNotFound,
+    TerrainFormatError for a damaged file, one without a matrix, and one with more than 100 or with
+    more than 100,000,000 numbers in all.
     """
     file = Path(path)
     file = file if file.suffix else file.with_suffix(".mat")
@@ -239,18 +240,52 @@ def _read(path: Path) -> Maps:
         return {name: variables[name] for name, _ in wanted}
 
 
+COMPLEX_WAYS = (
+    ((5.0, 2.0), (8.0, 2.0), (8.0, 8.0), (30.0, 8.0)),
+    ((3.0, 3.0), (3.0, 3.0)),
+    ((45.0, 35.0), (45.0, 35.0)),
+)
+"""Ways, m, that MATLAB's examples drive on complexMap, with start and goal of its planner's."""
+TERNARY_WAYS = (((100.0, 100.0), (100.0, 250.0), (200.0, 250.0), (300.0, 250.0)),)
+"""Way, m, that MATLAB's examples drive on ternaryMap."""
+
+
 def example_maps() -> Maps:
     """Return maps of our own under the names of MATLAB's exampleMaps.mat.
 
-    Two hold 0 and 1, and one 0.5 for unknown as well.
+    Three hold 0 and 1, and one 0.5 for unknown as well. They have MATLAB's sizes, and are free where its examples start, drive and arrive.
     """
-    simple = np.zeros((26, 27), bool)
+    empty = np.zeros((26, 27), bool)
+
+    simple = empty.copy()
     simple[[0, -1]] = True
     simple[:, [0, -1]] = True
     simple[8, :18] = True
     simple[17, 9:] = True
-    complex_map = map_maze(4, 1, map_size=(52, 41), map_resolution=1, seed=1).occupancy_matrix()
+    simple[-1, 1:8] = False  # the examples start close to this wall, and one closes the gap
+
+    maze = map_maze(4, 1, map_size=(52, 41), map_resolution=1, seed=1).occupancy_matrix()
+    complex_map = _freed(maze, COMPLEX_WAYS)
+    complex_map[[0, -1]] = True
+    complex_map[:, [0, -1]] = True
+
     clutter = map_clutter(30, map_size=(501, 501), map_resolution=1, seed=2).occupancy_matrix()
     ternary = np.full(clutter.shape, 0.5)
-    ternary[50:450, 50:450] = clutter[50:450, 50:450]
-    return {"simpleMap": simple, "complexMap": complex_map, "ternaryMap": ternary}
+    ternary[50:450, 50:450] = _freed(clutter, TERNARY_WAYS)[50:450, 50:450]
+    return {
+        "emptyMap": empty,
+        "simpleMap": simple,
+        "complexMap": complex_map,
+        "ternaryMap": ternary,
+    }
+
+
+def _freed(cells: Bools, ways: Sequence[Sequence[tuple[float, float]]]) -> Bools:
+    """Return the cells, free wherever ways at one cell a metre touch them, and one cell around."""
+    touched = BinaryOccupancyMap(np.zeros_like(cells))
+    for way in ways:
+        for start, end in pairwise(way):
+            for places in touched.raycast(start, end):
+                touched.set_occupancy(places, True, frame="grid")
+    touched.inflate(1, "grid")
+    return cells & ~touched.occupancy_matrix()

@@ -34,7 +34,13 @@ _DIAGONAL_STEP = np.float32(0.70710678)
 _KNIGHT_STEP = np.float32(0.55901699)
 """Length of a step in cells, over the number of weights that it averages: 2, 2 and 4."""
 
-for _part in (dubins.same_turns, dubins.opposite_turns, dubins.three_turns, dubins.shorter):
+for _part in (
+    dubins.between,
+    dubins.same_turns,
+    dubins.opposite_turns,
+    dubins.three_turns,
+    dubins.shorter,
+):
     callable_in_kernels(_part)
 shortest_dubins = kernel(dubins.shortest_dubins)
 

@@ -1,6 +1,8 @@
-"""BinaryOccupancyMap <-> nav_msgs/OccupancyGrid; costs -> OccupancyGrid."""
+"""BinaryOccupancyMap, OccupancyMap <-> nav_msgs/OccupancyGrid; costs -> OccupancyGrid."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from nav_msgs.msg import OccupancyGrid
@@ -11,14 +13,15 @@ from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.occupancy.files import LARGEST_YAW
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+from rfly_terrain.occupancy.probability_map import OccupancyMap
 
 
 def occupancy_map_to_msg(
-    occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0
+    occupancy: BinaryOccupancyMap | OccupancyMap, frame_id: str = "map", stamp_ns: int = 0
 ) -> OccupancyGrid:
     """Return a grid with 100 where occupied and 0 where free, from the bottom row up.
 
-    The origin is the bottom-left corner.
+    The origin is the bottom-left corner. Of probabilities it has percentages, and −1 where the probability is 0.5.
     """
     info, data = occupancy.to_occupancy_grid()
     cells = data.reshape(info["height"], info["width"])
@@ -54,6 +57,21 @@ def msg_to_occupancy_map(
 
     Raises ValueError for a grid that is tilted, empty, or has not width · height values.
     """
+    return BinaryOccupancyMap.from_occupancy_grid(
+        _info(message), np.asarray(message.data, np.int8), threshold, unknown
+    )
+
+
+def msg_to_probability_map(message: OccupancyGrid) -> OccupancyMap:
+    """Return the map of a grid's percentages; −1 becomes 0.5.
+
+    Raises ValueError as `msg_to_occupancy_map`, and for values above 100.
+    """
+    return OccupancyMap.from_occupancy_grid(_info(message), np.asarray(message.data, np.int8))
+
+
+def _info(message: OccupancyGrid) -> dict[str, Any]:
+    """Return a grid's size, resolution (metres per cell) and origin (x, y, yaw), checked."""
     q = message.info.origin.orientation
     if not abs(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w - 1.0) <= 1e-3:
         raise ValueError(
@@ -68,12 +86,9 @@ def msg_to_occupancy_map(
         )
 
     position = message.info.origin.position
-    info = {
+    return {
         "width": message.info.width,
         "height": message.info.height,
         "resolution": message.info.resolution,
         "origin": (position.x, position.y, yaw),
     }
-    return BinaryOccupancyMap.from_occupancy_grid(
-        info, np.asarray(message.data, np.int8), threshold, unknown
-    )

@@ -1,19 +1,30 @@
 """MATLAB's occupancy maps and lidar scans by their names, as functions.
 
-Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`, then
-`getOccupancy(map, xy, "local")`. Each function is the method of that name of its first argument,
-with the arguments of `occupancy.call_forms`. Rows and columns count from 0.
+Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`. Each
+function is the method of that name of its first argument, with the arguments of
+`occupancy.call_forms`. Rows and columns count from 0. In the namespace `one_based` the same names
+make maps whose rows and columns count from 1, as a translated script expects:
+
+    nav = matlab_mapping.one_based
+    nav.setOccupancy(nav.binaryOccupancyMap(10, 10), [1, 1], 1, "grid")  # the top left cell
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rfly_common.files import StrPath
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+from rfly_terrain.occupancy.probability_map import OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps, map_clutter, map_maze
 from rfly_terrain.occupancy.scan import LidarScan
+from rfly_terrain.planning.grid_planner import PlannerAStarGrid
+from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar
+from rfly_terrain.planning.rrt_star import PlannerRRTStar
+from rfly_terrain.planning.state_space import StateSpaceSE2, ValidatorOccupancyMap
 
 METHODS = (
     "checkOccupancy",
@@ -23,10 +34,13 @@ METHODS = (
     "grid2world",
     "inflate",
     "insertRay",
+    "isMotionValid",
+    "isStateValid",
     "local2grid",
     "local2world",
     "move",
     "occupancyMatrix",
+    "plan",
     "plot",
     "raycast",
     "rayIntersection",
@@ -34,11 +48,18 @@ METHODS = (
     "setOccupancy",
     "show",
     "syncWith",
+    "updateOccupancy",
     "world2grid",
     "world2local",
 )
 
 binaryOccupancyMap = BinaryOccupancyMap
+occupancyMap = OccupancyMap
+stateSpaceSE2 = StateSpaceSE2
+validatorOccupancyMap = ValidatorOccupancyMap
+plannerAStarGrid = PlannerAStarGrid
+plannerHybridAStar = PlannerHybridAStar
+plannerRRTStar = PlannerRRTStar
 lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
@@ -50,7 +71,14 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     "load",
     "mapClutter",
     "mapMaze",
+    "occupancyMap",
+    "one_based",
+    "plannerAStarGrid",
+    "plannerHybridAStar",
+    "plannerRRTStar",
+    "stateSpaceSE2",
     "transformScan",
+    "validatorOccupancyMap",
 )
 
 
@@ -85,7 +113,35 @@ def _as_function(name: str) -> Any:
     return function
 
 
+def _one_based(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes the same map, with rows and columns from 1."""
+
+    @wraps(make, updated=())
+    def function(*args: Any, **options: Any) -> Any:
+        made = make(*args, **options)
+        made.one_based = True
+        return made
+
+    return function
+
+
+def _one_based_planner(*args: Any, **options: Any) -> PlannerAStarGrid:
+    """Return a planner; its own map, if none is given, has rows and columns from 1."""
+    planner = PlannerAStarGrid(*args, **options)
+    if not args and "map" not in {name.lower() for name in options}:
+        planner.map.one_based = True
+    return planner
+
+
 globals().update({name: _as_function(name) for name in METHODS})
+
+one_based = SimpleNamespace(**{name: globals()[name] for name in __all__ if name != "one_based"})
+"""The functions of this module, with maps whose rows and columns count from 1, as in MATLAB."""
+one_based.binaryOccupancyMap = _one_based(BinaryOccupancyMap)
+one_based.occupancyMap = _one_based(OccupancyMap)
+one_based.plannerAStarGrid = _one_based_planner
+one_based.mapMaze = _one_based(map_maze)
+one_based.mapClutter = _one_based(map_clutter)
 
 if TYPE_CHECKING:
 

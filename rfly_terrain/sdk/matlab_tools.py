@@ -7,6 +7,8 @@ point of the txt is rounded to a pixel. All values are double precision.
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -14,15 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
-from rfly_common.errors import TerrainFormatError, TerrainNotLoaded
+from rfly_common.errors import TerrainFileNotFound, TerrainFormatError, TerrainNotLoaded
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.frames import up_to_down
 from rfly_common.untrusted_files.mat_size import check_unpacked_size
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.files.calibration import calibrate, heights_up
-from rfly_terrain.files.png_txt import read_calibration, read_pixels
+from rfly_terrain.files.png_txt import read_calibration, read_header, read_pixels
 from rfly_terrain.files.search import (
     MATLAB_MAP_FOLDERS,
+    MapFiles,
+    existing_file,
     find_in_folders,
     installation_folders,
     search_folders,
@@ -49,22 +53,28 @@ class _Cache:
     data: _MapHeightData | None = None
 
 
-def LoadPngData(pngMapName: StrPath = DEFAULT_MAP) -> None:
+def LoadPngData(pngMapName: StrPath = DEFAULT_MAP, *, search_further: bool = False) -> None:
     r"""Read a map, and save its binmap and calibration to MapHeightData.mat in the current folder.
 
     Variables: binmap (rows, columns; m, z down), PosOffsetX, PosScaleX, PosOffsetY, PosScaleY (cm,
     cm a pixel).
 
-    The search covers map\, ..\..\CopterSim\external\map and the installation's
-    CopterSim\external\map as in MATLAB's tool, then the other places of `find_map`. A map that
-    `getTerrainAltData` has read before stays until `clear_terrain`.
+    It finds what MATLAB's tool finds, and fails where that fails: the name is one without an
+    extension, the png counts that lies first in map\, ..\..\CopterSim\external\map or the
+    installation's CopterSim\external\map, its txt lies next to it, and it is grey. With
+    `search_further` the name may also be a path or have an extension, all other places of
+    `find_map` follow (the maps of this package too), a png without a txt is passed over, and colour
+    becomes grey. A map that `getTerrainAltData` has read before stays until `clear_terrain`.
 
     Raises TerrainFileNotFound, TerrainFormatError.
     """
     from scipy.io import savemat
 
-    folders = [*MATLAB_MAP_FOLDERS, *installation_folders(), *search_folders()]
-    files = find_in_folders(pngMapName, folders)
+    folders = [*MATLAB_MAP_FOLDERS, *installation_folders()]
+    if search_further:
+        files = find_in_folders(pngMapName, [*folders, *search_folders()])
+    else:
+        files = _find_as_matlab(os.fspath(pngMapName), folders)
     points = read_calibration(files.txt, "matlab")
     pixels = read_pixels(files.png)
     calibration = calibrate(points, pixels, str(files.txt), "round")
@@ -115,6 +125,35 @@ def getTerrainAltData(xin: Any, yin: Any) -> Any:
     second = binmap[row + 1, column] * (1 - a) + binmap[row + 1, column + 1] * a
     z = first * (1 - b) + second * b
     return float(z) if z.ndim == 0 else z
+
+
+GetTerrainAltData = getTerrainAltData
+"""The same function, as RflySim's manual also spells it."""
+
+
+def _find_as_matlab(name: str, folders: Sequence[Path]) -> MapFiles:
+    """Return the files of a map in the first folder that holds its png, as MATLAB's tool does.
+
+    Raises TerrainFileNotFound, also for a png without its txt, and TerrainFormatError for a colour
+    image.
+    """
+    further = " (LoadPngData(name, search_further=True) takes more than MATLAB's tool)"
+    has_extension = name[-4:].lower() in (".png", ".txt")
+    if not name or "\0" in name or has_extension or Path(name).is_absolute():
+        raise TerrainFileNotFound(
+            f"map {name!r}: expected a name without folder and extension, such as {DEFAULT_MAP}"
+            f"{further}"
+        )
+
+    stems = [folder / name for folder in folders]
+    stem = next((stem for stem in stems if existing_file(stem, ".png")), None)
+    if stem is None:
+        looked = "; ".join(os.path.abspath(folder) for folder in folders)
+        raise TerrainFileNotFound(f"map {name!r} not found: no {name}.png in {looked}{further}")
+    files = find_in_folders(os.path.abspath(stem), [])
+    if not read_header(files.png).is_grey:
+        raise TerrainFormatError(f"{files.png}: a colour picture, expected grey{further}")
+    return files
 
 
 def clear_terrain() -> None:

@@ -6,15 +6,18 @@ MATLAB.
 
 from __future__ import annotations
 
+import logging
 import math
 import socket
 import struct
 
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
+from rfly_ue_bridge.codec.commands import encode_command
 from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM
 
 BROADCAST = "255.255.255.255"
 _TEXT_BYTES = 52
+_logger = logging.getLogger(__name__)
 
 
 def RflySendUE4CMD(text: str = "RflyChangeMapbyName Grasslands", host: str = BROADCAST) -> None:
@@ -23,7 +26,14 @@ def RflySendUE4CMD(text: str = "RflyChangeMapbyName Grasslands", host: str = BRO
     The length is not checked: a text above 52 bytes makes a longer datagram, which RflySim3D does
     not know. It does not wait after a map change.
     """
-    datagram = struct.pack("<i", CHECKSUM) + text.encode().ljust(_TEXT_BYTES, b"\0")
+    _send(struct.pack("<i", CHECKSUM) + text.encode().ljust(_TEXT_BYTES, b"\0"), host)
+
+
+RflySendUECMD = RflySendUE4CMD
+"""The same call, as RflySim's manual also spells it."""
+
+
+def _send(datagram: bytes, host: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         sender.sendto(datagram, (host, WINDOW_PORT))
@@ -40,10 +50,23 @@ def RflyCameraPosAng(
 ) -> None:
     """Set the camera's pose: m NED from the map's origin, degrees.
 
-    All six numbers are always sent.
+    All six numbers are always sent. A text above 52 bytes, which MATLAB sends in a datagram that
+    RflySim3D does not know, is sent as a long command (256 bytes), with a warning.
     """
     numbers = " ".join(num2str(number) for number in (x, y, z, roll, pitch, yaw))
-    RflySendUE4CMD(f"RflyCameraPosAng {numbers}", host)
+    text = f"RflyCameraPosAng {numbers}"
+    if len(text) <= _TEXT_BYTES:
+        RflySendUE4CMD(text, host)
+        return
+
+    _logger.warning(
+        "%r has %d bytes: sent as a long command, because RflySim3D does not understand the "
+        "datagram that MATLAB makes of more than %d",
+        text,
+        len(text),
+        _TEXT_BYTES,
+    )
+    _send(encode_command(text), host)
 
 
 def num2str(x: float) -> str:

@@ -129,7 +129,8 @@ def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
         track,
     )
     assert code == 0, out
-    assert [line.split()[4] for line in out.splitlines() if " item " in line] == [
+    assert ("flown higher than the mission says" in out) == (uav_type == "fixed-wing")
+    assert [line.split()[4] for line in out.splitlines() if " s  item " in line] == [
         "TAKEOFF",
         "CUSTOM",
         "WAYPOINT",
@@ -304,6 +305,29 @@ def test_preflight_names_item_and_place_and_repairs(rfly, plan, tmp_path):
     assert code == 1
     assert "battery: " in out
     assert " Wh\n" in out
+
+
+def test_preflight_tells_how_high_a_fixed_wing_flies(rfly, plan):
+    """30 m above home is too low for its climb over the map's hills; a car ignores heights."""
+    terrain = HeightMap.load("JacksboroFault")
+    sea = DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))
+    items = [
+        simple(22, 3, [0, 0, 0, None, *place(0, 0), 30]),
+        simple(16, 3, [0, 3, 0, None, *place(60, 80), 2000]),
+    ]
+    home = [*DEFAULT_GEO_ORIGIN[:2], sea]
+    file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
+    where = ("preflight", file, "--map", "JacksboroFault", *ORIGIN, "--uav-type")
+
+    notes = [line for line in rfly(*where, "fixed-wing")[1].splitlines() if "note: " in line]
+    (words,) = [note.split() for note in notes]
+    assert words[:7] == ["note:", "item", "0", "(TAKEOFF)", "is", "flown", "at"]
+    assert float(words[7]) - float(words[11]) == pytest.approx(sea + 30.0, abs=0.11)
+    assert float(words[11]) > 10.0
+    assert "note: " not in rfly(*where, "multirotor")[1]
+    high = rfly(*where, "multirotor", "--min-height", 50)[1]
+    assert f"is flown at {sea + 50:.1f} m above sea, 20.0 m higher than it says" in high
+    assert "note: " not in rfly(*where, "ground", "--min-height", 50)[1]
 
 
 def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):

@@ -130,14 +130,14 @@ def test_it_starts_afresh_with_another_item_and_at_a_new_pass():
     assert around(watch, item, [360]) == 360
 
 
-def custom(*params, position=(0, 0, -10)):
-    return MissionItem.custom(position, params)
+def mavlink(command, *params, position=(0, 0, -10)):
+    return MissionItem.mavlink(command, position, (*params, *[0.0] * (4 - len(params))))
 
 
 def test_conditions_of_mavlink():
     now = [100.0]
     watch = monitor(clock=lambda: now[0])
-    delay = custom(112, 5, 0, 0)
+    delay = mavlink(112, 5)
     assert not watch.update((0, 0, 0, 0), delay)
     now[0] = 104.9
     assert not watch.update((0, 0, 0, 0), delay)
@@ -145,17 +145,17 @@ def test_conditions_of_mavlink():
     assert watch.update((0, 0, 0, 0), delay)
 
     # climb
-    climb = custom(113, 2, 0, 0, position=(0, 0, -60))
+    climb = mavlink(113, 2, position=(0, 0, -60))
     assert not watch.update((0, 0, -58, 0), climb)
     assert watch.update((0, 0, -59.5, 0), climb)
 
     # distance
-    near = custom(114, 50, 0, 0)
+    near = mavlink(114, 50)
     assert not watch.update((0, 0, -10, 0), near, next_position=(60, 0, -99))
     assert watch.update((10, 0, -10, 0), near, next_position=(60, 0, -99))
 
     # yaw
-    turn = custom(115, 270, 0, 0)
+    turn = mavlink(115, 270)
     assert not watch.update((0, 0, 0, math.radians(-96)), turn)
     assert watch.update((0, 0, 0, math.radians(-86)), turn)
     assert monitor("FW").update((0, 0, 0, 0.0), turn)
@@ -164,19 +164,21 @@ def test_conditions_of_mavlink():
 def test_other_commands_are_done_at_once_and_logged_once():
     logged = []
     watch = monitor(log=logged.append)
-    trigger = custom(206, 25, 0, 1)
+    trigger = mavlink(206, 25, 0, 1)
     assert watch.update((0, 0, 0, 0), trigger)
     assert watch.update((0, 0, 0, 0), trigger)
-    assert logged == ["command 206 [25.0, 0.0, 1.0] is not carried out here: done at once"]
+    assert logged == ["command 206 [25.0, 0.0, 1.0, 0.0] is not carried out here: done at once"]
 
-    for never in (
-        custom(19, 30, 0, 0),
-        custom(0.5, 0, 0, 0),
-        custom(0, 0, 0, 0),
-        custom(-3, 0, 0, 0),
-        custom(1e9, 0, 0, 0),
-    ):
-        assert not watch.update((0, 0, -10, 0), never)
+    assert not watch.update((0, 0, -10, 0), mavlink(19, 30))
+
+
+@pytest.mark.parametrize("first", [0, 0.5, -3, 19, 112, 150, 177, 178, 206, 600, 1e9])
+def test_a_custom_item_is_the_users_whatever_its_params(first):
+    logged = []
+    watch = monitor(log=logged.append)
+    item = MissionItem.custom((0, 0, -10), (first, 0, 0, 0))
+    assert not watch.update((0, 0, -10, 0), item)
+    assert logged == []
 
 
 def test_a_callback_decides_about_custom_items():
@@ -187,7 +189,7 @@ def test_a_callback_decides_about_custom_items():
         return pose[0] > 5
 
     watch = monitor(custom=done)
-    item = custom(206, 0, 0, 0)
+    item = mavlink(206, 0)
     assert not watch.update((5, 0, 0, 1), item)
     assert watch.update((6, 0, 0, 1), item)
     assert calls[0] == ((5, 0, 0, 1), item)

@@ -221,6 +221,22 @@ def test_items_are_copied_read_only_and_equal_by_value():
     assert repr(waypoint) == "MissionItem(WAYPOINT, position=(1, 2, 3), params=(nan, 0, 0, 0))"
 
 
+def test_a_mavlink_command_has_a_field_of_its_own():
+    command = MissionItem.mavlink(206, (1, 2, 3), (25, 0, 1, 0))
+    own = MissionItem.custom((1, 2, 3), (25, 0, 1, 0))
+    assert (command.mode, command.command) == (MissionMode.CUSTOM, 206)
+    assert own.command == 0
+    assert command != own
+    assert len({command, own}) == 2
+    assert repr(command).endswith("params=(25, 0, 1, 0), command=206)")
+
+    for number in (-1, 65_536, 1.0, "16"):
+        with pytest.raises(ValueError, match=r"command: .*, expected a whole number, 0 to 65,535"):
+            MissionItem.mavlink(number, (0, 0, 0))
+    with pytest.raises(ValueError, match="command: 16 in WAYPOINT, expected one in CUSTOM only"):
+        MissionItem(MissionMode.WAYPOINT, (0, 0, 0), command=16)
+
+
 def test_the_position_of_a_return_is_never_read():
     back = MissionItem(MissionMode.RTL, (math.nan, 0, 0), (0, 0, 0, 0))
     current = PathManager().step((0, 0, 0, 0), [back], home=(4, 5, 6)).current
@@ -340,3 +356,74 @@ def test_structures_that_are_no_item(value, text):
         PathManager().step((0, 0, 0, 0), [value])
     with pytest.raises(ValueError, match="data_type: 'half'"):
         bus_type("half")
+
+
+@pytest.mark.parametrize("shape", [(-1, 1), (1, -1)])
+def test_pose_and_home_are_column_or_row_vectors_as_in_matlab(shape):
+    """A commanded return shows home; the first item follows ARMED at the pose."""
+    pose = np.reshape([1.0, 2.0, -3.0, 0.5], shape)
+    home = np.reshape([7.0, 8.0, 0.0], shape)
+    item = MissionItem(2, np.reshape([1.0, 2.0, 3.0], shape), np.zeros(4).reshape(shape))
+    params = PathManager().step(pose, [item], command=MissionCommand.RTL, home=home)
+    assert params.current.position.tolist() == [7, 8, 0]
+    assert params.previous.position.tolist() == [1, 2, -3]
+
+    with pytest.raises(ValueError, match=r"(?s)pose: .*, expected 4 numbers"):
+        PathManager().step(np.zeros((2, 2)), [item])
+    with pytest.raises(ValueError, match=r"(?s)home: .*, expected 3 numbers"):
+        PathManager().step(np.zeros(4), [item], home=np.zeros((3, 3)))
+
+
+def test_single_is_single_throughout():
+    """0.1 and 1/3 in single precision are other numbers than in double; so is the course."""
+    manager = PathManager("fixed-wing", loiter_radius=0.1, data_type="single")
+    away = MissionItem.waypoint((0.1, 1 / 3, -0.7), 0.3, 5.1)
+    pose = (0.1, 0.2, -0.3, 0.4)
+
+    def single(value):
+        return float(np.float32(value))
+
+    current, previous = manager.step(pose, [away], home=(0.1, 0, 0))
+    for item in (current, previous):
+        assert item.position.dtype == item.params.dtype == np.float32
+    assert current.position.tolist() == [single(0.1), single(1 / 3), single(-0.7)]
+    assert current.position.tolist() != [0.1, 1 / 3, -0.7]
+    due_east = single(math.pi / 2)
+    assert previous.params.tolist() == [due_east, 25.0, -1.0, -1.0]
+    assert previous.position.tolist() == [single(0.1), single(0.2), single(-0.3)]
+
+    params = manager.step(pose, [away], home=(0.1, 0, 0), command=MissionCommand.RTL)
+    assert params.current.position.tolist() == [single(0.1), 0.0, 0.0]
+    assert params.previous == current  # the same mission goes on, no restart
+    params = manager.step(pose, [away], command=MissionCommand.HOLD)
+    assert params.current.params.tolist() == [single(0.1), 0.0, -1.0, -1.0]
+    assert params.to_bus().dtype == bus_type("single")
+
+    double = PathManager().step(pose, [away])
+    assert double.current.position.tolist() == [0.1, 1 / 3, -0.7]
+    assert double.to_bus().dtype == bus_type("double")
+    with pytest.raises(ValueError, match="data_type: 'half'"):
+        PathManager(data_type="half")
+
+
+def test_a_bus_of_another_name():
+    manager = PathManager(mission_bus_name="SurveyBus", data_type="single")
+    assert manager.bus == bus_type("single")
+    assert manager.bus.metadata["name"] == manager.mission_bus_name == "SurveyBus"
+    rows = [(1, (0, 0, -10), (0, 0, 0, 0)), (4, (0, 0, 0), (0, 0, 0, 0))]
+
+    # a column of structures, as in Simulink
+    params = manager.step((0, 0, 0, 0), np.array(rows, manager.bus)[:, None])
+    assert params.current == MissionItem.takeoff((0, 0, -10))
+    out = params.to_bus(manager.bus)
+    assert out.dtype.metadata["name"] == "SurveyBus"
+    manager.step((0, 0, 0, 0), np.array(rows, UAVPathManagerBus))
+
+    other = np.array(rows, bus_type(name="OtherBus"))
+    with pytest.raises(ValueError, match="mission: an array of OtherBus, expected SurveyBus"):
+        manager.step((0, 0, 0, 0), other)
+    with pytest.raises(ValueError, match="mission: an array of OtherBus, expected UAVPathManag"):
+        PathManager().step((0, 0, 0, 0), other)
+    for name in ("", "1bus", "a-b", "x" * 64, 3):
+        with pytest.raises(ValueError, match="mission_bus_name: "):
+            PathManager(mission_bus_name=name)

@@ -271,8 +271,27 @@ def test_time_and_energy_by_hand():
         Demands(battery_wh=3.0)
 
 
+def test_items_that_the_vehicle_flies_higher_are_reported():
+    """A fixed wing can't reach the plateau of 60 m from 20 m at 100 m away from it.
+
+    It climbs 0.16 m/m at most, 1 / 1.0824 of that along the grid, and keeps 2 + 1 m above.
+    """
+    east = np.arange(-300.0, 301.0, 10.0)
+    heights = np.repeat(np.where(east >= 100.0, 60.0, 0.0)[:, None], len(east), axis=1)
+    cliff = HeightMap(heights, origin_x=-300, origin_y=-300, step_x=10, step_y=10)
+    items = [MissionItem.takeoff((0, 0, -20)), MissionItem.waypoint((0, 0, -60))]
+
+    (raised,) = preflight(items, HOME, cliff, fixed_wing=True).raised
+    assert (raised.index, raised.mode, raised.height) == (0, MissionMode.TAKEOFF, 20.0)
+    assert raised.flown_height == pytest.approx(60.0 - 100.0 * 0.16 / 1.0824 + 3.0)
+
+    assert preflight(items, HOME, cliff).raised == ()
+    (raised,) = preflight(items, HOME, cliff, min_height=30.0).raised
+    assert raised.flown_height == 30.0
+
+
 def jump(to, times):
-    return MissionItem.custom((0, 0, -20), (177, to, times, 0))
+    return MissionItem.mavlink(177, (0, 0, -20), (to, times, 0, 0))
 
 
 def test_jumps_are_followed_and_their_way_back_is_checked():
@@ -292,7 +311,7 @@ def test_jumps_are_followed_and_their_way_back_is_checked():
 
 
 def test_a_fixed_wing_circles_where_it_waits():
-    loiter = MissionItem.custom((100, 0, -30), (19, 12.0, 0.0, 0.0))
+    loiter = MissionItem.mavlink(19, (100, 0, -30), (12.0, 0.0, 0.0, 0.0))
     length = {}
     flat = HeightMap(np.zeros((2, 2)), origin_x=-99, origin_y=-99, step_x=198, step_y=198)
     for fixed_wing in (False, True):

@@ -26,8 +26,8 @@ L = MissionItem.land((20, 30, 0))
 R = MissionItem.return_to_launch()
 
 
-def custom(*params, position=(150, 0, -30)):
-    return MissionItem.custom(position, (*params, *[0.0] * (4 - len(params))))
+def mavlink(command, *params, position=(150, 0, -30)):
+    return MissionItem.mavlink(command, position, (*params, *[0.0] * (4 - len(params))))
 
 
 class Flight:
@@ -292,7 +292,7 @@ def visited(flight):
 
 
 def test_jumps_are_made_as_often_as_requested_and_count_anew_in_a_new_pass():
-    jump = custom(177, 2, 2)
+    jump = mavlink(177, 2, 2)
     flight = Flight("multirotor", [T, A, B, jump, C], limits=MultirotorLimits(speed=25.0)).to_end()
     assert visited(flight) == [1, 2, 1, 2, 1, 2, 4]
 
@@ -303,7 +303,7 @@ def test_jumps_are_made_as_often_as_requested_and_count_anew_in_a_new_pass():
 
 
 def test_a_jump_back_to_the_first_item_for_ever():
-    flight = Flight("fixed-wing", [A, B, custom(177, 1, -1), L])
+    flight = Flight("fixed-wing", [A, B, mavlink(177, 1, -1), L])
     flight.until(lambda: len(visited(flight)) == 8)
     assert visited(flight) == [0, 1] * 4
     assert flight.state.params.previous.mode is MissionMode.WAYPOINT
@@ -312,7 +312,7 @@ def test_a_jump_back_to_the_first_item_for_ever():
 def test_a_jump_by_the_numbers_of_the_file():
     flight = Flight(
         "multirotor",
-        [A, B, custom(177, 20, 1), C],
+        [A, B, mavlink(177, 20, 1), C],
         numbers=(10, 20, 30, 40),
         limits=MultirotorLimits(speed=25.0),
     )
@@ -320,17 +320,17 @@ def test_a_jump_by_the_numbers_of_the_file():
 
 
 def test_a_jump_to_a_tag():
-    items = [A, custom(600, 7), B, custom(601, 7, 2), C]
+    items = [A, mavlink(600, 7), B, mavlink(601, 7, 2), C]
     flight = Flight("multirotor", items, limits=MultirotorLimits(speed=25.0)).to_end()
     assert visited(flight) == [0, 2, 2, 2, 4]
     with pytest.raises(ConfigError, match="item 1: jump to tag 8, no item has that tag"):
-        flight.runner.load([custom(600, 7), custom(601, 8, 1)])
+        flight.runner.load([mavlink(600, 7), mavlink(601, 8, 1)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_camera_looks_at_does_not_bend_the_way(kind):
     """The way leads past a camera's target, far to the side and beyond the fence."""
-    aside = MissionItem.custom((400, 300, 0), (201, 0, 0, 0))
+    aside = mavlink(201, position=(400, 300, 0))
     fence = Geofence((FenceCircle((0.0, 0.0), 300.0),))
     flight = Flight(kind, [T, A, aside, B], fence=fence).to_end()
     assert visited(flight) == [1, 3]
@@ -419,7 +419,7 @@ def test_a_late_start_and_then_the_whole_again():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_speed_changes(kind):
-    flight = Flight(kind, [T, A, custom(178, 1, 12), B, custom(178, 1, -2), C]).to_end()
+    flight = Flight(kind, [T, A, mavlink(178, 1, 12), B, mavlink(178, 1, -2), C]).to_end()
     speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
     step_of = dict(zip(flight.shown, (int(t / flight.dt) for t in flight.times), strict=True))
     default = {"multirotor": 8.0, "fixed-wing": 14.0}[kind]
@@ -559,7 +559,7 @@ def test_missions_out_of_the_fence_are_refused():
     ("items", "text"),
     [
         ([T, MissionItem(MissionMode.HOLD, (0, 0, 0))], "item 1: mode 7"),
-        ([T, custom(177, 9, 1)], "item 1: jump to 9"),
+        ([T, mavlink(177, 9, 1)], "item 1: jump to 9"),
         ([MissionItem.orbit((0, 0, 0), 0.0)], "item 0: radius 0"),
         ([MissionItem.orbit((0, 0, 0), 5.0, 0, -1)], "item 0: -1 turns"),
         (
@@ -604,13 +604,13 @@ def test_conditions_and_waiting():
     items = [
         T,
         A,
-        custom(112, 5),
-        custom(113, 2, position=(150, 0, -60)),
-        custom(114, 40),
+        mavlink(112, 5),
+        mavlink(113, 2, position=(150, 0, -60)),
+        mavlink(114, 40),
         stay,
-        custom(115, 270, position=(150, 150, -30)),
-        custom(19, 4, 0, 20, position=(120, 150, -30)),
-        custom(93, 2, position=(120, 150, -30)),
+        mavlink(115, 270, position=(150, 150, -30)),
+        mavlink(19, 4, 0, 20, position=(120, 150, -30)),
+        mavlink(93, 2, position=(120, 150, -30)),
         C,
     ]
 
@@ -639,13 +639,120 @@ def test_what_is_done_at_once_does_not_slow_the_flight():
     line = [MissionItem.waypoint((0, 40.0 * k, -20), NAN, 8.0) for k in range(1, 6)]
     items = [
         T,
-        *[item for way in line for item in (way, custom(206, 25, 0, 1, position=way.position))],
+        *[item for way in line for item in (way, mavlink(206, 25, 0, 1, position=way.position))],
     ]
     flight = Flight("multirotor", items).to_end()
     assert len(flight.logged) == 5
     speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
     moving = speed[int(flight.times[2] / flight.dt) : int(flight.times[3] / flight.dt) + 6]
     assert moving.min() > 1.0
+
+
+def test_the_first_item_follows_armed_also_after_waiting_without_a_mission():
+    runner = MissionRunner()
+    idle = runner.step(0.1, (0, 0, 0, 0)).params
+    assert (idle.current.mode, idle.previous.mode) == (MissionMode.HOLD, MissionMode.ARMED)
+    runner.step(0.1, (5, 6, -1, 0))
+
+    runner.load([T, A])
+    current, previous = runner.step(0.1, (7, 8, -1, 0)).params
+    assert (current, previous.mode) == (T, MissionMode.ARMED)
+    assert previous.position.tolist() == [7, 8, -1]
+    assert previous.params.tolist() == [-1, -1, -1, -1]
+
+    # what follows a mission comes after what was flown
+    runner.load([A])
+    assert runner.step(0.1, (7, 8, -1, 0)).params.previous.mode is MissionMode.TAKEOFF
+
+
+def cliff():
+    """Return ground at 0 m that rises to 60 m between 90 and 100 m east."""
+    east = np.arange(-300.0, 301.0, 10.0)
+    heights = np.repeat(np.where(east >= 100.0, 60.0, 0.0)[:, None], len(east), axis=1)
+    return HeightMap(heights, origin_x=-300.0, origin_y=-300.0, step_x=10.0, step_y=10.0)
+
+
+LOW = [
+    MissionItem.takeoff((0, 0, -20)),
+    MissionItem.waypoint((50, 0, -30), math.nan),
+    MissionItem.waypoint((0, 0, -60), math.nan),
+]
+NEEDED = 60.0 - 100.0 * 0.16 / 1.0824 + 2.0 + 1.0
+"""Height, m, 100 m away from the cliff: it climbs 0.75 * 3 / 14 m/m, which counts as 0.16, and
+1 / 1.0824 of that along the grid; the minimum height and a margin come on top.
+"""
+
+
+def test_items_too_low_for_a_fixed_wing_are_flown_higher_and_the_log_says_how_high():
+    flight = Flight("fixed-wing", LOW, terrain=cliff())
+    assert flight.logged == [
+        "flown higher than the mission says, to keep 2 m above all ground that it cannot outclimb: "
+        "item 0 (TAKEOFF) at 48.2 m instead of 20.0 m, item 1 (WAYPOINT) at 48.2 m instead of "
+        "30.0 m"
+    ]
+
+    flight.until(lambda: flight.state and flight.state.item_index == 1)
+    assert flight.state.params.current == LOW[1]
+    assert flight.state.flown.position.tolist() == pytest.approx([50, 0, -NEEDED])
+    assert flight.vehicle.position[2] == pytest.approx(-NEEDED, abs=1.0)
+    flight.to_end()
+    assert flight.state.flown.position[2] == pytest.approx(-60.0, abs=1.0)
+
+    many = Flight("fixed-wing", [LOW[0], *[LOW[1]] * 8], terrain=cliff()).logged
+    assert many[0].endswith("item 4 (WAYPOINT) at 48.2 m instead of 30.0 m and 4 more")
+
+
+def test_missions_with_items_too_low_are_refused_where_that_is_chosen():
+    vehicle = FixedWing(ground=Ground(cliff()))
+    runner = MissionRunner("fixed-wing", follower=vehicle, too_low="refuse")
+    high = [MissionItem.takeoff((0, 0, -NEEDED)), LOW[2]]
+    runner.load(high)
+    with pytest.raises(
+        ConfigError,
+        match=r"mission item 0: TAKEOFF at 20\.0 m, expected at least 48\.3 m to keep 2 m above .*"
+        r"; 2 items are too low",
+    ):
+        runner.load(LOW)
+    assert runner.items == tuple(high)
+    runner.load(LOW, start_index=2)
+
+    # a multirotor keeps its minimum height only
+    runner = MissionRunner("multirotor", ground=Ground(cliff(), 25.0), too_low="refuse")
+    runner.load(LOW[1:])
+    with pytest.raises(ConfigError, match=r"at 20\.0 m, expected at least 25\.0 m to keep 25 m ab"):
+        runner.load(LOW)
+
+    # without a map, home's level counts
+    runner = MissionRunner("multirotor", too_low="refuse")
+    with pytest.raises(ConfigError, match="item 1 lies below home"):
+        runner.load([T, MissionItem.waypoint((50, 0, 5))])
+    with pytest.raises(ValueError, match="too_low: 'sink'"):
+        MissionRunner(too_low="sink")
+
+
+def test_a_guide_of_an_external_fixed_wing_flies_higher_too():
+    logged = []
+    runner = MissionRunner("fixed-wing", ground=Ground(cliff()), log=logged.append)
+    runner.load(LOW)
+    assert logged[0].count(" at 48.2 m") == 2
+    runner.guide = FixedWing((0.0, -200.0, -20.0), ground=runner.ground, airborne=True)
+    state = runner.step(0.1, (0.0, -200.0, -20.0, 0.0))
+    assert state.flown.position.tolist() == pytest.approx([0, 0, -NEEDED])
+
+    # a map that arrives later
+    late = MissionRunner("fixed-wing", log=logged.append)
+    late.load(LOW)
+    logged.clear()
+    late.ground = Ground(cliff())
+    assert logged[0].count(" at 48.2 m") == 2
+
+
+def test_a_land_air_vehicle_ignores_the_heights_of_what_it_drives():
+    logged = []
+    runner = MissionRunner("land-air", ground=Ground(cliff(), 25.0), log=logged.append)
+    runner.load([LOW[1], LOW[0], LOW[0], MissionItem.land((0, 0, 0)), LOW[1]])
+    assert [text.count("item ") for text in logged] == [2]
+    assert "item 1 (TAKEOFF)" in logged[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -661,6 +768,24 @@ def test_custom_points_through_a_callback(kind):
     assert items_asked[-1] == point
     near = np.linalg.norm(np.array(flight.track)[:, :2] - (60, 80), axis=1).min()
     assert near <= 30.0
+
+
+@pytest.mark.parametrize("first", [150.0, 177.0, 178.0, 206.0])
+def test_custom_items_whose_numbers_look_like_commands_are_the_users(first):
+    """Nothing jumps, changes speed or is done at once; the way leads to the item's position."""
+    point = MissionItem.custom((60, 80, -25), (first, 1, 2, 0))
+    flight = Flight("multirotor", [T, point, A])
+    flight.until(lambda: flight.state and flight.state.item_index == 1)
+    for _ in range(1200):
+        flight.step()
+    assert [name for name, _ in flight.shown] == ["TAKEOFF", "CUSTOM"]
+    np.testing.assert_allclose(flight.vehicle.position, (60, 80, -25), atol=0.1)
+    speed = np.linalg.norm(np.array(flight.velocities)[:, :2], axis=1)
+    assert speed.max() == pytest.approx(8.0)  # that of the cruise
+    assert flight.logged == []
+
+    flight.state = flight.runner.step(0.05, is_mode_done=True)
+    assert flight.state.params.current == A
 
 
 def test_an_external_vehicle_and_external_reports():

@@ -70,7 +70,8 @@ WORKED = {
         [FAR, simple(178, 2, [1, 7, -1, 0, 0, 0, 0])],
         "CUSTOM",
         (111.1708, 0, -30),
-        (178, 1, 7, -1),
+        (1, 7, -1, 0),
+        178,
     ),
     "orbit": (
         [simple(34, 3, [60, 5, 0, 9.42477796, 47.0, 8.0, 40])],
@@ -148,13 +149,15 @@ WORKED = {
         [FAR, simple(19, 3, [30, 0, 10, 0, 47.0, 8.0, 12])],
         "CUSTOM",
         (0, 0, -12),
-        (19, 30, 0, 10),
+        (30, 0, 10, 0),
+        19,
     ),
     "servo with zeros for a place": (
         [FAR, simple(183, 3, [9, 1100, 0, 0, 0, 0, 0])],
         "CUSTOM",
         (111.1708, 0, -30),
-        (183, 9, 1100, 0),
+        (9, 1100, 0, 0),
+        183,
     ),
     "what a camera looks at, where no vehicle is": (
         [FAR, simple(201, 3, [0, 0, 0, 0, 47.0, 8.002, 0]), simple(16, 3, [0, 0, 0, 0, 0, 0, 0])],
@@ -166,7 +169,8 @@ WORKED = {
         [FAR, simple(201, 3, [0, 0, 0, 0, 47.0, 8.001, 0]), simple(178, 2, [1, 7, 0, 0, 0, 0, 0])],
         "CUSTOM",
         (0, 76.056, 0),
-        (178, 1, 7, 0),
+        (1, 7, 0, 0),
+        178,
     ),
     "above sea, known when it was planned": (
         [
@@ -193,15 +197,18 @@ WORKED = {
         [FAR, simple(113, 3, [2, 0, 0, 0, 0, 0, 80])],
         "CUSTOM",
         (111.1708, 0, -80),
-        (113, 2, 0, 0),
+        (2, 0, 0, 0),
+        113,
     ),
 }
 
 
-@pytest.mark.parametrize(("items", "mode", "position", "params"), WORKED.values(), ids=WORKED)
-def test_worked_items(read, items, mode, position, params):
+@pytest.mark.parametrize("worked", WORKED.values(), ids=WORKED)
+def test_worked_items(read, worked):
+    items, mode, position, params, *command = worked
     item = read(plan(*items)).items[-1]
     assert item.mode.name == mode
+    assert item.command == sum(command)  # 0 without one
     np.testing.assert_allclose(item.position, position, atol=1e-4)
     np.testing.assert_allclose(item.params, params, atol=1e-8)
 
@@ -621,12 +628,12 @@ LANDING = {
 @pytest.mark.parametrize(
     ("changes", "commands", "approach"),
     [
-        ({}, [189, 206, 2001, 2501, 31, 21], (31, 1, -75, 0)),
+        ({}, [189, 206, 2001, 2501, 31, 21], (1, -75, 0, 1)),
         ({"useLoiterToAlt": False, "stopTakingPhotos": False}, [189, 2501, 16, 21], (NAN, 2, 0, 0)),
         (
             {"complexItemType": "vtolLandingPattern", "loiterClockwise": True},
             [189, 206, 2001, 2501, 31, 21],
-            (31, 1, 75, 0),
+            (1, 75, 0, 1),
         ),
         (
             {
@@ -635,7 +642,7 @@ LANDING = {
                 "landingApproachCoordinate": [47.001, 8, 540],
             },
             [189, 206, 2001, 2501, 31, 21],
-            (31, 1, -75, 0),
+            (1, -75, 0, 1),
         ),
     ],
 )
@@ -643,7 +650,7 @@ def test_a_landing_pattern_is_its_items(read, changes, commands, approach):
     """The circle lies at the approach 111.17 m north and 40 m up, the landing at home."""
     items = read(plan(TAKEOFF, LANDING | changes)).items[1:]
     kinds = {"LAND": 21, "WAYPOINT": 16}
-    assert [kinds.get(item.mode.name, item.params[0]) for item in items] == commands
+    assert [kinds.get(item.mode.name, item.command) for item in items] == commands
     np.testing.assert_allclose(items[-2].position, (111.1708, 0, -40), atol=1e-4)
     np.testing.assert_allclose(items[-2].params, approach)
     np.testing.assert_allclose(items[-1].position, (0, 0, 0), atol=1e-6)
@@ -708,7 +715,7 @@ def test_a_structure_scan_goes_round_once_for_each_layer(read, clockwise):
     np.testing.assert_allclose(down, [-16, -16], atol=1e-6)
 
     # the camera
-    triggers = [item.params[1] for item in read(plan(scan)).items if item.params[0] == 206]
+    triggers = [item.params[0] for item in read(plan(scan)).items if item.command == 206]
     assert triggers == [5, 0, 5, 0]
 
 
@@ -842,7 +849,7 @@ def test_waypoints_whose_first_row_is_an_item(read):
 def same(actual, expected):
     assert len(actual) == len(expected)
     for a, b in zip(actual, expected, strict=True):
-        assert a.mode is b.mode
+        assert (a.mode, a.command) == (b.mode, b.command)
         np.testing.assert_allclose(a.position, b.position, atol=1e-6)
         np.testing.assert_allclose(a.params, b.params, atol=1e-9)
 
@@ -880,15 +887,16 @@ mission_items = st.one_of(
     st.builds(MissionItem.orbit, places, st.just(25.0), st.just(0), st.floats(0, 9), number),
     st.just(MissionItem.return_to_launch()),
     st.builds(
-        lambda p, c, a, b, d: MissionItem.custom(p, (c, a, b, d)),
+        lambda p, c, *params: MissionItem.mavlink(c, p, params),
         places,
         st.sampled_from([19, 31, 206, 201, 2000]),
         number,
         number,
         number,
+        number,
     ),
     st.builds(
-        lambda p, a: MissionItem.custom(p, (93, a, NAN, NAN)),
+        lambda p, a: MissionItem.mavlink(93, p, (a, NAN, NAN, NAN)),
         places,
         st.floats(0, 1000) | st.just(NAN),
     ),
@@ -918,7 +926,7 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
 
     assert write_mission(tmp_path / "again.plan", mission) == ()
     again = read_mission(tmp_path / "again.plan")
-    assert again.items[2].params.tolist() == [177, 2, 2, 0]
+    assert again.items[2] == MissionItem.mavlink(177, again.items[1].position, (2, 2, 0, 0))
     same(again.items[:2], mission.items[:2])
     np.testing.assert_allclose(
         again.fence.areas[0].vertices, mission.fence.areas[0].vertices, atol=1e-6
@@ -934,16 +942,19 @@ def test_jumps_and_fence_there_and_back(read, tmp_path):
     ("item", "text"),
     [
         (
-            MissionItem.custom((0, 0, 0), (0.5, 0, 0, 0)),
-            r"item 1 \(CUSTOM\): params\[0\]: 0.5, expected the id",
+            MissionItem.custom((0, 0, 0), (206, 0, 0, 0)),
+            r"item 1 \(CUSTOM\): command: 0, expected the number of a MAVLink command",
         ),
-        (MissionItem.custom((0, 0, 0), (177, 5, 0, 0)), r"item 1 \(DO_JUMP\): params\[1\]: 5.0"),
         (
-            MissionItem.custom((0, 0, 0), (93, -1, NAN, NAN)),
+            MissionItem.mavlink(177, (0, 0, 0), (5, 0, 0, 0)),
+            r"item 1 \(DO_JUMP\): params\[0\]: 5.0",
+        ),
+        (
+            MissionItem.mavlink(93, (0, 0, 0), (-1, NAN, NAN, NAN)),
             r"item 1 \(command 93\): params\[0\]: -1.0, expected sec",
         ),
         (
-            MissionItem.custom((0, 0, 0), (5001, 0, 0, 0)),
+            MissionItem.mavlink(5001, (0, 0, 0)),
             r"item 1 \(command 5001\): command: 5001, expected a mission",
         ),
         (MissionItem(MissionMode.HOLD, (0, 0, 0)), "item 1: mode: HOLD is the manager's own"),

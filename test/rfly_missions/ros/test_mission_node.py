@@ -195,6 +195,7 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     assert (list(first.id), list(first.vehicle_type), first.source) == ([77], [3], "/mission_node")
     np.testing.assert_allclose(first.position, [3, 4, terrain.altitude(3.0, 4.0)], atol=1e-6)
     assert pilot.until_mode(7).previous.mode == 0
+    idle_until = len(pilot.params)
 
     shown = peer.receive(MarkerArray, "fleet_markers", LATCHED)
     markers = {m.ns: m for m in peer.spin_until(lambda: shown and shown[-1].markers)}
@@ -209,6 +210,9 @@ def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
     # items
     modes = [message.current.mode for message in pilot.params]
     assert sorted(set(modes), key=modes.index) == [7, 1, 2, 4]
+    armed = next(m for m in pilot.params[idle_until:] if m.current.mode == 1).previous
+    assert (armed.mode, armed.params.tolist()) == (0, [-1, -1, -1, -1])
+    assert (armed.position.x, armed.position.y) == pytest.approx((3, 4))
     on_way = next(m for m in pilot.params if m.current.mode == 2)
     assert on_way.header.frame_id == "map"
     assert on_way.current.params.tolist() == pytest.approx([0.5, 2, 0, 0])
@@ -292,6 +296,100 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
     place = poses[-1].pose.position
     terrain = ground()
     assert place.z == pytest.approx(terrain.altitude(place.x, place.y), abs=0.1)
+
+
+def test_items_too_low_for_a_fixed_wing_are_flown_higher_or_refused(start_fast, peer):
+    """100 m away from a cliff of 60 m a fixed wing can't fly at 20 m, see test_runner."""
+    axis = np.arange(-300.0, 301.0, 10.0)
+    heights = np.repeat(np.where(axis >= 100.0, 60.0, 0.0)[:, None], len(axis), axis=1)
+    cliff = HeightMap(heights, origin_x=-300, origin_y=-300, step_x=10, step_y=10, name="cliff")
+    kinds = {"jet__uav_type": "fixed-wing", "kite__uav_type": "fixed-wing"}
+    start_fast(vehicles="[jet, kite]", kite__too_low="refuse", **kinds)
+    publish_ground(peer, cliff)
+
+    low = [takeoff(0, 0, 20)]
+    kite = MissionClient(peer, "kite")
+    kite.until_mode(7)
+    status, result = kite.result(kite.send(low))
+    assert status == ABORTED
+    assert result.message.startswith(
+        "mission item 0: TAKEOFF at 20.0 m, expected at least 48.3 m to keep 2 m above"
+    )
+
+    jet = MissionClient(peer, "jet")
+    jet.send(low)
+    params = jet.until_mode(1)
+    assert params.current.position.z == 20.0
+    flown = params.flown_position
+    assert [flown.x, flown.y, flown.z] == pytest.approx([0, 0, 60 - 100 * 0.16 / 1.0824 + 3])
+
+
+def test_a_custom_item_is_the_users_and_a_command_is_mavlinks(start_fast, peer):
+    from std_msgs.msg import Bool
+
+    from rfly_common.ros.qos import COMMANDS
+
+    start_fast(vehicles="[hawk]")
+    publish_ground(peer)
+    pilot = MissionClient(peer)
+    pilot.until_mode(7)
+
+    speed = item(6, (0, 0, 15), (1, 3, 0, 0))
+    speed.command = 178
+    own = item(6, (0, 0, 15), (206, 25, 0, 1))
+    goal = pilot.send([takeoff(0, 0, 15), speed, own, waypoint(20, 0, 15)])
+    peer.spin_until(lambda: pilot.params[-1].current == own)
+    shown = [(m.current.mode, m.current.command) for m in pilot.params]
+    assert (6, 178) in shown
+    count = len(pilot.params)
+    peer.spin_until(lambda: len(pilot.params) > count + 30)
+    assert all(m.current == own for m in pilot.params[count:])
+
+    report = peer.node.create_publisher(Bool, "hawk/is_mode_done", COMMANDS)
+    peer.spin_until(report.get_subscription_count)
+    report.publish(Bool(data=True))
+    assert pilot.until_mode(2).current.position.x == 20.0
+    peer.node.destroy_publisher(report)
+    assert pilot.result(goal)[0] == SUCCEEDED
+
+
+def test_a_silent_publisher_of_is_mode_done_is_named(start_fast, peer):
+    """It exists and says nothing, so that an item never ends: /diagnostics names it after 5 s."""
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+    from std_msgs.msg import Bool
+
+    from rfly_common.ros.qos import COMMANDS, STATE_OUT
+
+    start_fast(vehicles="[hawk]")
+    publish_ground(peer)
+    pilot = MissionClient(peer)
+    pilot.until_mode(7)
+    report = peer.node.create_publisher(Bool, "hawk/is_mode_done", COMMANDS)
+    peer.spin_until(report.get_subscription_count)
+    reports = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+    goal = pilot.send([takeoff(0, 0, 12), waypoint(10, 0, 20)])
+    begun = time.monotonic()
+
+    def warning():
+        states = [status for message in reports for status in message.status]
+        return [
+            s for s in states if s.level == DiagnosticStatus.WARN and "is_mode_done" in s.message
+        ]
+
+    (first, *_) = peer.spin_until(warning)
+    name = peer.node.get_fully_qualified_name()
+    assert time.monotonic() - begun > 5.0
+    assert first.message.startswith(
+        f"item 0 of hawk waits for hawk/is_mode_done, which {name} has not published for "
+    )
+
+    report.publish(Bool(data=True))
+    pilot.until_mode(2)
+    reports.clear()
+    peer.spin_until(lambda: len(reports) > 2)
+    assert not warning()
+    peer.node.destroy_publisher(report)
+    assert pilot.result(goal)[0] == SUCCEEDED
 
 
 def test_cancel_holds_and_a_new_goal_replaces(start_fast, peer):

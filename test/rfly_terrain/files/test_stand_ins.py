@@ -61,9 +61,9 @@ def test_the_experiments_stand_on_their_ground():
     assert grass.z_max - grass.z_min < 12.0
 
 
-def test_load_png_data_without_an_argument(warnings):
-    LoadPngData()
-    LoadPngData()
+def test_load_png_data_without_a_name(warnings):
+    LoadPngData(search_further=True)
+    LoadPngData(search_further=True)
     assert getTerrainAltData(-16.479, 1.45) == pytest.approx(-177.181, abs=0.01)
     (text,) = warnings
     assert text.startswith("map 'MountainTerrain': our stand-in")

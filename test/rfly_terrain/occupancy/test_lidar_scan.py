@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -131,10 +132,58 @@ def test_mat_files_that_are_none(tmp_path, monkeypatch):
 def test_example_maps_of_our_own_where_matlabs_are_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     maps = matlab_mapping.load("exampleMaps.mat")
-    assert set(vars(maps)) == {"simpleMap", "complexMap", "ternaryMap"}
-    assert maps.complexMap.shape == (41, 52)
+    sizes = {name: cells.shape for name, cells in vars(maps).items()}
+    assert sizes == {
+        "emptyMap": (26, 27),
+        "simpleMap": (26, 27),
+        "complexMap": (41, 52),
+        "ternaryMap": (501, 501),
+    }
+    assert not maps.emptyMap.any()
     assert set(np.unique(maps.ternaryMap)) == {0.0, 0.5, 1.0}
     occupancy = matlab_mapping.binaryOccupancyMap(maps.simpleMap)
     assert occupancy.get_occupancy([[2.5, 20.5]]).tolist() == [False]
     savemat("exampleMaps.mat", {"complexMap": np.eye(5)})
     assert matlab_mapping.load("exampleMaps.mat").complexMap.shape == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("complexMap", [(5, 2), (8, 2), (8, 8), (30, 8)]),
+        ("ternaryMap", [(100, 100), (100, 250), (200, 250), (300, 250)]),
+    ],
+)
+def test_the_ways_of_matlabs_examples_are_free_of_walls(tmp_path, monkeypatch, name, way):
+    """Not one touched cell of the way that MATLAB's example of `move` drives is occupied."""
+    monkeypatch.chdir(tmp_path)
+    cells = getattr(matlab_mapping.load("exampleMaps.mat"), name)
+    occupancy = matlab_mapping.binaryOccupancyMap(cells > 0.5)
+    for start, end in pairwise(way):
+        touched = np.concatenate(occupancy.raycast(start, end))
+        assert not occupancy.get_occupancy(touched, frame="grid").any()
+    assert occupancy.occupancy_matrix().any()
+
+
+@pytest.mark.parametrize(
+    ("name", "resolution", "start", "goal"),
+    [("simpleMap", 2, (2, 1), (12, 10)), ("complexMap", 1, (3, 3), (45, 35))],
+)
+def test_matlabs_planning_examples_find_a_way(tmp_path, monkeypatch, name, resolution, start, goal):
+    """Start and goal of the page on planning, with walls inflated by its robot's 0.2 m."""
+    from scipy.ndimage import label
+
+    monkeypatch.chdir(tmp_path)
+    cells = getattr(matlab_mapping.load("exampleMaps.mat"), name)
+    occupancy = matlab_mapping.binaryOccupancyMap(cells, resolution)
+    occupancy.inflate(0.2)
+    rooms, _ = label(~occupancy.occupancy_matrix())
+    (first, last) = (rooms[tuple(cell)] for cell in occupancy.world2grid([start, goal]))
+    assert first == last > 0
+
+
+def test_the_outer_walls_of_the_maze_are_closed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    walls = matlab_mapping.load("exampleMaps.mat").complexMap
+    assert walls[[0, -1]].all()
+    assert walls[:, [0, -1]].all()

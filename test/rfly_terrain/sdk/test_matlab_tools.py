@@ -130,12 +130,18 @@ def test_the_file_is_read_once_until_cleared(work_folder):
 
 
 def test_search_order(work_folder, tmp_path):
-    """map comes first, then ../../CopterSim/external/map, the installation, and the other places.
+    """map, ../../CopterSim/external/map, the installation: MATLAB's places, and none besides.
 
-    The current folder is one of the other places.
+    With search_further the others follow, such as the current folder.
     """
+    write_map_e(work_folder, txt="300,200,1600,-300,-200,900,100,0,1400")
+    with pytest.raises(TerrainFileNotFound, match=r"no MountainTerrain\.png in .*search_further"):
+        LoadPngData()
+    assert not Path("MapHeightData.mat").exists()
+    LoadPngData(search_further=True)
+    assert getTerrainAltData(-3, -2) == pytest.approx(-9)
+
     places = [
-        work_folder,
         tmp_path / "psp" / "CopterSim" / "external" / "map",
         tmp_path / "CopterSim" / "external" / "map",
         work_folder / "map",
@@ -145,6 +151,43 @@ def test_search_order(work_folder, tmp_path):
         LoadPngData(pngMapName="MountainTerrain")
         clear_terrain()
         assert getTerrainAltData(-3, -2) == pytest.approx(-n)
+
+
+def test_it_fails_where_matlabs_tool_fails(work_folder, tmp_path):
+    """The first png counts, its txt lies next to it, a name is no path, and colour is refused."""
+    write_map_e(tmp_path / "CopterSim" / "external" / "map")
+    LoadPngData()
+
+    # a png without a txt in an earlier place
+    (work_folder / "map").mkdir()
+    cv2.imwrite("map/MountainTerrain.png", np.zeros((3, 4), np.uint16))
+    with pytest.raises(TerrainFileNotFound, match="the png is there, the txt next to it is mis"):
+        LoadPngData()
+    LoadPngData(search_further=True)
+
+    # names
+    write_map_e(work_folder / "map")
+    whole_path = str(work_folder / "map" / "MountainTerrain")
+    for name in ("MountainTerrain.png", "MountainTerrain.txt", whole_path, ""):
+        with pytest.raises(TerrainFileNotFound, match="expected a name without folder and ext"):
+            LoadPngData(name)
+    LoadPngData("MountainTerrain.png", search_further=True)
+    LoadPngData(whole_path, search_further=True)
+
+    # colour: three equal channels are grey for search_further only
+    grey = np.array([[0, 50, 90, 99]] * 3, np.uint8)
+    cv2.imwrite("map/MountainTerrain.png", np.dstack([grey] * 3))
+    with pytest.raises(TerrainFormatError, match=r"MountainTerrain\.png: a colour picture"):
+        LoadPngData()
+    LoadPngData(search_further=True)
+
+
+def test_both_spellings_of_the_manual_are_the_same_function(work_folder):
+    from rfly_terrain import GetTerrainAltData
+
+    write_map_e(work_folder / "map")
+    LoadPngData()
+    assert GetTerrainAltData(0, 0) == getTerrainAltData(0, 0) == pytest.approx(-10)
 
 
 def test_faults(work_folder):

@@ -67,11 +67,46 @@ def test_a_broadcast_address_is_allowed(rflysim_ports):
         ),
     ],
 )
-def test_camera_always_sends_six_numbers(sink, rflysim_host, arguments, text):
+def test_camera_always_sends_six_numbers(sink, rflysim_host, caplog, arguments, text):
     RflyCameraPosAng(*arguments, host=rflysim_host)
     datagram = sink.recv(1000)
     assert datagram[4:].rstrip(b"\0").decode() == text
-    assert len(datagram) == 4 + max(52, len(text))
+    assert len(datagram) == 56
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "size"),
+    [
+        (
+            (-16.479, 1.45, -177.1812, 0, -45, 123.4567),
+            "RflyCameraPosAng -16.479 1.45 -177.1812 0 -45 123.4567",
+            256,
+        ),
+        ((1.5, 1.5, -20.25, 10.5, -45, 100.125), None, 56),
+        ((-1234.5678,) * 6, "RflyCameraPosAng" + " -1234.5678" * 6, 256),
+    ],
+)
+def test_a_long_camera_command_is_one_that_rflysim3d_understands(
+    sink, rflysim_host, caplog, arguments, text, size
+):
+    """RflySim3D takes texts in 52 bytes (datagram 56) or in 252 (datagram 256), nothing between."""
+    RflyCameraPosAng(*arguments, host=rflysim_host)
+    datagram = sink.recv(1000)
+    assert len(datagram) == size
+    assert datagram[:4].hex() == "d2029649"
+    assert text is None or datagram[4:].rstrip(b"\0").decode() == text
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * (size == 256)
+    if size == 256:
+        assert f"has {len(text)} bytes: sent as a long command" in caplog.text
+
+
+def test_both_spellings_of_the_manual_are_the_same_call(sink, rflysim_host):
+    from rfly_ue_bridge import RflySendUE4CMD, RflySendUECMD
+
+    assert RflySendUECMD is RflySendUE4CMD
+    RflySendUECMD("stat fps", rflysim_host)
+    assert sink.recv(100)[4:].rstrip(b"\0") == b"stat fps"
 
 
 @pytest.mark.parametrize(

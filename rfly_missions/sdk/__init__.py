@@ -1,0 +1,1 @@
+"""MATLAB's UAV Toolbox by its names."""

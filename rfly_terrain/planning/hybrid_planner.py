@@ -1,0 +1,211 @@
+"""PlannerHybridAStar: paths of lines and arcs on an occupancy map, driven both ways.
+
+It is MATLAB's `plannerHybridAStar` on the search of `drive`, which chooses its own motions: the
+properties that set their number and when the goal is tried directly don't exist here.
+
+Source of properties, defaults and outputs: MathWorks, Navigation Toolbox, reference pages of
+`plannerHybridAStar` and of its `plan`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_common.arrays import Floats, Ints
+from rfly_common.config.checks import finite_number
+from rfly_common.config.matlab_properties import matlab_properties
+from rfly_common.errors import PlanError
+from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
+from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.state_space import (
+    NavPath,
+    ValidatorOccupancyMap,
+    states_of,
+    validator_of,
+)
+
+NO_PATH = ("unreachable", "too_tight", "gave_up")
+"""Reasons for which there is no path; all others are errors in the arguments."""
+
+
+def _length(name: str, value: Any) -> float:
+    """Return a length; NaN stands for the default."""
+    if value is None or math.isnan(value):
+        return math.nan
+    return finite_number(name, value, "m", above=0.0, error=ValueError)
+
+
+def _cost(name: str, value: Any) -> float:
+    return finite_number(name, value, above=0.0, error=ValueError)
+
+
+def _switching_cost(name: str, value: Any) -> float:
+    return finite_number(name, value, at_least=0.0, error=ValueError)
+
+
+@matlab_properties({})
+@dataclass(frozen=True)
+class HybridPlanInfo:
+    """Details of a plan of `PlannerHybridAStar`."""
+
+    is_path_found: bool
+    """True if there is a path."""
+    path_cost: float
+    """Length of the path, with the costs of both ways and of changes; infinite without one."""
+    reason: str
+    """Reason why there is no path: unreachable, too_tight or gave_up; "" if there is one."""
+
+
+@matlab_properties(
+    {
+        "state_validator": validator_of,
+        "min_turning_radius": _length,
+        "motion_primitive_length": _length,
+        "forward_cost": _cost,
+        "reverse_cost": _cost,
+        "direction_switching_cost": _switching_cost,
+        "interpolation_distance": _cost,
+    }
+)
+@dataclass(eq=False)
+class PlannerHybridAStar:
+    """Hybrid A* on an occupancy map, MATLAB's `plannerHybridAStar`.
+
+    A path may enter cells that `check_occupancy` says are free, within the state bounds, and keeps
+    at least a tenth of a cell from all others, also where a motion of MATLAB's is checked at its
+    ends only. It consists of lines and arcs of the turning radius, shortened where a short cut is
+    cheaper.
+
+    >>> planner = PlannerHybridAStar(ValidatorOccupancyMap(), min_turning_radius=1)
+    >>> path, directions, info = planner.plan([2, 2, 0], [8, 2, 0])
+    >>> path.states[[0, -1]].tolist(), round(info.path_cost, 6)
+    ([[2.0, 2.0, 0.0], [8.0, 2.0, 0.0]], 6.0)
+    """
+
+    state_validator: ValidatorOccupancyMap = field(default_factory=ValidatorOccupancyMap)
+    """Map and state bounds."""
+    min_turning_radius: float = math.nan
+    """Turning radius, m; NaN: 2 motion_primitive_length / π."""
+    motion_primitive_length: float = math.nan
+    """Length from which the default radius follows, m; NaN: √2 cells, rounded up to whole metres.
+
+    It may not exceed a quarter of the circle of the turning radius.
+    """
+    forward_cost: float = 1.0
+    """Cost of a metre forwards."""
+    reverse_cost: float = 3.0
+    """Cost of a metre backwards, at least that of one forwards."""
+    direction_switching_cost: float = 0.0
+    """Cost of a change between forwards and backwards."""
+    interpolation_distance: float = 1.0
+    """Largest distance between two states of a path, m."""
+    _shown: Floats | None = field(default=None, init=False, repr=False)
+    """States of the last path, (n, 3)."""
+
+    def turning_radius(self) -> float:
+        """Return the turning radius that a plan uses, m."""
+        length = self.motion_primitive_length
+        if math.isnan(length):
+            cell = 1.0 / self.state_validator.map.resolution
+            length = float(math.ceil(math.sqrt(2.0) * cell - 1e-9))
+        if math.isnan(self.min_turning_radius):
+            return 2.0 * length / math.pi
+
+        if not math.isnan(self.motion_primitive_length):
+            quarter = 0.5 * math.pi * self.min_turning_radius
+            if length > quarter + 1e-9:
+                raise ValueError(
+                    f"motion_primitive_length: {length:g} m, expected at most a quarter of the "
+                    f"turning circle, {quarter:g} m"
+                )
+        return self.min_turning_radius
+
+    def plan(self, start: ArrayLike, goal: ArrayLike) -> tuple[NavPath, Ints, HybridPlanInfo]:
+        """Return a path between two poses, its directions, and details.
+
+        Poses are x, y (m), theta (rad). Directions, (n,): 1 where the vehicle drives forwards from
+        a state on, −1 backwards. Without a path both are empty. ValueError for poses off the map,
+        outside of the bounds or in cells that are not free, and for the same pose twice.
+        """
+        from rfly_terrain.planning.drive import plan_drive
+
+        first = states_of(start, "start")[0]
+        last = states_of(goal, "goal")[0]
+        if self.reverse_cost < self.forward_cost:
+            raise ValueError(
+                f"reverse_cost: {self.reverse_cost:g}, expected at least the forward_cost, "
+                f"{self.forward_cost:g}"
+            )
+        for name, state in (("start", first), ("goal", last)):
+            if not self.state_validator.is_state_valid(state)[0]:
+                raise ValueError(
+                    f"{name}: {state.tolist()} is not a free place within the state bounds"
+                )
+
+        space = self.state_validator.state_space
+        try:
+            drive = plan_drive(
+                self._costs(),
+                PlanPose(*first.tolist()),
+                PlanPose(*last.tolist()),
+                self.turning_radius(),
+                backward_cost=self.reverse_cost / self.forward_cost,
+                cusp_cost=self.direction_switching_cost / self.forward_cost,
+            )
+        except PlanError as error:
+            if error.reason not in NO_PATH:
+                raise ValueError(str(error)) from None
+            nothing = NavPath(np.empty((0, 3)), space)
+            self._shown = nothing.states
+            info = HybridPlanInfo(False, math.inf, error.reason)
+            return nothing, np.empty(0, np.int64), info
+
+        poses = drive.poses(self.interpolation_distance)
+        directions = _directions(poses)
+        poses[:, 2] = np.remainder(poses[:, 2] + math.pi, 2 * math.pi) - math.pi
+        poses[-1] = last
+        self._shown = poses
+        info = HybridPlanInfo(True, drive.cost * self.forward_cost, "")
+        return NavPath(poses, space), directions, info
+
+    def show(self, ax: Any = None) -> Any:
+        """Draw the map and the last path; return the axes.
+
+        Without axes they are Matplotlib's current ones. ValueError if nothing has been planned.
+        """
+        from rfly_terrain.planning.plot import draw_plan
+
+        if self._shown is None:
+            raise ValueError("show: nothing has been planned, expected a call of plan before it")
+        return draw_plan(self.state_validator.map, self._shown[:, :2], np.empty((0, 2)), ax)
+
+    def _costs(self) -> TraversabilityGrid:
+        """Return the map as costs: 0 where a path may go, LETHAL elsewhere."""
+        occupancy = self.state_validator.map
+        free = self.state_validator.free_cells()
+
+        # cells whose centres are outside of the bounds
+        rows, columns = free.shape
+        west, south = occupancy.grid_location_in_world.tolist()
+        side = 1.0 / occupancy.resolution
+        x = west + (np.arange(columns) + 0.5) * side
+        y = south + (np.arange(rows)[::-1] + 0.5) * side
+        (x_0, x_1), (y_0, y_1), _ = np.asarray(self.state_validator.state_space.state_bounds)
+        free &= ((x >= x_0) & (x <= x_1)) & ((y >= y_0) & (y <= y_1))[:, None]
+
+        cost = np.where(free, np.int8(0), np.int8(LETHAL))[::-1]
+        return TraversabilityGrid(np.ascontiguousarray(cost), side, (west, south))
+
+
+def _directions(poses: Floats) -> Ints:
+    """Return 1 where the way to the next pose leads forwards, −1 backwards, (n,)."""
+    steps = np.diff(poses, axis=0)
+    middle = poses[:-1, 2] + 0.5 * steps[:, 2]
+    ahead = steps[:, 0] * np.cos(middle) + steps[:, 1] * np.sin(middle)
+    directions = np.where(ahead >= 0.0, 1, -1)
+    return np.append(directions, directions[-1:])
