@@ -34,7 +34,7 @@ MAX_SPEED = 400.0
 """Largest speed that a vehicle may be given, m/s."""
 ALONG = 1e-3
 """Largest share of the speed that may point away from the vehicle's nose."""
-GROUND_REACH = 10.0
+GROUND_REACH = 100.0
 """Largest distance of a given z from the ground, m, at which a ground vehicle is put onto it."""
 VEHICLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 

@@ -144,9 +144,6 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             assert max(rotors[3].value) == 0.0
             tick(16_000_000)
             assert answer()["timestamp"] == 0.016
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rival:
-                rival.sendto(ardupilot.datagram(0, [1999] * 16), ardupilot._to)
-                peer.spin_until(lambda: "sends servo outputs too and is ignored" in node.output)
             tick(16_000_000, sensed=False)  # told again, and nobody has answered yet
             assert ardupilot.receive(0.2) is None
             frame(1, 1500)
@@ -163,6 +160,15 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             counted |= {"frames": "5", "frame_rate": "250"}
             peer.spin_until(lambda: diagnostic(told, "ardupilot")[2].items() >= counted.items())
             assert diagnostic(told, "ardupilot")[0] == 0
+
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rival:
+                frame(2, 1500)
+                rival.sendto(ardupilot.datagram(0, [1999] * 16), ardupilot._to)
+                peer.spin_until(lambda: "sends servo outputs too and is ignored" in node.output)
+                peer.spin_until(
+                    lambda: "sends here too and is ignored" in diagnostic(told, "ardupilot")[1]
+                )
+                assert diagnostic(told, "ardupilot")[0] == 1
         finally:
             if ardupilot is not None:
                 ardupilot.close()

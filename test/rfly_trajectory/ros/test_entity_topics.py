@@ -164,7 +164,7 @@ REFUSED = {
     "another frame": ({"frame": "moon"}, 109, "moon"),
     "off the map": ({"x": 1e4}, 109, "off the map"),
     "a drone below the ground": ({"uri": "rfly://quadcopter", "z": -50.0}, 109, "below the ground"),
-    "a car in the air": ({"z": 5000.0}, 109, "stands on the ground, which is at 0.9 there"),
+    "a car in the air": ({"z": 5000.0}, 109, "stands on the ground, which is at 0 there"),
     "not a number": ({"x": math.nan}, 109, "finite"),
     "no orientation": ({"w": 0.0}, 109, "orientation has the length 0"),
 }
