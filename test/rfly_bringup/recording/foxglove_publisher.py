@@ -4,14 +4,14 @@ import os
 import sys
 import time
 
-from rfly_bringup.recording.foxglove_server import FoxgloveServer
-from rfly_bringup.recording.topics import Topic
-
 LATCHED_BYTES = 20_000_000
 IMAGE_BYTES = 1_000_000
 
 
 def main():
+    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+    from rfly_bringup.recording.topics import Topic
+
     server = FoxgloveServer("127.0.0.1", 0)
     names = {"/ground": True, "/costs": True, "/image": False, "/pose": False}
     channels = {
