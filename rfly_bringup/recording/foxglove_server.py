@@ -200,6 +200,10 @@ class FoxgloveServer:
 
         started.set_result(server.sockets[0].getsockname()[1])
         await self._ended.wait()
+        # a client that does not read takes no farewell either
+        for connection in tuple(self._connections.open):
+            if connection.paused:
+                connection.transport.abort()
         server.close()
         await server.wait_closed()
 

@@ -340,3 +340,21 @@ def test_a_slow_reader_misses_the_oldest_and_gets_the_newest_latched():
         *(bytes([n]) * 3 for n in (2, 3, 4, 5)),
     ]
     assert reader.missed == 4
+
+
+def test_it_ends_at_once_though_clients_do_not_read():
+    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+    from rfly_bringup.recording.topics import Topic
+
+    server = FoxgloveServer("127.0.0.1", 0)
+    channel = server.add_topic(Topic("/ground", "std_msgs/msg/String", "string data", True))
+    server.write(channel, bytes(LATCHED_BYTES), 1)
+    port = int(server.address.rpartition(":")[2])
+    with ExitStack() as clients:
+        for _ in range(5):
+            clients.enter_context(deaf_client(port))
+        wait_for(lambda: server.wants(channel))
+        time.sleep(0.3)
+        start = time.monotonic()
+        server.close()
+        assert time.monotonic() - start < 1.5
