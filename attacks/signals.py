@@ -430,7 +430,7 @@ def command_targets() -> Iterator[Target]:
             COMMAND_CODES,
         )
 
-    if importlib.util.find_spec("foxglove") is not None:
+    if importlib.util.find_spec("websockets") is not None:
         served = ("view", "--foxglove", "--port", "0")
         yield Target("rfly view --foxglove", lambda folder, ports: rfly(*served), COMMAND_CODES)
 

@@ -43,7 +43,6 @@ def attach_stub(
 
 _EXTRAS = {
     "distributed": "sweep",
-    "foxglove": "foxglove",
     "matplotlib": "plot",
     "mcap": "log",
     "mcap_ros2": "log",
@@ -51,9 +50,10 @@ _EXTRAS = {
     "rasterio": "geo",
     "trimesh": "mesh",
     "viser": "view",
+    "websockets": "foxglove",
 }
 """Extras of pyproject.toml, by module."""
-_DISTRIBUTIONS = {"foxglove": "foxglove-sdk", "mcap_ros2": "mcap-ros2-support"}
+_DISTRIBUTIONS = {"mcap_ros2": "mcap-ros2-support"}
 """Names of distributions that differ from their module's."""
 
 

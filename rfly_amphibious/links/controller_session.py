@@ -70,6 +70,11 @@ class ControllerSession(Handler, abc.ABC, Generic[Item]):
         return self._transport.peer
 
     @property
+    def rival(self) -> str:
+        """Address of a second controller, whose datagrams are ignored; "" if there is none."""
+        return self._transport.rival
+
+    @property
     def counters(self) -> dict[str, int]:
         """Counters of everything that came and went; a copy."""
         return {**self._counts, **self._transport.counters}

@@ -61,6 +61,8 @@ _LINGER_S = 0.3
 _REOPEN_S = 1.0
 """Time between two attempts to open a lost serial line, s."""
 
+RIVAL_SHOWN_S = 5.0
+"""Time for which an ignored sender is reported after its last datagram, s."""
 COUNTERS = ("stranger", "refused_peers", "replaced_peers", "send_dropped", "socket_errors")
 """Counters of a transport.
 
@@ -116,6 +118,11 @@ class Transport(abc.ABC):
         self._heard_at = 0.0
         self._budget = float(_BURST_BYTES)
         self._budget_at = time.monotonic()
+
+    @property
+    def rival(self) -> str:
+        """Address of another sender, heard in the last RIVAL_SHOWN_S; "" if there is none."""
+        return ""
 
     def start(self) -> None:
         """Open the port. Raise LinkError with the reason if that fails."""
@@ -238,6 +245,14 @@ class UdpTransport(Transport):
         self._to = checked_port(controller_port, "controller_port", low=0)
         self._target: tuple[str, int] | None = (self._host, self._to) if self._to else None
         self._from: tuple[str, int] | None = None
+        self._rival = ("", 0.0)
+        """Last sender that was ignored, host:port, and the time, s."""
+
+    @property
+    def rival(self) -> str:
+        """Address of another sender, heard in the last RIVAL_SHOWN_S; "" if there is none."""
+        address, heard_at = self._rival
+        return address if time.monotonic() - heard_at < RIVAL_SHOWN_S else ""
 
     def send(self, data: bytes) -> None:
         if self._target is None:
@@ -273,6 +288,7 @@ class UdpTransport(Transport):
         silent = self.silence_s > PEER_SILENCE_S
         if sender[0] != self._host or (sender != self._from and not silent):
             self.counters["stranger"] += 1
+            self._rival = (f"{sender[0]}:{sender[1]}", time.monotonic())
             return
 
         items = self._handler.parse(data)

@@ -69,6 +69,7 @@ class ArdupilotJsonNode(Node):
         self._frame_rate = 0
         self._answer: tuple[RotorCommand, WheelCommand] | None = None
         self._ready = False
+        self._reported_rival = ""
 
         self._session = ArdupilotSession(
             params.bind, params.port, params.controller_host, self._control.wake
@@ -134,7 +135,18 @@ class ArdupilotJsonNode(Node):
 
     def _check(self) -> None:
         self._use_frames()
+        self._report_rival()
         self._update_diagnostics()
+
+    def _report_rival(self) -> None:
+        """Warn of a second autopilot, once for each address."""
+        rival = self._session.rival
+        if rival not in ("", self._reported_rival):
+            self._reported_rival = rival
+            self.get_logger().warning(
+                f"{rival} sends servo outputs too and is ignored, as "
+                f"{self._session.peer} controls; give each ArduPilot a node with a port of its own"
+            )
 
     def _update_diagnostics(self) -> None:
         """Update /diagnostics."""
@@ -171,6 +183,11 @@ class ArdupilotJsonNode(Node):
                     not lock_step and simulated and session.gap > LINK_LOSS_S,
                     ERROR,
                     lost,
+                ),
+                (
+                    session.rival,
+                    WARN,
+                    f"{session.peer} controls; {session.rival} sends here too and is ignored",
                 ),
                 (True, OK, f"{session.peer} controls"),
             ],

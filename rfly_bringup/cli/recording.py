@@ -211,6 +211,16 @@ def play_from(
         console.print(text, style="yellow", markup=False)
 
 
+def recover_mcap(source: Path, out: str, *, overwrite: bool) -> None:
+    """Write a whole MCAP file from one that was cut off, and print what it holds."""
+    from rfly_bringup.recording.mcap_recovery import recover
+
+    recovery = recover(source, Path(out), overwrite=overwrite)
+    print(
+        f"{out}: {recovery.messages} messages on {recovery.topics} topics, {recovery.seconds:.1f} s"
+    )
+
+
 @contextmanager
 def _progress_bar(
     reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"

@@ -91,6 +91,14 @@ def record(
         bool,
         typer.Option("--mcap", help="record ROS topics to an MCAP file, not datagrams"),
     ] = False,
+    recover: Annotated[
+        options.MaybePath,
+        options.optional(
+            "record nothing: write what can be read of this MCAP file, whose recorder was killed, "
+            "to OUT, with an index",
+            metavar="CUT.mcap",
+        ),
+    ] = None,
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
     port: options.PortOption = WINDOW_PORT,
@@ -140,8 +148,17 @@ def record(
         rfly record --mcap flight.mcap
 
         rfly record --mcap poses.mcap --topic "/.*/pose" --topic "/tf.*"
+
+        rfly record --recover flight.mcap whole.mcap
     """
     from rfly_bringup.recording.topics import RecordLimits
+
+    if recover is not None:
+        options.refuse_options(ctx, "with --recover", _RECORD_OPTIONS)
+        from rfly_bringup.cli.recording import recover_mcap
+
+        recover_mcap(recover, out, overwrite=force)
+        return
 
     if mcap:
         options.refuse_options(ctx, "with --mcap", _DATAGRAM_OPTIONS)
@@ -177,6 +194,18 @@ def record(
     )
 
 
+_RECORD_OPTIONS = (
+    "mcap",
+    "topic",
+    "exclude",
+    "port",
+    "windows",
+    "bind",
+    "forward",
+    "count",
+    "duration",
+    "max_size",
+)
 _TOPIC_OPTIONS = ("topic", "exclude")
 _DATAGRAM_OPTIONS = ("port", "windows", "bind", "forward", "host", "ports")
 

@@ -9,9 +9,10 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.terminal import printable
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, TerrainFileNotFound
 
 if TYPE_CHECKING:
+    from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.world.world import World
 
 DEFAULT_MAP = "RollingHills"
@@ -160,8 +161,11 @@ def import_(
 
 
 @world_app.command()
-def info(name: WorldArgument) -> None:
-    """Show the map, objects and classes of a world.
+def info(
+    name: WorldArgument,
+    search_path: options.SearchPath = None,
+) -> None:
+    """Show the map, objects and classes of a world, and how many objects stand off its map.
 
     Examples:
 
@@ -171,13 +175,32 @@ def info(name: WorldArgument) -> None:
     from rfly_terrain.world.world_file import load_world
 
     world = load_world(name)
-    print(printable(f"map      {world.map or 'any'}"))
+    terrain = _map_of(world, search_path) if world.map else None
+    not_found = " (not found here)" if world.map and terrain is None else ""
+    print(printable(f"map      {world.map or 'any'}{not_found}"))
     print(
         f"objects  {len(world.objects)}, of {sum(len(o.model.parts) for o in world.objects)} "
         "convex parts"
     )
     for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
         print(f"{CLASSES[class_id]:<10} {count}")
+
+    if terrain is not None and (off_map := world.off_map(terrain)):
+        first = world.objects[off_map[0]]
+        x_min, x_max, y_min, y_max = terrain.bounds
+        print(
+            f"off map    {len(off_map)}, the first at x {first.x:g}, y {first.y:g}; the map spans "
+            f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g} m"
+        )
+
+
+def _map_of(world: "World", search_path: list[str] | None) -> "HeightMap | None":
+    """Return the map that a world names; None if it is not here."""
+    folders = [*(search_path or ()), *filter(None, [world.folder])]
+    try:
+        return options.load_map(world.map, folders, options.ThirdPixel.truncate)
+    except TerrainFileNotFound:
+        return None
 
 
 @world_app.command()

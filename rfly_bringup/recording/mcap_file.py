@@ -162,7 +162,8 @@ class McapReader(Closing):
             summary = None
             statistics = None
 
-        self._is_whole = summary is not None and statistics is not None
+        self.is_whole = summary is not None and statistics is not None
+        """True if the file has its end, with an index."""
         if summary is not None and statistics is not None:
             channels = summary.channels
             schemas = summary.schemas
@@ -186,7 +187,7 @@ class McapReader(Closing):
         from mcap.records import Message
 
         self.position = 0
-        for record in self._in_time_order() if self._is_whole else self._in_file_order():
+        for record in self._in_time_order() if self.is_whole else self.records():
             if isinstance(record, Message):
                 self.position += 1
                 if record.channel_id in self.topics:
@@ -205,8 +206,11 @@ class McapReader(Closing):
             for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
                 yield message
 
-    def _in_file_order(self) -> Iterator[Any]:
-        """Yield all records of a file without an end."""
+    def records(self) -> Iterator[Any]:
+        """Yield all records of a file without an end, in its order.
+
+        Raise TruncatedCaptureError at the end.
+        """
         from mcap.exceptions import InvalidMagic
         from mcap.records import Chunk
         from mcap.stream_reader import StreamReader, breakup_chunk
@@ -217,7 +221,7 @@ class McapReader(Closing):
         with reader_errors(
             lambda _: TruncatedCaptureError(
                 f"{self.path} has no end, as if its writer was killed: it can be read to byte "
-                f"{self._file.tell()}"
+                f"{self._file.tell()}; rfly record --recover makes a whole file of it"
             )
         ):
             try:
@@ -244,7 +248,7 @@ class McapReader(Closing):
         schemas = dict[int, Any]()
         messages = Counter[int]()
         try:
-            for record in self._in_file_order():
+            for record in self.records():
                 if isinstance(record, Channel):
                     channels[record.id] = record
                 elif isinstance(record, Schema):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
+from rfly_common.geodesy import geo_point
 from rfly_common.untrusted_files.numpy_files import (
     ArrayHeader,
     NpzReader,
@@ -53,6 +54,8 @@ def import_array(
         raise ConfigError(
             f"cell size {cell_size[0]} x {cell_size[1]}: expected two lengths above 0 m"
         )
+    if geo_origin is not None:
+        geo_origin = geo_point(geo_origin, "geo_origin")
     with _opened(path) as (headers, read):
         if cell_size is None:
             if not {"heights_up", "x_east", "y_north"} <= headers.keys():
@@ -63,8 +66,8 @@ def import_array(
             heights, origin, step = _read_own_npz(path, headers, read)
             place = headers.get("geo_origin")
             if geo_origin is None and place is not None and place.shape == (3,):
-                latitude, longitude, altitude = read("geo_origin", np.float64, 3).tolist()
-                geo_origin = (latitude, longitude, altitude)
+                values = read("geo_origin", np.float64, 3).tolist()
+                geo_origin = geo_point(values, f"{path}: geo_origin")
         else:
             raster = read(_choose(path, headers, key), np.float32, MAX_CELLS)
             heights = np.ascontiguousarray((raster[::-1] if first_row == "north" else raster).T)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, open_regular
+from rfly_common.geodesy import geo_point
 from rfly_common.imports import require
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.height_map.grid import Grid, snap
@@ -593,7 +594,7 @@ def _height_map(
     if origin_altitude == "ground":
         altitude = float(build(None).altitude(0.0, 0.0))
     else:
-        altitude = origin_altitude
+        altitude = geo_point((*place, origin_altitude), "origin_altitude")[2]
     heights -= np.float32(altitude)
     heights.flags.writeable = False  # so that it is shared, not copied
     return build((*place, altitude))

@@ -60,6 +60,8 @@ MAX_NODES = 1_000
 """Nodes of a .glb, at most."""
 _VECTORS = {"translation": 3, "rotation": 4, "scale": 3, "matrix": 16}
 """Numbers of the vectors of a node: glTF 2.0, section 5.25."""
+MAX_NUMBER = 1e12
+"""Largest number in a node's transform."""
 _FORWARD_LEFT_UP = {".glb": (2, 0, 1), ".obj": (0, 1, 2)}
 """Axes of a file that point forward, left, up: glTF 2.0, section 3.4: z forward, x left, y up."""
 
@@ -319,6 +321,14 @@ def _check_sizes(data: bytes) -> None:
     for node, (key, size) in product(nodes, _VECTORS.items()):
         if len(node.get(key, ())) not in (0, size):
             raise ValueError(f"a node's {key} of {len(node[key])} numbers, expected {size}")
+        # JSON of other programs may hold NaN, which Python reads
+        if not all(abs(number) <= MAX_NUMBER for number in node.get(key, ())):
+            raise ValueError(f"a node's {key} {node[key]}: expected numbers up to {MAX_NUMBER:g}")
+    for buffer in (*tree.get("buffers", []), *tree.get("images", [])):
+        if not str(buffer.get("uri", "data:")).startswith("data:"):
+            raise ValueError(
+                f"it needs another file, {buffer['uri']!r:.100}; pack it into one .glb"
+            )
 
     # numbers of shared meshes, once for each use
     uses = Counter(node.get("mesh") for node in nodes)

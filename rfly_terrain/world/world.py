@@ -68,6 +68,11 @@ class World:
         """Return the same objects on another ground."""
         return dataclasses.replace(self, terrain=terrain, version=self.version + 1)
 
+    def off_map(self, terrain: HeightMap) -> tuple[int, ...]:
+        """Return the indices of the objects that stand off the map."""
+        inside = [terrain.inside(each.x, each.y) for each in self.objects]
+        return tuple(index for index, is_inside in enumerate(inside) if not is_inside)
+
     def with_objects(self, objects: Iterable[WorldObject]) -> World:
         """Return other objects on the same ground."""
         return dataclasses.replace(self, objects=tuple(objects), version=self.version + 1)

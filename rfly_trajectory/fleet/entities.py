@@ -34,6 +34,8 @@ MAX_SPEED = 400.0
 """Largest speed that a vehicle may be given, m/s."""
 ALONG = 1e-3
 """Largest share of the speed that may point away from the vehicle's nose."""
+GROUND_REACH = 100.0
+"""Largest distance of a given z from the ground, m, at which a ground vehicle is put onto it."""
 VEHICLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
@@ -124,7 +126,8 @@ def spawned(
 ) -> Vehicle:
     """Return a vehicle that stands at a position (3,), ENU, m, until it is given a path.
 
-    z does not count for ground vehicles. Raises PlacementError for an impossible position.
+    A ground vehicle is put onto the ground; its z may be 0 or near it. Raises PlacementError for an
+    impossible position.
     """
     placeholder = Line((0.0, 0.0), (1.0, 0.0)).path()
     vehicle = Vehicle(
@@ -152,12 +155,17 @@ def moved(
 
     It continues straight ahead, brakes and stops.
 
-    The speed is in m/s. z does not count for ground vehicles. Raises PlacementError for an
-    impossible position.
+    The speed is in m/s. A ground vehicle stands on the ground: its z may be 0 or near the ground.
+    Raises PlacementError for an impossible position.
     """
     x, y, z = position.tolist()
     flies = vehicle.kind != "ground"
-    check_place(fleet.terrain, x, y, z if flies else None)
+    ground = check_place(fleet.terrain, x, y, z if flies else None)
+    if not flies and z != 0.0 and abs(z - ground) > GROUND_REACH:
+        raise PlacementError(
+            f"position z {z:g}: {vehicle.name!r} stands on the ground, which is at {ground:g} "
+            f"there; expected 0 or a z within {GROUND_REACH:g} m of it"
+        )
 
     # a straight path, just long enough to brake
     brake = deceleration(vehicle.profile)

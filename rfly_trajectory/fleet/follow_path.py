@@ -200,8 +200,10 @@ def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeO
 
     It continues from its position with its heading and speed, joins the path (`transition_to`),
     follows it with its own speed profile and stops at its end. None for a vehicle that moves the
-    other way: it has to stop first. Raises ConfigError for a path that is too far away.
+    other way: it has to stop first. Raises ConfigError for a path that is too far away, or that
+    begins and ends off the map.
     """
+    _check_on_map(fleet, reference)
     vehicle = fleet.vehicles[index]
     now = fleet.sample_vehicles(np.array([index]), np.array([time]))
     x, y, tangent_x, tangent_y = now.points[0, :4].tolist()
@@ -229,6 +231,19 @@ def follow(fleet: Fleet, index: int, time: float, reference: Reference) -> TakeO
     return _take_over(
         vehicle, time, timing, path=path, phase=0.0, shift=(0.0, 0.0), offset=(0.0, 0.0), **height
     )
+
+
+def _check_on_map(fleet: Fleet, reference: Reference) -> None:
+    """Raise ConfigError for a path of another place, such as one of degrees."""
+    terrain = fleet.terrain
+    if terrain is None:
+        return
+    ends = reference.path.at([0.0, reference.path.length]).position
+    if not np.any(terrain.inside(ends[:, 0], ends[:, 1])):
+        raise ConfigError(
+            f"poses: the path begins and ends off the map, at x {ends[0, 0]:g}, y {ends[0, 1]:g}; "
+            f"the map spans {terrain.bounds}"
+        )
 
 
 def brake_to_stop(fleet: Fleet, index: int, time: float) -> TakeOver:

@@ -10,35 +10,34 @@ from __future__ import annotations
 import asyncio
 import functools
 import http
-import ipaddress
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from unittest import mock
-from urllib.parse import urlsplit
 
 import msgspec
 import rich
 import viser
 import viser._client_autobuild
 import websockets.asyncio.server
-import websockets.exceptions
-from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-MAX_CONNECTIONS = 64
-"""Open connections; a page has one for its WebSocket, and up to six more while it loads."""
+from rfly_viewer.window.web_sockets import (
+    LimitedConnection,
+    NoHandshakeErrors,
+    OpenConnections,
+    is_loopback,
+    is_own_page,
+)
+
 MAX_BROWSERS = 8
 """Open WebSockets; each holds the scene about twice while it is sent, some 50 MB."""
 MAX_QUEUED_BYTES = 256 << 20
 """Bytes that wait to be sent, of all browsers together; a scene with its ground has some 10 MB."""
-STALLED_S = 10.0
-"""Time without a byte taken, while some wait, after which a connection is cut, s."""
-"""Largest message, bytes."""
 MAX_MESSAGE_BYTES = 65_536
+"""Largest message, bytes."""
 MAX_MESSAGES_PER_S = 300
 """Messages a second from one browser; faster ones wait in the network."""
 
@@ -137,74 +136,36 @@ def _kind(value: Any) -> Any:
     return next((kind for kind in (bool, (int, float), str) if isinstance(value, kind)), None)
 
 
-class BrowserConnections:
-    """Connections of one server; `connection` is its `create_connection`."""
+class BrowserConnections(OpenConnections):
+    """Browsers' connections to the page."""
 
     def __init__(self) -> None:
-        self.open: set[BrowserConnection] = set()
-        self.counters: Counter[str] = Counter()
-        """Counts of refused, stalled and not_understood."""
+        super().__init__(MAX_QUEUED_BYTES)
         self.present_value: Callable[[str], Any] = lambda uuid: None
 
     def connection(self, *arguments: Any, **options: Any) -> BrowserConnection:
         """Return one more connection, for `websockets.asyncio.server.serve`."""
         return BrowserConnection(self, *arguments, **options)
 
-    def room_for_browser(self) -> bool:
-        """Return whether one more WebSocket may begin."""
-        return sum(each.browsing for each in self.open) < MAX_BROWSERS
 
-    def queued_bytes(self) -> int:
-        """Return the bytes that wait to be sent, of all connections."""
-        return sum(each.transport.get_write_buffer_size() for each in self.open)
+class BrowserConnection(LimitedConnection):
+    """Connection that passes on what viser understands, and not too much of it."""
 
-
-class BrowserConnection(ServerConnection):
-    """One connection, which is cut if there are too many, or if its browser stops reading."""
+    others: BrowserConnections
 
     def __init__(self, others: BrowserConnections, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._others = others
-        self._watch: asyncio.TimerHandle | None = None
+        super().__init__(others, *arguments, **options)
         self._second = 0.0
         self._received = 0
-        self.browsing = False
-        """True once its WebSocket has begun."""
-
-    def connection_made(self, transport: Any) -> None:
-        """Count the connection; one too many is cut at once."""
-        super().connection_made(transport)
-        self._others.open.add(self)
-        if len(self._others.open) > MAX_CONNECTIONS:
-            self._cut("refused")
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Forget the connection."""
-        self._others.open.discard(self)
-        self._stop_watching()
-        super().connection_lost(error)
-
-    def pause_writing(self) -> None:
-        """Watch the connection, as more waits than the network takes at once."""
-        super().pause_writing()
-        if self._others.queued_bytes() > MAX_QUEUED_BYTES:
-            self._cut("stalled")
-        else:
-            self._watch_for_progress()
-
-    def resume_writing(self) -> None:
-        """Stop watching, as the browser has caught up."""
-        self._stop_watching()
-        super().resume_writing()
 
     async def recv(self, decode: bool | None = None) -> Any:
         """Return the next message that viser understands."""
         while True:
             message = await super().recv(decode)
             await self._keep_rate()
-            if is_understood(message, self._others.present_value):
+            if is_understood(message, self.others.present_value):
                 return message
-            self._others.counters["not_understood"] += 1
+            self.others.counters["not_understood"] += 1
 
     async def _keep_rate(self) -> None:
         now = time.monotonic()
@@ -214,48 +175,6 @@ class BrowserConnection(ServerConnection):
         self._received += 1
         if self._received > MAX_MESSAGES_PER_S:
             await asyncio.sleep(self._second + 1.0 - now)
-
-    def _watch_for_progress(self) -> None:
-        waiting = self.transport.get_write_buffer_size()
-
-        def check() -> None:
-            if self.transport.get_write_buffer_size() >= waiting:
-                self._cut("stalled")
-            else:
-                self._watch_for_progress()
-
-        self._stop_watching()
-        self._watch = self.loop.call_later(STALLED_S, check)
-
-    def _stop_watching(self) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
-
-    def _cut(self, reason: str) -> None:
-        self._others.counters[reason] += 1
-        self.transport.abort()
-
-
-class NoHandshakeErrors(logging.Filter):
-    """Filter of websockets' tracebacks.
-
-    Errors of a peer that speaks another protocol or goes away are left out, others logged in one
-    line.
-    """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is logged."""
-        error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, (OSError, EOFError, websockets.exceptions.WebSocketException)):
-            return False
-        if error is not None:
-            record.msg = f"{record.getMessage()}: {type(error).__name__}: {error}"
-            record.args = ()
-            record.exc_info = record.exc_text = None
-        return not record.getMessage().startswith(
-            ("opening handshake failed", "connection rejected")
-        )
 
 
 class _LocalServer(viser.ViserServer):
@@ -276,7 +195,7 @@ def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnect
     logging.getLogger("websockets.server").addFilter(NoHandshakeErrors())
 
     connections = BrowserConnections()
-    loopback = _is_loopback(host)
+    loopback = is_loopback(host)
     serve = functools.partial(_serve, websockets.asyncio.server.serve, loopback, connections)
     # viser offers no way to see a request's headers, or to skip the rebuilding of the page that its
     # wheel contains
@@ -316,33 +235,13 @@ def _serve(
             )
 
         if request.headers.get("Upgrade", "").lower() == "websocket":
-            if not connections.room_for_browser():
+            if connections.serving() >= MAX_BROWSERS:
                 connections.counters["refused"] += 1
                 return Response(
                     http.HTTPStatus.SERVICE_UNAVAILABLE, "BUSY", Headers(), b"too many browsers\n"
                 )
-            connection.browsing = True
+            connection.serving = True
         return inner(connection, request)
 
     limits = {"create_connection": connections.connection, "max_size": MAX_MESSAGE_BYTES}
     return serve(*arguments, **{**options, **limits, "process_request": process_request})
-
-
-def is_own_page(host: str, origin: str | None, loopback: bool) -> bool:
-    """Return whether a request comes from the page of this server, or from no page (`origin` None).
-
-    A server on loopback must also be asked by its own name: a foreign name that was made to lead
-    here is refused.
-    """
-    if origin is not None and urlsplit(origin).netloc != host:
-        return False
-    return not loopback or _is_loopback(urlsplit(f"//{host}").hostname or "")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

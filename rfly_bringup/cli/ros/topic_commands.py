@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,17 +13,19 @@ from rclpy.node import Node
 from rich.console import Console
 
 from rfly_bringup.cli.ros.command_client import command_session
-from rfly_bringup.recording.foxglove_server import FoxgloveServer
 from rfly_bringup.recording.topics import RecordLimits, TopicChoice
 from rfly_bringup.ros.recorder_node import RecorderNode
 from rfly_bringup.ros.topic_taps import TopicTaps
 from rfly_common.errors import ConfigError
+from rfly_common.imports import require
 from rfly_common.startup import stop_by_signal
 
 _LAST_S = 0.3
 """Time after a signal in which messages that are under way are still recorded, s."""
 _REFRESH_S = 0.3
 """Time between two looks for topics to serve, s."""
+_REPORT_S = 1.0
+"""Time between two reports on clients, s."""
 
 
 def record_topics(
@@ -92,8 +95,16 @@ def record_topics(
 def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP; `say` gets the address.
 
+    Clients that are cut off or refused are counted on the error output, once a second at most.
+
     Raise ConfigError for an address in use.
     """
+    require("websockets", "rfly view --foxglove")
+    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    reported = Counter[str]()
+    next_report = 0.0
     with stop_by_signal() as stopped:
         server = FoxgloveServer(host, port)
         try:
@@ -104,5 +115,14 @@ def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str
                 say(server.address)
                 while not stopped():
                     executor.spin_once(timeout_sec=0.1)
+                    now = time.monotonic()
+                    if now < next_report:
+                        continue
+
+                    next_report = now + _REPORT_S
+                    counts = server.turned_away()
+                    for text, count in (counts - reported).items():
+                        console.print(f"{count} client(s) {text}", style="yellow", markup=False)
+                    reported = counts
         finally:
             server.close()

@@ -137,6 +137,8 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
 
             other.send(other.datagram(1, [1000] * 16))
             wait(lambda: session.counters["stranger"] == 1)
+            assert session.rival.startswith("127.0.0.1:")
+            assert session.rival != session.peer
             wait(lambda: session.gap > 0.4)
 
             # the first one is silent: the new start from another port is ArduPilot now

@@ -160,6 +160,15 @@ def test_each_tick_is_answered_by_the_frame_after_its_state(domain_id):
             counted |= {"frames": "5", "frame_rate": "250"}
             peer.spin_until(lambda: diagnostic(told, "ardupilot")[2].items() >= counted.items())
             assert diagnostic(told, "ardupilot")[0] == 0
+
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rival:
+                frame(2, 1500)
+                rival.sendto(ardupilot.datagram(0, [1999] * 16), ardupilot._to)
+                peer.spin_until(lambda: "sends servo outputs too and is ignored" in node.output)
+                peer.spin_until(
+                    lambda: "sends here too and is ignored" in diagnostic(told, "ardupilot")[1]
+                )
+                assert diagnostic(told, "ardupilot")[0] == 1
         finally:
             if ardupilot is not None:
                 ardupilot.close()

@@ -303,6 +303,21 @@ def test_import_an_array_and_read_it_back(rfly):
         assert terrain.altitude(float(x), float(y)) == pytest.approx(z, abs=30 / 65535)
 
 
+def test_an_origin_that_is_no_place_is_refused(rfly):
+    heights = np.zeros((3, 3))
+    np.save("h.npy", heights)
+    swapped = ("--geo-origin", "116.3", "39.9", "50")
+    code, _, err = rfly("import", "h.npy", "--out", "New", "--cell-size", "4", "6", *swapped)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "geo_origin: [116.3, 39.9, 50.0] is no place: latitude within ±90°" in err
+
+    axis = np.arange(3.0)
+    place = np.array([116.3, 39.9, 50.0])
+    np.savez("h.npz", heights_up=heights, x_east=axis, y_north=axis, geo_origin=place)
+    code, _, err = rfly("import", "h.npz", "--out", "New")
+    assert (code, "h.npz: geo_origin: [116.3, 39.9, 50.0] is no place" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     "ending", ["npz", "npy", pytest.param("tif", marks=pytest.mark.needs("rasterio"))]
 )

@@ -107,6 +107,22 @@ def test_told(monkeypatch, capsys):
     assert "no shipped world of this name (forest, pillars, village)" in err
 
 
+def test_objects_off_the_map_are_counted(monkeypatch, capsys, tmp_path):
+    """The map spans ±192 m; degrees in units of 1e-3 lie far off it."""
+    world = tmp_path / "far.yaml"
+    text = (
+        "version: 1\nmap: {}\nmodels: {{box: {{class: building, parts: [{{box: [4, 4, 4]}}]}}}}\n"
+        "objects: [{{model: box, x: 1, y: 2}}, {{model: box, x: 116391, y: 39906}}]\n"
+    )
+    world.write_text(text.format("RollingHills"), encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "world", "info", str(world))
+    assert code == 0
+    assert "off map    1, the first at x 116391, y 39906; the map spans x -192 … 192" in out
+    world.write_text(text.format("Nowhere"), encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "world", "info", str(world))
+    assert (code, "map      Nowhere (not found here)" in out, "off map" in out) == (0, True, False)
+
+
 @pytest.mark.needs("matplotlib")
 def test_drawn(monkeypatch, capsys, tmp_path):
     picture = tmp_path / "forest.png"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rfly_bringup.recording.mcap_file import McapReader, McapWriter, is_mcap
+from rfly_bringup.recording.mcap_recovery import recover
 from rfly_bringup.recording.topics import Topic, TopicChoice
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 
@@ -238,3 +239,52 @@ def test_a_pipe_is_no_recording(tmp_path):
     for read_it in (is_mcap, McapReader):
         with pytest.raises(OSError, match="expected a regular file"):
             read_it(tmp_path / "pipe")
+
+
+def test_a_cut_file_is_made_whole_with_every_message_that_can_be_read(tmp_path):
+    from mcap.reader import SeekingReader
+
+    file = tmp_path / "a.mcap"
+    cut = tmp_path / "cut.mcap"
+    whole = tmp_path / "whole.mcap"
+    writer, content = written(file, 3)
+    flushed = file.read_bytes()
+    writer.close()
+    for length in (60, len(flushed) // 2, len(flushed) - 1, len(flushed)):
+        cut.write_bytes(flushed[:length])
+        found = {}
+        with McapReader(cut) as reader, pytest.raises(TruncatedCaptureError):
+            read(reader, found)
+        recovery = recover(cut, whole, overwrite=True)
+        assert recovery.messages == sum(map(len, found.values()))
+        assert recovery.seconds == max(0, max(map(len, found.values()), default=0) - 1)
+        with McapReader(whole) as reader:
+            assert reader.is_whole
+            assert read(reader) == found
+            if found:
+                assert {topic.name: topic for topic in reader.topics.values()} == {
+                    topic.name: topic for topic in (TEXT, MAP, FAST)
+                }
+    assert found == content
+    with whole.open("rb") as stream:
+        assert SeekingReader(stream).get_summary().statistics.message_count == 9
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mcap", "cut.mcap", "whole.mcap"]
+
+
+def test_a_recovery_writes_over_nothing_and_needs_a_cut_file(tmp_path):
+    file = tmp_path / "a.mcap"
+    whole = tmp_path / "whole.mcap"
+    writer, _ = written(file, 1)
+    with pytest.raises(ConfigError, match=r"a\.mcap exists"):
+        recover(file, file, overwrite=True)
+    recover(file, whole)
+    with pytest.raises(ConfigError, match=r"whole\.mcap exists"):
+        recover(file, whole)
+    writer.close()
+    with pytest.raises(ConfigError, match=r"a\.mcap is whole"):
+        recover(file, whole, overwrite=True)
+    other = tmp_path / "other.mcap"
+    other.write_bytes(b"\xd4\xc3\xb2\xa1" * 20)
+    with pytest.raises(CaptureError, match=r"other\.mcap: no MCAP file"):
+        recover(other, tmp_path / "new.mcap")
+    assert not (tmp_path / "new.mcap").exists()

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from topic_harness import LATCHED_ONES, LOSSY, TYPES, Rfly, messages, publishers, told
+from topic_harness import LATCHED_ONES, LOSSY, RFLY, TYPES, Rfly, messages, publishers, told
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("mcap", "mcap_ros2", "rosbags")]
 
@@ -214,6 +214,50 @@ def written(path, period_ns=0):
             if number == 0 or topic not in LATCHED_ONES:
                 writer.write(channels[topic], serialize_message(message), number * period_ns)
     return writer
+
+
+def test_a_killed_recorder_loses_less_than_a_second_and_its_file_is_made_whole(domain_id, tmp_path):
+    from mcap.reader import make_reader
+    from node_harness import Peer
+
+    from rfly_bringup.recording.mcap_file import McapReader
+
+    cut = tmp_path / "flight.mcap"
+    whole = tmp_path / "whole.mcap"
+    peer = Peer(domain_id)
+    with Rfly(domain_id, "record", "--mcap", cut, "--topic", "/lead/pose") as recorder:
+        made = publisher_of(peer, "/lead/pose")
+        end = time.monotonic() + 3.0
+        while time.monotonic() < end:
+            made.publish(messages(1)["/lead/pose"])
+            peer.spin_for(0.01)
+        killed_ns = time.time_ns()
+        code, _ = recorder.end(signal.SIGKILL)
+        assert code == -signal.SIGKILL
+    peer.close()
+
+    with McapReader(cut) as reader:
+        assert not reader.is_whole
+    result = subprocess.run(
+        [*RFLY, "record", "--recover", cut, whole], capture_output=True, text=True, check=True
+    )
+    with whole.open("rb") as file:
+        statistics = make_reader(file).get_summary().statistics
+    assert result.stdout == (
+        f"{whole}: {statistics.message_count} messages on 1 topics, "
+        f"{(statistics.message_end_time - statistics.message_start_time) / 1e9:.1f} s\n"
+    )
+    assert 0 <= killed_ns - statistics.message_end_time < 1e9
+    assert statistics.message_end_time - statistics.message_start_time > 1e9
+
+
+def publisher_of(peer, topic):
+    """A publisher of one topic, with a subscriber."""
+    from rfly_bringup.ros.message_definitions import message_class
+
+    publisher = peer.node.create_publisher(message_class(TYPES[topic]), topic, 50)
+    peer.spin_until(lambda: publisher.get_subscription_count() > 0)
+    return publisher
 
 
 def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):

@@ -23,12 +23,7 @@ PLOTTED = {
 
 
 class Client:
-    """Speaks Foxglove's protocol (github.com/foxglove/ws-protocol, docs/spec.md).
-
-    Asks again for a channel that the server does not know yet: the SDK sends an advertisement
-    before it notes the channel (0.30.3, rust/foxglove/src/websocket/connected_client.rs,
-    `advertise_channels`).
-    """
+    """Speaks Foxglove's protocol (github.com/foxglove/ws-protocol, docs/spec.md)."""
 
     def __init__(self, address):
         from websockets.sync.client import connect
@@ -49,14 +44,6 @@ class Client:
             message = json.loads(data)
             for channel in message.get("channels", ()):
                 self.channels[channel["topic"]] = channel
-            if unknown := re.match(r"Unknown channel ID: (\d+)", message.get("message", "")):
-                self.subscribe(
-                    *(
-                        topic
-                        for topic, each in self.channels.items()
-                        if str(each["id"]) == unknown[1]
-                    )
-                )
 
     def subscribe(self, *topics):
         for topic in topics:
@@ -83,7 +70,7 @@ def publish_until(made, topics, client):
 
 
 @pytest.mark.ros
-@pytest.mark.needs("foxglove", "websockets", "rosbags")
+@pytest.mark.needs("websockets", "rosbags")
 def test_a_client_gets_what_is_published_and_a_late_one_what_is_latched(domain_id):
     from node_harness import Peer
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -127,24 +114,6 @@ def test_a_client_gets_what_is_published_and_a_late_one_what_is_latched(domain_i
             told(topic, store.deserialize_cdr(data, TYPES[topic])) for data in client.of(topic)
         ]
         assert told(topic, messages(3)[topic]) in found
-
-
-@pytest.mark.ros
-@pytest.mark.needs("foxglove")
-def test_a_port_that_is_taken_is_named():
-    import socket
-
-    from rfly_bringup.recording.foxglove_server import FoxgloveServer
-    from rfly_common.errors import ConfigError
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(
-            ConfigError, match=f"127.0.0.1:{port}: no server for Foxglove can run here"
-        ):
-            FoxgloveServer("127.0.0.1", port)
 
 
 def panels(kind):

@@ -261,6 +261,17 @@ def test_a_halt_shortly_before_the_end_does_not_run_over_it():
     )
 
 
+def test_a_path_off_the_map_is_refused_and_one_that_leaves_it_is_not():
+    fleet = Fleet([VEHICLES["drone"]], ground())
+    degrees = np.array([[46.55e7, 7.98e7, 900.0], [46.56e7, 7.99e7, 900.0]]) / 1e4
+    (reference,) = reference_paths(fleet.vehicles[0], degrees)
+    with pytest.raises(ConfigError, match="begins and ends off the map, at x 46550, y 7980"):
+        follow(fleet, 0, 3.0, reference)
+    leaving = np.array([[0.0, 0.0, 60.0], [400.0, 0.0, 60.0]])
+    (reference,) = reference_paths(fleet.vehicles[0], leaving)
+    assert follow(fleet, 0, 3.0, reference) is not None
+
+
 def test_the_radius_of_corners():
     """The radius of corners is that of the limits.
 

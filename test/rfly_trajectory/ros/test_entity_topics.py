@@ -113,7 +113,7 @@ def test_a_vehicle_is_spawned_stands_on_the_ground_and_is_deleted(client):
     states = receive_states(client.peer)
     removed = client.peer.receive(*_removed_vehicles())
     answer = client.spawn(
-        "car", 30.0, -20.0, 500.0, math.pi / 2, frame="map", name="taxi", entity_namespace="/city"
+        "car", 30.0, -20.0, 3.0, math.pi / 2, frame="map", name="taxi", entity_namespace="/city"
     )
     assert (answer.result.result, answer.entity_name) == (OK, "city/taxi")
     assert client.names() == ["lead", "city/taxi"]
@@ -164,6 +164,7 @@ REFUSED = {
     "another frame": ({"frame": "moon"}, 109, "moon"),
     "off the map": ({"x": 1e4}, 109, "off the map"),
     "a drone below the ground": ({"uri": "rfly://quadcopter", "z": -50.0}, 109, "below the ground"),
+    "a car in the air": ({"z": 5000.0}, 109, "stands on the ground, which is at 0 there"),
     "not a number": ({"x": math.nan}, 109, "finite"),
     "no orientation": ({"w": 0.0}, 109, "orientation has the length 0"),
 }

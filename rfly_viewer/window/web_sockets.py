@@ -1,0 +1,158 @@
+"""Connections of WebSocket servers: their number, peers that stop reading, and whose page asks."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections import Counter
+from typing import Any
+from urllib.parse import urlsplit
+
+import websockets.exceptions
+from websockets.asyncio.server import ServerConnection
+
+MAX_CONNECTIONS = 64
+"""Open connections; a page has one for its WebSocket, and up to six more while it loads."""
+STALLED_S = 10.0
+"""Time without a byte taken, while some wait, after which a connection is cut, s."""
+_CHECK_S = 1.0
+"""Time between two looks at a connection whose bytes wait, s."""
+
+
+class OpenConnections:
+    """Connections of one server; `connection` is its `create_connection`."""
+
+    def __init__(self, max_queued_bytes: int) -> None:
+        self.open: set[LimitedConnection] = set()
+        self.counters: Counter[str] = Counter()
+        """Counts of refused and stalled connections."""
+        self.max_queued_bytes = max_queued_bytes
+        """Most bytes that wait to be sent, of all connections together."""
+
+    def connection(self, *arguments: Any, **options: Any) -> LimitedConnection:
+        """Return one more connection, for `websockets.asyncio.server.serve`."""
+        return LimitedConnection(self, *arguments, **options)
+
+    def serving(self) -> int:
+        """Return the number of open WebSockets."""
+        return sum(each.serving for each in self.open)
+
+    def queued_bytes(self) -> int:
+        """Return the bytes that wait to be sent, of all connections."""
+        return sum(each.transport.get_write_buffer_size() for each in self.open)
+
+
+class LimitedConnection(ServerConnection):
+    """Connection that is cut if there are too many, or if its peer stops reading."""
+
+    def __init__(self, others: OpenConnections, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.others = others
+        self._watch: asyncio.TimerHandle | None = None
+        self.serving = False
+        """True once its WebSocket has begun."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Count the connection; one too many is cut at once."""
+        super().connection_made(transport)
+        self.others.open.add(self)
+        if len(self.others.open) > MAX_CONNECTIONS:
+            self.cut("refused")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Forget the connection."""
+        self.others.open.discard(self)
+        self._stop_watching()
+        super().connection_lost(error)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; cut a peer whose pings are answered, but who reads no answer."""
+        super().data_received(data)
+        if self.paused and self.others.queued_bytes() > self.others.max_queued_bytes:
+            self.cut("stalled")
+
+    def pause_writing(self) -> None:
+        """Watch the connection, as more waits than the network takes at once."""
+        super().pause_writing()
+        if self.others.queued_bytes() > self.others.max_queued_bytes:
+            self.cut("stalled")
+        else:
+            self._watch_for_progress()
+
+    def resume_writing(self) -> None:
+        """Stop watching, as the peer has caught up."""
+        self._stop_watching()
+        super().resume_writing()
+
+    def cut(self, reason: str) -> None:
+        """End the connection without a farewell, and count the reason."""
+        if not self.transport.is_closing():
+            self.others.counters[reason] += 1
+            self.transport.abort()
+
+    def _watch_for_progress(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        taken = self.loop.time()
+
+        def check() -> None:
+            nonlocal waiting, taken
+            now = self.loop.time()
+            still_waiting = self.transport.get_write_buffer_size()
+            if still_waiting < waiting:
+                taken = now
+            waiting = still_waiting
+            if now - taken >= STALLED_S:
+                self.cut("stalled")
+            else:
+                self._watch = self.loop.call_later(_CHECK_S, check)
+
+        self._stop_watching()
+        self._watch = self.loop.call_later(_CHECK_S, check)
+
+    def _stop_watching(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+
+class NoHandshakeErrors(logging.Filter):
+    """Filter of websockets' tracebacks.
+
+    Errors of a peer that speaks another protocol or goes away are left out, others logged in one
+    line.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is logged."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, (OSError, EOFError, websockets.exceptions.WebSocketException)):
+            return False
+        if error is not None:
+            record.msg = f"{record.getMessage()}: {type(error).__name__}: {error}"
+            record.args = ()
+            record.exc_info = record.exc_text = None
+        return not record.getMessage().startswith(
+            ("opening handshake failed", "connection rejected")
+        )
+
+
+def is_own_page(host: str, origin: str | None, loopback: bool) -> bool:
+    """Return whether a request comes from the page of this server, or from no page (`origin` None).
+
+    A server on loopback must also be asked by its own name: a foreign name that was made to lead
+    here is refused.
+    """
+    if origin is not None and urlsplit(origin).netloc != host:
+        return False
+    return not loopback or is_loopback(urlsplit(f"//{host}").hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
