@@ -68,7 +68,9 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
 
     nodes = "1 node" if len(snapshot.nodes) == 1 else f"{len(snapshot.nodes)} nodes"
     where = f"{nodes} in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
-    verdict = f"{problems} found" if problems else "nothing is wrong"
+    verdict = "nothing is wrong"
+    if problems:
+        verdict = "1 problem" if problems == 1 else f"{problems} problems"
     console.print(f"{where}: {verdict}", style="bold")
 
     for finding, following in zip_longest(findings, findings[1:]):
