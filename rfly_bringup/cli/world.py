@@ -161,7 +161,7 @@ def import_(
 
 @world_app.command()
 def info(name: WorldArgument) -> None:
-    """Show the map, objects and classes of a world.
+    """Show the map of a world, its objects by class, and what moves in it.
 
     Examples:
 
@@ -178,6 +178,11 @@ def info(name: WorldArgument) -> None:
     )
     for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
         print(f"{CLASSES[class_id]:<10} {count}")
+
+    if world.moving:
+        classes = Counter(CLASSES[body.model.class_id] for body in world.moving)
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(classes.items()))
+        print(f"moving   {len(world.moving)}: {counts}")
 
 
 @world_app.command()
