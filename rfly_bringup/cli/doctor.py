@@ -113,9 +113,14 @@ def status(
     with _watch() as watch, stop_by_signal() as stopped:
         if once:
             watch.watch(seconds, stopped)
-            console.print(status_tables(watch.snapshot(Machine())))
-            return
-        with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        elif console.is_terminal:
+            with Live(console=console, auto_refresh=False, screen=True) as live:
+                while not stopped():
+                    watch.watch(1.0, stopped)
+                    live.update(status_tables(watch.snapshot(Machine())), refresh=True)
+        else:
             while not stopped():
                 watch.watch(1.0, stopped)
-                live.update(status_tables(watch.snapshot(Machine())), refresh=True)
+
+        # what was last seen stays, on a terminal too, whose screen is restored at the end
+        console.print(status_tables(watch.snapshot(Machine())))
