@@ -1,4 +1,4 @@
-"""The table of REPs in docs/conventions.md: each line that claims something names tests that there
+"""The table of REPs in docs/extending/standards.md: each line that claims something names tests that there
 are.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "extending" / "standards.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if re.match(r"\| \d+ \|", line)]
 
 

@@ -133,7 +133,12 @@ def test_links_lead_to_files(page):
             assert (page.parent / target).exists(), f"{name(page)}: {target}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fenced(page, "python")], ids=name)
+@pytest.mark.parametrize(
+    "page",
+    # the tutorials' code is that of the examples, which test_tutorials.py runs
+    [page for page in PAGES if fenced(page, "python") and page.parent.name != "tutorials"],
+    ids=name,
+)
 def test_python_examples_run(page, user_folder, rflysim_ports):
     """The examples of one page run one after the other, as a reader would type them."""
     names: dict[str, Any] = {}

@@ -99,6 +99,30 @@ def run_alone(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         assert Path(words[0]).name in MODULES
 
 
+CODE_IN_A_PAGE = re.compile(
+    r"^<!-- (examples/\S+) -->\n```(?:python|yaml)\n(.*?)^```$", re.S | re.M
+)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=str)
+def test_code_in_the_page_is_the_code_of_the_example(page):
+    """Every block names its file, of which it shows whole lines without a gap."""
+    text = page.read_text(encoding="utf-8")
+    blocks = CODE_IN_A_PAGE.findall(text)
+    assert len(blocks) == len(re.findall(r"^```\S", text, re.MULTILINE)) > 0
+
+    for file, code in blocks:
+        example = (ROOT / file).read_text(encoding="utf-8")
+        assert f"\n{code}" in f"\n{example}", f"{page.name}: not the code of {file}"
+
+
+def test_the_controller_of_the_page_is_about_fifty_lines():
+    page = (ROOT / "docs" / "tutorials" / "your-controller.md").read_text(encoding="utf-8")
+    _, code = CODE_IN_A_PAGE.findall(page)[0]
+    controller = code[code.index("class LandAirController") :]
+    assert 45 <= len(controller.splitlines()) <= 60
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -185,17 +209,6 @@ def test_the_controller_drives_flies_and_lands(folder):
     assert position[-1, :2] == pytest.approx([16.0, 4.0], abs=0.3)
     assert np.abs(velocity[-1]).max() < 0.05
     assert velocity[height > 0.1, 2].min() > -1.2
-
-    source = (ROOT / "examples" / "tutorials" / "land_air_controller.py").read_text(
-        encoding="utf-8"
-    )
-    shown = (
-        source.partition("# begin controller\n")[2]
-        .partition("# end controller")[0]
-        .rstrip()
-        .splitlines()
-    )
-    assert len(shown) <= 60  # of which the page says "about fifty"
 
 
 class Program:

@@ -2,7 +2,7 @@
 
 It drives 8 m, takes off, flies to a goal and lands there.
 
-    python examples/tutorials/land_air_controller.py flight.png
+python examples/tutorials/land_air_controller.py flight.png
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ UP = np.array((0.0, 0.0, 1.0))
 TO_GOAL = np.array((8.0, 4.0, 3.0))  # m, from the place of take-off
 
 
-# begin controller
 class LandAirController:
     """Return controls for rotors, wheels and brakes from position, velocity, attitude and rates.
 
@@ -73,7 +72,6 @@ class LandAirController:
         moments = self._inertia * ((50.0, 50.0, 8.0) * error - (13.0, 13.0, 6.0) * now.rates)
         squares = self._mixer @ (self._mass * up[2], *moments)
         return Controls(rotor_speed=np.sqrt(np.clip(squares, 0.0, self._largest)))
-        # end controller
 
 
 def fly(duration: float = 20.0) -> tuple[Run, LandAirController]:
@@ -93,7 +91,7 @@ def draw(run: Run, path: Path) -> None:
     above, side = figure.subplots(2, 1, sharex=True)
 
     above.plot(x, y, color="#2f6db3")
-    above.set(ylabel="y north (m)", title="Drive, fly, land: a controller of 35 lines")
+    above.set(ylabel="y north (m)", title="Drive, fly, land")
     side.plot(x, z - z[0], color="#c8322b")
     side.set(xlabel="x east (m)", ylabel="height (m)")
     for axes in (above, side):

@@ -68,7 +68,9 @@ def _print(findings: "list[Finding]", snapshot: "Snapshot") -> None:
 
     nodes = "1 node" if len(snapshot.nodes) == 1 else f"{len(snapshot.nodes)} nodes"
     where = f"{nodes} in ROS domain {snapshot.domain_id}, discovery {snapshot.discovery_range}"
-    verdict = f"{problems} found" if problems else "nothing is wrong"
+    verdict = "nothing is wrong"
+    if problems:
+        verdict = "1 problem" if problems == 1 else f"{problems} problems"
     console.print(f"{where}: {verdict}", style="bold")
 
     for finding, following in zip_longest(findings, findings[1:]):
@@ -111,9 +113,14 @@ def status(
     with _watch() as watch, stop_by_signal() as stopped:
         if once:
             watch.watch(seconds, stopped)
-            console.print(status_tables(watch.snapshot(Machine())))
-            return
-        with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        elif console.is_terminal:
+            with Live(console=console, auto_refresh=False, screen=True) as live:
+                while not stopped():
+                    watch.watch(1.0, stopped)
+                    live.update(status_tables(watch.snapshot(Machine())), refresh=True)
+        else:
             while not stopped():
                 watch.watch(1.0, stopped)
-                live.update(status_tables(watch.snapshot(Machine())), refresh=True)
+
+        # what was last seen stays, on a terminal too, whose screen is restored at the end
+        console.print(status_tables(watch.snapshot(Machine())))

@@ -11,6 +11,7 @@ from rfly_bringup.cli import options
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rfly_common.arrays import Floats
     from rfly_trajectory.fleet.fleet import Fleet
     from rfly_trajectory.fleet.limit_check import WheelGap
 
@@ -48,7 +49,7 @@ def check(
     seconds: Annotated[
         options.MaybeFloat,
         options.optional(
-            "fleet time over which min_separation is checked, s (default: each vehicle's way once)",
+            "fleet time over which separation is checked, s (default: each vehicle's way once)",
             min=0.1,
         ),
     ] = None,
@@ -66,8 +67,9 @@ def check(
 ) -> None:
     """Check each vehicle of a fleet against the map, the ground, its limits and the others.
 
-    A table shows what each vehicle does. The exit code is 1 if anything is wrong, 2 if the file
-    can't be read.
+    Limits that the file does not set are those of typical vehicles of the kind. Two vehicles must
+    not meet: the shapes of their types say how wide they are. A table shows what each vehicle does.
+    The exit code is 1 if anything is wrong, 2 if the file can't be read.
 
     Examples:
 
@@ -108,7 +110,7 @@ def check(
 
     # findings
     with options.status("looking for vehicles that come too near"):
-        findings = check_tracks(fleet) + check_separation(fleet, seconds)
+        findings = check_tracks(fleet) + check_separation(fleet, seconds, _body_radii(fleet))
     for finding in findings[:MAX_ROWS]:
         where = f"{finding.location}: " if finding.location else ""
         console.print(f"{where}vehicle {finding.vehicle!r}: {finding.text}", markup=False)
@@ -121,6 +123,18 @@ def check(
         draw_fleet(fleet, out, findings=findings)
         console.print(str(out), markup=False)
     raise typer.Exit(1 if findings else 0)
+
+
+def _body_radii(fleet: "Fleet") -> "Floats":
+    """Return half the smaller side of each vehicle from above, (n,) m: nearer centres overlap."""
+    import numpy as np
+
+    from rfly_collision.shapes.shape_file import load_shapes
+
+    shapes = load_shapes()
+    rows = shapes.index_of([vehicle.vehicle_type for vehicle in fleet.vehicles])
+    scales = np.array([vehicle.scale[:2] for vehicle in fleet.vehicles], float)
+    return np.asarray(0.5 * (shapes.footprint[rows] * scales).min(axis=1), np.float64)
 
 
 def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -34,6 +36,7 @@ app = typer.Typer(
 )
 
 _LONGEST_ERROR = 1_000
+_MOST_SUGGESTIONS = 3
 
 # panels of `rfly --help`
 _RUN = "Run"
@@ -72,6 +75,7 @@ def main() -> None:
     except usage_error as error:
         if not error.format_message():  # no arguments: the help is already printed
             sys.exit(2)
+        _suggest_options(error)
         _print_error(error.format_message())
     except RflyError as error:
         _print_error(str(error))
@@ -81,6 +85,28 @@ def main() -> None:
         sys.exit(130)
     else:
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _suggest_options(error: Any) -> None:
+    """Give an error for an unknown option the options that it may have meant.
+
+    click proposes any option that shares some letters. These are spelled almost alike, or their
+    help has a word of the unknown one: `--no-trajectory` leads to `--nodes`.
+    """
+    if not hasattr(error, "possibilities") or error.ctx is None:
+        return
+
+    options = {flag: option for option in error.ctx.command.params for flag in option.opts}
+    error.possibilities = get_close_matches(error.option_name, options, cutoff=0.8)
+    if not error.possibilities:
+        words = {word for word in error.option_name.strip("-").split("-") if len(word) > 3}
+        error.possibilities = [
+            flag
+            for flag, option in options.items()
+            if words & set(re.findall(r"\w+", getattr(option, "help", None) or ""))
+        ][:_MOST_SUGGESTIONS]
+    if not error.possibilities:
+        error.message += f"; {error.ctx.command_path} --help lists them"
 
 
 def _print_error(text: str) -> None:

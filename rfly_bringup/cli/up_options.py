@@ -35,6 +35,8 @@ def _up(ctx: typer.Context, **options: Any) -> None:
 
         rfly up --map ./map/MyTerrain.png --fleet my_fleet.yaml
 
+        rfly up --nodes terrain,ue_bridge           (no fleet: your own vehicles)
+
         rfly up --host 192.168.1.20 --windows 2     (RflySim3D on another machine)
 
         rfly up amphibious --view                   (a vehicle that drives and flies)

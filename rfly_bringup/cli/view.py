@@ -78,9 +78,15 @@ def view(
         typer.Option(help="vehicles cast shadows; off is faster without a graphics card"),
     ] = True,
     follow: Annotated[
-        options.MaybeInt,
-        options.optional("follow this vehicle once it appears", metavar="ID"),
+        options.MaybeText,
+        options.optional(
+            "follow this vehicle once it appears, or the middle of all vehicles",
+            metavar="ID|all",
+        ),
     ] = None,
+    enlarge: Annotated[
+        int, typer.Option(min=1, max=30, help="magnification of vehicles; the page can change it")
+    ] = 1,
     vehicle_xml: Annotated[
         options.MaybePath,
         options.optional(
@@ -113,6 +119,8 @@ def view(
         rfly view --map ./map/MyTerrain.png --open
 
         rfly view --world village                   and rfly up --world village
+
+        rfly view --follow all                      the camera goes with the fleet
 
         rfly view --window 1 --port 8081            a second window
 
@@ -158,10 +166,22 @@ def view(
         scan_folder=scan_folder,
         max_triangles=max_triangles,
         shadows=shadows,
-        follow=follow,
+        follow=_followed(follow),
+        enlarge=enlarge,
         descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
     )
     run(settings, typer.echo, open_browser)
+
+
+def _followed(text: str | None) -> int | None:
+    """Return the id in the option --follow, or ALL_VEHICLES. Raise ConfigError."""
+    from rfly_viewer.scene.viewpoint import ALL_VEHICLES
+
+    if text is None or text == "all":
+        return None if text is None else ALL_VEHICLES
+    if not text.isdecimal():
+        raise ConfigError(f"--follow {text}: expected the id of a vehicle, or all")
+    return int(text)
 
 
 def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequence[str]) -> None:

@@ -3,8 +3,9 @@
 They handle RflySim3D's datagrams, live and recorded.
 """
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -54,6 +55,27 @@ def listen(
     count: Annotated[
         int, typer.Option(min=0, help="end after this number of datagrams; 0: at Ctrl-C")
     ] = 0,
+    vehicle_id: Annotated[
+        Optional[list[int]],  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `| None`
+        typer.Option("--id", help="only this vehicle; may be repeated", show_default=False),
+    ] = None,
+    vehicle_type: Annotated[
+        Optional[list[int]],  # noqa: UP045
+        typer.Option("--type", help="only vehicles of this type; may be repeated"),
+    ] = None,
+    packet: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--packet", help="only packets of this name; may be repeated"),
+    ] = None,
+    summary: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            "--summary/--each",
+            help="a table that is kept up to date, or a line for each datagram (default: the "
+            "table on a terminal, lines into a pipe or file)",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[
         bool,
         typer.Option(
@@ -68,20 +90,32 @@ def listen(
 ) -> None:
     """Show the datagrams that RflySim3D would receive, with their content.
 
+    On a terminal it shows the latest pose of each vehicle in a table.
     It listens in RflySim3D's place, so RflySim3D must not run on the same machine and port.
 
     Examples:
 
         rfly listen
 
+        rfly listen --each --id 3 --id 4
+
         rfly listen --all-windows --count 100
 
         rfly listen --bind 0.0.0.0 --json > datagrams.jsonl
     """
-    from rfly_bringup.cli.wire_monitor import monitor
+    from rfly_bringup.cli.wire_monitor import monitor, packet_filter
 
+    if json and summary:
+        raise typer.BadParameter("--json prints each datagram: --summary does not go with it")
     ports = range(port, port + 3) if all_windows else range(port, port + 1)
-    monitor(bind, list(ports), count, as_json=json)
+    monitor(
+        bind,
+        list(ports),
+        count,
+        packet_filter(vehicle_id or [], vehicle_type or [], packet or []),
+        as_json=json,
+        as_summary=not json and (sys.stdout.isatty() if summary is None else summary),
+    )
 
 
 def record(

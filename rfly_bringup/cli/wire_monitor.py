@@ -13,12 +13,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from rfly_bringup.terminal import printable
-from rfly_common.errors import CommandError, PacketError
+from rfly_common.errors import CommandError, ConfigError, PacketError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
 from rfly_ue_bridge.codec.commands import encode_command, encode_command_lan
@@ -29,6 +34,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     ATTACH_POSITION,
     ATTACH_POSITION_YAW,
     COPTER_MSG,
+    TO_RFLYSIM3D,
     UE4_EXT_MSG,
     VEHICLE_ATTATCH_25,
     decode,
@@ -44,6 +50,7 @@ SUMMARY_S = 5.0
 _POLL_S = 0.1
 _HEX_BYTES = 24
 _FLEET_SHOWN = 3
+_MOST_ROWS = 40
 _MAX_DATAGRAM = 65536
 
 _ATTACHED = {
@@ -84,21 +91,75 @@ def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str
     return f"sent {len(datagram)} bytes to {host}:{ports}{note}: {text}"
 
 
-def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
-    """Print `count` datagrams (0: until Ctrl-C), and a summary at the end."""
-    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+@dataclass(frozen=True)
+class PacketFilter:
+    """Choice of datagrams by vehicle id, vehicle type and packet; an empty set admits all."""
+
+    ids: frozenset[int] = frozenset()
+    types: frozenset[int] = frozenset()
+    packets: frozenset[str] = frozenset()
+    """Names of packets, such as Ue4CMD0; capitals don't matter."""
+
+    def admits(self, packet: Packet | None) -> bool:
+        """Return whether the datagram is shown; `packet` is None for an unknown one.
+
+        A packet of several vehicles is admitted if one of them is.
+        """
+        if self.packets and (packet is None or packet.name.lower() not in self.packets):
+            return False
+        if not self.ids and not self.types:
+            return True
+        return packet is not None and any(
+            (not self.ids or vehicle["copterID"] in self.ids)
+            and (not self.types or vehicle.get("vehicleType") in self.types)
+            for vehicle in _vehicles(packet)
+        )
+
+
+def packet_filter(ids: list[int], types: list[int], packets: list[str]) -> PacketFilter:
+    """Return the filter of these options. Raise ConfigError for a packet that does not exist."""
+    known = {packet.name.lower(): packet.name for packet in TO_RFLYSIM3D}
+    names = frozenset(name.lower() for name in packets)
+    for name in packets:
+        if name.lower() not in known:
+            raise ConfigError(f"--packet: {name!r}, expected one of {', '.join(known.values())}")
+    return PacketFilter(frozenset(ids), frozenset(types), names)
+
+
+def monitor(
+    bind: str,
+    ports: list[int],
+    count: int,
+    chosen: PacketFilter = PacketFilter(),
+    *,
+    as_json: bool = False,
+    as_summary: bool = False,
+) -> None:
+    """Print `count` of the chosen datagrams (0: until Ctrl-C), and a summary at the end.
+
+    `as_summary` shows a table of vehicles and packets that is kept up to date, not each datagram.
+    """
+    console = Console(stderr=as_json, highlight=False, soft_wrap=not as_summary)
     counters = _Counters()
     hint = ": RflySim3D or another `rfly listen` runs there; try --port"
     sockets = [listening_socket(bind, port, hint) for port in ports]
+    latest = _LatestTable() if as_summary else None
 
     try:
         where = ", ".join(f"{bind}:{port}" for port in ports)
         console.print(f"listening on {where}; Ctrl-C ends", style="dim")
-        with stop_by_signal() as stopped:
-            for port, sender, datagram in _datagrams(sockets, counters, console, stopped):
+        live = Live(console=console, get_renderable=latest.table) if latest else nullcontext()
+        with stop_by_signal() as stopped, live:
+            tell_rate = None if as_summary else console
+            for port, sender, datagram in _datagrams(sockets, counters, tell_rate, stopped):
                 packet, reason = _decode(datagram)
+                if not chosen.admits(packet):
+                    continue
+
                 counters.count(packet, reason)
-                if as_json:
+                if latest:
+                    latest.add(packet, datagram, reason)
+                elif as_json:
                     record = _as_json(port, sender, datagram, packet, reason)
                     print(json.dumps(record, ensure_ascii=False), flush=True)
                 else:
@@ -116,6 +177,100 @@ def monitor(bind: str, ports: list[int], count: int, *, as_json: bool) -> None:
         for opened in sockets:
             opened.close()
     console.print(counters.text(), markup=False)
+
+
+class _LatestTable:
+    """Table of the latest pose of each vehicle, and the latest of each other packet."""
+
+    def __init__(self) -> None:
+        self._vehicles: dict[int, _Latest] = {}
+        self._others: dict[str, _Latest] = {}
+        self._is_full = False
+
+    def add(self, packet: Packet | None, datagram: bytes, reason: str) -> None:
+        """Take over what a datagram says; `packet` None: it is unknown for this reason."""
+        if packet is None:
+            self._count(self._others, f"unknown ({reason})", _bad_text(datagram, reason))
+        elif "PosE" not in packet.values:
+            self._count(self._others, packet.name, _packet_text(packet).partition("  ")[2])
+        else:
+            for vehicle in _vehicles(packet):
+                self._count(self._vehicles, vehicle["copterID"], vehicle, packet.name)
+
+    def _count(self, rows: dict[Any, _Latest], key: Any, values: Any, packet: str = "") -> None:
+        """Put values in the row of a key, which a full table may lack."""
+        if key not in rows and len(rows) >= _MOST_ROWS:
+            self._is_full = True
+            return
+        rows.setdefault(key, _Latest()).add(values, packet)
+
+    def table(self) -> Group:
+        """Return the tables of vehicles and of other packets."""
+        vehicles = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+        for heading in ("id", "type", "a second", "north m", "east m", "down m", "yaw°", "m/s"):
+            vehicles.add_column(heading, justify="right", no_wrap=True)
+        vehicles.add_column("packet", no_wrap=True)
+        for vehicle_id, row in sorted(self._vehicles.items()):
+            north, east, down = row.values["PosE"]
+            velocity = row.values.get("VelE")
+            vehicles.add_row(
+                str(vehicle_id),
+                str(row.values["vehicleType"]),
+                f"{row.rate():.0f}",
+                f"{north:.2f}",
+                f"{east:.2f}",
+                f"{down:.2f}",
+                f"{math.degrees(row.values['AngEuler'][2]):.0f}",
+                "" if velocity is None else f"{math.hypot(*velocity):.1f}",
+                row.packet,
+            )
+
+        others = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+        for heading in ("other datagrams", "number", "the latest"):
+            others.add_column(heading, overflow="ellipsis", no_wrap=True)
+        for name, row in sorted(self._others.items()):
+            others.add_row(name, str(row.number), Text(printable(row.values)))
+
+        parts: list[Any] = [table for table in (vehicles, others) if table.row_count]
+        if self._is_full:
+            parts.append(Text(f"more than {_MOST_ROWS}: --id and --packet choose", style="dim"))
+        return Group(*(parts or [Text("nothing yet", style="dim")]))
+
+
+class _Latest:
+    """Latest values under one key, and how often they come."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.values: Any = None
+        self.packet = ""
+        self._rate = 0.0
+        self._since = time.monotonic()
+        self._number_then = 0
+
+    def add(self, values: Any, packet: str) -> None:
+        """Replace the values and count them."""
+        self.number += 1
+        self.values = values
+        self.packet = packet
+
+    def rate(self) -> float:
+        """Return the rate over the last second or more, per second."""
+        elapsed = time.monotonic() - self._since
+        if elapsed >= 1.0:
+            self._rate = (self.number - self._number_then) / elapsed
+            self._since += elapsed
+            self._number_then = self.number
+        return self._rate
+
+
+def _vehicles(packet: Packet) -> list[dict[str, Any]]:
+    """Return the vehicles of a packet, each with the fields of a single one."""
+    values = packet.values
+    ids = values.get("copterID", ())
+    if isinstance(ids, int):
+        return [dict(values)]
+    return [_slot(values, slot) for slot, vehicle_id in enumerate(ids) if vehicle_id]
 
 
 class _Counters:
@@ -162,10 +317,13 @@ class _Counters:
 def _datagrams(
     sockets: list[socket.socket],
     counters: _Counters,
-    console: Console,
+    console: Console | None,
     stopped: Callable[[], bool],
 ) -> Iterator[tuple[int, str, bytes]]:
-    """Yield (port, sender, datagram) as they come, until `stopped`; print summaries too."""
+    """Yield (port, sender, datagram) as they come, until `stopped`.
+
+    Summaries are printed to the console, if there is one.
+    """
     with selectors.DefaultSelector() as selector:
         for listener in sockets:
             selector.register(listener, selectors.EVENT_READ, listener)
@@ -180,7 +338,7 @@ def _datagrams(
                     continue
                 yield opened.getsockname()[1], f"{address[0]}:{address[1]}", datagram
             summary = counters.rate()
-            if summary is not None:
+            if summary is not None and console is not None:
                 console.print(f"— {summary}", style="dim")
 
 

@@ -165,7 +165,7 @@ def info(
     name: WorldArgument,
     search_path: options.SearchPath = None,
 ) -> None:
-    """Show the map, objects and classes of a world, and how many objects stand off its map.
+    """Show the map of a world, its objects by class, what moves, and what stands off the map.
 
     Examples:
 
@@ -184,6 +184,11 @@ def info(
     )
     for class_id, count in sorted(Counter(o.model.class_id for o in world.objects).items()):
         print(f"{CLASSES[class_id]:<10} {count}")
+
+    if world.moving:
+        classes = Counter(CLASSES[body.model.class_id] for body in world.moving)
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(classes.items()))
+        print(f"moving   {len(world.moving)}: {counts}")
 
     if terrain is not None and (off_map := world.off_map(terrain)):
         first = world.objects[off_map[0]]

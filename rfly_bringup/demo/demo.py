@@ -189,14 +189,21 @@ class DemoViewer:
     `command` starts it, [] without viser. `take_line` passes on what the processes print.
     """
 
-    def __init__(self, udp_port: int, output: Output) -> None:
+    def __init__(self, udp_port: int, map_name: str, output: Output) -> None:
+        """Prepare the command. `map_name` "" stands for the default map."""
         self._output = output
         self.address = ""
         """Address of the page, once the viewer has printed it."""
         self.command: list[str] = []
         if importlib.util.find_spec("viser") is not None:
-            command = [sys.executable, "-c", RFLY, "view", "--udp-port", str(udp_port)]
-            self.command = command
+            self.command = [sys.executable, "-c", RFLY, "view", "--udp-port", str(udp_port)]
+            self.command += [
+                "--follow",
+                "all",
+                "--enlarge",
+                "3",
+                *(["--map", map_name] if map_name else []),
+            ]
 
     def take_line(self, name: str, line: str) -> None:
         """Pass on one line of one process."""
@@ -248,7 +255,7 @@ class Demo:
         from rfly_bringup.demo.ros.demo_probe import TerrainObserver
 
         printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
-        viewer = DemoViewer(self._watch.port + 1, printer)
+        viewer = DemoViewer(self._watch.port + 1, self._arguments.get("map", ""), printer)
         bridge = {"port": self._watch.port, "windows": 2 if viewer.command else 1}
         processes = node_processes(self._arguments, extra={"ue_bridge_node": bridge})
         self._supervisor = node_supervisor(processes, self._arguments, viewer.take_line)
@@ -399,7 +406,9 @@ class Demo:
         packets = ", ".join(sorted({track.packet for _, track, _ in rows}))
         table = Table(
             title=self._status_line(rows),
-            caption=packets,
+            caption="off: height above the ground by get_terrain_altitudes; "
+            f"packet from which the rows are read: {packets}",
+            caption_justify="left",
             title_justify="left",
             box=SIMPLE_HEAD,
             padding=0,

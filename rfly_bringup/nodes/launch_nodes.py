@@ -71,14 +71,10 @@ def _description(
 
 def arguments_of(nodes: tuple[node_set.NodeDescription, ...]) -> list[node_set.Argument]:
     """Return the arguments of these nodes, and those that concern all nodes."""
-    of_nodes = _arguments_of_nodes(nodes)
-    of_any_node = _arguments_of_nodes(node_set.NODES)
-    return [a for a in node_set.ARGUMENTS if a.name in of_nodes or a.name not in of_any_node]
-
-
-def _arguments_of_nodes(nodes: Sequence[node_set.NodeDescription]) -> set[str]:
-    """Return the names of the arguments that set parameters of these nodes, or start them."""
-    return {name for node in nodes for name in (*node.parameters.values(), *node.needs.split())}
+    concern_others = {"nodes"} if len(nodes) < len(node_set.NODES) else set()
+    concern_others.update(*(node.arguments for node in node_set.NODES))
+    concern_others.difference_update(*(node.arguments for node in nodes))
+    return [a for a in node_set.ARGUMENTS if a.name not in concern_others]
 
 
 def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) -> None:

@@ -45,6 +45,11 @@ class NodeDescription:
     parameters: Mapping[str, str]
     needs: str = ""
 
+    @property
+    def arguments(self) -> frozenset[str]:
+        """Names of the arguments that set its parameters or start it."""
+        return frozenset((*self.parameters.values(), *self.needs.split()))
+
 
 def same(*names: str) -> dict[str, str]:
     """Return parameters with the names of the arguments that set them."""
@@ -146,6 +151,12 @@ ARGUMENTS = (
         "lowest level to log",
         choices=("debug", "info", "warn", "error", "fatal"),
     ),
+    Argument(
+        "nodes",
+        "only these nodes, separated by commas: terrain, ue_bridge, trajectory, mission, mavlink, "
+        "collision, planner, recorder (default: the first three, and those that other arguments "
+        "need)",
+    ),
     switch("respawn", "restart a node that dies"),
     switch(
         "single_process",
@@ -233,7 +244,7 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
     parameters: dict[str, Any] = {}
     for parameter, argument in node.parameters.items():
         text = arguments.get(argument, "")
-        if text == "" or (argument, text) == ("record", "true"):
+        if text == "" or (argument == "record" and text in ("true", "false")):
             continue
         if argument in _NUMBERS:
             parameters[parameter] = _number(argument, text)
@@ -293,14 +304,36 @@ def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]
 def started_nodes(
     arguments: Mapping[str, str], nodes: Sequence[NodeDescription] = NODES
 ) -> list[NodeDescription]:
-    """Return those of the nodes that these arguments start."""
+    """Return those of the nodes that these arguments start.
 
-    def is_needed(node: NodeDescription) -> bool:
-        return not node.needs or any(
-            arguments.get(name, "") not in ("", "false") for name in node.needs.split()
-        )
+    Raise ValueError for a name in `nodes` that no node has, and for an argument that concerns only
+    nodes that `nodes` leaves out.
+    """
 
-    return [node for node in nodes if is_needed(node)]
+    def is_given(argument: str) -> bool:
+        return arguments.get(argument, "") not in ("", "false")
+
+    if not arguments.get("nodes"):
+        return [node for node in nodes if not node.needs or any(map(is_given, node.needs.split()))]
+
+    chosen = _chosen_nodes(arguments["nodes"], nodes)
+    started_arguments = {name for node in chosen for name in node.arguments}
+    for node in nodes:
+        for argument in node.arguments:
+            if is_given(argument) and argument not in started_arguments:
+                raise ValueError(f"{argument}: it is for {node.executable}, which nodes leaves out")
+    return chosen
+
+
+def _chosen_nodes(names: str, nodes: Sequence[NodeDescription]) -> list[NodeDescription]:
+    """Return the nodes that the argument `nodes` names, in the order of their start."""
+    chosen = {name.strip().removesuffix("_node") for name in names.split(",") if name.strip()}
+    known = {node.executable.removesuffix("_node"): node for node in nodes}
+    unknown = chosen - known.keys()
+    if unknown or not chosen:
+        name = min(unknown, default=names)
+        raise ValueError(f"nodes: there is no node {name!r}; there are {', '.join(known)}")
+    return [node for name, node in known.items() if name in chosen]
 
 
 def node_processes(
@@ -346,3 +379,4 @@ def check_arguments(
 
     for node in nodes:
         node_parameters(node, arguments)
+    started_nodes(arguments, nodes)

@@ -170,7 +170,8 @@ class MissionAction:
             handle.abort()
         else:
             result.success = True
-            result.message = f"{result.items_done} items done"
+            items = "1 item" if result.items_done == 1 else f"{result.items_done} items"
+            result.message = f"{items} done"
             handle.succeed()
         return result
 

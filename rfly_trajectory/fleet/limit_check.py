@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
-from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -23,6 +24,16 @@ MAX_INSTANTS = 5000
 """Largest number of instants in a check of separation."""
 MAX_PAIRS = 1000
 """Largest number of pairs whose least distance is refined."""
+TYPICAL_LIMITS = {
+    "ground": Limits(max_slope_deg=45.0, lateral_acceleration=8.0),
+    "multirotor": Limits(lateral_acceleration=17.0),
+    "fixed_wing": Limits(lateral_acceleration=17.0),
+}
+"""Limits by kind that count where a fleet file sets none.
+
+Tyres on a dry road hold about 0.8 g sideways (Gillespie, Fundamentals of Vehicle Dynamics, chapter
+6), and no slope beyond a friction coefficient of 1. In the air 17 m/s² is a bank of 60 degrees.
+"""
 _SLACK = 1e-6
 """Relative tolerance: a limit that is just kept is kept."""
 
@@ -95,19 +106,15 @@ def drive(fleet: Fleet, index: int) -> Drive:
 def check_limits(fleet: Fleet) -> list[LimitViolation]:
     """Return the worst violation of each limit that vehicles exceed.
 
-    Copies on one track count once.
+    TYPICAL_LIMITS count where a vehicle has no limit of its own. Copies on one track count once.
     """
     findings = []
     seen = set()
     for index, vehicle in enumerate(fleet.vehicles):
-        limits = vehicle.limits
-        if not any(limits):
-            continue
-
         # copies that drive alike
         start = None if vehicle.path.closed else vehicle.phase
         place = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height)
-        motion = (vehicle.profile, limits, vehicle.at_end, vehicle.wheelbase, vehicle.track)
+        motion = (vehicle.profile, vehicle.limits, vehicle.at_end, vehicle.wheelbase, vehicle.track)
         key = place + motion
         if key in seen:
             continue
@@ -119,7 +126,13 @@ def check_limits(fleet: Fleet) -> list[LimitViolation]:
 
 def _exceeded(vehicle: Vehicle, drive: Drive) -> list[LimitViolation]:
     """Return a violation for each limit that a drive exceeds, at its worst place."""
-    limits = vehicle.limits
+    typical = TYPICAL_LIMITS[vehicle.kind]
+    limits = Limits(
+        *(
+            general if own is None else own
+            for own, general in zip(vehicle.limits, typical, strict=True)
+        )
+    )
     largest_curvature = None if limits.turn_radius is None else 1.0 / limits.turn_radius
     rows: list[tuple[str, Floats, float | None, str]] = [
         (
@@ -162,6 +175,9 @@ def _exceeded(vehicle: Vehicle, drive: Drive) -> list[LimitViolation]:
             shown = _distinct_digits(value, limit)
         x, y = drive.position[worst, :2].tolist()
         message = f"{text.format(shown)} at x {x:.1f}, y {y:.1f}"
+        if getattr(vehicle.limits, name) is None:
+            kind = vehicle.kind.replace("_", " ")
+            message += f" (the typical limit of kind {kind}; limits.{name} sets another)"
         location = vehicle.locations.get(f"limits.{name}", "")
         violations.append(LimitViolation(vehicle.name, message, location, (x, y)))
     return violations
@@ -176,26 +192,32 @@ def _distinct_digits(value: float, limit: float) -> str:
     return repr(value)
 
 
-def check_separation(fleet: Fleet, seconds: float | None = None) -> list[LimitViolation]:
-    """Return the pairs that come nearer to each other than `min_separation`, nearest first.
+def check_separation(
+    fleet: Fleet, seconds: float | None = None, radii: ArrayLike = 0.0
+) -> list[LimitViolation]:
+    """Return the pairs that come too near to each other, nearest first.
+
+    Too near is less than the fleet's `min_separation`, if it has one, and less than the sum of both
+    vehicles' `radii`, (n,) or one for all, m: then their bodies meet.
 
     The check runs from fleet time 0 to `seconds`, by default until every vehicle has made its drive
     once. A pair counts once both have departed: copies that wait at one start are no violation.
-    Only the NEIGHBOURS nearest vehicles of each vehicle are checked. Without a `min_separation` of
-    the fleet the list is empty.
+    Only the NEIGHBOURS nearest vehicles of each vehicle are checked.
     """
-    min_separation = fleet.min_separation
-    if min_separation is None or len(fleet) < 2:
+    separation = fleet.min_separation or 0.0
+    radius = np.broadcast_to(np.asarray(radii, float), (len(fleet),))
+    farthest = max(separation, 2.0 * float(radius.max(initial=0.0)))
+    if farthest <= 0.0 or len(fleet) < 2:
         return []
     if seconds is None:
         seconds = max(vehicle.delay + duration(vehicle) for vehicle in fleet.vehicles)
     fastest = max(vehicle.profile.cruise for vehicle in fleet.vehicles)
-    instants = min(max(math.ceil(seconds * fastest / (0.25 * min_separation)), 1), MAX_INSTANTS) + 1
+    instants = min(max(math.ceil(seconds * fastest / (0.25 * farthest)), 1), MAX_INSTANTS) + 1
     times = np.linspace(0.0, seconds, instants)
     step = seconds / (instants - 1)
 
     # two vehicles can come nearer by about this much until the next sample
-    reach = min_separation + 1.5 * fastest * step
+    reach = farthest + 1.5 * fastest * step
     nearest = _nearest_samples(fleet, times, reach)
 
     # the pairs' least distances between the samples
@@ -205,13 +227,20 @@ def check_separation(fleet: Fleet, seconds: float | None = None) -> list[LimitVi
         begin = max(sampled - step, first.delay, second.delay)
         end = min(sampled + step, seconds)
         distance, t, (x, y, _) = _closest(fleet, i, j, begin, end)
-        if distance < min_separation * (1.0 - _SLACK):
-            text = (
-                f"comes within {distance:.3g} m of {second.name!r} after {t:.1f} s at x {x:.1f}, "
-                f"y {y:.1f}; min_separation is {min_separation:g} m"
-            )
-            location = fleet.locations.get("min_separation", "")
-            violations.append((distance, LimitViolation(first.name, text, location, (x, y))))
+
+        touching = float(radius[i] + radius[j])
+        if distance >= max(separation, touching) * (1.0 - _SLACK):
+            continue
+        text = (
+            f"comes within {distance:.3g} m of {second.name!r} after {t:.1f} s at x {x:.1f}, "
+            f"y {y:.1f}; "
+        )
+        if distance < touching:
+            text += f"their bodies meet below {touching:.3g} m"
+        else:
+            text += f"min_separation is {separation:g} m"
+        location = fleet.locations.get("min_separation", "")
+        violations.append((distance, LimitViolation(first.name, text, location, (x, y))))
     violations.sort(key=lambda row: row[0])
     return [violation for _, violation in violations]
 

@@ -26,6 +26,7 @@ from rfly_common.frames import (
     quat_rotate,
     quat_to_euler,
 )
+from rfly_terrain.height_map.height_map import HeightMap
 
 _STRAIGHT_DOWN_RAD = math.radians(88.0)
 _LEVEL_RAD = math.radians(0.1)
@@ -97,17 +98,19 @@ def vertical_fov(horizontal: float, aspect: float) -> float:
     return 2.0 * math.atan(math.tan(horizontal / 2.0) / aspect)
 
 
-def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[Floats, Floats]:
+def overview(
+    low_enu: ArrayLike, high_enu: ArrayLike, vertical: float, elevation_deg: float = 32.0
+) -> tuple[Floats, Floats]:
     """Return (position, point looked at) in ENU that show all of a box.
 
-    The view is from the south-south-east, 32 degrees from above.
+    The view is from the south-south-east, at an angle of elevation above the horizon.
     """
     low = np.asarray(low_enu, np.float64)
     high = np.asarray(high_enu, np.float64)
     middle = (low + high) / 2
     radius = float(np.linalg.norm(high - low)) / 2
 
-    elevation = math.radians(32.0)
+    elevation = math.radians(elevation_deg)
     azimuth = math.radians(160.0)
     back = np.array(
         (
@@ -121,8 +124,12 @@ def overview(low_enu: ArrayLike, high_enu: ArrayLike, vertical: float) -> tuple[
     return middle + back * distance, middle
 
 
-_FROM_BEHIND_M = (-12.0, -12.0, 7.0)
+ALL_VEHICLES = -1
+"""Stands for the id of a followed vehicle: the cameras follow the middle of all vehicles."""
+FROM_BEHIND_M = (-12.0, -12.0, 7.0)
+"""Vector from a followed vehicle to its camera, ENU, m."""
 _SAME_M = 0.01
+_CLEARANCE_M = 3.0
 _REMEMBERED = 200
 """Places of the vehicle that are kept: some seconds, longer than a browser's report takes."""
 
@@ -135,26 +142,40 @@ class FollowingCamera:
     the mouse.
     """
 
-    def __init__(self) -> None:
-        self._back: Floats = np.array(_FROM_BEHIND_M)
+    def __init__(self, back: ArrayLike = FROM_BEHIND_M) -> None:
+        self._back: Floats = np.array(back, np.float64)
         """Vector from the vehicle to the camera, ENU, m."""
         self._targets: deque[Floats] = deque(maxlen=_REMEMBERED)
+        self._places: deque[Floats] = deque(maxlen=_REMEMBERED)
+        """Places of the camera that were sent to the browser, one for each target."""
 
-    def place(self, target: Floats, position: Floats, look_at: Floats) -> Floats:
-        """Return where the camera goes, (3,) m.
+    def place(
+        self,
+        target: Floats,
+        position: Floats,
+        look_at: Floats,
+        terrain: HeightMap | None = None,
+    ) -> Floats:
+        """Return where the camera goes, (3,) m, which is above the terrain, if there is one.
 
         The vehicle is at `target` now; the browser reports the camera's `position` and `look_at`.
         """
-        if self._targets:
-            sent = np.array(self._targets)
-            matching = np.flatnonzero(np.linalg.norm(sent - look_at, axis=1) < _SAME_M)
-            if matching.size:
-                # moved by the mouse, unless the two points are of two places of the vehicle
-                ways = sent - sent[matching[-1]]
-                ways = ways[np.linalg.norm(ways, axis=1) >= _SAME_M]
-                turned = position - look_at - self._back
-                if not (np.linalg.norm(ways - turned, axis=1) < _SAME_M).any():
-                    self._back = position - look_at
+        moved_by_mouse = _is_among(look_at, self._targets) and not _is_among(position, self._places)
+        if moved_by_mouse:
+            self._back = position - look_at
+
+        place = np.asarray(target + self._back, np.float64)
+        if terrain is not None:
+            ground = float(terrain.altitude(float(place[0]), float(place[1])))
+            place[2] = max(place[2], ground + _CLEARANCE_M)
 
         self._targets.append(np.array(target))
-        return np.asarray(target + self._back)
+        self._places.append(place)
+        return place
+
+
+def _is_among(point: Floats, points: deque[Floats]) -> bool:
+    """Return whether a point is one of these, within `_SAME_M`."""
+    if not points:
+        return False
+    return bool((np.linalg.norm(np.array(points) - point, axis=1) < _SAME_M).any())

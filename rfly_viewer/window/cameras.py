@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import viser
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
@@ -15,6 +15,8 @@ from rfly_viewer.scene.console import MoveCamera
 from rfly_viewer.scene.picking import ground_distance
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.scene.viewpoint import (
+    ALL_VEHICLES,
+    FROM_BEHIND_M,
     FollowingCamera,
     Viewpoint,
     from_browser,
@@ -32,6 +34,8 @@ FRONT_CAMERA = Viewpoint(np.array((0.3, 0.0, 0.05)), np.zeros(3))
 Public scripts put it there by RflyCameraPosAng.
 """
 _AHEAD_M = 20.0
+_LOW_ELEVATION_DEG = 14.0
+"""Elevation of the view that goes with all vehicles: hills and sky are in it."""
 _NEAR_M = 0.1
 _FAR_M = 200_000.0
 
@@ -74,10 +78,7 @@ class Cameras:
         if not len(poses):
             self.show_map(terrain)
             return
-        positions = ned_to_enu(poses.position_ned)
-        low = positions.min(axis=0) - 4.0
-        high = positions.max(axis=0) + 4.0
-        position, look_at = overview(low, high, DEFAULT_VERTICAL_FOV)
+        position, look_at = _overview(poses)
         ground = terrain.altitude(float(position[0]), float(position[1]))
         position[2] = max(position[2], ground + 3.0)
         self._go(position, look_at, np.array((0.0, 0.0, 1.0)))
@@ -139,9 +140,15 @@ class Cameras:
                     self._aspects[number] = aspect
                     client.camera.fov = vertical_fov(self._horizontal, aspect)
 
+        # around all vehicles
+        if followed == ALL_VEHICLES and len(poses):
+            place, target = _overview(poses, _LOW_ELEVATION_DEG)
+            self._follow(terrain, ALL_VEHICLES, target, place - target)
+            return
+
         # from a followed vehicle, or after it
         row = None if followed is None else poses.row(followed)
-        if row is None:
+        if row is None or followed is None:
             self._follows = None
             return
         if self._mount is not None:
@@ -153,14 +160,23 @@ class Cameras:
             self._follows = None
             return
 
-        target = np.asarray(ned_to_enu(poses.position_ned[row]), np.float64)
+        self._follow(terrain, followed, np.asarray(ned_to_enu(poses.position_ned[row]), np.float64))
+
+    def _follow(
+        self,
+        terrain: HeightMap,
+        followed: int,
+        target: NDArray[Any],
+        back: ArrayLike = FROM_BEHIND_M,
+    ) -> None:
+        """Keep every camera at its vector from the target, at first `back`, ENU, m."""
         if self._follows != followed:
             self._follows = followed
             self._following = {}
 
-        for number, client in clients.items():
-            following = self._following.setdefault(number, FollowingCamera())
-            place = following.place(target, client.camera.position, client.camera.look_at)
+        for number, client in self._server.get_clients().items():
+            following = self._following.setdefault(number, FollowingCamera(back))
+            place = following.place(target, client.camera.position, client.camera.look_at, terrain)
             _set(client, place, target, np.array((0.0, 0.0, 1.0)))
 
     def _go(self, position: NDArray[Any], look_at: NDArray[Any], up: NDArray[Any]) -> None:
@@ -177,6 +193,14 @@ class Cameras:
         client.camera.max_orbit_distance = _FAR_M
         if self._place is not None:
             _set(client, *self._place)
+
+
+def _overview(poses: WorldPoses, elevation_deg: float = 32.0) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return (position, point looked at) in ENU that show all vehicles."""
+    positions = ned_to_enu(poses.position_ned)
+    low = positions.min(axis=0) - 4.0
+    high = positions.max(axis=0) + 4.0
+    return overview(low, high, DEFAULT_VERTICAL_FOV, elevation_deg)
 
 
 def _set(

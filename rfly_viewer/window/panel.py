@@ -10,6 +10,7 @@ import viser
 
 from rfly_viewer.models.vehicle_models import MODELS, colour_of
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
+from rfly_viewer.scene.viewpoint import ALL_VEHICLES
 
 MAX_LISTED = 40
 """Vehicles in the list."""
@@ -21,6 +22,7 @@ MAX_ENLARGED = 30
 """Largest magnification of vehicles."""
 LOG_LINES = 8
 _NOBODY = "nobody"
+_ALL = "all"
 _STYLE = "font-size:12px;line-height:1.4;margin:0 0.8em;overflow-wrap:anywhere"
 
 
@@ -34,20 +36,22 @@ class Panel:
         show_all: Callable[[], None],
         remove_all: Callable[[], None],
         follow: int | None = None,
+        enlarge: int = 1,
     ) -> None:
         """Make the controls.
 
         Their actions are called by `run_actions`, in the viewer's own thread. `follow` is the id of
-        a vehicle that is followed once it appears, until the user chooses another.
+        a vehicle that is followed once it appears, until the user chooses another; ALL_VEHICLES
+        stands for all. `enlarge` is the first magnification of vehicles.
         """
         gui = server.gui
-        self._follow_first = None if follow is None else str(follow)
+        self._follow_first = _choice(follow)
         self._actions: deque[Callable[[], None]] = deque(maxlen=MAX_ACTIONS)
 
         self._status = gui.add_html("")
-        self._follow = gui.add_dropdown("Follow", [_NOBODY])
+        self._follow = gui.add_dropdown("Follow", [_NOBODY, _ALL])
         self._enlarge = gui.add_slider(
-            "Enlarge", 1, MAX_ENLARGED, 1, 1, hint="magnification of all vehicles"
+            "Enlarge", 1, MAX_ENLARGED, 1, enlarge, hint="magnification of all vehicles"
         )
         self._boxes = {
             "trails": gui.add_checkbox(
@@ -96,22 +100,24 @@ class Panel:
 
     @property
     def followed(self) -> int | None:
-        """The id that the cameras follow; None if none is chosen."""
+        """The id that the cameras follow, or ALL_VEHICLES; None if none is chosen."""
         chosen = str(self._follow.value)  # a browser may say anything
+        if chosen == _ALL:
+            return ALL_VEHICLES
         return int(chosen) if chosen in self._follow.options and chosen != _NOBODY else None
 
     def follow(self, vehicle_id: int | None) -> None:
-        """Follow a vehicle, once it appears; None: the next one in the list."""
+        """Follow a vehicle, once it appears, or ALL_VEHICLES; None: the next one in the list."""
         self._follow_first = None
         if vehicle_id is not None:
-            self._follow_first = str(vehicle_id)
+            self._follow_first = _choice(vehicle_id)
             self._follow_if_there()
             return
-        options = tuple(self._follow.options)
+        ids = [option for option in self._follow.options if option not in (_NOBODY, _ALL)]
         value = str(self._follow.value)
-        present = options.index(value) if value in options else 0
-        if len(options) > 1:
-            self._follow.value = options[present % (len(options) - 1) + 1]  # type: ignore[misc]
+        following = ids.index(value) + 1 if value in ids else 0
+        if ids:
+            self._follow.value = ids[following % len(ids)]  # type: ignore[misc]
 
     def _follow_if_there(self) -> None:
         if self._follow_first in self._follow.options:
@@ -181,7 +187,7 @@ class Panel:
         )
         show_html(self._list, text)
 
-        choices = (_NOBODY, *map(str, poses.id[:MAX_CHOICES].tolist()))
+        choices = (_NOBODY, _ALL, *map(str, poses.id[:MAX_CHOICES].tolist()))
         if tuple(self._follow.options) != choices:
             self._follow.options = choices
         self._follow_if_there()
@@ -193,6 +199,13 @@ class Panel:
     def show_click(self, lines: Iterable[str]) -> None:
         """Show what a double click found."""
         show_html(self._click, _block(lines))
+
+
+def _choice(followed: int | None) -> str | None:
+    """Return the entry of the list for an id or ALL_VEHICLES; None for None."""
+    if followed is None:
+        return None
+    return _ALL if followed == ALL_VEHICLES else str(followed)
 
 
 def show_html(handle: viser.GuiHtmlHandle, text: str) -> None:

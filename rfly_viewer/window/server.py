@@ -72,7 +72,9 @@ class Settings:
     max_triangles: int = 400_000
     shadows: bool = True
     follow: int | None = None
-    """Id of a vehicle that the cameras follow once it appears."""
+    """Id of a vehicle that the cameras follow once it appears, or ALL_VEHICLES."""
+    enlarge: int = 1
+    """First magnification of vehicles, 1 to MAX_ENLARGED."""
     descriptions: VehicleDescriptions = NONE
     """Descriptions of vehicle types in vehicle XML."""
     world: World = field(default_factory=World)
@@ -106,7 +108,12 @@ class Viewer:
         self._trails = TrailLayer(self.server)
 
         self.panel = Panel(
-            self.server, self._run_command, self._show_all, self._remove_all, settings.follow
+            self.server,
+            self._run_command,
+            self._show_all,
+            self._remove_all,
+            settings.follow,
+            settings.enlarge,
         )
         self.cameras = Cameras(self.server)
         self._readouts = Readouts(self.server)

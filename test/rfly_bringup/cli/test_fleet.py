@@ -67,6 +67,34 @@ def test_check_shows_the_gap_under_wheels(tmp_path, monkeypatch, capsys):
     )
 
 
+CROSSING = """version: 1
+defaults: {kind: ground, type: 50, speed: {cruise: 10}}
+vehicles:
+  - {name: east, id: 1, shape: {type: line, from: [-100, 0], to: [100, 0]}}
+  - {name: north, id: 2, shape: {type: line, from: [0, -100], to: [0, 100]}}
+"""
+
+
+def test_check_finds_vehicles_that_meet_and_bends_that_no_car_takes(tmp_path, monkeypatch, capsys):
+    """Neither the file's separation nor its limits are needed: 30² / 10 is 90 m/s² sideways."""
+    path = tmp_path / "fleet.yaml"
+    path.write_text(CROSSING, encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
+    assert code == 1
+    assert "vehicle 'east': comes within " in out
+    assert " of 'north' after 10.0 s at x 0.0, y 0.0; their bodies meet below 1.96 m" in out
+    assert "1 finding" in out
+
+    path.write_text(CROSSING.replace("[0, -100], to: [0, 100]", "[9, -100], to: [9, 90]"), "utf-8")
+    assert rfly(monkeypatch, capsys, "check", str(path))[0] == 0
+
+    bend = GOOD.replace("radius: 100}", "radius: 10}").replace("speed: 10", "speed: 30")
+    path.write_text(bend.replace("    limits: {turn_radius: 90}\n", ""), encoding="utf-8")
+    code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
+    assert code == 1
+    assert "it takes up to 8.0 m/s² sideways, but gets 90 m/s² at x " in out
+
+
 def test_check_names_file_line_key_vehicle_and_place(tmp_path, monkeypatch, capsys):
     path = tmp_path / "fleet.yaml"
     path.write_text(GOOD.replace("turn_radius: 90", "turn_radius: 110"), encoding="utf-8")

@@ -44,6 +44,10 @@ def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
         (("up", "--frame-id", "world"), "map, map_ned"),
         (("up", "--params-file", "none.yaml"), "none.yaml"),
         (("up", "extra"), "extra"),
+        (("up", "--no-trajectory"), "No such option: --no-trajectory (Possible options: --nodes)"),
+        (("up", "--flet", "x"), "No such option: --flet (Possible options: --fleet)"),
+        (("up", "--zzz"), "No such option: --zzz; rfly up --help lists them"),
+        (("up", "--nodes", "window"), "nodes: there is no node 'window'"),
         (("terrain", "info", "Jacksborofault"), "JacksboroFault"),
     ],
 )

@@ -58,6 +58,18 @@ def test_a_driven_plan_is_told_drawn_and_written(monkeypatch, capsys, tmp_path):
     assert "exists" in err
 
 
+def test_a_start_west_of_the_origin_is_no_option(monkeypatch, capsys):
+    """A place that begins with a minus sign is one with and without `--` before it."""
+    plans = [
+        rfly(monkeypatch, capsys, *words)
+        for words in (("-220,80", "-200,80"), ("--", "-220,80", "-200,80"))
+    ]
+    assert plans[0] == plans[1]
+    code, out, err = plans[0]
+    assert (code, err) == (0, "")
+    assert number(out, "length") == pytest.approx(20.0, abs=0.5)
+
+
 def test_a_flight(monkeypatch, capsys):
     code, out, _ = rfly(
         monkeypatch,

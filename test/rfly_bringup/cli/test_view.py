@@ -35,6 +35,7 @@ def free_port():
     [
         (["--udp-port", "65535", "--window", "1"], "there is no UDP port 65536"),
         (["--scan-folder", "/nowhere/at/all"], "no such folder"),
+        (["--follow", "lead"], "--follow lead: expected the id of a vehicle, or all"),
         (["--lan-interface", "x", "--udp-port", "0"], "--udp-port"),
     ],
 )
@@ -64,13 +65,20 @@ def test_a_missing_viser_says_what_to_install():
     )
 
 
+def test_the_demos_window_goes_with_the_convoy_over_the_demos_map():
+    viewer = DemoViewer(20011, "MountainTerrain", print)
+    expected = "view --udp-port 20011 --follow all --enlarge 3 --map MountainTerrain"
+    assert " ".join(viewer.command).endswith(expected)
+    assert "--map" not in DemoViewer(20011, "", print).command
+
+
 @pytest.mark.slow
 def test_the_demos_window_answers_and_ends_with_ctrl_c():
     """`answers` is False before the process runs, True while it does; SIGINT ends it with 0 within
     two seconds.
     """
     lines = []
-    viewer = DemoViewer(free_port(), lambda name, line: lines.append((name, line)))
+    viewer = DemoViewer(free_port(), "", lambda name, line: lines.append((name, line)))
     assert not viewer.answers()
     process = subprocess.Popen([*viewer.command, "--port", "0"], stdout=subprocess.PIPE, text=True)
     reader = threading.Thread(

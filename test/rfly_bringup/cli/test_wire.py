@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import socket
@@ -11,9 +12,13 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 from command_line import mistake
+
+from rfly_bringup.cli.wire_monitor import packet_filter
+from rfly_ue_bridge.codec.to_rflysim3d import decode
 
 RFLY = [
     sys.executable,
@@ -126,17 +131,21 @@ def test_listen_names_a_port_that_is_taken(window):
 class Listening:
     """`rfly listen` on a free port, its lines read as they come."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, terminal=False):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        ours, its = pty.openpty() if terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
             [*RFLY, "listen", "--port", str(self.port), *arguments],
-            stdout=subprocess.PIPE,
+            stdout=its,
             stderr=subprocess.STDOUT,
             text=True,
             env={**os.environ, "COLUMNS": "300"},
         )
+        if terminal:
+            os.close(its)
+            self.process.stdout = os.fdopen(ours, errors="replace")
         self.timer = threading.Timer(30, self.process.kill)
         self.timer.start()
         self.first = self.process.stdout.readline()
@@ -147,7 +156,10 @@ class Listening:
                 opened.sendto(datagram, ("127.0.0.1", self.port + offset))
 
     def rest(self):
-        text = self.process.stdout.read()
+        text = ""
+        with suppress(OSError):  # a terminal's other side has gone
+            for line in self.process.stdout:
+                text += line
         return self.process.wait(10), text
 
     def __enter__(self):
@@ -261,6 +273,14 @@ def test_listen_prints_json_with_every_field():
     assert (unknown["packet"], unknown["reason"], unknown["hex"]) == (None, "length", "01")
 
 
+def pose_of(vehicle_id, vehicle_type, north):
+    """A pose with another id, type and place."""
+    words = list(struct.unpack("<6i14f4d", POSE))
+    words[1:3] = vehicle_id, vehicle_type
+    words[-4] = north
+    return struct.pack("<6i14f4d", *words)
+
+
 def test_listen_hears_three_windows():
     with Listening("--all-windows", "--count", "2") as listening:
         listening.send(POSE, offset=2)
@@ -271,6 +291,72 @@ def test_listen_hears_three_windows():
         listening.port + 1,
         listening.port + 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (("--id", "8"), [8]),
+        (("--type", "3"), [7]),
+        (("--id", "7", "--id", "9"), [7, 9]),
+        (("--id", "7", "--id", "8", "--type", "50"), [8]),
+        (("--packet", "ue4cmd0"), [None]),
+        ((), [7, 8, None, None, 9]),
+    ],
+)
+def test_listen_shows_only_the_chosen_vehicles_and_packets(options, shown):
+    """It ends after the datagrams that the options choose, of five that are sent."""
+    sent = (pose_of(7, 3, 1.0), pose_of(8, 50, 2.0), MAP_COMMAND, b"\x01", pose_of(9, 50, 3.0))
+    with Listening("--json", *options, "--count", str(len(shown))) as listening:
+        listening.send(*sent)
+        code, text = listening.rest()
+    assert code == 0
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    assert [row.get("copterID") for row in rows] == shown
+    assert text.splitlines()[-1].startswith(f"{len(shown)} datagrams in ")
+
+
+def test_a_packet_of_several_vehicles_is_chosen_by_one_of_them():
+    """The id must have the type: a filter for id 11 of type 4 does not admit 11 of type 3."""
+    types = struct.pack("<100H", 3, 4, *[0] * 98)
+    ids = struct.pack("<100H", 11, 12, *[0] * 98)
+    rest = bytes(1200 + 1200) + struct.pack("<300H", *[100] * 300) + bytes(400)
+    packet = decode(struct.pack("<i", 1234567891) + ids + types + rest)
+    for ids_chosen, types_chosen, admitted in (
+        ([12], [], True),
+        ([13], [], False),
+        ([12], [4], True),
+        ([11], [4], False),
+        ([], [3], True),
+    ):
+        assert packet_filter(ids_chosen, types_chosen, []).admits(packet) is admitted
+    assert not packet_filter([11], [], []).admits(None)
+    assert packet_filter([], [], []).admits(None)
+
+
+def test_listen_summary_shows_the_latest_of_each():
+    """The table has a row for each vehicle, with the last place, and counts other datagrams."""
+    with Listening("--summary", "--count", "6") as listening:
+        listening.send(pose_of(7, 3, 1.0), pose_of(9, 50, 3.0), pose_of(7, 3, 12.25))
+        listening.send(MAP_COMMAND, b"\x01", MAP_COMMAND)
+        code, text = listening.rest()
+    assert code == 0
+    rows = {words[0]: words for words in map(str.split, text.splitlines()) if words}
+    assert rows["7"][:2] == ["7", "3"]
+    assert rows["7"][3:6] == ["12.25", "-2.50", "-3.50"]
+    assert rows["9"][:2] == ["9", "50"]
+    assert rows["Ue4CMD0"][1] == "2"
+    assert "unknown (length)  1" in text
+    assert "6 datagrams in " in text
+
+
+def test_listen_shows_a_table_on_a_terminal():
+    """A pseudo-terminal gets the table, unless --each asks for lines."""
+    for options, expected in ((), "a second"), (("--each",), "id 7 type 3  N 1.500"):
+        with Listening(*options, "--count", "1", terminal=True) as listening:
+            listening.send(POSE)
+            _, text = listening.rest()
+        assert expected in text
 
 
 def test_control_characters_of_a_datagram_do_not_reach_the_terminal():

@@ -102,6 +102,8 @@ def test_told(monkeypatch, capsys):
     assert code == 0
     assert re.search(r"^map +RollingHills$", out, re.MULTILINE)
     assert re.search(r"^building +\d+$", out, re.MULTILINE)
+    assert len(load_world("village").moving) == 12
+    assert re.search(r"^moving +12: 8 person, 4 vehicle$", out, re.MULTILINE)
     code, _, err = rfly(monkeypatch, capsys, "world", "info", "nowhere")
     assert code == 2
     assert "no shipped world of this name (forest, pillars, village)" in err

@@ -15,6 +15,7 @@ from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     BRIDGE,
     COLLISION,
+    MAVLINK,
     MISSION,
     NODES,
     PLANNER,
@@ -83,9 +84,33 @@ def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
         assert PLANNER not in started_nodes(arguments)
 
 
+def test_nodes_chooses_the_nodes_that_start():
+    """Names go with and without `_node`; the order is that of the start."""
+    assert started_nodes({"nodes": "ue_bridge, terrain_node"}) == [TERRAIN, BRIDGE]
+    assert started_nodes({"nodes": "terrain", "map": "x", "record": "false"}) == [TERRAIN]
+    assert started_nodes({"nodes": "collision", "collision": "false"}) == [COLLISION]
+    assert started_nodes({"nodes": ""}) == [TERRAIN, BRIDGE, TRAJECTORY]
+
+
+def test_no_recording_leaves_the_log_folder_empty():
+    """`record:=false` is no folder; ground stations would download logs of the working folder."""
+    assert node_parameters(MAVLINK, {"record": "false"}) == {}
+    assert node_parameters(MAVLINK, {"record": "runs/a.mcap"}) == {"log_folder": "runs/a.mcap"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        ({"nodes": "terrain, window"}, "nodes: there is no node 'window'; there are recorder, "),
+        ({"nodes": ","}, "nodes: there is no node ','; there are recorder, "),
+        (
+            {"nodes": "terrain", "fleet": "mixed_fleet"},
+            "fleet: it is for trajectory_node, which nodes leaves out",
+        ),
+        (
+            {"nodes": "terrain", "collision": "true"},
+            "collision: it is for collision_node, which nodes leaves out",
+        ),
         ({"mapp": "x"}, "mapp: no such argument; there are map, "),
         ({"windows": "two"}, "windows: 'two' is not a whole number"),
         ({"start_time": "noon"}, "start_time: 'noon' is not a number"),
@@ -225,12 +250,17 @@ def test_collision_node_starts_where_it_is_asked_for(run_launch_file):
     assert COLLISION in started_nodes({"collision": "true"})
 
 
+def test_launch_starts_only_the_chosen_nodes(run_launch_file):
+    _, nodes = run_launch_file("rfly.launch.py", {"nodes": "terrain"})
+    assert [n["executable"] for n in nodes] == ["terrain_node"]
+
+
 def test_terrain_launch_starts_the_terrain_alone(run_launch_file):
     """The arguments are those that concern the terrain or every node."""
     declared, nodes = run_launch_file("terrain.launch.py", {})
     assert [n["executable"] for n in nodes] == ["terrain_node"]
     assert {"map", "map_search_path", "frame_id", "params_file", "rviz"} <= set(declared)
-    assert not {"fleet", "host", "windows", "collision"} & set(declared)
+    assert not {"fleet", "host", "windows", "collision", "nodes"} & set(declared)
 
 
 def test_a_wrong_launch_argument_is_refused(run_launch_file):

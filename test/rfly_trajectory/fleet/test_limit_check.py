@@ -71,6 +71,33 @@ class TestLimits:
         findings = check_limits(Fleet([vehicle(1, self.CIRCLE, 10.0, limits=limits)]))
         assert [finding.text.partition(" at x ")[0] for finding in findings] == texts
 
+    @pytest.mark.parametrize(
+        ("kind", "speed", "text"),
+        [
+            # 50 m at 19.9 and 20.1 m/s: 7.92 and 8.08 m/s²
+            ("ground", 19.9, None),
+            ("ground", 20.1, "it takes up to 8.0 m/s² sideways, but gets 8.08 m/s² at x "),
+            # 29.1 and 29.2 m/s: 16.94 and 17.05 m/s²
+            ("multirotor", 29.1, None),
+            ("multirotor", 29.2, "it takes up to 17.0 m/s² sideways, but gets 17.05 m/s² at x "),
+            ("fixed_wing", 29.2, "it takes up to 17.0 m/s² sideways, but gets 17.05 m/s² at x "),
+        ],
+    )
+    def test_without_limits_of_its_own_those_of_its_kind_count(self, kind, speed, text):
+        fleet = Fleet([vehicle(1, self.CIRCLE, speed, kind=kind)])
+        findings = check_limits(fleet)
+        assert len(findings) == (text is not None)
+        for finding in findings:
+            assert finding.text.startswith(text)
+            assert finding.text.endswith(
+                f" (the typical limit of kind {kind.replace('_', ' ')}; "
+                "limits.lateral_acceleration sets another)"
+            )
+
+    def test_a_limit_of_its_own_may_be_wider_than_the_typical_one(self):
+        limits = Limits(lateral_acceleration=9.0)
+        assert check_limits(Fleet([vehicle(1, self.CIRCLE, 20.1, limits=limits)])) == []
+
     def test_in_a_formation_it_is_the_members_own_way(self):
         limits = Limits(turn_radius=40.1, lateral_acceleration=1.59, max_speed=7.9)
         findings = check_limits(
@@ -174,6 +201,27 @@ class TestSeparation:
         )
         assert check_separation(Fleet([early, late], min_separation=14.1)) == []
         assert check_separation(Fleet([early, late])) == []
+
+    def test_bodies_that_meet_are_found_without_a_min_separation(self):
+        """Six lines cross in one point at one time: each of the 15 pairs meets there.
+
+        Bodies of radius 0.9 m on parallel lines 2 m apart pass each other.
+        """
+        star = []
+        for number in range(6):
+            angle = math.pi * number / 6.0
+            end = np.array([math.cos(angle), math.sin(angle)]) * 100.0
+            star.append(vehicle(number, Line(tuple(-end), tuple(end)).path(), 10.0))
+        findings = check_separation(Fleet(star), radii=0.9)
+        assert len(findings) == 15
+        for finding in findings:
+            assert finding.text.endswith("; their bodies meet below 1.8 m")
+            assert np.hypot(*finding.position) < 1.8
+
+        back = Line((100.0, 2.0), (-100.0, 2.0)).path()
+        passing = Fleet([vehicle(1, EAST, 10.0), vehicle(2, back, 10.0)])
+        assert check_separation(passing, radii=[0.9, 1.05]) == []
+        assert len(check_separation(passing, radii=[0.9, 1.15])) == 1
 
     def test_a_fast_pass_between_samples_is_found(self):
         """A head-on pass on ways 0.5 m apart, at 100 m/s each, is found."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rfly_terrain import HeightMap
 from rfly_viewer.scene.viewpoint import FollowingCamera
 
 BEHIND = np.array([-12.0, -12.0, 7.0])
@@ -76,3 +77,24 @@ def test_the_mouse_counts():
     found = follow(report)
     np.testing.assert_allclose(found[:30], np.tile(BEHIND, (30, 1)), atol=1e-9)
     np.testing.assert_allclose(found[30:], np.tile(mouse, (30, 1)), atol=1e-9)
+
+
+def test_the_camera_stays_above_the_ground_and_comes_down_again():
+    """Over a wall of 50 m between x 5 and x 9, the camera, 12 m west of the car, is 53 m high.
+
+    The browser's reports of the raised camera are no moves of the mouse.
+    """
+    heights = np.zeros((400, 400))
+    heights[205:210] = 50.0
+    terrain = HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=1.0, step_y=1.0)
+    camera = FollowingCamera()
+    places = []
+    car = np.zeros(3)
+    for east in np.arange(0.0, 60.0, 0.5):
+        seen = (places[-1], car) if places else (np.zeros(3), np.full(3, -1e3))
+        car = np.array([east, 0.0, 0.0])
+        places.append(camera.place(car, *seen, terrain))
+    x, _, z = np.array(places).T
+    np.testing.assert_allclose(z, np.maximum(7.0, terrain.altitude(x, np.full(120, -12.0)) + 3.0))
+    assert z.max() == 53.0
+    assert z[-1] == 7.0

@@ -12,6 +12,7 @@ from optional_parts import late_module
 from rfly_viewer.scene.console import MoveCamera
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch
+from rfly_viewer.scene.viewpoint import ALL_VEHICLES
 
 pytestmark = pytest.mark.needs("viser")
 cameras_module = late_module("rfly_viewer.window.cameras")
@@ -83,6 +84,31 @@ def test_on_board_it_looks_ahead_and_commands_move_it_in_the_body():
     np.testing.assert_allclose(camera.look_at, [0.0, 10.0, 5.0])
 
 
+def test_the_cameras_go_with_the_middle_of_all_vehicles():
+    """The middle of x 10 and 30 north is 20; 100 m further on, every camera is 100 m further on.
+
+    The first view shows both vehicles: they lie within the angle of view around the middle.
+    """
+    state = SceneState()
+    server = Server()
+    cameras = cameras_module.Cameras(server)
+    poses = vehicles(state, 1, 3)
+    cameras.update(poses, ALL_VEHICLES, state.terrain)
+    camera = server.browser.camera
+    first = camera.position.copy()
+    np.testing.assert_allclose(camera.look_at, [0.0, 20.0, 5.0])
+
+    forward = camera.look_at - first
+    forward /= np.linalg.norm(forward)
+    for north in (10.0, 30.0):
+        sight = np.array([0.0, north, 5.0]) - first
+        assert sight @ forward / np.linalg.norm(sight) > np.cos(np.radians(25.0))
+
+    cameras.update(vehicles(SceneState(), 11, 13), ALL_VEHICLES, state.terrain)
+    np.testing.assert_allclose(camera.look_at, [0.0, 120.0, 5.0])
+    np.testing.assert_allclose(camera.position, first + np.array([0.0, 100.0, 0.0]))
+
+
 class Controls:
     """The part of viser's gui that a panel uses: each control has a value."""
 
@@ -125,8 +151,9 @@ def test_focus_ids_and_trails():
     gui = Controls()
     state = SceneState()
     controls = panel.Panel(
-        types.SimpleNamespace(gui=gui), lambda text: None, lambda: None, lambda: None
+        types.SimpleNamespace(gui=gui), lambda text: None, lambda: None, lambda: None, None, 3
     )
+    assert controls.enlarge == 3.0
     assert gui.folded
 
     controls.follow(7)
@@ -143,6 +170,11 @@ def test_focus_ids_and_trails():
 
     controls.follow_nobody()
     assert controls.followed is None
+    controls.follow(ALL_VEHICLES)
+    assert controls.followed == ALL_VEHICLES
+    controls.follow(None)
+    assert controls.followed == 2  # the next of the list is a vehicle
+    controls.follow_nobody()
 
     controls.show("ids", 1)
     assert controls.shows("ids")

@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 import math
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 from bridge_harness import Window, fleet, pose
@@ -188,9 +190,18 @@ def healthy(tmp_path_factory):
         peer = Peer(domain)
         states = peer.publisher(VehicleStateArray, "vehicle_states", 10)
         peer.spin_until(lambda: peer.node.count_publishers("terrain_map"))
-        yield lambda *words: RflyBeside(
-            peer, *words, meanwhile=lambda: states.publish(fleet([1, 2], source="/peer"))
-        ).end()
+
+        def run(*words, interrupt_after_s=None):
+            beside = RflyBeside(
+                peer, *words, meanwhile=lambda: states.publish(fleet([1, 2], source="/peer"))
+            )
+            if interrupt_after_s is not None:
+                end = time.monotonic() + interrupt_after_s
+                beside.until(lambda: time.monotonic() > end)
+                beside.process.send_signal(signal.SIGINT)
+            return beside.end()
+
+        yield run
         peer.close()
         window.socket.close()
 
@@ -246,6 +257,16 @@ def test_the_table_of_what_runs(healthy):
     assert 2.0 < float(found[1]) < 12.0
     (bridge,) = [line for line in lines if re.fullmatch(of_bridge, line)]
     assert int(bridge.split()[2]) >= 2 * 10
+
+
+def test_the_table_stays_after_ctrl_c(healthy):
+    """Whoever ends it keeps the last table with all nodes, once."""
+    code, out, err = healthy("status", interrupt_after_s=8.0)
+    assert (code, err) == (0, "")
+    assert out.count("ROS domain ") == 1
+    for node in ("/terrain_node", "/ue_bridge_node"):
+        assert any(line.startswith(node) and " ok " in line for line in out.splitlines())
+    assert "/vehicle_states" in out
 
 
 def test_what_nobody_would_say_of_a_bridge_is_left_out():
