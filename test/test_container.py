@@ -138,9 +138,5 @@ def test_the_editors_container_is_built_from_it():
 
 @pytest.mark.parametrize("word", ["Dockerfile", "devcontainer"])
 def test_the_page_says_that_the_image_has_not_been_built(word):
-    unproved = (
-        (ROOT / "docs" / "support.md")
-        .read_text(encoding="utf-8")
-        .partition("## Not run")[2]
-    )
+    unproved = (ROOT / "docs" / "support.md").read_text(encoding="utf-8").partition("## Not run")[2]
     assert word in unproved.partition("\n## ")[0]

@@ -325,12 +325,8 @@ def node_processes(
     return [(node.executable, [node]) for node in started]
 
 
-def check_arguments(
-    arguments: Mapping[str, str],
-    known_arguments: Sequence[Argument] = ARGUMENTS,
-    nodes: Sequence[NodeDescription] = NODES,
-) -> None:
-    """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
+def check_choices(arguments: Mapping[str, str], known_arguments: Sequence[Argument]) -> None:
+    """Raise ValueError for an unknown argument, or a value that is none of its choices."""
     known = {argument.name: argument for argument in known_arguments}
     for name, value in arguments.items():
         if name not in known:
@@ -339,6 +335,14 @@ def check_arguments(
         if value and choices and value not in choices:
             raise ValueError(f"{name}: {value!r}, expected one of {', '.join(choices)}")
 
+
+def check_arguments(
+    arguments: Mapping[str, str],
+    known_arguments: Sequence[Argument] = ARGUMENTS,
+    nodes: Sequence[NodeDescription] = NODES,
+) -> None:
+    """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
+    check_choices(arguments, known_arguments)
     for name in ("params_file", "rviz_config"):
         path = arguments.get(name, "")
         if path and not os.path.isfile(path):
