@@ -7,12 +7,17 @@ import os
 import socket
 from collections.abc import Mapping
 
-from rfly_bringup.nodes.node_set import TERRAIN, node_parameters
+from rfly_bringup.nodes.node_set import TERRAIN, TRAJECTORY, node_parameters, started_nodes
 from rfly_common.errors import ConfigError
+from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_PARAMS_FILE_BYTES = 1_000_000
+MAX_CHECKED_VEHICLES = 100
+"""Vehicles whose tracks are compared with the map before the start."""
+CHECKED_POINTS = 501
+"""Points of each of these tracks."""
 
 
 def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
@@ -46,8 +51,8 @@ def local_address_towards(host: str) -> str:
         return ""
 
 
-def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Return the arguments with the map of their world, unless a map is given.
+def with_defaults_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return the arguments with their world's map and fleet, if none is given.
 
     They also get the folder of the world's file. Raise ConfigError for a world that cannot be read.
     """
@@ -57,11 +62,53 @@ def with_map_of_world(arguments: Mapping[str, str]) -> dict[str, str]:
 
     world = load_world(arguments["world"])
     folders = [part for part in (arguments.get("map_search_path", ""), world.folder) if part]
+
+    # a fleet next to the world's file
+    fleet = world.fleet
+    if world.folder and os.path.isfile(os.path.join(world.folder, fleet)):
+        fleet = os.path.join(world.folder, fleet)
+
     return {
         **arguments,
         "map": arguments.get("map", "") or world.map,
+        "fleet": arguments.get("fleet", "") or fleet,
         "map_search_path": os.pathsep.join(folders),
     }
+
+
+def tracks_off_map(arguments: Mapping[str, str]) -> str:
+    """Return a sentence about a fleet whose tracks leave the map, "" if none does.
+
+    The default fleet fits on the default map, so the two are not compared. The files have been
+    checked already.
+    """
+    given = any(arguments.get(name) for name in ("map", "fleet"))
+    if not given or "fleet" not in arguments or TRAJECTORY not in started_nodes(arguments):
+        return ""
+    import numpy as np
+
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.ros.node_parameters import TerrainParameters
+    from rfly_trajectory.fleet.fleet_file import load_fleet
+    from rfly_trajectory.ros.node_parameters import TrajectoryParameters
+
+    search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
+    terrain = HeightMap.load(arguments.get("map") or TerrainParameters().map, search_path)
+    name = arguments.get("fleet") or TrajectoryParameters().fleet
+    fleet = load_fleet(name)
+
+    for index, vehicle in enumerate(fleet.vehicles[:MAX_CHECKED_VEHICLES]):
+        length = vehicle.path.length
+        s = np.linspace(0.0, length, CHECKED_POINTS)
+        x, y = fleet.points_at(index, s)[:, :2].T
+        share = 1.0 - float(np.mean(terrain.inside(x, y)))
+        if share > 0.0:
+            hint = "" if arguments.get("fleet") else "; give another one as fleet"
+            return (
+                f"fleet {name!r} leaves the map {terrain.name!r}: about {share * length:.0f} m of "
+                f"the {length:.0f} m long track of {vehicle.name!r} are off it{hint}"
+            )
+    return ""
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
@@ -70,6 +117,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
     A wrong shard is an error too.
     """
     check_params_file(arguments.get("params_file", ""))
+    check_recorder(arguments)
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
 
     if arguments.get("map"):
@@ -95,6 +143,12 @@ def check_files(arguments: Mapping[str, str]) -> None:
         from rfly_trajectory.fleet.fleet_file import shard_range
 
         shard_range(arguments["shard"], 0)
+
+
+def check_recorder(arguments: Mapping[str, str]) -> None:
+    """Raise ConfigError if a recording is wanted and the library that writes it is missing."""
+    if arguments.get("record", "") not in ("", "false"):
+        require("mcap", "record")
 
 
 def check_params_file(path: str) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 import os
+import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +18,14 @@ from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_n
 from rfly_bringup.nodes.argument_files import (
     check_files,
     check_params_file,
+    check_recorder,
     fill_feedback_addresses,
-    with_map_of_world,
+    tracks_off_map,
+    with_defaults_of_world,
 )
 from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_common.errors import ConfigError
+from rfly_bringup.nodes.parent_death import end_with_parent
+from rfly_common.errors import ConfigError, RflyError
 
 _OF_LAUNCH = ("launch-prefix", "launch-prefix-filter")
 """Arguments that launch itself understands."""
@@ -44,17 +50,27 @@ def amphibious_description(launch_file: str) -> Any:
 def _description(
     declared: Sequence[node_set.Argument], file: str, actions: Callable[[dict[str, str]], list[Any]]
 ) -> Any:
-    """Return a LaunchDescription of declared arguments and the actions that they lead to."""
+    """Return a LaunchDescription of declared arguments and the actions that they lead to.
+
+    The first action refuses wrong arguments: launch's own refusal of a value speaks of a traceback.
+    """
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
     from launch import LaunchDescription
 
-    def act(context: Any) -> list[Any]:
+    def check(context: Any) -> None:
+        given = context.launch_configurations
         _refuse_unknown_arguments(declared, file)
+        node_set.check_choices(
+            {a.name: given[a.name] for a in declared if a.name in given}, declared
+        )
+
+    def act(context: Any) -> list[Any]:
         return actions({a.name: context.launch_configurations[a.name] for a in declared})
 
     return LaunchDescription(
         [
+            OpaqueFunction(function=_with_plain_errors(check)),
             *(
                 DeclareLaunchArgument(
                     a.name,
@@ -64,9 +80,37 @@ def _description(
                 )
                 for a in declared
             ),
-            OpaqueFunction(function=act),
+            OpaqueFunction(function=_with_plain_errors(act)),
         ]
     )
+
+
+def _with_plain_errors(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function whose expected errors launch logs by their own text alone.
+
+    launch ends with exit code 1 after any error. Around its text it writes that an exception was
+    caught, and where its traceback is.
+    """
+
+    def wrapped(context: Any) -> Any:
+        try:
+            return function(context)
+        except (RflyError, ValueError) as error:
+            _log_plainly(str(error))
+            raise
+
+    return wrapped
+
+
+def _log_plainly(text: str) -> None:
+    """Let launch's record that ends with this text show nothing else."""
+
+    def only_text(record: logging.LogRecord) -> bool:
+        if record.getMessage().endswith(text):
+            record.msg, record.args = text, None
+        return True
+
+    logging.getLogger("launch").addFilter(only_text)
 
 
 def arguments_of(nodes: tuple[node_set.NodeDescription, ...]) -> list[node_set.Argument]:
@@ -98,7 +142,7 @@ def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) 
 def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, ...]) -> list[Any]:
     """Return the actions of the node set. Raise the errors of its arguments."""
     node_set.check_arguments(arguments)
-    arguments = with_map_of_world(arguments)
+    arguments = with_defaults_of_world(arguments)
     check_files(arguments)
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)
@@ -109,12 +153,16 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
         else _node_action(started[0], arguments)
         for name, started in processes
     ]
+    warning = tracks_off_map(arguments)
+    if warning:
+        logging.getLogger("launch").warning(warning)
     return [*actions, *_rviz(arguments, "rfly.rviz")]
 
 
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     """Return the actions of land-air vehicles. Raise the errors of their arguments."""
     check_params_file(arguments["params_file"])
+    check_recorder(arguments)
     arguments = fill_feedback_addresses(arguments)
     return [
         *(_node_action(node, arguments) for node in amphibious_nodes(arguments)),
@@ -203,7 +251,8 @@ def _rviz(arguments: dict[str, str], shipped: str) -> list[Any]:
 def _node(package: str, executable: str, **options: Any) -> Any:
     """Return a Node action. Raise ConfigError without its executable.
 
-    launch would notice that only when other nodes are running.
+    launch would notice that only when other nodes are running. The process ends with launch, even
+    if that is killed.
     """
     from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     from launch_ros.actions import Node
@@ -222,4 +271,30 @@ def _node(package: str, executable: str, **options: Any) -> Any:
         raise ConfigError(
             f"{executable}: package {package} is installed without it: there is no program {path}"
         )
-    return Node(package=package, executable=executable, output="screen", **options)
+    return Node(
+        package=package,
+        executable=executable,
+        exec_name=executable,  # else the process would have the prefix's name
+        prefix=[shlex.join(end_with_parent()), " ", _prefix_of_user(executable)],
+        output="screen",
+        **options,
+    )
+
+
+def _prefix_of_user(executable: str) -> Any:
+    """Return the substitution of launch's own arguments `launch-prefix`, `launch-prefix-filter`.
+
+    launch ignores them for a node with a prefix.
+    """
+    from launch import Substitution
+
+    class PrefixOfUser(Substitution):
+        def describe(self) -> str:
+            return f"launch-prefix of {executable}"
+
+        def perform(self, context: Any) -> str:
+            given = context.launch_configurations
+            applies = re.match(given.get("launch-prefix-filter", ""), executable)
+            return str(given.get("launch-prefix", "")) if applies else ""
+
+    return PrefixOfUser()

@@ -358,12 +358,8 @@ def node_processes(
     return [(node.executable, [node]) for node in started]
 
 
-def check_arguments(
-    arguments: Mapping[str, str],
-    known_arguments: Sequence[Argument] = ARGUMENTS,
-    nodes: Sequence[NodeDescription] = NODES,
-) -> None:
-    """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
+def check_choices(arguments: Mapping[str, str], known_arguments: Sequence[Argument]) -> None:
+    """Raise ValueError for an unknown argument, or a value that is none of its choices."""
     known = {argument.name: argument for argument in known_arguments}
     for name, value in arguments.items():
         if name not in known:
@@ -372,6 +368,14 @@ def check_arguments(
         if value and choices and value not in choices:
             raise ValueError(f"{name}: {value!r}, expected one of {', '.join(choices)}")
 
+
+def check_arguments(
+    arguments: Mapping[str, str],
+    known_arguments: Sequence[Argument] = ARGUMENTS,
+    nodes: Sequence[NodeDescription] = NODES,
+) -> None:
+    """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
+    check_choices(arguments, known_arguments)
     for name in ("params_file", "rviz_config"):
         path = arguments.get(name, "")
         if path and not os.path.isfile(path):
@@ -379,4 +383,12 @@ def check_arguments(
 
     for node in nodes:
         node_parameters(node, arguments)
-    started_nodes(arguments, nodes)
+
+    # arguments that only nodes understand which are left out
+    started = started_nodes(arguments, nodes)
+    understood = {name for node in started for name in node.arguments}
+    if arguments.get("nodes"):
+        for node in nodes:
+            for name in sorted(node.arguments - understood):
+                if is_given(arguments, name):
+                    raise ValueError(f"{name}: it is for {node.executable}, which nodes leaves out")

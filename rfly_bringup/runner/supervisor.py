@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.node_set import StartedNode, parameter_file, ros_arguments
+from rfly_bringup.nodes.parent_death import end_with_parent
 from rfly_common.errors import ConfigError
 from rfly_common.startup import STOPS
 
@@ -151,7 +151,7 @@ class Supervisor:
         # the nodes in order
         with _blocked_stops() if command[0] == sys.executable else nullcontext():
             return subprocess.Popen(
-                [*_end_with_parent(), *command],
+                [*end_with_parent(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -217,26 +217,6 @@ def node_supervisor(
     respawn = arguments.get("respawn") == "true"
     full_names = [f"/{node.label}" for _, nodes in processes for node in nodes]
     return Supervisor(commands, output, node_environment(lan), respawn, full_names, folder)
-
-
-def _end_with_parent() -> list[str]:
-    """Return the words before a command that shall get SIGTERM when this process ends in any way.
-
-    They are [] outside Linux. The shell makes sure that this process had not ended before the
-    system knew of the wish.
-    """
-    guard = shutil.which("setpriv") if sys.platform == "linux" else None
-    if guard is None:
-        return []
-    return [
-        guard,
-        "--pdeathsig",
-        "TERM",
-        "sh",
-        "-c",
-        '[ "$PPID" = "$0" ] && exec "$@"',
-        str(os.getpid()),
-    ]
 
 
 def describe_exit(code: int) -> str:

@@ -16,8 +16,10 @@ from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes
 from rfly_bringup.nodes.argument_files import (
     check_files,
     check_params_file,
+    check_recorder,
     fill_feedback_addresses,
-    with_map_of_world,
+    tracks_off_map,
+    with_defaults_of_world,
 )
 from rfly_bringup.nodes.node_set import TERRAIN, StartedNode, check_arguments, node_processes
 from rfly_bringup.runner.supervisor import (
@@ -64,9 +66,12 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
-    arguments = with_map_of_world(arguments)
+    arguments = with_defaults_of_world(arguments)
     check_files(arguments)
     arguments = fill_feedback_addresses(arguments)
+    warning = tracks_off_map(arguments)
+    if warning:
+        print(f"rfly up: warning: {warning}", file=sys.stderr, flush=True)
     return _run(node_processes(arguments), arguments, lan, "rfly.rviz")
 
 
@@ -128,6 +133,7 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
         require("viser", "--view")
 
     check_params_file(arguments.get("params_file", ""))
+    check_recorder(arguments)
     try:
         nodes = amphibious_nodes(fill_feedback_addresses(arguments))
     except ValueError as error:

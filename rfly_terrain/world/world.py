@@ -63,6 +63,8 @@ class World:
     """Number of changes so far."""
     moving: tuple[MovingObject, ...] = ()
     """Objects that move."""
+    fleet: str = ""
+    """Name or path of the fleet that drives here by default; "": none."""
 
     def on(self, terrain: HeightMap | None) -> World:
         """Return the same objects on another ground."""

@@ -81,7 +81,12 @@ def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> Wor
     check_schema(document, load_schema("rfly_terrain", "worlds"))
     reader = _WorldReader(document, folder)
     return World(
-        name, reader.objects(), document.value.get("map", ""), folder, moving=reader.moving()
+        name,
+        reader.objects(),
+        document.value.get("map", ""),
+        folder,
+        moving=reader.moving(),
+        fleet=document.value.get("fleet", ""),
     )
 
 
@@ -266,6 +271,8 @@ def world_to_yaml(world: World) -> str:
     lines = ["version: 1"]
     if world.map:
         lines.append(f"map: {json.dumps(world.map, ensure_ascii=False)}")
+    if world.fleet:
+        lines.append(f"fleet: {json.dumps(world.fleet, ensure_ascii=False)}")
     if models:
         lines.append("models:")
     for name, model in models.items():

@@ -172,7 +172,7 @@ def run_launch_file(monkeypatch, installed):
             for kind in ("DeclareLaunchArgument", "OpaqueFunction", "Node")
         }
         modules = {
-            "launch": {"LaunchDescription": lambda entities: entities},
+            "launch": {"LaunchDescription": lambda entities: entities, "Substitution": object},
             "launch.actions": {k: kinds[k] for k in ("DeclareLaunchArgument", "OpaqueFunction")},
             "launch_ros": {},
             "launch_ros.actions": {"Node": kinds["Node"]},
@@ -194,13 +194,15 @@ def run_launch_file(monkeypatch, installed):
         declared = {
             e.args[0]: e.kwargs for e in entities if isinstance(e, kinds["DeclareLaunchArgument"])
         }
-        (function,) = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
+        check, function = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
+        assert check is entities[0]
         context = types.SimpleNamespace(
             launch_configurations={
                 **{n: d["default_value"] for n, d in declared.items()},
                 **given,
             }
         )
+        check.kwargs["function"](types.SimpleNamespace(launch_configurations=given))
         return declared, [a.kwargs for a in function.kwargs["function"](context)]
 
     return run

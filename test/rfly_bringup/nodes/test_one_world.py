@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rfly_bringup.nodes.amphibious_set import amphibious_nodes
-from rfly_bringup.nodes.argument_files import with_map_of_world
+from rfly_bringup.nodes.argument_files import (
+    check_files,
+    tracks_off_map,
+    with_defaults_of_world,
+)
 from rfly_bringup.nodes.node_set import (
     BRIDGE,
     COLLISION,
@@ -19,7 +24,9 @@ from rfly_bringup.nodes.node_set import (
     node_parameters,
 )
 from rfly_common.errors import ConfigError
-from rfly_terrain import HeightMap, write_height_map
+from rfly_terrain import HeightMap, load_world, shipped_worlds, write_height_map
+from rfly_trajectory.fleet.fleet_file import load_fleet
+from rfly_trajectory.fleet.limit_check import check_separation, check_tracks
 
 TOWER = (20.0, 0.0)
 """a box of 6 m x 6 m that is 150 m high; a pillar and a house beside it"""
@@ -55,16 +62,74 @@ def world_file(tmp_path_factory):
 
 
 def test_the_map_of_a_world_is_the_nodes_map(world_file):
-    arguments = with_map_of_world({"world": str(world_file)})
+    arguments = with_defaults_of_world({"world": str(world_file)})
     assert node_parameters(TERRAIN, arguments) == {
         "map": "plain",
         "map_search_path": [str(world_file.parent)],
     }
     assert node_parameters(BRIDGE, arguments)["world"] == str(world_file)
-    assert with_map_of_world({"world": str(world_file), "map": "other"})["map"] == "other"
-    assert with_map_of_world({"map": "other"}) == {"map": "other"}
+    assert with_defaults_of_world({"world": str(world_file), "map": "other"})["map"] == "other"
+    assert with_defaults_of_world({"map": "other"}) == {"map": "other"}
     with pytest.raises(ConfigError, match=r"world 'atlantis': no such file, and no shipped world"):
-        with_map_of_world({"world": "atlantis"})
+        with_defaults_of_world({"world": "atlantis"})
+
+
+def test_the_fleet_of_a_world_drives_there(world_file, tmp_path):
+    """A fleet file next to the world's, or a shipped one; a given one counts."""
+    folder = world_file.parent
+    for fleet in ("mine.yaml", "ring_convoy"):
+        (tmp_path / "world.yaml").write_text(WORLD.replace("map:", f"fleet: {fleet}\nmap:"))
+        (tmp_path / "mine.yaml").write_text("version: 1\n")
+        arguments = {"world": str(tmp_path / "world.yaml"), "map_search_path": str(folder)}
+        expected = str(tmp_path / fleet) if fleet == "mine.yaml" else fleet
+        assert with_defaults_of_world(arguments)["fleet"] == expected
+        arguments["fleet"] = "demo_convoy"
+        assert with_defaults_of_world(arguments)["fleet"] == "demo_convoy"
+
+
+@pytest.mark.parametrize("name", shipped_worlds())
+def test_shipped_worlds_have_a_fleet_that_keeps_clear_of_them(name):
+    """Its tracks stay on the map, and 5 m away from whatever stands there."""
+    arguments = with_defaults_of_world({"world": name, "fleet": ""})
+    assert tracks_off_map(arguments) == ""
+    terrain = HeightMap.load(arguments["map"])
+    fleet = load_fleet(arguments["fleet"]).on_terrain(terrain)
+    assert check_tracks(fleet) + check_separation(fleet) == []
+    tracks = fleet.sample_times(np.arange(0.0, 110.0, 0.25)).position[..., :2].reshape(-1, 2)
+    corners = load_world(name).on(terrain).solids.vertices[:, :2]
+    for corner in corners:
+        assert np.hypot(*(tracks - corner).T).min() > 5.0
+
+
+def test_a_fleet_that_leaves_the_map_is_named():
+    arguments = {"map": "RollingHills", "fleet": ""}
+    assert "give another one as fleet" in tracks_off_map(arguments)
+    assert tracks_off_map({"map": "", "fleet": ""}) == ""
+    assert tracks_off_map({"map": "RollingHills", "fleet": "ring_convoy"}) == ""
+
+
+def test_the_share_off_the_map(tmp_path):
+    """A ring of radius 60 m around the corner of a square map: three quarters of 377 m."""
+    fleet = tmp_path / "ring.yaml"
+    fleet.write_text(
+        "version: 1\nvehicles: [{name: ring, id: 1, type: 50, kind: ground, speed: 5, "
+        "shape: {type: circle, center: [192.0, 192.0], radius: 60.0}}]\n"
+    )
+    text = tracks_off_map({"map": "RollingHills", "fleet": str(fleet)})
+    assert text == (
+        f"fleet {str(fleet)!r} leaves the map 'RollingHills': about 282 m of the 377 m long track "
+        "of 'ring' are off it"
+    )
+
+
+def test_a_recording_needs_mcap(monkeypatch):
+    """Both `rfly up` and launch ask before anything starts."""
+    monkeypatch.setitem(sys.modules, "mcap", None)
+    for record in ("true", "run.mcap"):
+        with pytest.raises(ConfigError, match="record needs mcap; in the folder of rfly_suite: "):
+            check_files({"record": record})
+    for record in ("", "false"):
+        check_files({"record": record})
 
 
 def test_a_world_of_land_air_vehicles(world_file, tmp_path):
@@ -108,7 +173,7 @@ def scene(world_file, shared_domain_id):
     from bridge_harness import Window
     from node_harness import NodeProcess, Peer
 
-    arguments = with_map_of_world(
+    arguments = with_defaults_of_world(
         {"world": str(world_file), "collision": "true", "planner": "true"}
     )
     window = Window()
