@@ -1,5 +1,6 @@
-"""The table of REPs in docs/extending/standards.md: each line that claims something names tests that there
-are.
+"""The table of REPs in docs/extending/standards.md.
+
+Each line that claims something names tests that exist.
 """
 
 from __future__ import annotations

@@ -306,23 +306,20 @@ def started_nodes(
 ) -> list[NodeDescription]:
     """Return those of the nodes that these arguments start.
 
-    Raise ValueError for a name in `nodes` that no node has, and for an argument that concerns only
-    nodes that `nodes` leaves out.
+    Raise ValueError for a name in `nodes` that no node has.
     """
+    if arguments.get("nodes"):
+        return _chosen_nodes(arguments["nodes"], nodes)
 
-    def is_given(argument: str) -> bool:
-        return arguments.get(argument, "") not in ("", "false")
+    def is_needed(node: NodeDescription) -> bool:
+        return not node.needs or any(is_given(arguments, name) for name in node.needs.split())
 
-    if not arguments.get("nodes"):
-        return [node for node in nodes if not node.needs or any(map(is_given, node.needs.split()))]
+    return [node for node in nodes if is_needed(node)]
 
-    chosen = _chosen_nodes(arguments["nodes"], nodes)
-    started_arguments = {name for node in chosen for name in node.arguments}
-    for node in nodes:
-        for argument in node.arguments:
-            if is_given(argument) and argument not in started_arguments:
-                raise ValueError(f"{argument}: it is for {node.executable}, which nodes leaves out")
-    return chosen
+
+def is_given(arguments: Mapping[str, str], name: str) -> bool:
+    """Return whether an argument is neither empty nor `false`."""
+    return arguments.get(name, "") not in ("", "false")
 
 
 def _chosen_nodes(names: str, nodes: Sequence[NodeDescription]) -> list[NodeDescription]:

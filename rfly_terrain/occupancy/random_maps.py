@@ -253,7 +253,8 @@ TERNARY_WAYS = (((100.0, 100.0), (100.0, 250.0), (200.0, 250.0), (300.0, 250.0))
 def example_maps() -> Maps:
     """Return maps of our own under the names of MATLAB's exampleMaps.mat.
 
-    Three hold 0 and 1, and one 0.5 for unknown as well. They have MATLAB's sizes, and are free where its examples start, drive and arrive.
+    Three hold 0 and 1, and one 0.5 for unknown as well. They have MATLAB's sizes, and are free
+    where its examples start, drive and arrive.
     """
     empty = np.zeros((26, 27), bool)
 

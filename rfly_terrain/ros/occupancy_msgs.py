@@ -21,7 +21,8 @@ def occupancy_map_to_msg(
 ) -> OccupancyGrid:
     """Return a grid with 100 where occupied and 0 where free, from the bottom row up.
 
-    The origin is the bottom-left corner. Of probabilities it has percentages, and −1 where the probability is 0.5.
+    The origin is the bottom-left corner. Of probabilities it has percentages, and −1 where the
+    probability is 0.5.
     """
     info, data = occupancy.to_occupancy_grid()
     cells = data.reshape(info["height"], info["width"])
