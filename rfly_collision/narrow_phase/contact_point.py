@@ -4,6 +4,8 @@ The foremost vertices of each along the normal (a face that lies flat, an edge, 
 projected along it and clipped against each other. The centroid of the rest is the middle, half-way
 between both surfaces. If bodies are deep within each other it may lie outside one of them; then the
 search goes on to a point of both.
+
+Functions that take the table are inlined: it is a dozen arrays, which a call would copy.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 from rfly_collision.narrow_phase.distance_kernels import (
     FAR,
     PARALLEL,
+    Axis,
     clamped_share,
     to_body,
 )
@@ -40,23 +43,43 @@ FLATNESS = 1e-3
 So a shape that lies flat is found to lie flat.
 """
 
-PROJECTIONS = 60
+CUTS = 200
 """Most steps to a point of both bodies."""
 
-INSIDE = 1e-5
+RELAXATION = 1.95
+"""Length of a step, as a share of the way to both half-spaces.
+
+Steps that go beyond the bodies' surfaces end within them; exact ones only come near.
+"""
+
+INSIDE = 1e-10
 """Distance, m, below which a point counts as one of the body."""
 
 ZERO = (0.0, 0.0, 0.0)
 
+HalfSpace = tuple[Vector, float]
+"""Unit normal into it, and distance of its plane from 0 along the normal, m."""
+
+EVERYWHERE = (ZERO, 0.0)
+"""The half-space of a body before its first cut."""
+
 
 @inner_kernel
 def contact_point(
-    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, normal: Vector, polygons: Any
+    table: ShapeTable,
+    a: int,
+    b: int,
+    pose_a: Any,
+    pose_b: Any,
+    axis: Axis,
+    polygons: Any,
 ) -> Vector:
-    """Return the middle of a contact, ENU.
+    """Return the middle of a contact along the axis between two bodies, ENU.
 
-    The normal points from b to a. `polygons`: scratch, (4, 2·most vertices + 8, 2).
+    It is in both bodies, or no farther from either than the gap between them. `polygons`: scratch,
+    (4, 2·most vertices + 8, 2).
     """
+    gap, normal = axis
     u, v = plane_axes(normal)
     count_a, front_a = foremost(table, a, pose_a, scaled(-1.0, normal), u, v, polygons[0])
     count_b, front_b = foremost(table, b, pose_b, normal, u, v, polygons[1])
@@ -74,7 +97,7 @@ def contact_point(
     r = 0.5 * (front_b - front_a)
     middle = add(add(scaled(p, u), scaled(q, v)), scaled(r, normal))
 
-    return point_of_both(table, a, b, pose_a, pose_b, middle)
+    return point_of_both(table, a, b, pose_a, pose_b, max(gap, 0.0) + INSIDE, middle)
 
 
 @inlined_kernel
@@ -88,27 +111,60 @@ def plane_axes(normal: Vector) -> tuple[Vector, Vector]:
 
 @inner_kernel
 def point_of_both(
-    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, point: Vector
+    table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, slack: float, point: Vector
 ) -> Vector:
-    """Return a point of both bodies near `point`, by projections onto them in turn.
+    """Return a point of both bodies near `point`, by cuts.
 
-    Deep within each other the foremost vertex of one may lie outside the other.
+    Deep within each other the foremost vertex of one may lie outside the other. The nearest point
+    of a body and the way there make a half-space that holds the whole body. The point moves to the
+    intersection of the latest half-space of each body.
     """
-    for _ in range(PROJECTIONS):
+    half_space_a = EVERYWHERE
+    half_space_b = EVERYWHERE
+    for _ in range(CUTS):
         to_a = subtract(nearest_point(table, a, pose_a, point), point)
         to_b = subtract(nearest_point(table, b, pose_b, point), point)
-        square_a = dot(to_a, to_a)
-        square_b = dot(to_b, to_b)
-        if max(square_a, square_b) < INSIDE * INSIDE:
+        if max(dot(to_a, to_a), dot(to_b, to_b)) < slack * slack:
             break
 
-        # the full way to one body, half of the sum if the point is outside both
-        share = 0.5 if min(square_a, square_b) > INSIDE * INSIDE else 1.0
-        point = add(point, scaled(share, add(to_a, to_b)))
+        half_space_a = cut(half_space_a, point, to_a)
+        half_space_b = cut(half_space_b, point, to_b)
+        way = way_into(half_space_a, half_space_b, point)
+        point = add(point, scaled(RELAXATION, way))
     return point
 
 
-@inner_kernel
+@inlined_kernel
+def cut(half_space: HalfSpace, point: Vector, way: Vector) -> HalfSpace:
+    """Return the half-space that begins at the end of the way from a point, if there is one."""
+    distance = norm(way)
+    if distance == 0.0:
+        return half_space
+    normal = divided(way, distance)
+    return normal, dot(normal, point) + distance
+
+
+@inlined_kernel
+def way_into(a: HalfSpace, b: HalfSpace, point: Vector) -> Vector:
+    """Return the way from a point to the nearest point of two half-spaces."""
+    lack_a = a[1] - dot(a[0], point)
+    lack_b = b[1] - dot(b[0], point)
+    cosine = dot(a[0], b[0])
+    square = 1.0 - cosine * cosine
+
+    way_a = max(lack_a, 0.0)
+    way_b = max(lack_b, 0.0)
+    if lack_b <= cosine * way_a:
+        way_b = 0.0
+    elif lack_a <= cosine * way_b:
+        way_a = 0.0
+    elif square > PARALLEL:
+        way_a = (lack_a - cosine * lack_b) / square
+        way_b = (lack_b - cosine * lack_a) / square
+    return add(scaled(way_a, a[0]), scaled(way_b, b[0]))
+
+
+@inlined_kernel
 def nearest_point(table: ShapeTable, shape: int, pose: Any, point: Vector) -> Vector:
     """Return the point of a body that is nearest to a point, which is itself if inside."""
     in_body = to_body(pose, point)
@@ -172,7 +228,7 @@ def beyond_round(table: ShapeTable, shape: int, point: Vector) -> Vector:
     return scaled(1.0 - radius / distance, offset)
 
 
-@inner_kernel
+@inlined_kernel
 def foremost(
     table: ShapeTable, shape: int, pose: Any, towards: Vector, u: Vector, v: Vector, corners: Any
 ) -> tuple[int, float]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.vectors import (
     Vector,
@@ -79,7 +79,7 @@ def body_axis(pose: Any, k: int) -> Vector:
 def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool) -> Axis:
     """Return the axis between two boxes, out of 15.
 
-    `best`: the best axis; otherwise the first one that separates them, if any.
+    `best`: the best axis; otherwise the first one along which they are more than TOUCHING apart.
     """
     centre_a = to_world(pose_a, vector_at(table.centre, a, 0))
     centre_b = to_world(pose_b, vector_at(table.centre, b, 0))
@@ -92,12 +92,12 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
     axis = (-FAR, UP)
     for k in range(3):
         axis = better_face(axis, offset, body_axis(pose_a, k), table.half[a, k], half_b, axes_b)
-    if axis[0] > 0.0 and not best:
+    if axis[0] > TOUCHING and not best:
         return axis
 
     for k in range(3):
         axis = better_face(axis, offset, body_axis(pose_b, k), table.half[b, k], half_a, axes_a)
-    if axis[0] > 0.0 and not best:
+    if axis[0] > TOUCHING and not best:
         return axis
 
     separation, normal = axis
@@ -118,7 +118,7 @@ def boxes(table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: boo
                 separation = apart / length
                 normal = scaled((-1.0 if along > 0.0 else 1.0) / length, across)
                 handicap = 0.0
-                if separation > 0.0 and not best:
+                if separation > TOUCHING and not best:
                     return separation, normal
 
     return separation, normal

@@ -18,7 +18,7 @@ from rfly_collision.narrow_phase.contact_point import contact_point
 from rfly_collision.narrow_phase.distance_kernels import UP, Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
 from rfly_collision.shapes.shape_table import BOX, ROUND, TOUCHING, ShapeTable
-from rfly_common.kernels.jit import inner_kernel, kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.vectors import (
     Vector,
     add,
@@ -48,7 +48,7 @@ COARSE_STEPS = 1024
 NEVER = math.inf
 
 
-@inner_kernel
+@inlined_kernel
 def separation(
     table: ShapeTable, a: int, b: int, pose_a: Any, pose_b: Any, best: bool, vertices: Any
 ) -> Axis:
@@ -69,7 +69,7 @@ def separation(
     return polyhedra(table, a, b, pose_a, pose_b, best, vertices)
 
 
-@inner_kernel
+@inlined_kernel
 def pose_before(motion: SweptMotion, rotation: Any, body: int, before: float, pose: Any) -> None:
     """Write the pose of a body some seconds before the end of the step to `pose` (4, 3)."""
     velocity = vector_at(motion.velocity, body, 0)
@@ -95,7 +95,7 @@ def pose_before(motion: SweptMotion, rotation: Any, body: int, before: float, po
         set_vector(pose, i, 0, add(turned, scaled(along, axis)))
 
 
-@inner_kernel
+@inlined_kernel
 def set_poses(
     motion: SweptMotion, rotation: Any, a: int, b: int, before: float, scratch: PairScratch
 ) -> None:
@@ -104,7 +104,7 @@ def set_poses(
     pose_before(motion, rotation, b, before, scratch.pose_b)
 
 
-@inner_kernel
+@inlined_kernel
 def fastest_approach(
     table: ShapeTable, motion: SweptMotion, a: int, b: int
 ) -> tuple[Vector, float]:
@@ -119,7 +119,7 @@ def fastest_approach(
     return velocity, by_turning
 
 
-@inner_kernel
+@inlined_kernel
 def first_touch(
     table: ShapeTable,
     motion: SweptMotion,
@@ -204,12 +204,18 @@ def pair_contacts(
                 set_poses(motion, rotation, a, b, 0.0, scratch)
             elif time <= dt:
                 touches.touching[m] = True
-                apart = 0.0
+                apart = ARRIVED
                 normal = normal_on_the_way
 
         if touches.touching[m]:
             point = contact_point(
-                table, shape_a, shape_b, scratch.pose_a, scratch.pose_b, normal, scratch.polygons
+                table,
+                shape_a,
+                shape_b,
+                scratch.pose_a,
+                scratch.pose_b,
+                (apart, normal),
+                scratch.polygons,
             )
             set_vector(touches.points, m, 0, point)
             set_vector(touches.normals, m, 0, normal)

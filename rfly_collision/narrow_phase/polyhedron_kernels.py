@@ -29,7 +29,7 @@ from rfly_collision.narrow_phase.distance_kernels import (
     to_body,
     vector_between,
 )
-from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, pasted_kernel
 from rfly_common.kernels.vectors import (
     Matrix,
@@ -213,8 +213,8 @@ def polyhedra(
 ) -> Axis:
     """Return the axis between two boxes or hulls.
 
-    `best`: the best axis; otherwise the first one that separates them, if any. `vertices_a`:
-    scratch, (most vertices, 3).
+    `best`: the best axis; otherwise the first one along which they are more than TOUCHING apart.
+    `vertices_a`: scratch, (most vertices, 3).
     """
     # all of a in the axes of b
     rotation = relative_rotation(pose_a, pose_b)
@@ -229,7 +229,7 @@ def polyhedra(
     separation, normal = best_face(table.planes, faces_b, vertices_a, count_a, best)
 
     # faces of a
-    if best or separation <= 0.0:
+    if best or separation <= TOUCHING:
         faces_a = (table.first[a, 1], table.first[a + 1, 1])
         rows_b = (table.first[b, 0], table.first[b + 1, 0])
         along, face = best_turned_face(
@@ -240,7 +240,7 @@ def polyhedra(
             normal = scaled(-1.0, face)
 
     # pairs of edges
-    if best or separation <= 0.0:
+    if best or separation <= TOUCHING:
         axis = (separation, normal)
         separation, normal = best_edges(table, a, b, rotation, vertices_a, best, axis)
 
@@ -276,7 +276,7 @@ def best_face(planes: Any, faces: tuple[int, int], points: Any, count: int, best
         if along > separation:
             separation = along
             normal = face
-            if separation > 0.0 and not best:
+            if separation > TOUCHING and not best:
                 break
     return separation, normal
 
@@ -307,7 +307,7 @@ def best_turned_face(
         if along > separation:
             separation = along
             normal = face
-            if separation > 0.0 and not best:
+            if separation > TOUCHING and not best:
                 break
     return separation, normal
 
@@ -358,7 +358,7 @@ def best_edges(
                 separation = along
                 normal = divided(candidate, -length)
                 handicap = 0.0
-                if separation > 0.0 and not best:
+                if separation > TOUCHING and not best:
                     return separation, normal
 
     return separation, normal

@@ -10,6 +10,8 @@ import math
 import numpy as np
 import pytest
 from collision_reference import bodies_of, overlap, solid
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from rfly_collision import Bodies, Box, Capsule, ConvexHull, Scene, Sphere
@@ -303,3 +305,46 @@ def test_far_from_the_origin():
     a = (Box((4, 2, 1.5)), at, ABOUT_Z_45)
     b = (Sphere(1.0), at + np.array((0, 0, 1.65)))
     assert both_ways(a, b).depth == pytest.approx([0.1], abs=1e-6)
+
+
+def slender_shape(rng, kind):
+    """Return a shape with sides from 2 cm to 20 m in any combination."""
+
+    def size():
+        return float(np.exp(rng.uniform(np.log(0.02), np.log(20))))
+
+    if kind == 0:
+        return Sphere(size())
+    if kind == 1:
+        return Capsule(size(), size())
+    if kind == 2:
+        return Box((size(), size(), size()))
+    return ConvexHull(rng.normal(size=(rng.integers(5, 30), 3)) * (size(), size(), size()))
+
+
+@example(0)
+@given(st.integers(0, 2**32 - 1))
+def test_the_point_is_in_both_bodies(seed):
+    """All pairs of kinds, any depth, sides that differ a thousandfold."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for first in range(KINDS):
+        for second in range(KINDS):
+            place = np.array([1_000.0 * len(rows), 0.0, 0.0])
+            rows.append((slender_shape(rng, first), place, random_quat(rng)))
+            rows.append((slender_shape(rng, second), place + rng.normal(size=3), random_quat(rng)))
+
+    contacts = Scene().contacts(bodies_of(rows))
+    assert len(contacts)
+    for a, b, point, depth in zip(
+        contacts.a, contacts.b, contacts.position, contacts.depth, strict=True
+    ):
+        outside = max(solid(*rows[a]).outside(point), solid(*rows[b]).outside(point))
+        assert outside < (1e-9 if depth > 0 else 1e-7), (rows[a], rows[b])
+
+
+def test_octahedra_with_faces_in_one_plane_far_apart():
+    """The planes of two faces coincide to rounding, another pair is 2 m apart."""
+    octahedron = ConvexHull(np.kron(np.eye(3), [[1], [-1]]))
+    there = (octahedron, (2.25, -1.75, 1.5), (0.5, 0.5, 0.5, 0.5))
+    assert len(both_ways((octahedron, (0, 0, 0)), there)) == 0
