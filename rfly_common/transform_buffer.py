@@ -142,14 +142,14 @@ class _Edge:
     heard_at: float = 0.0
     """Wall time of the newest transform, s."""
 
-    def add(self, stamp_ns: int, transform: Transform) -> None:
+    def add(self, stamp_ns: int, transform: Transform, keep_ns: int) -> None:
         if self.static:
             self.stamps_ns = [0]
             self.transforms = [transform]
             return
 
         # the clock jumped back: a new run has begun
-        if self.stamps_ns and stamp_ns < self.stamps_ns[-1] - KEEP_NS:
+        if self.stamps_ns and stamp_ns < self.stamps_ns[-1] - keep_ns:
             self.stamps_ns = []
             self.transforms = []
 
@@ -163,7 +163,7 @@ class _Edge:
 
         # drop the oldest
         first = max(
-            bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - KEEP_NS),
+            bisect.bisect_left(self.stamps_ns, self.stamps_ns[-1] - keep_ns),
             len(self.stamps_ns) - MAX_SAMPLES_PER_FRAME,
         )
         del self.stamps_ns[:first], self.transforms[:first]
@@ -190,9 +190,13 @@ class _Edge:
 
 
 class TransformBuffer:
-    """Frames with one parent each; `add` fills it, `lookup` composes. `clock`: steady time, s."""
+    """Frames with one parent each; `add` fills it, `lookup` composes.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `clock`: steady time, s. `keep_ns`: time before the newest transform of a frame that is kept.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, keep_ns: int = KEEP_NS) -> None:
+        self._keep_ns = keep_ns
         self._edges: dict[str, _Edge] = {}
         self._clock = clock
         self._tidied_at = clock()
@@ -231,7 +235,7 @@ class TransformBuffer:
             edge = self._edges[child] = _Edge(parent, static)
 
         edge.heard_at = now
-        edge.add(stamp_ns, Transform(t, q / norm))
+        edge.add(stamp_ns, Transform(t, q / norm), self._keep_ns)
 
     def _forget_silent(self, now: float) -> None:
         """Forget silent frames: names of spawned vehicles come once and would fill the table."""
@@ -253,20 +257,22 @@ class TransformBuffer:
 
         Raises FrameError if no transforms connect the frames.
         """
-        up_from_source = self._chain(source)
-        up_from_target = self._chain(target)
-        shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
+        from_target, from_source = self._chains(target, source)
+        down = self._climb(from_target, stamp_ns).inverse()
+        return down @ self._climb(from_source, stamp_ns)
 
-        if shared is None:
-            known = (
-                "no transform names it"
-                if source not in self.frames()
-                else f"its tree ends at {up_from_source[-1]!r}"
-            )
-            raise FrameError(f"frame {source!r} is not connected to {target!r}: {known}")
+    def span_ns(self, target: str, source: str) -> tuple[int, int] | None:
+        """Return the oldest and newest time at which all transforms between two frames are known.
 
-        down = self._climb(up_from_target, shared, stamp_ns).inverse()
-        return down @ self._climb(up_from_source, shared, stamp_ns)
+        The result is None if all of them are static. Raises FrameError as `lookup`.
+        """
+        children = [child for chain in self._chains(target, source) for child in chain]
+        stamps = [
+            edge.stamps_ns for edge in (self._edges[child] for child in children) if not edge.static
+        ]
+        if not stamps:
+            return None
+        return max(times[0] for times in stamps), min(times[-1] for times in stamps)
 
     def frames(self) -> set[str]:
         """Return every frame that some transform names."""
@@ -284,9 +290,29 @@ class TransformBuffer:
             seen.add(edge.parent)
         return chain
 
-    def _climb(self, chain: list[str], until: str, stamp_ns: int) -> Transform:
+    def _chains(self, target: str, source: str) -> tuple[list[str], list[str]]:
+        """Return the frames from `target` and from `source` up to below their first shared one.
+
+        Raises FrameError if there is none.
+        """
+        up_from_source = self._chain(source)
+        up_from_target = self._chain(target)
+        shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
+        if shared is None:
+            known = (
+                "no transform names it"
+                if source not in self.frames()
+                else f"its tree ends at {up_from_source[-1]!r}"
+            )
+            raise FrameError(f"frame {source!r} is not connected to {target!r}: {known}")
+        return (
+            up_from_target[: up_from_target.index(shared)],
+            up_from_source[: up_from_source.index(shared)],
+        )
+
+    def _climb(self, chain: list[str], stamp_ns: int) -> Transform:
         composed = IDENTITY
-        for child in chain[: chain.index(until)]:
+        for child in chain:
             composed = self._edges[child].look_up(stamp_ns, child) @ composed
         return composed
 

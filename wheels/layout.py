@@ -19,6 +19,8 @@ PYTHON = VENV / "bin" / "python"
 SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
 
 STAND_INS = ("ackermann_msgs", "grid_map_msgs", "octomap_msgs", "simulation_interfaces", "tf2_msgs")
+STAND_IN_MODULES = WHEELS / "python"
+"""Stand-ins for Python packages that the wheels lack; never installed with a sourced ROS."""
 
 LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"

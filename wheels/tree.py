@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from layout import ROOT, SITE_PACKAGES, VENV, WHEELS
+from layout import ROOT, SITE_PACKAGES, SOURCED, STAND_IN_MODULES, VENV, WHEELS
 
 UNUSED = (
     *(f"{package}/**/tests" for package in ("matplotlib", "numba", "numpy", "scipy")),
@@ -38,10 +38,14 @@ def cmake_inputs() -> Iterator[Path]:
 
 
 def installed_sources() -> Iterator[Path]:
-    for folder in (
+    """Yield the files that .venv has as links: this package's, and without a ROS its stand-ins."""
+    folders = [
         *ROOT.glob("rfly_*/"),
         *(ROOT / name for name in ("config", "launch", "rviz", "urdf")),
-    ):
+    ]
+    if not SOURCED:
+        folders.append(STAND_IN_MODULES)
+    for folder in folders:
         yield from (
             file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts
         )
@@ -52,8 +56,12 @@ def link_sources() -> set[str]:
     links = set()
     for file in installed_sources():
         name = file.relative_to(ROOT)
-        is_python = name.parts[0].startswith("rfly_")
-        link = (SITE_PACKAGES if is_python else VENV / "share" / "rfly_suite") / name
+        if file.is_relative_to(STAND_IN_MODULES):
+            link = SITE_PACKAGES / file.relative_to(STAND_IN_MODULES)
+        elif name.parts[0].startswith("rfly_"):
+            link = SITE_PACKAGES / name
+        else:
+            link = VENV / "share" / "rfly_suite" / name
         if not link.is_symlink() or os.readlink(link) != str(file):
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
