@@ -363,7 +363,7 @@ def _wind_along(course: Any, climb: Any, air: FixedWingEnvironment) -> Any:
 
 
 def _ground_speed(airspeed: Any, course: Any, climb: Any, air: FixedWingEnvironment) -> Any:
-    """Return the speed along a flight path, m/s. Beard and McLain, Eq. 2.9."""
+    """Return the speed along a flight path, m/s. Beard and McLain, (2.9)."""
     wind_squared = air.wind_north**2 + air.wind_east**2 + air.wind_down**2
     along = _wind_along(course, climb, air)
     square = along**2 - wind_squared + airspeed**2
@@ -378,7 +378,7 @@ def _ground_speed(airspeed: Any, course: Any, climb: Any, air: FixedWingEnvironm
 def _drift(
     airspeed: Any, ground_speed: Any, course: Any, climb: Any, air: FixedWingEnvironment
 ) -> Any:
-    """Return course minus heading, rad. Beard and McLain, Eq. 2.11 and 2.12."""
+    """Return course minus heading, rad. Beard and McLain, (2.11), (2.12)."""
     across = np.cos(course) * air.wind_east - np.sin(course) * air.wind_north
     sink = ground_speed * np.sin(climb) + air.wind_down
     level_airspeed = np.sqrt(np.maximum(airspeed**2 - sink**2, 0.0))

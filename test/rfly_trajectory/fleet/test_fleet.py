@@ -5,6 +5,7 @@ Compiled kernels and NumPy agree.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -17,7 +18,7 @@ from oracles import motion_kernels as oracle
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-from rfly_trajectory.fleet.limit_check import check_tracks
+from rfly_trajectory.fleet.limit_check import check_limits, check_tracks
 from rfly_trajectory.kernels import motion_kernels
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, FigureEight, Line, Polyline
@@ -295,8 +296,11 @@ class TestCheckTracks:
         found = float(finding.text.split("up to ")[1].split(" m below the ground")[0])
         assert found == pytest.approx(deepest, abs=0.05)
 
-    def test_without_a_terrain_there_is_nothing_to_check(self):
-        assert check_tracks(Fleet(VEHICLES)) == []
+    def test_without_a_terrain_only_limits_are_checked(self):
+        """Slow vehicles keep every limit, and no ground is there to be below."""
+        slow = [dataclasses.replace(vehicle, profile=SpeedProfile(1.0)) for vehicle in VEHICLES]
+        assert check_tracks(Fleet(slow)) == []
+        assert check_tracks(Fleet(VEHICLES)) == check_limits(Fleet(VEHICLES))
 
 
 def test_a_fleet_of_its_own_vehicles_is_itself():
