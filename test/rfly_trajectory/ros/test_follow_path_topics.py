@@ -273,7 +273,7 @@ def test_a_path_in_a_frame_of_its_own_waits_for_the_transform(driving):
         ),
         ([[150.0, 0.0, 0.0]] * 2, "map", "poses: all of them are in one place"),
         (
-            [[0.0, 2500.0, 0.0], [0.0, 2600.0, 0.0]],
+            [[0.0, 5000.0, 0.0], [0.0, 100.0, 0.0]],
             "map",
             "m from the vehicle, which follows paths that begin within",
         ),
