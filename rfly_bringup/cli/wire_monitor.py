@@ -6,7 +6,6 @@ It serves `rfly send` and `rfly listen`.
 from __future__ import annotations
 
 import json
-import math
 import selectors
 import socket
 import sys
@@ -17,28 +16,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
+from rfly_bringup.cli.latest_table import LatestTable
+from rfly_bringup.cli.packet_texts import bad_text, json_value, packet_text, vehicles_of
 from rfly_bringup.terminal import printable
 from rfly_common.errors import CommandError, ConfigError, PacketError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
 from rfly_ue_bridge.codec.commands import encode_command, encode_command_lan
 from rfly_ue_bridge.codec.packets import Packet
-from rfly_ue_bridge.codec.to_rflysim3d import (
-    ATTACH_ATTITUDE,
-    ATTACH_NONE,
-    ATTACH_POSITION,
-    ATTACH_POSITION_YAW,
-    COPTER_MSG,
-    TO_RFLYSIM3D,
-    UE4_EXT_MSG,
-    VEHICLE_ATTATCH_25,
-    decode,
-)
+from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 from rfly_ue_bridge.recording.recorder import listening_socket
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
@@ -48,17 +37,7 @@ SDK_WINDOWS = 3
 SUMMARY_S = 5.0
 
 _POLL_S = 0.1
-_HEX_BYTES = 24
-_FLEET_SHOWN = 3
-_MOST_ROWS = 40
 _MAX_DATAGRAM = 65536
-
-_ATTACHED = {
-    ATTACH_NONE: "on its own",
-    ATTACH_POSITION: "position",
-    ATTACH_POSITION_YAW: "position and yaw",
-    ATTACH_ATTITUDE: "attitude",
-}
 
 
 def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str:
@@ -112,7 +91,7 @@ class PacketFilter:
         return packet is not None and any(
             (not self.ids or vehicle["copterID"] in self.ids)
             and (not self.types or vehicle.get("vehicleType") in self.types)
-            for vehicle in _vehicles(packet)
+            for vehicle in vehicles_of(packet)
         )
 
 
@@ -143,7 +122,7 @@ def monitor(
     counters = _Counters()
     hint = ": RflySim3D or another `rfly listen` runs there; try --port"
     sockets = [listening_socket(bind, port, hint) for port in ports]
-    latest = _LatestTable() if as_summary else None
+    latest = LatestTable() if as_summary else None
 
     try:
         where = ", ".join(f"{bind}:{port}" for port in ports)
@@ -163,7 +142,7 @@ def monitor(
                     record = _as_json(port, sender, datagram, packet, reason)
                     print(json.dumps(record, ensure_ascii=False), flush=True)
                 else:
-                    shown = _bad_text(datagram, reason) if packet is None else _packet_text(packet)
+                    shown = bad_text(datagram, reason) if packet is None else packet_text(packet)
                     console.print(f"{port} ← {sender}  ", style="dim", end="")
                     console.print(printable(shown), markup=False)
                 if count and counters.total >= count:
@@ -177,100 +156,6 @@ def monitor(
         for opened in sockets:
             opened.close()
     console.print(counters.text(), markup=False)
-
-
-class _LatestTable:
-    """Table of the latest pose of each vehicle, and the latest of each other packet."""
-
-    def __init__(self) -> None:
-        self._vehicles: dict[int, _Latest] = {}
-        self._others: dict[str, _Latest] = {}
-        self._is_full = False
-
-    def add(self, packet: Packet | None, datagram: bytes, reason: str) -> None:
-        """Take over what a datagram says; `packet` None: it is unknown for this reason."""
-        if packet is None:
-            self._count(self._others, f"unknown ({reason})", _bad_text(datagram, reason))
-        elif "PosE" not in packet.values:
-            self._count(self._others, packet.name, _packet_text(packet).partition("  ")[2])
-        else:
-            for vehicle in _vehicles(packet):
-                self._count(self._vehicles, vehicle["copterID"], vehicle, packet.name)
-
-    def _count(self, rows: dict[Any, _Latest], key: Any, values: Any, packet: str = "") -> None:
-        """Put values in the row of a key, which a full table may lack."""
-        if key not in rows and len(rows) >= _MOST_ROWS:
-            self._is_full = True
-            return
-        rows.setdefault(key, _Latest()).add(values, packet)
-
-    def table(self) -> Group:
-        """Return the tables of vehicles and of other packets."""
-        vehicles = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-        for heading in ("id", "type", "a second", "north m", "east m", "down m", "yaw°", "m/s"):
-            vehicles.add_column(heading, justify="right", no_wrap=True)
-        vehicles.add_column("packet", no_wrap=True)
-        for vehicle_id, row in sorted(self._vehicles.items()):
-            north, east, down = row.values["PosE"]
-            velocity = row.values.get("VelE")
-            vehicles.add_row(
-                str(vehicle_id),
-                str(row.values["vehicleType"]),
-                f"{row.rate():.0f}",
-                f"{north:.2f}",
-                f"{east:.2f}",
-                f"{down:.2f}",
-                f"{math.degrees(row.values['AngEuler'][2]):.0f}",
-                "" if velocity is None else f"{math.hypot(*velocity):.1f}",
-                row.packet,
-            )
-
-        others = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-        for heading in ("other datagrams", "number", "the latest"):
-            others.add_column(heading, overflow="ellipsis", no_wrap=True)
-        for name, row in sorted(self._others.items()):
-            others.add_row(name, str(row.number), Text(printable(row.values)))
-
-        parts: list[Any] = [table for table in (vehicles, others) if table.row_count]
-        if self._is_full:
-            parts.append(Text(f"more than {_MOST_ROWS}: --id and --packet choose", style="dim"))
-        return Group(*(parts or [Text("nothing yet", style="dim")]))
-
-
-class _Latest:
-    """Latest values under one key, and how often they come."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.values: Any = None
-        self.packet = ""
-        self._rate = 0.0
-        self._since = time.monotonic()
-        self._number_then = 0
-
-    def add(self, values: Any, packet: str) -> None:
-        """Replace the values and count them."""
-        self.number += 1
-        self.values = values
-        self.packet = packet
-
-    def rate(self) -> float:
-        """Return the rate over the last second or more, per second."""
-        elapsed = time.monotonic() - self._since
-        if elapsed >= 1.0:
-            self._rate = (self.number - self._number_then) / elapsed
-            self._since += elapsed
-            self._number_then = self.number
-        return self._rate
-
-
-def _vehicles(packet: Packet) -> list[dict[str, Any]]:
-    """Return the vehicles of a packet, each with the fields of a single one."""
-    values = packet.values
-    ids = values.get("copterID", ())
-    if isinstance(ids, int):
-        return [dict(values)]
-    return [_slot(values, slot) for slot, vehicle_id in enumerate(ids) if vehicle_id]
 
 
 class _Counters:
@@ -350,93 +235,6 @@ def _decode(datagram: bytes) -> tuple[Packet | None, str]:
         return None, error.reason
 
 
-def _packet_text(packet: Packet) -> str:
-    """Return a packet as one line; positions in m NED, angles in degrees."""
-    values = packet.values
-
-    if packet.type is COPTER_MSG:
-        return f"{packet.name}  {_label_text(values)}"
-    if packet.type is VEHICLE_ATTATCH_25:
-        return f"{packet.name}  {_attachments_text(values)}"
-    if packet.type is UE4_EXT_MSG:
-        numbers = " ".join(f"{number:g}" for number in values["ExtToUE4"])
-        return f"{packet.name}  id {values['copterID']} at {values['runnedTime']:.3f} s: {numbers}"
-    if "text" in values:
-        return f"{packet.name}  {values['text']!r}"
-
-    if "PosE" not in values:  # a declared packet without a text of its own
-        return f"{packet.name}  " + "  ".join(
-            f"{name} {_json_value(values[name])}" for name in list(values) if name != "checksum"
-        )
-
-    # vehicles
-    ground = " on the ground" if packet.keep_on_ground else ""
-    ids = values["copterID"]
-    if isinstance(ids, int):
-        return f"{packet.name}{ground}  {_vehicle_text(values)}"
-    used = [slot for slot, vehicle_id in enumerate(ids) if vehicle_id]
-    shown = "; ".join(_vehicle_text(_slot(values, slot)) for slot in used[:_FLEET_SHOWN])
-    more = f"; and {len(used) - _FLEET_SHOWN} more" if len(used) > _FLEET_SHOWN else ""
-    return f"{packet.name}{ground}  {len(used)} vehicles: {shown}{more}"
-
-
-def _label_text(values: Any) -> str:
-    """Return the text of a label packet."""
-    who = f"id {values['copterID']}" if values["copterID"] > 0 else "all ids"
-    line = values["dispFlag"]
-    seconds = values["dispTime"]
-    if seconds < 0:
-        return f"{who}: all lines gone" if line < 0 else f"{who}: line {line} gone"
-
-    where = "a further line" if line < 0 else "the id line"
-    if line > 0:
-        where = f"line {line}"
-    how_long = f"for {seconds:g} s" if seconds else "for ever"
-    red, green, blue = values["RGB"]
-    style = f"size {values['fontSize']:g} RGB {red} {green} {blue}"
-    return f"{who}, {where} {how_long}: {values['text']!r}  {style}"
-
-
-def _attachments_text(values: Any) -> str:
-    """Return the text of a packet that attaches vehicles to others."""
-    rows = zip(values["CopterIDs"], values["AttatchIDs"], values["AttatchTypes"], strict=True)
-    used = [f"{who} to {whom} ({_ATTACHED.get(how, how)})" for who, whom, how in rows if who]
-    return ", ".join(used) or "none"
-
-
-def _slot(values: Any, slot: int) -> dict[str, Any]:
-    """Return one vehicle of a fleet packet, with the fields of a single one."""
-    return {
-        "copterID": values["copterID"][slot],
-        "vehicleType": values["vehicleType"][slot],
-        "PosE": values["PosE"][3 * slot : 3 * slot + 3],
-        "AngEuler": values["AngEuler"][3 * slot : 3 * slot + 3],
-        "Scale": [hundredths / 100 for hundredths in values["Scale"][3 * slot : 3 * slot + 3]],
-    }
-
-
-def _vehicle_text(values: Any) -> str:
-    """Return the pose of a vehicle as text, and its speed and scale where they say something."""
-    x, y, z = values["PosE"]
-    roll, pitch, yaw = (math.degrees(angle) for angle in values["AngEuler"])
-    text = (
-        f"id {values['copterID']} type {values['vehicleType']}  N {x:.3f} E {y:.3f} D {z:.3f} m  "
-        f"roll {roll:.2f} pitch {pitch:.2f} yaw {yaw:.2f}°"
-    )
-    if "VelE" in values:
-        text += f"  {math.hypot(*values['VelE']):.2f} m/s"
-    scale = tuple(values.get("Scale", (1.0, 1.0, 1.0)))
-    if scale != (1.0, 1.0, 1.0):
-        text += f"  scale {scale[0]:g} {scale[1]:g} {scale[2]:g}"
-    return text
-
-
-def _bad_text(datagram: bytes, reason: str) -> str:
-    """Return the text of a datagram that could not be decoded."""
-    dots = " …" if len(datagram) > _HEX_BYTES else ""
-    return f"unknown ({reason})  {len(datagram)} bytes: {datagram[:_HEX_BYTES].hex(' ')}{dots}"
-
-
 def _as_json(
     port: int, sender: str, datagram: bytes, packet: Packet | None, reason: str
 ) -> dict[str, Any]:
@@ -452,15 +250,8 @@ def _as_json(
     return {
         **head,
         "packet": packet.name,
-        **{name: _json_value(value) for name, value in packet.values.items()},
+        **{name: json_value(value) for name, value in packet.values.items()},
     }
-
-
-def _json_value(value: Any) -> Any:
-    """Return a field's value for JSON; NaN and infinities, which it lacks, become text."""
-    if isinstance(value, tuple):
-        return [_json_value(number) for number in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _short_list(ids: list[int]) -> str:

@@ -235,11 +235,12 @@ def check_separation(
             f"comes within {distance:.3g} m of {second.name!r} after {t:.1f} s at x {x:.1f}, "
             f"y {y:.1f}; "
         )
+        location = ""
         if distance < touching:
             text += f"their bodies meet below {touching:.3g} m"
         else:
             text += f"min_separation is {separation:g} m"
-        location = fleet.locations.get("min_separation", "")
+            location = fleet.locations.get("min_separation", "")
         violations.append((distance, LimitViolation(first.name, text, location, (x, y))))
     violations.sort(key=lambda row: row[0])
     return [violation for _, violation in violations]

@@ -234,7 +234,7 @@ def test_listen_tells_labels_attachments_actions_and_fleets_with_motors():
 
 
 def test_a_packet_without_words_of_its_own_is_told_field_by_field():
-    from rfly_bringup.cli.wire_monitor import _packet_text
+    from rfly_bringup.cli.packet_texts import packet_text
     from rfly_ue_bridge.codec.packets import Field, PacketType
 
     fields = (
@@ -246,7 +246,7 @@ def test_a_packet_without_words_of_its_own_is_told_field_by_field():
     packet = PacketType("Weather", 20, (55,), fields).make(
         copterID=7, windNE=(3.0, -1.5), rain=0.25
     )
-    assert _packet_text(packet) == "Weather  copterID 7  windNE [3.0, -1.5]  rain 0.25"
+    assert packet_text(packet) == "Weather  copterID 7  windNE [3.0, -1.5]  rain 0.25"
 
 
 def test_listen_prints_json_with_every_field():

@@ -212,8 +212,10 @@ class TestSeparation:
             angle = math.pi * number / 6.0
             end = np.array([math.cos(angle), math.sin(angle)]) * 100.0
             star.append(vehicle(number, Line(tuple(-end), tuple(end)).path(), 10.0))
-        findings = check_separation(Fleet(star), radii=0.9)
+        where = {"min_separation": "f.yaml:1: min_separation"}
+        findings = check_separation(Fleet(star, locations=where), radii=0.9)
         assert len(findings) == 15
+        assert {finding.location for finding in findings} == {""}  # the file says nothing of it
         for finding in findings:
             assert finding.text.endswith("; their bodies meet below 1.8 m")
             assert np.hypot(*finding.position) < 1.8
