@@ -5,10 +5,11 @@ the vehicle, ahead of it (S. Park, J. Deyst, J. How, A New Nonlinear Guidance Lo
 Tracking, AIAA 2004). If the whole path is farther away than L, it is the path's nearest point.
 NED metres, angles in radians, course and yaw clockwise from north.
 
-Source of inputs, outputs, defaults, flags and the condition for the next waypoint: MathWorks, UAV
-Toolbox, reference pages of `uavWaypointFollower` and `uavOrbitFollower` and of the two blocks. The
-pages don't say, and the docstrings here do, what follows the last waypoint, how the orbit's
-look-ahead point is found, and which yaw a multirotor has on an orbit.
+Source: MathWorks, UAV Toolbox, reference pages of the blocks Waypoint Follower and Orbit Follower
+and of `uavWaypointFollower` and `uavOrbitFollower`. The inputs were compared with the pages. The
+outputs, flags and the condition for the next waypoint follow them from memory and were not. What
+follows the last waypoint, how the orbit's look-ahead point is found, and which yaw a multirotor has
+on an orbit are choices of this module.
 """
 
 from __future__ import annotations
