@@ -31,12 +31,14 @@ def draw(csv: str, map_name: str, picture: str) -> None:
     )
     above.locator_params(axis="x", nbins=4)
     above.plot(x, y, color="white", linewidth=4.0)
-    above.plot(x, y, color="#c8322b", linewidth=2.0)
+    above.plot(x, y, color="#c8322b", linewidth=2.0, label="flown")
+    above.plot(x[0], y[0], "o", color="white", markeredgecolor="black", label="start")
+    above.legend()
 
     # heights along the way
     along = np.concatenate(([0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))))
     ground = terrain.altitude(x, y)
-    beside.fill_between(along, ground, ground.min() - 10.0, color="#bccf8d", label="ground")
+    beside.fill_between(along, ground, ground.min() - 10.0, color="#c8b573", label="ground")
     beside.plot(along, z, color="#c8322b", label="flown")
     beside.set(xlabel="distance covered (m)", ylabel="z up (m)")
     beside.legend()

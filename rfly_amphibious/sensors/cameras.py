@@ -67,7 +67,7 @@ TINTS = (
     )
     / 255.0
 )
-"""Colours from the lowest ground to the highest, those of `rfly_terrain.plots.relief`."""
+"""Colours of a landscape from the lowest ground to the highest: grass, sand, rock, snow."""
 SUN = np.array((-0.5, 0.5, math.sqrt(0.5)))
 """Direction to the sun: in the north-west, at 45°."""
 SHADOW_GAP = 2e-3

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import draw_relief, picture, region_about
@@ -26,6 +27,10 @@ MAX_TRACKS = 200
 """Most vehicles that are drawn."""
 MAX_OWN_COLOURS = 10
 """Most vehicles with a colour and a legend entry each; above that each group has one."""
+_COINCIDE = 0.005
+"""Lines nearer than this share of the panel's size are one line in the picture."""
+_DASH = 5.0
+"""Length of a colour's dash in a line that several vehicles share, line widths."""
 
 
 def draw_fleet(
@@ -34,10 +39,11 @@ def draw_fleet(
     """Write the picture of a fleet over its terrain; the ending of `path` is its format.
 
     On the left are the first MAX_TRACKS tracks, with a dot at each start. On the right are their
-    profiles over the distance covered, with a dotted line for the ground below those that fly. With
-    more than MAX_OWN_COLOURS vehicles a colour stands for a group (`groups_of`), and the ground is
-    that of the group's first. A red cross marks the place of each finding, at the picture's edge
-    for those outside. It needs no display.
+    profiles over the distance covered, with a dotted line for the ground below those that fly.
+    Lines that lie on each other are dashed in the colours of all their vehicles. With more than
+    MAX_OWN_COLOURS vehicles a colour stands for a group (`groups_of`), and the ground is that of
+    the group's first. A red cross marks the place of each finding, at the picture's edge for those
+    outside. It needs no display.
 
     Raise ConfigError for a fleet without a terrain and for an unknown picture format.
     """
@@ -60,8 +66,6 @@ def draw_fleet(
         )
 
         _draw_profiles(panels, fleet, drives, groups)
-        if len(fleet) > 1:
-            panels["altitude"].legend(fontsize="x-small", ncols=2, loc="best", handlelength=1.2)
 
 
 def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
@@ -95,14 +99,12 @@ def _draw_tracks(
 
     for done in drives:
         axes.plot(*done.position[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
+    _draw_lines(axes, [done.position[:, :2] for done in drives], groups, 1.5)
 
     labelled: list[np.ndarray[Any, Any]] = []
     for number, (name, members) in enumerate(groups.items()):
         for index in members:
-            colour = _colour(number)
-            start = drives[index].position[0, :2]
-            axes.plot(*drives[index].position[:, :2].T, color=colour, linewidth=1.5, zorder=3)
-            axes.plot(*start, "o", color=colour, markeredgecolor="white", markersize=7, zorder=4)
+            axes.plot(*drives[index].position[0, :2], color=_colour(number), **_DOT)
 
         # label starts that are apart; the legend has the others
         start = drives[members[0]].position[0, :2]
@@ -112,6 +114,49 @@ def _draw_tracks(
                 name, start, (6, 6), textcoords="offset points", fontsize=8, zorder=5
             )
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
+
+    axes.plot([], [], color="0.35", label="start", **_DOT)
+    axes.legend(fontsize="small", loc="lower right", framealpha=0.85)
+
+
+def _draw_lines(
+    axes: Any, lines: Sequence[Floats], groups: dict[str, list[int]], width: float
+) -> None:
+    """Draw a line, (k, 2), of each vehicle in its group's colour.
+
+    Of lines that lie on each other the first is drawn, in dashes of all their colours.
+    """
+    colours = {i: _colour(number) for number, each in enumerate(groups.values()) for i in each}
+    for members in _coinciding(lines) if len(lines) <= MAX_OWN_COLOURS else [[i] for i in colours]:
+        for place, index in enumerate(members):
+            gap = len(members) - 1
+            dashes = (_DASH * (gap + 1 - place), (_DASH, _DASH * gap))
+            axes.plot(
+                *lines[members[0]].T,
+                color=colours[index],
+                linewidth=width,
+                linestyle=dashes if gap else "-",
+                zorder=3,
+            )
+
+
+def _coinciding(lines: Sequence[Floats]) -> list[list[int]]:
+    """Return groups of lines, (k, 2) each, that lie on each other in a panel around them all."""
+    from scipy.spatial import cKDTree
+
+    size = np.maximum(np.ptp(np.concatenate(lines), axis=0), 1e-9)
+    trees = [cKDTree(line / size) for line in lines]
+    groups: list[list[int]] = []
+    for index, tree in enumerate(trees):
+        for group in groups:
+            first = trees[group[0]]
+            apart = max(tree.query(first.data)[0].max(), first.query(tree.data)[0].max())
+            if apart < _COINCIDE:
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return groups
 
 
 def _mark_findings(axes: Any, findings: Sequence[LimitViolation]) -> None:
@@ -131,27 +176,34 @@ def _mark_findings(axes: Any, findings: Sequence[LimitViolation]) -> None:
         clip_on=False,
         scalex=False,
         scaley=False,
+        label="finding of the check",
     )
+    axes.legend(fontsize="small", loc="lower right", framealpha=0.85)
 
 
 def _draw_profiles(
     panels: dict[str, Any], fleet: Fleet, drives: list[Drive], groups: dict[str, list[int]]
 ) -> None:
     """Draw altitude, speed and slope over the distance covered."""
-    for number, (name, members) in enumerate(groups.items()):
-        style = {"color": _colour(number), "linewidth": 1.3 if len(members) == 1 else 0.8}
-        for index in members:
-            done = drives[index]
-            label = name if index == members[0] else None
-            panels["altitude"].plot(done.distance, done.position[:, 2], label=label, **style)
-            panels["speed"].plot(done.distance, done.speed, **style)
-            panels["slope"].plot(done.distance, np.degrees(np.arctan(done.slope)), **style)
+    width = 1.3 if len(groups) == len(drives) else 0.8
+    for name, values in (
+        ("altitude", [done.position[:, 2] for done in drives]),
+        ("speed", [done.speed for done in drives]),
+        ("slope", [np.degrees(np.arctan(done.slope)) for done in drives]),
+    ):
+        lines = [np.column_stack([d.distance, y]) for d, y in zip(drives, values, strict=True)]
+        _draw_lines(panels[name], lines, groups, width)
 
-        first = drives[members[0]]
-        if fleet.vehicles[members[0]].kind != "ground":
-            panels["altitude"].plot(
-                first.distance, first.ground, ":", color=_colour(number), linewidth=1.0
-            )
+    # ground below the first of each group
+    flying = [
+        (_colour(number), drives[members[0]])
+        for number, members in enumerate(groups.values())
+        if fleet.vehicles[members[0]].kind != "ground"
+    ]
+    for colour, first in flying:
+        panels["altitude"].plot(first.distance, first.ground, ":", color=colour, linewidth=1.0)
+
+    _name_lines(panels["altitude"], groups, bool(flying))
 
     # axes
     for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)"), ("slope", "slope (°)")):
@@ -164,11 +216,35 @@ def _draw_profiles(
     panels["slope"].sharex(panels["altitude"])
 
 
+def _name_lines(axes: Any, groups: dict[str, list[int]], with_ground: bool) -> None:
+    """Draw the legend of all groups, and of the ground below, above the panel."""
+    for number, name in enumerate(groups):
+        axes.plot([], [], color=_colour(number), label=name)
+    if with_ground:
+        axes.plot([], [], ":", color="0.35", label="ground below aircraft")
+    axes.legend(
+        fontsize="small",
+        ncols=4,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        handlelength=1.5,
+        frameon=False,
+    )
+
+
 def _colour(number: int) -> str:
     """Return one of matplotlib's ten colours; later groups are grey."""
     return f"C{number}" if number < MAX_OWN_COLOURS else "0.35"
 
 
+_DOT: dict[str, Any] = {
+    "marker": "o",
+    "linestyle": "none",
+    "markeredgecolor": "white",
+    "markersize": 7,
+    "zorder": 4,
+}
+"""Look of a start."""
 _MARGIN = 0.15
 """Margin around a track, as a share of its larger side."""
 _LEAST_M = 20.0
@@ -237,8 +313,12 @@ def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
 
     axes.plot(x, y, color="white", linewidth=3.0, alpha=0.6, zorder=2)
     axes.plot(x, y, color="C0", linewidth=1.5, zorder=3)
-    axes.plot(x[0], y[0], "o", color="C0", markeredgecolor="white", markersize=8, zorder=4)
-    axes.plot(x[-1], y[-1], "X", color="C3", markeredgecolor="white", markersize=9, zorder=4)
+    cross = _DOT | {"marker": "X", "markersize": 9}
+    axes.plot(x[0], y[0], color="C0", **_DOT)
+    axes.plot(x[-1], y[-1], color="C3", **cross)
+    axes.plot([], [], color="0.35", label="start", **_DOT)
+    axes.plot([], [], color="0.35", label="end", **cross)
+    axes.legend(fontsize="small", loc="best", framealpha=0.85)
 
     axes.set(
         xlim=(middle_x - half, middle_x + half),
@@ -249,7 +329,8 @@ def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
 
 _COLOURS = {0: "#b3261e", 1: "#1f4e9c"}
 _NAMES = {0: "driven", 1: "flown"}
-_FORBIDDEN = (0.25, 0.05, 0.05, 0.4)
+_FORBIDDEN = (0.42, 0.0, 0.6, 0.75)
+"""Violet: no relief has it, and it is darker than sand and greens without hues too."""
 
 
 def draw_plan(
@@ -257,7 +338,7 @@ def draw_plan(
 ) -> None:
     """Write the picture of a plan; the ending of `path` is its format.
 
-    Cells that `grid` forbids are dark. The world must have a terrain.
+    Cells that `grid` forbids are violet. The world must have a terrain.
     """
     from rfly_terrain.plots.world import draw_objects
 
@@ -278,12 +359,12 @@ def draw_plan(
             above.plot(x[first:last], y[first:last], color=_COLOURS[mode], linewidth=2.0, zorder=5)
 
         # start and goal
-        above.plot(x[0], y[0], "o", color="white", markeredgecolor="black", markersize=9, zorder=6)
-        above.plot(
-            x[-1], y[-1], "*", color="white", markeredgecolor="black", markersize=15, zorder=6
-        )
+        ends = {"color": "white", "linestyle": "none", "markeredgecolor": "black", "zorder": 6}
+        start = above.plot(x[0], y[0], marker="o", markersize=9, label="start", **ends)
+        goal = above.plot(x[-1], y[-1], marker="*", markersize=15, label="goal", **ends)
 
-        above.set_title(title)
+        _name_plan(above, plan, [*start, *goal], grid is not None)
+        above.set_title(title, pad=30)
         _draw_altitudes(below, terrain, plan, z)
 
 
@@ -297,7 +378,9 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
     low = min(ground.min(), z.min())
     high = max(ground.max(), z.max())
     spare = max(0.08 * (high - low), 1.0)
-    axes.fill_between(fine, ground, low - spare, color="#c0956a", linewidth=0, zorder=1)
+    axes.fill_between(
+        fine, ground, low - spare, color="#c8b573", linewidth=0, label="ground", zorder=1
+    )
 
     labelled_modes = set()
     for first, last, mode in _runs(plan.mode):
@@ -324,8 +407,6 @@ def _draw_altitudes(axes: Any, terrain: HeightMap, plan: Plan, z: Any) -> None:
 
 def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
     """Shade the cells that are forbidden or unknown."""
-    from matplotlib.patches import Patch
-
     rows, columns = grid.cost.shape
     x_0, y_0 = grid.origin
     shade = np.zeros((rows, columns, 4), np.float32)
@@ -335,10 +416,24 @@ def _draw_forbidden(axes: Any, grid: TraversabilityGrid) -> None:
     limits = axes.get_xlim(), axes.get_ylim()
     axes.imshow(shade, extent=extent, origin="lower", interpolation="nearest", zorder=2)
     axes.set(xlim=limits[0], ylim=limits[1])
+
+
+def _name_plan(axes: Any, plan: Plan, ends: list[Any], has_grid: bool) -> None:
+    """Draw the legend of the way, its ends, and the ground that is forbidden."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    way = [
+        Line2D([], [], color=_COLOURS[mode], linewidth=2.0, label=_NAMES[mode])
+        for mode in np.unique(plan.mode).tolist()
+    ]
+    forbidden = [Patch(color=_FORBIDDEN, label="forbidden or unknown")] if has_grid else []
     axes.legend(
-        handles=[Patch(color=_FORBIDDEN, label="forbidden or unknown")],
-        loc="upper right",
-        framealpha=0.85,
+        handles=[*way, *ends, *forbidden],
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=5,
+        frameon=False,
     )
 
 

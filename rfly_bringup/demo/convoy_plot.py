@@ -79,8 +79,9 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
     from matplotlib.patheffects import withStroke
 
     halo: list[Any] = [withStroke(linewidth=2.5, foreground="white")]
-    for track in tracks.values():
-        axes.plot(track[:, 0], track[:, 1], color="white", linewidth=1.6, alpha=0.7, zorder=2)
+    for place, track in enumerate(tracks.values()):
+        label = None if place else "tracks"
+        axes.plot(*track[:, :2].T, color="white", linewidth=1.6, alpha=0.7, zorder=2, label=label)
 
     for number, (vehicle, track) in enumerate(sorted(tracks.items())):
         colour = f"C{number % _MAX_COLOURS}"
@@ -123,6 +124,11 @@ def _draw_tracks(axes: Axes, tracks: Tracks) -> None:
             )
             text.set_path_effects(halo)
 
+    if tracks:
+        axes.plot([], [], color="0.35", linewidth=3.5, label=f"last {_TAIL_SHARE:.0%} of a track")
+        legend = axes.legend(loc="lower right", fontsize="small", framealpha=0.85)
+        legend.get_frame().set_facecolor("#c0c8b8")
+
 
 def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
     """Draw each vehicle's z over the distance covered, above the ground of the map."""
@@ -150,14 +156,14 @@ def _draw_heights(axes: Axes, terrain: HeightMap, tracks: Tracks) -> None:
         if len(tracks) <= _MAX_COLOURS:
             axes.legend(
                 ncols=len(tracks),
-                fontsize="x-small",
-                loc="lower right",
+                fontsize="small",
+                loc="upper right",
                 handlelength=1.0,
                 columnspacing=1.0,
             )
 
     axes.set(xlabel="distance covered (m)", ylabel="z up (m)")
-    axes.margins(x=0.01, y=0.2)
+    axes.margins(x=0.01, y=0.25)
     axes.grid(alpha=0.3)
     axes.tick_params(labelsize="small")
 

@@ -31,17 +31,18 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 _TINTS = (
-    "#55906a",
-    "#86b277",
-    "#bccf8d",
-    "#ebe1ab",
-    "#dfc089",
-    "#c0956a",
-    "#a58475",
-    "#cfc6c1",
-    "#fcfbfa",
+    "#43786a",
+    "#57896a",
+    "#749a6b",
+    "#95a96d",
+    "#b7b873",
+    "#d2c37f",
+    "#e3cd8f",
+    "#eed6a0",
 )
-"""Valley green to snow, evenly rising in the lightness by which the eye judges height."""
+"""Valley green to sand: the lightness rises evenly, so that height reads without hues too. The
+highest ground isn't white, which would look like missing data.
+"""
 _PIXELS = 1600
 """Longer side, at most, pixels; larger maps are averaged down to it."""
 _SMOOTH_PIXELS = 1000
@@ -361,7 +362,7 @@ def _draw_contours(axes: Axes, z: Floats, heights: tuple[float, float], extent: 
         alpha=0.45,
         zorder=1,
     )
-    axes.clabel(lines, levels[::2], fontsize=6.5, fmt="%g")
+    axes.clabel(lines, levels[::2], fontsize=8, fmt="%g", colors="#2b211a")
 
 
 def _round_interval(about: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 import cv2
@@ -121,7 +122,7 @@ def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
     code, told, _ = rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))
     assert code == 1
     assert told.endswith(f"\n1 finding\n{out}\n")
-    picture = cv2.imread(str(out)).astype(int)[:, :800]
+    picture = cv2.imread(str(out)).astype(int)[:690, :800]  # without the legend at the bottom
     red = np.nonzero(np.abs(picture - [0, 0, 255]).sum(axis=2) < 60)
     blue = np.nonzero(np.abs(picture - [180, 119, 31]).sum(axis=2) < 60)
     assert 8 < np.ptp(red[0]) < 20
@@ -183,6 +184,49 @@ def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
     assert "pictures can be written as" in err
 
 
+def test_no_line_hides_behind_another_and_the_legend_names_all(tmp_path, monkeypatch):
+    """Three cars follow one circle, evenly spaced: its line has their three colours.
+
+    So has the line of their speeds. An aircraft's ground, dotted, is in the legend.
+    """
+    from rfly_bringup.cli import track_plots
+    from rfly_terrain import HeightMap
+    from rfly_trajectory import load_fleet
+
+    path = tmp_path / "fleet.yaml"
+    circle = "shape: {type: circle, center: [0, 0], radius: 60}"
+    path.write_text(
+        "version: 1\nvehicles:\n"
+        f"  - {{name: car, id: 1, type: 3, count: 3, spacing: even, speed: 5, {circle}}}\n"
+        f"  - {{name: hawk, id: 9, type: 3, kind: multirotor, speed: 9, altitude: {{agl: 9}}, "
+        "shape: {type: line, from: [-90, 0], to: [90, 0]}}\n",
+        encoding="utf-8",
+    )
+    figures = []
+
+    @contextlib.contextmanager
+    def kept(*arguments):
+        with picture(*arguments) as figure:
+            figures.append(figure)
+            yield figure
+
+    picture = track_plots.picture
+    monkeypatch.setattr(track_plots, "picture", kept)
+    fleet = load_fleet(path).on_terrain(HeightMap.load("JacksboroFault"))
+    track_plots.draw_fleet(fleet, tmp_path / "fleet.png")
+
+    legends = [axes.get_legend() for axes in figures[0].axes if axes.get_legend()]
+    names = [text.get_text() for text in legends[-1].get_texts()]
+    assert names == ["car_1", "car_2", "car_3", "hawk", "ground below aircraft"]
+    pixels = cv2.imread(str(tmp_path / "fleet.png")).astype(int)
+    half = pixels.shape[1] // 2
+    shares = [
+        (np.abs(pixels[:, :half] - bgr).sum(axis=2) < 60).sum()
+        for bgr in ([180, 119, 31], [14, 127, 255], [44, 160, 44])  # C0, C1, C2
+    ]
+    assert min(shares) > 0.7 * max(shares), "each has about a third of the circle"
+
+
 def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
     """12 cars on circles and 12 aircraft 150 m above others: two colours in the map, and profiles
     of both, in the panel of altitudes the aircraft's higher up.
@@ -212,10 +256,8 @@ def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
         ("hawk", [14, 127, 255]),
     ):  # C0 #1f77b4, C1 #ff7f0e
         rows, columns = np.nonzero(np.abs(picture - bgr).sum(axis=2) < 60)
-        beside_the_legend = (columns > 0.66 * picture.shape[1]) & (
-            columns < 0.78 * picture.shape[1]
-        )
-        found[name] = columns[columns < half], rows[beside_the_legend]
+        below_the_legend = (columns > half) & (rows > 60)
+        found[name] = columns[columns < half], rows[below_the_legend]
     assert np.median(found["car"][0]) < np.median(found["hawk"][0])
     assert np.ptp(found["car"][0]) == pytest.approx(np.ptp(found["hawk"][0]), rel=0.1)
     assert found["hawk"][1].min() < found["car"][1].min() - 20, "higher up"

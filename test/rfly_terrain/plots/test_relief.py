@@ -74,6 +74,15 @@ def test_axes_and_colour_bar_are_labelled_with_units():
     assert colours.get_clim() == (0.0, pytest.approx(8.0))
 
 
+def test_higher_ground_is_brighter_and_none_is_white():
+    """White would look like missing data: the highest tint stays clearly yellow, 30 of 255."""
+    *_, colours = drawn(terrain(cone(20, 30, 5, 5)))
+    tints = np.round(255 * colours.to_rgba(np.linspace(0, 8, 9))[:, :3])
+    lightness = tints @ (0.2126, 0.7152, 0.0722)
+    assert (np.diff(lightness) > 5).all()
+    assert (tints.max(axis=1) - tints.min(axis=1)).min() > 30
+
+
 def test_contours_are_at_round_heights(monkeypatch):
     """0 … 8 m: about ten lines, a metre apart, each where the ground has its height."""
     contours = []
