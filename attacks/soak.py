@@ -472,19 +472,22 @@ def draw(soak: Soak, path: Path) -> None:
 
     # labels
     memory.set(yscale="log", ylabel="resident memory, MB")
+    for set_formatter in (memory.yaxis.set_major_formatter, memory.yaxis.set_minor_formatter):
+        set_formatter("{x:.0f}")
     growth.set(
         ylabel="growth after\nthe warm-up, MB",
         ylim=(-2 * MOST_GROWTH_MB, 2 * MOST_GROWTH_MB),
     )
     growth.axhspan(-MOST_GROWTH_MB, MOST_GROWTH_MB, color="0.92", zorder=0)
-    counts.set(ylabel="of all processes", ylim=(0, None))
-    counts.legend(fontsize="small")
+    counts.margins(y=0.15)
+    counts.set(ylabel="threads, descriptors\nof all processes", ylim=(0, None))
+    counts.legend(fontsize="small", loc="lower left")
     clock.set(
         ylabel="drift of the\nfleet's clock, ms",
         ylim=(-2e3 * MOST_DRIFT_S, 2e3 * MOST_DRIFT_S),
     )
     missing.set_ylim(-10, 10)
-    load.set(ylabel="load", xlabel="minutes", ylim=(0, None))
+    load.set(ylabel="load average", xlabel="minutes", ylim=(0, None))
     figure.legend(
         *memory.get_legend_handles_labels(),
         loc="outside lower center",

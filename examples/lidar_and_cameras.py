@@ -107,7 +107,9 @@ def main() -> None:
     above = figure.add_subplot(grid[:, 0], aspect="equal", facecolor="#11141a")
     dots = above.scatter(-points[:, 1], points[:, 0], 0.6, points[:, 2], cmap="turbo", linewidths=0)
     above.set(
-        title=f"lidar from above: {len(points):,} points", xlabel="m to the right", ylabel="m ahead"
+        title=f"lidar from above: {len(points):,} points",
+        xlabel="to the right (m)",
+        ylabel="ahead (m)",
     )
     above.set(xlim=(-35, 35), ylim=(-50, 70))
     figure.colorbar(dots, ax=above, label="z in lidar_link (m)", shrink=0.6)
@@ -115,10 +117,10 @@ def main() -> None:
     # color, depth and infrared images
     seen = figure.add_subplot(grid[:2, 1:], xticks=[], yticks=[], title="camera/color")
     seen.imshow(color)
-    deep = figure.add_subplot(grid[2, 1], xticks=[], yticks=[], title="camera/depth (m)")
-    figure.colorbar(
-        deep.imshow(np.where(np.isfinite(depth), depth, np.nan), cmap="viridis"), ax=deep
-    )
+    deep = figure.add_subplot(grid[2, 1], xticks=[], yticks=[], facecolor="0.6")
+    deep.set_title("camera/depth, grey: out of range")
+    image = deep.imshow(np.where(np.isfinite(depth), depth, np.nan), cmap="viridis")
+    figure.colorbar(image, ax=deep, label="depth (m)")
     dark = figure.add_subplot(grid[2, 2], xticks=[], yticks=[], title="camera/ir")
     dark.imshow(infrared, cmap="gray")
 

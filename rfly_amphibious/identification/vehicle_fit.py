@@ -352,16 +352,18 @@ def _draw_tyre(axes: Any, given: VehicleParameters, tyres: TyreFit | None, axis:
     axes.set_ylabel("F_x (N)" if axis == "x" else "F_y (N)")
     axes.set_title(f"tyre {'along' if axis == 'x' else 'across'}, nominal load", fontsize="medium")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="x-small")
+    axes.legend(fontsize="small")
 
 
 def _draw_motion(axes: Any, fit: VehicleFit) -> None:
     m = fit.motion
-    axes.plot(m.time, m.velocity[:, 0], linewidth=0.9, label="forward m/s")
-    axes.plot(m.time, 10.0 * m.rates[:, 2], linewidth=0.7, label="yaw rate, 0.1 rad/s")
-    axes.plot(m.time, m.height, linewidth=1.2, color="black", label="height m")
-    axes.plot(m.time, 100.0 * m.strut.mean(axis=1), linewidth=0.7, label="struts, mean, cm")
+    axes.plot(m.time, m.velocity[:, 0], linewidth=0.9, label="forward speed (m/s)")
+    axes.plot(m.time, 10.0 * m.rates[:, 2], linewidth=0.7, label="yaw rate (0.1 rad/s)")
+    axes.plot(m.time, m.height, linewidth=1.2, color="black", label="height (m)")
+    axes.plot(m.time, 100.0 * m.strut.mean(axis=1), linewidth=0.7, label="mean strut travel (cm)")
     axes.set_xlabel("time (s)")
-    axes.set_title("the log", fontsize="medium")
+    axes.set_ylabel("recorded motion, units below")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="x-small", ncols=4)
+    axes.legend(
+        fontsize="small", ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False
+    )

@@ -38,8 +38,9 @@ SHARED_PATH = (240, 240, 235)
 """Colour of a path that several vehicles follow, RGB."""
 
 # m of a vehicle shown in its true size
-_TEXT = 2.0
-_LEVELS = 3
+_TEXT = 1.2
+"""Height of a name. With it, a name is narrower than a car's distance to the next in a convoy."""
+_LEVELS = 4
 """Levels in which the names of neighbours stand one above the other."""
 _PATH_WIDTH = 0.5
 _PATH_LIFT = 0.4
