@@ -1,5 +1,7 @@
 """Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
 
+So does the list of shapes in the schema of fleet files.
+
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
 running nodes.
 """
@@ -153,6 +155,34 @@ def messages_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+# --- schema of fleet files
+
+FLEET_SCHEMA = ROOT / "rfly_trajectory" / "data" / "schemas" / "fleet.schema.json"
+
+
+def fleet_schema() -> str:
+    """Return the schema of fleet files, with the shapes that the classes of the code are.
+
+    The keys of each shape stand in the schema itself, as a definition with the shape's name.
+    """
+    from rfly_trajectory.fleet.fleet_file import shape_types
+
+    rule = (
+        '        {"if": {"required": ["type"], "properties": {"type": {"const": "NAME"}}}, '
+        '"then": {"$ref": "#/definitions/NAME"}}'
+    )
+    rules = [rule.replace("NAME", name) for name in shape_types()]
+    names = ", ".join(f'"{name}"' for name in shape_types())
+    before, start, rest = FLEET_SCHEMA.read_text(encoding="utf-8").partition('    "shape": {\n')
+    shape, end, after = rest.partition("\n      ]\n    },\n")
+    head = shape.partition('      "properties"')[0]
+    shape = (
+        f'{head}      "properties": {{"type": {{"enum": [{names}]}}}},\n'
+        '      "allOf": [\n' + ",\n".join(rules)
+    )
+    return before + start + shape + end + after
+
+
 if __name__ == "__main__":
     from parameters_page import parameters_page
     from topics_page import topics_page
@@ -165,3 +195,4 @@ if __name__ == "__main__":
     }
     for name, page in pages.items():
         (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")
+    FLEET_SCHEMA.write_text(fleet_schema(), encoding="utf-8")

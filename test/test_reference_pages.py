@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 import subprocess
 import sys
@@ -22,6 +23,15 @@ def pages() -> dict[str, object]:
 )
 def test_the_page_is_up_to_date(page, function, pages):
     assert (REFERENCE / f"{page}.md").read_text(encoding="utf-8") == pages[function]()
+
+
+def test_the_fleet_schema_has_all_shapes_of_the_code(pages):
+    """Each class of a shape is a type of the schema, which has a definition of its keys."""
+    text = pages["FLEET_SCHEMA"].read_text(encoding="utf-8")
+    assert text == pages["fleet_schema"]()
+    schema = json.loads(text)["definitions"]
+    names = schema["shape"]["properties"]["type"]["enum"]
+    assert {"circle", "dubins", "lawn_mower"} < set(names) < set(schema)
 
 
 def test_a_command_is_described_as_its_help_does():

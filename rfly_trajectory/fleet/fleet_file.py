@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -23,21 +24,11 @@ from rfly_common.errors import ConfigError, Key, TooLargeError
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
-from rfly_trajectory.paths.dubins import Dubins
+from rfly_trajectory.paths import dubins as dubins  # registers its shape
 from rfly_trajectory.paths.nav_path import SAME_POINT
 from rfly_trajectory.paths.path import Path, rotation
 from rfly_trajectory.paths.point_files import read_points
-from rfly_trajectory.paths.shapes import (
-    Circle,
-    Ellipse,
-    FigureEight,
-    LawnMower,
-    Line,
-    Point,
-    Polyline,
-    Shape,
-    Spline,
-)
+from rfly_trajectory.paths.shapes import Point, Shape
 
 # limits of a file
 MAX_FILE_BYTES = 10_000_000
@@ -335,42 +326,32 @@ def _file_error(error: ConfigError, shape: Mapping[str, Any]) -> ConfigError:
     return error
 
 
+_FIELDS = {"from": "start", "to": "end"}
+"""Fields of shapes whose keys have other names: Python's words are no field names."""
+
+
+def shape_types() -> dict[str, type[Shape]]:
+    """Return the classes of shapes by their type in a fleet file, in alphabetic order.
+
+    Classes of `rfly_trajectory.paths` that derive from Shape register by that: LawnMower is the
+    type lawn_mower.
+    """
+    types = {re.sub(r"(?<!^)(?=[A-Z])", "_", c.__name__).lower(): c for c in Shape.__subclasses__()}
+    return dict(sorted(types.items()))
+
+
 def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
-    """Return the shape of a checked mapping."""
-    clockwise = shape.get("direction") == "clockwise"
-    match shape["type"]:
-        case "line":
-            return Line(shape["from"], shape["to"])
-        case "circle":
-            return Circle(
-                shape["center"],
-                shape["radius"],
-                shape.get("start_angle_deg", 0.0),
-                clockwise,
-            )
-        case "figure_eight":
-            return FigureEight(
-                shape["center"],
-                shape["width"],
-                shape["height"],
-                shape.get("heading_deg", 0.0),
-            )
-        case "ellipse":
-            heading = shape.get("heading_deg", 0.0)
-            return Ellipse(shape["center"], shape["width"], shape["height"], heading, clockwise)
-        case "lawn_mower":
-            size = shape["length"], shape["width"], shape["spacing"]
-            return LawnMower(shape["center"], *size, shape.get("heading_deg", 0.0))
-        case "dubins":
-            return Dubins(shape["poses"], shape["turning_radius"], shape.get("closed", False))
-        case "spline":
-            return Spline(_points(shape, folder, heights), shape.get("closed", False))
-        case _:
-            return Polyline(
-                _points(shape, folder, heights),
-                shape.get("corner_radius", 0.0),
-                shape.get("closed", False),
-            )
+    """Return the shape of a checked mapping: its keys are the fields of its type's class."""
+    fields = {_FIELDS.get(key, key): value for key, value in shape.items() if key != "type"}
+    if "direction" in fields:
+        fields["clockwise"] = fields.pop("direction") == "clockwise"
+
+    kind = shape_types()[shape["type"]]
+    if "points" in inspect.signature(kind).parameters:
+        fields["points"] = _points(shape, folder, heights)
+        for key in ("file", "geo_origin"):
+            fields.pop(key, None)
+    return kind(**fields)
 
 
 def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequence[Point]:

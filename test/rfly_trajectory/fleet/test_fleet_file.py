@@ -303,9 +303,8 @@ HEAD = "version: 1\nvehicles:\n"
         ),
         pytest.param(
             HEAD + "  - {id: 1, type: 3, speed: 3, shape: {type: ring}}\n",
-            "f.yaml:3: vehicles[0].shape.type: 'ring', allowed: line, circle, dubins, ellipse, "
-            "figure_eight, "
-            "lawn_mower, polyline, spline",
+            "f.yaml:3: vehicles[0].shape.type: 'ring', allowed: circle, dubins, ellipse, "
+            "figure_eight, lawn_mower, line, polyline, spline",
             id="shape",
         ),
         pytest.param(
