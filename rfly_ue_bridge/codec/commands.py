@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from rfly_common.errors import CommandError
+from rfly_common.vehicle_models import model_named
 from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
@@ -148,9 +149,13 @@ def clear_capture() -> str:
 def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
     """Show a vehicle as another model.
 
-    The model is given by its number, or by the name of a style, such as FSJ150_Orange_FBPanddles.
+    The model is given by its number, by a name of the suite's model list, such as car_blue, or by
+    the name of a style of RflySim3D's, such as FSJ150_Orange_FBPanddles, which is sent as it is.
     """
     if isinstance(vehicle_type, str):
+        model = model_named(vehicle_type)
+        if model is not None:
+            return change_3d_model(copter_id, model.vehicle_type)
         return _command("RflyChange3DModel", _id(copter_id), _word("vehicle_type", vehicle_type))
     return _command("RflyChange3DModel", _id(copter_id), _integer("vehicle_type", vehicle_type, 0))
 

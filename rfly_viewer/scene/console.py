@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rfly_common.arrays import Triple
 from rfly_common.errors import CommandError, ConfigError
+from rfly_common.vehicle_models import model_named
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
@@ -275,6 +276,9 @@ def _weather(words: Sequence[str]) -> SetWeather:
 
 
 def _model(words: Sequence[str]) -> ConsoleCommand:
+    model = model_named(words[1]) if len(words) > 1 else None
+    if model is not None:
+        return ChangeModel(_integer(words, 0), model.vehicle_type)
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
         text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
         return UnsupportedCommand(
