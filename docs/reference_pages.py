@@ -153,6 +153,46 @@ def messages_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+# --- models
+
+
+def models_page() -> str:
+    """Return the models of RflySim3D that have a name, from their list."""
+    from rfly_common.vehicle_models import vehicle_models
+
+    lines = [
+        "# Models",
+        "",
+        "Names of RflySim3D's models, from `rfly_common/data/vehicle_models.yaml`. Fleets, placements and worlds",
+        "take a name or a number as `type`; so do `rfly objects place`, `rfly listen --type`, `PlaceObject` and",
+        "`rfly://NAME` of the spawn services. Capitals do not count.",
+        "",
+        "Numbers that the list lacks are sent as they are. A class's further models have the number DisplayOrder ·",
+        "10000 + ClassID; the full edition's manual has · 100000. Both are read as looks of their class: 100050 is a",
+        "car. Key F2 in RflySim3D's window writes `ModelData.csv`, the complete list of an installation.",
+        "",
+        "| name | also | type | ClassID | DisplayOrder | look in `rfly view` | source |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for model in vehicle_models():
+        cells = [
+            f"`{model.name}`",
+            ", ".join(f"`{alias}`" for alias in model.aliases),
+            str(model.vehicle_type),
+            str(model.class_id),
+            str(model.display_order or ""),
+            model.look or "marker with its name",
+            model.source,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "Sources: *manual*: the SDK's manual of July 2025; *scripts*: public scripts of users, of which the manual",
+        "says nothing; *suite*: this project's own numbers.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
     from parameters_page import parameters_page
     from topics_page import topics_page
@@ -160,6 +200,7 @@ if __name__ == "__main__":
     pages = {
         "cli": commands_page,
         "messages": messages_page,
+        "models": models_page,
         "parameters": parameters_page,
         "topics": topics_page,
     }

@@ -312,7 +312,7 @@ def _key(words: Sequence[str]) -> ConsoleCommand:
 
 
 def _label(words: Sequence[str], is_message: bool) -> SetLabel:
-    """Return the label of copterID, text, #RRGGBB or RRGGBB, size, and for a message seconds and flag."""
+    """Return the label of copterID, text, colour, size, and for a message seconds and flag."""
     if len(words) < 3:
         raise ValueError(f"argument {len(words) + 1} is missing")
 
