@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -163,13 +164,19 @@ def models_page() -> str:
     lines = [
         "# Models",
         "",
-        "Names of RflySim3D's models, from `rfly_common/data/vehicle_models.yaml`. Fleets, placements and worlds",
-        "take a name or a number as `type`; so do `rfly objects place`, `rfly listen --type`, `PlaceObject` and",
-        "`rfly://NAME` of the spawn services. Capitals do not count.",
+        _paragraph(
+            "Names of RflySim3D's models, from `rfly_common/data/vehicle_models.yaml`. Fleets, "
+            "placements and worlds take a name or a number as `type`; so do `rfly objects place`, "
+            "`rfly listen --type`, `PlaceObject` and `rfly://NAME` of the spawn services. Capitals "
+            "do not count."
+        ),
         "",
-        "Numbers that the list lacks are sent as they are. A class's further models have the number DisplayOrder ·",
-        "10000 + ClassID; the full edition's manual has · 100000. Both are read as looks of their class: 100050 is a",
-        "car. Key F2 in RflySim3D's window writes `ModelData.csv`, the complete list of an installation.",
+        _paragraph(
+            "Numbers that the list lacks are sent as they are. A class's further models have the "
+            "number DisplayOrder · 10000 + ClassID; the full edition's manual has · 100000. Both "
+            "are read as looks of their class: 100050 is a car. Key F2 in RflySim3D's window writes "
+            "`ModelData.csv`, the complete list of an installation."
+        ),
         "",
         "| name | also | type | ClassID | DisplayOrder | look in `rfly view` | source |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -187,10 +194,16 @@ def models_page() -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
-        "Sources: *manual*: the SDK's manual of July 2025; *scripts*: public scripts of users, of which the manual",
-        "says nothing; *suite*: this project's own numbers.",
+        _paragraph(
+            "Sources: *manual*: the SDK's manual of July 2025; *scripts*: public scripts of users, "
+            "of which the manual says nothing; *suite*: this project's own numbers."
+        ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
 if __name__ == "__main__":
