@@ -174,8 +174,8 @@ def models_page() -> str:
         _paragraph(
             "Numbers that the list lacks are sent as they are. A class's further models have the "
             "number DisplayOrder · 10000 + ClassID; the full edition's manual has · 100000. Both "
-            "are read as looks of their class: 100050 is a car. Key F2 in RflySim3D's window writes "
-            "`ModelData.csv`, the complete list of an installation."
+            "are read as looks of their class: 100050 is a car. Key F2 in RflySim3D's window "
+            "writes `ModelData.csv`, the complete list of an installation."
         ),
         "",
         "| name | also | type | ClassID | DisplayOrder | look in `rfly view` | source |",
