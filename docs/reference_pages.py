@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -183,6 +184,58 @@ def fleet_schema() -> str:
     return before + start + shape + end + after
 
 
+# --- models
+
+
+def models_page() -> str:
+    """Return the models of RflySim3D that have a name, from their list."""
+    from rfly_common.vehicle_models import vehicle_models
+
+    lines = [
+        "# Models",
+        "",
+        _paragraph(
+            "Names of RflySim3D's models, from `rfly_common/data/vehicle_models.yaml`. Fleets, "
+            "placements and worlds take a name or a number as `type`; so do `rfly objects place`, "
+            "`rfly listen --type`, `PlaceObject` and `rfly://NAME` of the spawn services. Capitals "
+            "do not count."
+        ),
+        "",
+        _paragraph(
+            "Numbers that the list lacks are sent as they are. A class's further models have the "
+            "number DisplayOrder · 10000 + ClassID; the full edition's manual has · 100000. Both "
+            "are read as looks of their class: 100050 is a car. Key F2 in RflySim3D's window "
+            "writes `ModelData.csv`, the complete list of an installation."
+        ),
+        "",
+        "| name | also | type | ClassID | DisplayOrder | look in `rfly view` | source |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for model in vehicle_models():
+        cells = [
+            f"`{model.name}`",
+            ", ".join(f"`{alias}`" for alias in model.aliases),
+            str(model.vehicle_type),
+            str(model.class_id),
+            str(model.display_order or ""),
+            model.look or "marker with its name",
+            model.source,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        _paragraph(
+            "Sources: *manual*: the SDK's manual of July 2025; *scripts*: public scripts of users, "
+            "of which the manual says nothing; *suite*: this project's own numbers."
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
+
+
 if __name__ == "__main__":
     from parameters_page import parameters_page
     from topics_page import topics_page
@@ -190,6 +243,7 @@ if __name__ == "__main__":
     pages = {
         "cli": commands_page,
         "messages": messages_page,
+        "models": models_page,
         "parameters": parameters_page,
         "topics": topics_page,
     }

@@ -16,7 +16,7 @@ PATH = FigureEight(center=(-300.0, -50.0), width=420.0, height=200.0).path()
 
 def main() -> None:
     car = Vehicle(
-        "car", 501, 100150, PATH, SpeedProfile(cruise=12.0, acceleration=2.0), at_end="repeat"
+        "car", 501, 50, PATH, SpeedProfile(cruise=12.0, acceleration=2.0), at_end="repeat"
     )
     drive(Fleet([car]), __doc__)
 

@@ -15,8 +15,7 @@ SPEED = SpeedProfile(cruise=12.0, acceleration=2.0)
 
 def main() -> None:
     cars = [
-        Vehicle(f"car_{k + 1}", 601 + k, 100150, PATH, SPEED, "repeat", delay=3.0 * k)
-        for k in range(4)
+        Vehicle(f"car_{k + 1}", 601 + k, 50, PATH, SPEED, "repeat", delay=3.0 * k) for k in range(4)
     ]
     drive(Fleet(cars), __doc__)
 

@@ -18,9 +18,9 @@ SPEED = SpeedProfile(cruise=12.0, acceleration=2.0)
 
 def main() -> None:
     fleet = [
-        Vehicle("lead", 701, 200150, PATH, SPEED, "repeat"),
-        Vehicle("truck", 702, 100150, PATH, SPEED, "repeat", delay=3.0),
-        Vehicle("scout", 703, 151, PATH, SPEED, "repeat", delay=6.0, shift=(10.0, 0.0)),
+        Vehicle("lead", 701, 50, PATH, SPEED, "repeat"),
+        Vehicle("truck", 702, 51, PATH, SPEED, "repeat", delay=3.0),
+        Vehicle("scout", 703, 100050, PATH, SPEED, "repeat", delay=6.0, shift=(10.0, 0.0)),
     ]
     drive(Fleet(fleet), __doc__)
 

@@ -19,7 +19,7 @@ def main() -> None:
         Vehicle(
             f"car_{k + 1}",
             801 + k,
-            100150,
+            50,
             RING,
             SpeedProfile(cruise=8.0),
             "repeat",

@@ -182,8 +182,8 @@ class RflySim3D(Closing):
     ) -> None:
         """Create or move a vehicle by SOut2Simulator, which holds its whole state.
 
-        Accelerations (m/s^2) and angular velocities (rad/s) are in body axes, FRD. The order of the
-        quaternion is documented nowhere; four zeros are what RflySim's SDK sends.
+        Accelerations (m/s^2) and angular velocities (rad/s) are in body axes, FRD. Four
+        zeros as the quaternion, which RflySim's SDK sends, mean that there is none.
         """
         self._send(
             SOUT2_SIMULATOR.pack_flat(

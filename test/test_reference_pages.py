@@ -19,7 +19,8 @@ def pages() -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("page", "function"), [("cli", "commands_page"), ("messages", "messages_page")]
+    ("page", "function"),
+    [("cli", "commands_page"), ("messages", "messages_page"), ("models", "models_page")],
 )
 def test_the_page_is_up_to_date(page, function, pages):
     assert (REFERENCE / f"{page}.md").read_text(encoding="utf-8") == pages[function]()

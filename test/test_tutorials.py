@@ -291,7 +291,7 @@ def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_h
     for packet in shown:
         north, east, _ = packet["PosE"]
         assert np.hypot(north + 50.0, east + 300.0) == pytest.approx(12.0, abs=0.01)
-        assert (packet["vehicleType"], packet.keep_on_ground) == (100150, True)
+        assert (packet["vehicleType"], packet.keep_on_ground) == (50, True)
         heading = np.arctan2(
             north + 50.0, east + 300.0
         )  # of the radius, from east; the robot drives to its left

@@ -13,7 +13,7 @@ import numpy as np
 
 from rfly_amphibious.sensors.scene_rays import SceneBodies, joined
 from rfly_collision.shapes.shape import ConvexHull, Shape, TriangleMesh, core_of, radius_of
-from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
+from rfly_collision.shapes.vehicle_shapes import NO_SHAPES, VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable
 from rfly_collision.world.ground_fit import stand_on_ground
@@ -58,8 +58,8 @@ class Neighbours:
         self._table = FleetTable()
         self._layout = -1
         self._kind: Ints = np.empty(0, np.int64)
-        self._forms: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
-        """Shapes, and which of them each vehicle has."""
+        self._forms = NO_SHAPES
+        """Bodies of the vehicles."""
         self._sizes: Floats = np.empty(0)
         self._old: Ints = np.empty(0, np.int64)
 
@@ -109,16 +109,18 @@ class Neighbours:
 
     def _seen_bodies(self, objects: PlacedBodies, time: float = 0.0) -> SceneBodies:
         """Return placed objects as bodies at a time, s."""
-        places = np.asarray(objects.places, float)
+        shapes, index, row = objects.shapes(self._seen)
+        places = np.asarray(objects.places, float)[row]
         return SceneBodies(
-            *objects.shapes(self._seen),
+            shapes,
+            index,
             places,
-            np.asarray(objects.orientation, float),
-            np.zeros_like(places) if objects.velocity is None else objects.velocity,
-            np.full(len(objects), time),
-            objects.id,
-            objects.color,
-            objects.class_id,
+            np.asarray(objects.orientation, float)[row],
+            np.zeros_like(places) if objects.velocity is None else objects.velocity[row],
+            np.full(len(row), time),
+            objects.id[row],
+            None if objects.color is None else objects.color[row],
+            None if objects.class_id is None else objects.class_id[row],
         )
 
     def bodies(
@@ -143,14 +145,16 @@ class Neighbours:
         position, orientation = self._fitted(
             terrain, np.arange(len(table)), table["position"].copy()
         )
+        row = self._forms.row
         return SceneBodies(
-            *self._forms,
-            position,
-            orientation,
-            table["velocity"].copy(),
-            table["stamp_ns"] * 1e-9,
-            table.id.copy(),
-            class_id=np.full(len(table), CLASSES.index("vehicle")),
+            self._forms.shapes,
+            self._forms.shape_index,
+            position[row],
+            orientation[row],
+            table["velocity"][row],
+            table["stamp_ns"][row] * 1e-9,
+            table.id[row],
+            class_id=np.full(len(row), CLASSES.index("vehicle")),
         )
 
     def _know_shapes(self) -> None:
@@ -214,7 +218,8 @@ class Neighbours:
         parts: list[MovingPart] = []
         for k, row in enumerate(nearest.rows.tolist()):
             number = int(table.id[row])
-            corners = _corners(self._forms[0][self._forms[1][row]])
+            forms = [_corners(self._forms.shapes[index]) for index in self._bodies_of(row)]
+            corners = np.concatenate(forms)
             yaw_rate = float(table["angular_velocity"][row, 2])
             rotation = _turned(orientation[k], yaw_rate, nearest.age[k])
 
@@ -222,10 +227,18 @@ class Neighbours:
             distance = _distance_from_box(rotation.T @ (place - position[k]), corners)
             if distance > (0.0 if number in before else 0.5 * reach):
                 self.solid.add(number)
-                parts.append((corners, position[k], rotation, nearest.velocity[k]))
+                parts += [(each, position[k], rotation, nearest.velocity[k]) for each in forms]
             else:
                 self.passed += 1
         return parts
+
+    def _bodies_of(self, row: int) -> list[int]:
+        """Return the shapes of the bodies of the vehicle in a row of the table."""
+        first, last = (
+            np.searchsorted(self._forms.row, row, side=side) for side in ("left", "right")
+        )
+        indices: list[int] = self._forms.shape_index[first:last].tolist()
+        return indices
 
     def _nearest(self, place: Floats, reach: float, time: float) -> _CarriedOn:
         """Return the nearest usable vehicles within reach of a place; count those left out."""

@@ -38,8 +38,8 @@ YawDeg = Annotated[
 @objects_app.command(context_settings=_NEGATIVE)
 def place(
     vehicle_type: Annotated[
-        options.MaybeInt,
-        typer.Argument(metavar="TYPE", min=0, help="RflySim3D's ClassID, e.g. 30 a person"),
+        options.MaybeText,
+        typer.Argument(metavar="TYPE", help="the model: its name, e.g. person, or its number, 30"),
     ] = None,
     x: options.MaybeX = None,
     y: options.MaybeY = None,
@@ -114,7 +114,7 @@ def place(
 
     Examples:
 
-        rfly objects place 30 -16.5 1.45 --yaw-deg 180
+        rfly objects place person -16.5 1.45 --yaw-deg 180
 
         rfly objects place 151 120 -35.5 --id 1003 --offset 0.8 --map JacksboroFault
 
@@ -123,6 +123,7 @@ def place(
         rfly objects place --file my_targets.csv --frame map_ned --bridge
     """
     from rfly_bringup.cli.object_sender import one_object, send_objects
+    from rfly_common.vehicle_models import type_number
     from rfly_ue_bridge.objects.placement_file import load_placements
 
     frame_name = "" if frame is None else frame.value
@@ -136,7 +137,7 @@ def place(
         factors = (scale, scale, scale)
         objects = [
             one_object(
-                vehicle_type,
+                type_number(vehicle_type),
                 x,
                 y,
                 math.radians(yaw_deg),

@@ -60,8 +60,8 @@ def listen(
         typer.Option("--id", help="only this vehicle; may be repeated", show_default=False),
     ] = None,
     vehicle_type: Annotated[
-        Optional[list[int]],  # noqa: UP045
-        typer.Option("--type", help="only vehicles of this type; may be repeated"),
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--type", help="only vehicles of this type, a name or number; repeatable"),
     ] = None,
     packet: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -104,6 +104,7 @@ def listen(
         rfly listen --bind 0.0.0.0 --json > datagrams.jsonl
     """
     from rfly_bringup.cli.wire_monitor import monitor, packet_filter
+    from rfly_common.vehicle_models import type_number
 
     if json and summary:
         raise typer.BadParameter("--json prints each datagram: --summary does not go with it")
@@ -112,7 +113,9 @@ def listen(
         bind,
         list(ports),
         count,
-        packet_filter(vehicle_id or [], vehicle_type or [], packet or []),
+        packet_filter(
+            vehicle_id or [], [type_number(each) for each in vehicle_type or []], packet or []
+        ),
         as_json=json,
         as_summary=not json and (sys.stdout.isatty() if summary is None else summary),
     )

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,11 +18,14 @@ from numpy.typing import ArrayLike
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
+from rfly_common.vehicle_models import STYLE, type_number
 
-CLASSES = 100_000
-"""Modulus of vehicleType for its class: 100150 and 200150 are looks of class 150."""
+CLASSES = STYLE
+"""Modulus of vehicleType for its class: 100050 and 10000050 are looks of class 50."""
 
 Range = tuple[int, int]
+Form: TypeAlias = Shape | tuple[Shape, ...]
+"""One convex shape, or the convex parts of a frame that has openings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +33,14 @@ class VehicleShape:
     """Shape of a kind of vehicle. Metres, body axes FLU, from the vehicle's origin."""
 
     name: str
-    shape: Shape
+    shape: Form
     """Shape of the whole vehicle, wheels and legs included."""
     centre_height: float = 0.0
     """Height of the origin above the ground that the vehicle stands on, m."""
     ground_clearance: float = 0.0
     """Height above that ground at which contacts begin, m.
 
-    It applies to boxes. Wheels and feet never touch anything.
+    It applies to boxes, also to those among several parts. Wheels and feet never touch anything.
     """
     upright: bool = False
     """True if the vehicle stays upright on slopes when it is kept on the ground."""
@@ -43,7 +48,7 @@ class VehicleShape:
     def __post_init__(self) -> None:
         if not self.ground_clearance:
             return
-        if not isinstance(self.shape, Box):
+        if not any(isinstance(part, Box) for part in parts_of(self.shape)):
             raise ConfigError(
                 f"{self.name} is no box, and only a box can begin above its wheels",
                 key="ground_clearance",
@@ -70,14 +75,26 @@ class VehicleShape:
         return max(float(self.low[2]), self.ground_clearance - self.centre_height)
 
     @property
-    def touching(self) -> Shape:
-        """The part that can touch something: all, or the box from `ground_clearance` up."""
-        if not isinstance(self.shape, Box) or self.clear_bottom <= self.low[2]:
+    def touching(self) -> Form:
+        """What can touch something: all, but boxes only from `ground_clearance` up."""
+        if self.clear_bottom <= self.low[2]:
             return self.shape
-        low = self.low
-        high = self.high
-        low[2] = self.clear_bottom
-        return box_between(low, high)
+        cut = tuple(_cut_below(part, self.clear_bottom) for part in parts_of(self.shape))
+        return cut if isinstance(self.shape, tuple) else cut[0]
+
+
+class TypeShapes(NamedTuple):
+    """Bodies of n vehicles: one for each, or several for one that has several parts."""
+
+    shapes: tuple[Any, ...]
+    """Different shapes: each a Shape, or a TriangleMesh for rays."""
+    shape_index: Ints
+    """Shape of each body, (m,)."""
+    row: Ints
+    """Vehicle of each body, (m,), 0 … n - 1, ascending."""
+
+
+NO_SHAPES = TypeShapes((), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,16 +146,25 @@ class VehicleShapes:
         """(shapes + 1, 2) length and width of each of `shapes` and then of the default."""
         return np.array([(s.high - s.low)[:2] for s in (*self.shapes, self.default)])
 
-    def touching(self, index: Ints, scale: ArrayLike) -> tuple[tuple[Shape, ...], Ints]:
-        """Return the different shapes of n vehicles, and the index (n,) of each vehicle's shape.
+    def touching(self, index: Ints, scale: ArrayLike) -> TypeShapes:
+        """Return the bodies of n vehicles.
 
         `index` (n,) comes from `index_of`; `scale` (n, 3) are factors along the body axes.
         """
         factors = np.asarray(scale, float).reshape(len(index), 3)
-        rows = np.column_stack([index.astype(float), factors])
-        different, which = np.unique(rows, axis=0, return_inverse=True)
-        shapes = tuple(scaled(self[int(row[0])].touching, row[1:]) for row in different)
-        return shapes, which.reshape(-1)
+        kinds = np.column_stack([index.astype(float), factors])
+        different, which = np.unique(kinds, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        forms = [parts_of(scaled(self[int(kind[0])].touching, kind[1:])) for kind in different]
+
+        # each vehicle has as many bodies as its form has parts
+        count = np.array([len(form) for form in forms], np.int64)
+        first = np.cumsum(count) - count
+        bodies = count[which]
+        row = np.repeat(np.arange(len(index)), bodies)
+        part = np.arange(len(row)) - np.repeat(np.cumsum(bodies) - bodies, bodies)
+        shapes = tuple(itertools.chain.from_iterable(forms))
+        return TypeShapes(shapes, first[which[row]] + part, row)
 
     def _look_up(self, types: Ints) -> Ints:
         ranges: tuple[Ints, ...] = self._ranges  # type: ignore[attr-defined]
@@ -150,15 +176,26 @@ class VehicleShapes:
         return np.where(found, index[row], len(self.shapes))
 
 
-def scaled(shape: Shape, factors: ArrayLike) -> Shape:
-    """Return a shape stretched along the body axes by three factors, whose signs do not count.
+def parts_of(form: Form) -> tuple[Shape, ...]:
+    """Return the convex shapes of a form."""
+    return form if isinstance(form, tuple) else (form,)
+
+
+def scaled(form: Form, factors: ArrayLike) -> Form:
+    """Return a form stretched along the body axes by three factors, whose signs do not count.
 
     A sphere stays a sphere, large enough for the largest factor. A capsule stretches along its
     axis, and its radius by the larger of the other two factors.
     """
     k = np.abs(np.asarray(factors, float))
     if (k == 1).all():
-        return shape
+        return form
+    stretched = tuple(_stretched(part, k) for part in parts_of(form))
+    return stretched if isinstance(form, tuple) else stretched[0]
+
+
+def _stretched(shape: Shape, k: Floats) -> Shape:
+    """Return a shape stretched by three positive factors."""
     offset = _triple(np.asarray(shape.offset, float) * k)
     if isinstance(shape, Box):
         return Box(_triple(np.asarray(shape.size, float) * k), offset)
@@ -169,8 +206,14 @@ def scaled(shape: Shape, factors: ArrayLike) -> Shape:
     return dataclasses.replace(shape, vertices=np.asarray(shape.vertices, float) * k, offset=offset)
 
 
-def shape_bounds(shape: Shape) -> tuple[Floats, Floats]:
-    """(low, high), (3,) each: the box along the body axes around a shape."""
+def shape_bounds(form: Form) -> tuple[Floats, Floats]:
+    """(low, high), (3,) each: the box along the body axes around a form."""
+    low, high = zip(*(_bounds(part) for part in parts_of(form)), strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
+
+
+def _bounds(shape: Shape) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest corner of the box around a shape."""
     offset = np.asarray(shape.offset, float)
     if isinstance(shape, ConvexHull):
         vertices = np.asarray(shape.vertices, float)
@@ -191,15 +234,31 @@ def box_between(low: ArrayLike, high: ArrayLike) -> Box:
     return Box(_triple(above - below), _triple((above + below) / 2))
 
 
-def parse_types(types: Sequence[int | str], shape: int) -> list[tuple[Range, int]]:
-    """Return `[150, "1-9"]` as ((150, 150), shape), ((1, 9), shape).
+def _cut_below(shape: Shape, bottom: float) -> Shape:
+    """Return a box without what lies below a height; other shapes stay as they are."""
+    low, high = _bounds(shape)
+    if not isinstance(shape, Box) or low[2] >= bottom:
+        return shape
+    low[2] = bottom
+    return box_between(low, high)
 
-    Raises ConfigError for a range that runs backwards.
+
+def parse_types(types: Sequence[int | str], shape: int) -> list[tuple[Range, int]]:
+    """Return `[150, "1-9", person]` as ((150, 150), shape), ((1, 9), shape), ((30, 30), shape).
+
+    Raises ConfigError for a range that runs backwards and for an unknown name.
     """
     found = []
     for each in types:
-        first, _, last = str(each).partition("-")
-        pair = (int(first), int(last or first))
+        first, is_range, last = str(each).partition("-")
+        if is_range:
+            pair = (int(first), int(last))
+        else:
+            try:
+                number = type_number(each)
+            except ConfigError as error:
+                raise error.inside("types") from None
+            pair = (number, number)
         if pair[1] < pair[0]:
             raise ConfigError(f"{each!r} runs backwards", key="types")
         found.append((pair, shape))
@@ -212,12 +271,16 @@ def repeated_type(types: Sequence[tuple[Range, int]]) -> int | None:
     return next((after[0] for (before, _), (after, _) in pairs if after[0] <= before[1]), None)
 
 
-def make_shape(shape: Mapping[str, object], centre_height: float) -> Shape:
-    """Return the shape of a checked description.
+def make_shape(shape: Mapping[str, object], centre_height: float) -> Form:
+    """Return the form of a checked description.
 
-    Without an offset it stands `centre_height` below the vehicle's origin.
+    Without an offset it stands `centre_height` below the vehicle's origin. The origin of a frame is
+    the middle of its opening.
     """
     values = {key: value for key, value in shape.items() if key != "type"}
+    if shape["type"] == "frame":
+        return frame_on_post(centre_height=centre_height, **values)  # type: ignore[arg-type]
+
     kind = {"box": Box, "sphere": Sphere, "capsule": Capsule, "hull": ConvexHull}[
         str(shape["type"])
     ]
@@ -228,6 +291,42 @@ def make_shape(shape: Mapping[str, object], centre_height: float) -> Shape:
         return made
     height = float(shape_bounds(made)[1][2])
     return dataclasses.replace(made, offset=(0.0, 0.0, height - centre_height))
+
+
+def frame_on_post(
+    opening: float,
+    bar: float,
+    sides: int,
+    centre_height: float,
+    hoops_deg: Sequence[float] = (0.0,),
+) -> tuple[Shape, ...]:
+    """Return the parts of a frame to fly through: hoops around the origin, and a post below them.
+
+    A hoop is a regular polygon of so many `sides` about body x, with a flat one below. `opening` is
+    the radius of the circle that fits into it, and `bar` the thickness of the sides, m. `hoops_deg`
+    has a hoop for each angle by which it is turned about z. The post reaches from the lowest side
+    to the ground, `centre_height` below the origin.
+    """
+    half = math.pi / sides
+    angles = half * (2 * np.arange(sides + 1) + 1)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)]) / math.cos(half)
+    inner = opening * circle
+    outer = (opening + bar) * circle
+
+    parts: list[Shape] = []
+    for turn in np.radians(hoops_deg).tolist():
+        along = np.array([math.cos(turn), math.sin(turn), 0.0])
+        across = np.array([[-math.sin(turn), math.cos(turn), 0.0], [0.0, 0.0, 1.0]])
+        for k in range(sides):
+            side = np.concatenate([inner[k : k + 2], outer[k : k + 2]]) @ across
+            parts.append(
+                ConvexHull(np.concatenate([side - bar / 2 * along, side + bar / 2 * along]))
+            )
+
+    if centre_height > opening + bar:
+        low = (-bar / 2, -bar / 2, -centre_height)
+        parts.append(box_between(low, (bar / 2, bar / 2, -opening - bar)))
+    return tuple(parts)
 
 
 def _triple(values: ArrayLike | object) -> tuple[float, float, float]:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts
-from rfly_collision.shapes.shape import Shape
-from rfly_collision.shapes.vehicle_shapes import VehicleShapes
+from rfly_collision.shapes.vehicle_shapes import NO_SHAPES, TypeShapes, VehicleShapes
 from rfly_collision.world.contact_tracker import (
     GROUND,
     HOLD_CLEARANCE,
@@ -51,12 +50,14 @@ Making one takes half a millisecond.
 
 
 class BodyPoses(NamedTuple):
-    """Vehicles, in the table's order, and then the parts of placed objects, as they are tested."""
+    """Vehicles, in the table's order, and then placed objects, as they are tested."""
 
-    shapes: tuple[Shape, ...]
-    shape_index: Ints
+    shapes: TypeShapes
+    """Bodies of all; a row counts the vehicles and then the objects."""
     position: Floats
+    """Positions of vehicles and objects, (n, 3), m."""
     orientation: Floats
+    """Orientations, (n, 4)."""
 
 
 class Step(NamedTuple):
@@ -119,14 +120,14 @@ class CollisionWorld:
         # vehicles, objects and contacts
         self._table = FleetTable()
         self._objects = no_objects()
-        self._object_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
+        self._object_shapes = NO_SHAPES
         self._scene = Scene(None, outside, max_pairs)
         self._tracker = ContactTracker()
 
         # what the kept arrays were computed for
         self._layout = -1
         self._kind: Ints = np.empty(0, np.int64)
-        self._vehicle_shapes: tuple[tuple[Shape, ...], Ints] = ((), np.empty(0, np.int64))
+        self._vehicle_shapes = NO_SHAPES
         self._changed = False
         self._stamp_ns = 0
         self._clear_last_poses()
@@ -222,7 +223,7 @@ class CollisionWorld:
         contacts, self.crowd = contacts_or_ground(self._scene, bodies, dt)
 
         # contacts as pairs of ids
-        pairs = self._pairs(contacts, self._table).select(
+        pairs = self._pairs(contacts, self._table, poses).select(
             not_ended_within_step(self._scene, bodies, dt, contacts)
         )
         pairs = deepest_of_each_pair(pairs)
@@ -265,12 +266,12 @@ class CollisionWorld:
         poses = self._poses(table, *self._shapes_of(table))
         bodies = self._bodies(poses, static=~hypothetical)
         contacts = self._scene.contacts(bodies)
-        pairs = deepest_of_each_pair(self._pairs(contacts, table))
+        pairs = deepest_of_each_pair(self._pairs(contacts, table, poses))
         pairs = self._ignore.kept(pairs, table.types_of)
         return pairs.select(np.argsort(pairs.key))
 
-    def _shapes_of(self, table: FleetTable) -> tuple[Ints, tuple[tuple[Shape, ...], Ints]]:
-        """(n,) which kind each vehicle is, and the shapes."""
+    def _shapes_of(self, table: FleetTable) -> tuple[Ints, TypeShapes]:
+        """(n,) which kind each vehicle is, and the bodies."""
         kind = self._shapes.index_of(table["vehicle_type"])
         self._note_default_types(table["vehicle_type"])
         surplus = _surplus_shapes(kind, table["scale"])
@@ -281,9 +282,7 @@ class CollisionWorld:
         unknown = self._shapes.index_of(different) == len(self._shapes.shapes)
         self.default_types.update(different[unknown].tolist())
 
-    def _poses(
-        self, table: FleetTable, kind: Ints, shapes: tuple[tuple[Shape, ...], Ints]
-    ) -> BodyPoses:
+    def _poses(self, table: FleetTable, kind: Ints, shapes: TypeShapes) -> BodyPoses:
         position = table["position"]
         orientation = table["orientation"]
         fit = np.empty(0, np.int64)
@@ -304,10 +303,14 @@ class CollisionWorld:
             )
 
         # vehicles first, then objects
-        of_objects, object_index = self._object_shapes
+        objects = self._object_shapes
+        bodies = TypeShapes(
+            (*shapes.shapes, *objects.shapes),
+            np.concatenate((shapes.shape_index, len(shapes.shapes) + objects.shape_index)),
+            np.concatenate((shapes.row, len(table) + objects.row)),
+        )
         return BodyPoses(
-            (*shapes[0], *of_objects),
-            np.concatenate((shapes[1], len(shapes[0]) + object_index)),
+            bodies,
             np.concatenate((position, self._objects.places)),
             np.concatenate((orientation, self._objects.orientation)),
         )
@@ -323,16 +326,21 @@ class CollisionWorld:
         objects = len(self._objects)
         n = len(poses.position) - objects
         still = np.zeros((objects, 3))
+        shapes, index, row = poses.shapes
+        is_static = np.concatenate(
+            (np.zeros(n, np.bool_) if static is None else static, np.ones(objects, np.bool_))
+        )
         return Bodies(
-            poses.shapes,
-            poses.shape_index,
-            poses.position,
-            poses.orientation,
-            np.empty(0) if velocity is None else np.concatenate((velocity, still)),
-            np.empty(0) if angular_velocity is None else np.concatenate((angular_velocity, still)),
-            static=np.concatenate(
-                (np.zeros(n, np.bool_) if static is None else static, np.ones(objects, np.bool_))
-            ),
+            shapes,
+            index,
+            poses.position[row],
+            poses.orientation[row],
+            np.empty(0) if velocity is None else np.concatenate((velocity, still))[row],
+            np.empty(0)
+            if angular_velocity is None
+            else np.concatenate((angular_velocity, still))[row],
+            static=is_static[row],
+            group=row,  # parts of one vehicle never touch each other
         )
 
     def _with_velocities(self, poses: BodyPoses) -> tuple[Bodies, float]:
@@ -363,20 +371,22 @@ class CollisionWorld:
         angular_velocity = np.where(swept[:, None], _rotation_vector(turned) / dt, 0.0)
         return self._bodies(poses, velocity, angular_velocity), dt
 
-    def _pairs(self, contacts: Contacts, table: FleetTable) -> PairContacts:
+    def _pairs(self, contacts: Contacts, table: FleetTable, poses: BodyPoses) -> PairContacts:
         """Return the contacts by id; a is always a vehicle, as vehicles precede objects."""
         n = len(table)
+        vehicle = poses.shapes.row[contacts.a]
         on_ground = contacts.b == TERRAIN
-        placed = contacts.b >= n
+        partner = poses.shapes.row[contacts.b]  # for the ground: of any body
+        placed = ~on_ground & (partner >= n)
 
         # partner: ground, object or vehicle
-        row = np.where(on_ground | placed, 0, contacts.b)
+        row = np.where(on_ground | placed, 0, partner)
         other = np.where(on_ground, GROUND, np.where(placed, STATIC, table.id[row] if n else 0))
         object_id = np.zeros(len(contacts), np.int64)
-        object_id[placed] = self._objects.id[contacts.b[placed] - n]
+        object_id[placed] = self._objects.id[partner[placed] - n]
 
         return PairContacts(
-            table.id[contacts.a],
+            table.id[vehicle],
             other,
             object_id,
             contacts.position,
@@ -388,29 +398,38 @@ class CollisionWorld:
     def _near(self, lost: PairContacts, poses: BodyPoses) -> Bools:
         """(m,) which of these contacts lie HOLD_CLEARANCE apart or less, along their normals."""
         vehicle, known = _find(self._table.id, lost.vehicle)
+        row = poses.shapes.row
+        n = len(self._table)
 
-        # objects by id; an object of several parts has as many bodies
-        order = np.argsort(self._objects.id, kind="stable")
-        ids = self._objects.id[order]
+        # bodies of objects by id
+        bodies = np.searchsorted(row, n)
+        object_id = self._objects.id[row[bodies:] - n]
+        order = np.argsort(object_id, kind="stable")
+        ids = object_id[order]
         on_ground = lost.other == GROUND
         first, last = (
             np.searchsorted(ids, lost.object_id, side=side) for side in ("left", "right")
         )
 
-        # one row for each body that the contact may be with
-        rows = np.where(on_ground, 1, last - first)
-        rows[~known] = 0
-        which = np.repeat(np.arange(len(lost)), rows)
-        part = np.arange(len(which)) - np.repeat(np.cumsum(rows) - rows, rows)
+        # one entry for each body of the vehicle, and for each body that the contact may be with
+        own_first, own_last = (
+            np.searchsorted(row, vehicle, side=side) for side in ("left", "right")
+        )
+        partners = np.where(on_ground, 1, last - first)
+        entries = np.where(known, partners * (own_last - own_first), 0)
+        which = np.repeat(np.arange(len(lost)), entries)
+        number = np.arange(len(which)) - np.repeat(np.cumsum(entries) - entries, entries)
+        body = own_first[which] + number // np.maximum(partners[which], 1)
+        part = number % np.maximum(partners[which], 1)
         partner = np.full(len(which), TERRAIN)
         placed = ~on_ground[which]
-        partner[placed] = len(self._table) + order[(first[which] + part)[placed]]
+        partner[placed] = bodies + order[(first[which] + part)[placed]]
 
         # does the vehicle touch if it moves by the clearance towards its partner?
         touch = touch_when_moved(
             self._scene,
             self._bodies(poses),
-            vehicle[which],
+            body,
             partner,
             -HOLD_CLEARANCE * lost.normal[which],
         )

@@ -6,12 +6,11 @@ import dataclasses
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rfly_collision.shapes.shape import Box, ConvexHull, TriangleMesh
-from rfly_collision.shapes.vehicle_shapes import VehicleShapes
+from rfly_collision.shapes.vehicle_shapes import TypeShapes, VehicleShapes
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_terrain.world.moving import MovingPath
 
@@ -124,21 +123,29 @@ class PlacedBodies:
         """True for those with a box or a hull of their own, (n,)."""
         return self.has_box | (self.hull_index >= 0)
 
-    def shapes(self, table: VehicleShapes) -> tuple[tuple[Any, ...], Ints]:
-        """Return the different shapes, relative to `places`, and (n,) the shape of each object."""
+    def shapes(self, table: VehicleShapes) -> TypeShapes:
+        """Return the bodies of all objects, relative to `places`.
+
+        An object has one; several where the shape of its type has several parts.
+        """
         boxed = self.has_box
         hull = self.hull_index
         other = ~self.has_shape
         half, which_box = np.unique(self.box_half_extent[boxed], axis=0, return_inverse=True)
         boxes = tuple(Box((2 * x, 2 * y, 2 * z)) for x, y, z in half.tolist())
-        others, which_other = table.touching(
-            table.index_of(self.vehicle_type[other]), self.scale[other]
-        )
-        index = np.empty(len(self), np.int64)
-        index[boxed] = which_box.reshape(-1)
-        index[other] = len(boxes) + which_other
-        index[hull >= 0] = len(boxes) + len(others) + hull[hull >= 0]
-        return (*boxes, *others, *self.hulls), index
+        typed = table.touching(table.index_of(self.vehicle_type[other]), self.scale[other])
+
+        # a body for each box and hull, and those of types
+        rows = [np.flatnonzero(boxed), np.flatnonzero(other)[typed.row], np.flatnonzero(hull >= 0)]
+        index = [
+            which_box.reshape(-1),
+            len(boxes) + typed.shape_index,
+            len(boxes) + len(typed.shapes) + hull[hull >= 0],
+        ]
+        row = np.concatenate(rows)
+        order = np.argsort(row, kind="stable")
+        shapes = (*boxes, *typed.shapes, *self.hulls)
+        return TypeShapes(shapes, np.concatenate(index)[order], row[order])
 
     @property
     def places(self) -> Floats:

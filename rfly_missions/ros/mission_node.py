@@ -31,7 +31,7 @@ from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
 from rfly_trajectory.ros.node_parameters import FIRST_ID
 from rfly_trajectory.ros.vehicle_topics import states_to_poses, states_to_transforms
 
-TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 100150, "land-air": 3}
+TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 50, "land-air": 3}
 """RflySim3D's vehicle types, by kind of vehicle."""
 START_SPACING = 10.0
 """Distance along east between vehicles without a start, m."""

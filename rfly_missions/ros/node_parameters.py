@@ -63,7 +63,7 @@ class MissionVehicleParameters:
         "RflySim vehicleType: the model that is shown",
         low=0,
         high=2**31 - 1,
-        shown="3; fixed-wing 100, ground 100150",
+        shown="3; fixed-wing 100, ground 50",
     )
     loiter_radius: float = parameter(
         25.0,

@@ -44,7 +44,7 @@ _FIELDS = (
     *("x1 of the right-top point", "y1 of the right-top point", "z1 of the right-top point"),
     *("x2 of the left-bottom point", "y2 of the left-bottom point", "z2 of the left-bottom point"),
     *("x3 of the third point", "y3 of the third point", "z3 of the third point"),
-    *("first GPS value", "second GPS value", "third GPS value"),
+    *("latitude", "longitude", "altitude"),
 )
 _MATLAB_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?", re.ASCII)
 _BLOCK = 16_384
@@ -62,7 +62,10 @@ class CalibrationPoints:
     left_bottom_cm: Point
     third_cm: Point
     gps: Point | None = None
-    """GPS values in file order, which is documented nowhere."""
+    """Latitude and longitude of the map's origin, deg, and its altitude, m.
+
+    None if the txt has nine numbers only.
+    """
 
     @property
     def geo_origin(self) -> GeoPoint | None:

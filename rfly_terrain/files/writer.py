@@ -48,8 +48,8 @@ def write_map(
     `path`: NAME, with or without extension. heights_up: (rows, columns) m, z up, at least 2 x 2;
     heights_up[r, c] lies at x_east = origin_x + r·step_x, y_north = origin_y + c·step_y (m; heights
     with a negative step are reversed, so that the map's steps are positive). The 65,536 counts of
-    the png span the heights exactly; each height is off by at most half a count. gps: three more
-    values for the txt; this project reads them as latitude, longitude (degrees), altitude (m).
+    the png span the heights exactly; each height is off by at most half a count. gps: latitude,
+    longitude (degrees) and altitude (m) of the map's origin, the last three numbers of the txt.
     compression: of the png, 0 … 9.
 
     Raises TerrainFormatError for heights that no map can hold, FileExistsError unless `overwrite`.

@@ -177,11 +177,7 @@ class TerrainNode(Node):
         if self._geo_origin is not None:
             return self._geo_origin, "parameter geo_origin"
         if terrain.geo_origin is not None:
-            source = (
-                "GPS values of the txt, read as latitude, longitude, altitude: "
-                "their order is not documented"
-            )
-            return terrain.geo_origin, source
+            return terrain.geo_origin, "latitude, longitude and altitude of the txt"
         return DEFAULT_GEO_ORIGIN, "default; the parameter geo_origin sets it"
 
     def _update_diagnostics(self) -> None:

@@ -23,6 +23,7 @@ from rfly_common.config.documents import (
 from rfly_common.config.marked_yaml import Document
 from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
+from rfly_common.vehicle_models import type_number
 from rfly_terrain.world.models import (
     CLASSES,
     GREY,
@@ -191,6 +192,10 @@ class _WorldReader:
                     )
                 faces += [placed_part(surface, offset, yaw) for surface in surfaces]
 
+        try:
+            vehicle_type = type_number(entry.get("type", 0))
+        except ConfigError as error:
+            raise self._document.error((*path, "type"), str(error)) from None
         color = _color(entry, GREY)
         colors = tuple(_color(part, color) for part in parts)
         return Model(
@@ -198,7 +203,7 @@ class _WorldReader:
             tuple(corners),
             CLASSES.index(entry.get("class", "unknown")),
             color,
-            int(entry.get("type", 0)),
+            vehicle_type,
             np.concatenate(faces) if faces else None,
             colors if set(colors) - {color} else (),
         )

@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, PlacementError
+from rfly_common.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
 from rfly_trajectory.fleet.follow_path import deceleration, stop
 from rfly_trajectory.motion.speed_profile import SpeedProfile
@@ -58,27 +59,71 @@ class Spawnable:
         return SCHEME + self.name
 
 
-SPAWNABLES = {
-    each.name: each
-    for each in (
-        Spawnable(
-            "car",
-            "car on four wheels",
-            100150,
-            "ground",
-            SpeedProfile(10.0, 1.5),
-            {"wheelbase": 2.7, "track": 1.6},
-        ),
-        Spawnable("person", "person on foot", 30, "ground", SpeedProfile(1.4, 1.0)),
-        Spawnable("quadcopter", "quadcopter", 3, "multirotor", SpeedProfile(8.0, 2.0)),
-        Spawnable("fixed_wing", "aeroplane", 100, "fixed_wing", SpeedProfile(18.0, 2.0)),
-    )
+class _Motion(NamedTuple):
+    """Way in which the models of one look move."""
+
+    description: str
+    kind: Kind
+    profile: SpeedProfile
+    shape: dict[str, Any]
+    """Further arguments of Vehicle."""
+
+
+_MOTIONS = {
+    "car": _Motion(
+        "car on four wheels",
+        "ground",
+        SpeedProfile(10.0, 1.5),
+        {"wheelbase": 2.7, "track": 1.6},
+    ),
+    "truck": _Motion(
+        "truck on six wheels",
+        "ground",
+        SpeedProfile(8.0, 1.0),
+        {"wheelbase": 4.6, "track": 1.9},
+    ),
+    "person": _Motion("person on foot", "ground", SpeedProfile(1.4, 1.0), {}),
+    "multirotor": _Motion("quadcopter", "multirotor", SpeedProfile(8.0, 2.0), {}),
+    "aeroplane": _Motion("aeroplane", "fixed_wing", SpeedProfile(18.0, 2.0), {}),
 }
+"""Motion by the look of a model; models of other looks are objects that stand still."""
+
+SPAWNABLES = {
+    name: Spawnable(
+        name,
+        _MOTIONS[model.look].description,
+        model.vehicle_type,
+        _MOTIONS[model.look].kind,
+        _MOTIONS[model.look].profile,
+        _MOTIONS[model.look].shape,
+    )
+    for model in vehicle_models()
+    if model.look in _MOTIONS
+    for name in (model.name, *model.aliases)
+}
+"""Vehicles that can be spawned, by the names and aliases of the model list."""
 NOT_SPAWNED = frozenset({"land_air", "amphibious", "full", "scale", "scale_quad", "scale_six"})
 """Names that a request for a land-air vehicle may use."""
 NO_LAND_AIR = (
     "land-air vehicles are not spawned: rfly up amphibious starts each with processes of its own"
 )
+
+
+def find_spawnable(name_or_number: str) -> Spawnable:
+    """Return what a request names by a model's name, or by its vehicleType.
+
+    Raises ConfigError that proposes similar names, or says that the model is no vehicle.
+    """
+    if name_or_number in SPAWNABLES:
+        return SPAWNABLES[name_or_number]
+    vehicle_type = type_number(name_or_number)
+    model = model_of(vehicle_type)
+    if model is None or model.name not in SPAWNABLES:
+        raise ConfigError(
+            f"{model_text(vehicle_type)} is no vehicle that moves by itself; place_object puts it "
+            "down"
+        )
+    return dataclasses.replace(SPAWNABLES[model.name], vehicle_type=vehicle_type)
 
 
 def free_name(wanted: str, namespace: str, taken: Collection[str], default: str) -> str:

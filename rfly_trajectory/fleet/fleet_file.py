@@ -21,6 +21,7 @@ from rfly_common.config.documents import (
 )
 from rfly_common.config.marked_yaml import Document
 from rfly_common.errors import ConfigError, Key, TooLargeError
+from rfly_common.vehicle_models import type_number
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
@@ -149,7 +150,7 @@ class _FleetReader:
         scale = self._get(index, "scale", 1.0).value
         limits = Limits(**self._get(index, "limits", {}).value)
         common: dict[str, Any] = {
-            "vehicle_type": int(self._get(index, "type").value),
+            "vehicle_type": self._type(self._get(index, "type")),
             "path": path,
             "profile": self._profile(self._get(index, "speed")),
             "at_end": self._get(index, "at_end", "repeat" if path.closed else "stop").value,
@@ -183,6 +184,13 @@ class _FleetReader:
                 )
             except ConfigError as error:
                 raise self._located(error, index) from None
+
+    def _type(self, setting: _Setting) -> int:
+        """Return the vehicleType of a number or a model's name."""
+        try:
+            return type_number(setting.value)
+        except ConfigError as error:
+            raise self._document.located(error, setting.path) from None
 
     def _vehicle_path(self, index: int, kind: _Setting) -> Path:
         """Return the path of one entry; waypoints keep their heights if nothing else gives one."""

@@ -15,7 +15,7 @@ from simulation_interfaces import srv
 from simulation_interfaces.msg import Bounds, Result, SimulatorFeatures
 from simulation_interfaces.srv import DeleteEntity, GetSpawnables, SpawnEntity
 
-from rfly_common.errors import PlacementError
+from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import quat_rotate, quat_to_euler
 from rfly_common.ros import entity_services, simulation_services
 from rfly_common.ros.entity_services import (
@@ -37,6 +37,7 @@ from rfly_trajectory.fleet.entities import (
     SCHEME,
     SPAWNABLES,
     Spawnable,
+    find_spawnable,
     free_name,
     is_name,
     moved,
@@ -266,7 +267,7 @@ class FleetEntities:
 
         known = ", ".join(s.uri for s in SPAWNABLES.values())
         kind = resource.uri.removeprefix(SCHEME)
-        what = SPAWNABLES.get(kind)
+        what, reason = _find(kind)
         taken = {vehicle.name for vehicle in fleet.vehicles} if fleet is not None else set()
         full = f"{namespace}/{request.name}" if namespace else request.name
 
@@ -296,7 +297,7 @@ class FleetEntities:
             (
                 what is None,
                 Result.RESULT_NOT_FOUND,
-                f"{resource.uri!r}: expected {known}",
+                f"{resource.uri!r}: {reason}",
             ),
             (
                 namespace and not is_name(namespace),
@@ -405,6 +406,14 @@ class FleetEntities:
             self._spawned.pop(name, None)
         left = ([v for v in each.vehicles if v.name not in names] for each in (fleet, plan))
         self._node.change_vehicles(*left)
+
+
+def _find(kind: str) -> tuple[Spawnable | None, str]:
+    """Return what a request names, or None and the reason."""
+    try:
+        return find_spawnable(kind), ""
+    except ConfigError as error:
+        return None, str(error)
 
 
 def _name_text(name: str) -> str:

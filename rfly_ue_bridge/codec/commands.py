@@ -4,9 +4,10 @@
 
 The functions know words, order and units: positions in m, NED from the origin of the Unreal map,
 angles in degrees. Numbers keep their value and have no exponent, because Unreal's console does not
-read exponents everywhere. CommandError, a ValueError that names argument and limit, is raised for
-what RflySim3D would misread: a name of two words, NaN, an id that is no int32. Any other console
-command, such as `t.MaxFPS 30`, can be sent as plain text.
+read exponents everywhere. Texts with blanks are put in double quotes, as RflySim3D's console reads
+them. CommandError, a ValueError that names argument and limit, is raised for what RflySim3D would
+misread: a map's name of two words, NaN, an id that is no int32. Any other console command, such as
+`t.MaxFPS 30`, can be sent as plain text.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from rfly_common.errors import CommandError
+from rfly_common.vehicle_models import model_named
 from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
 
@@ -26,7 +28,7 @@ MAX_LONG_BYTES = 249
 MAX_LAN_BYTES = 91
 """Longest text of a command to a whole network, bytes."""
 
-_COLOUR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
+_COLOUR = re.compile(r"#?([0-9A-Fa-f]{6})", re.ASCII)
 
 MAP_CHANGE_SECONDS = 1.0
 """Time after a map change in which RflySim3D takes no poses, s; RflySim's SDK waits as long."""
@@ -76,28 +78,13 @@ def change_map_by_id(map_id: int) -> str:
 
 
 def show_text(text: str) -> str:
-    """Show a text on the screen for 5 s.
-
-    It may hold single blanks: Unreal's console takes the rest of the line.
-    """
-    if (
-        not isinstance(text, str)
-        or not text
-        or text != " ".join(text.split())
-        or not text.isprintable()
-    ):
-        raise CommandError(
-            f"text: {text!r}, expected words with one blank between them, on one line"
-        )
-    return _command("RflyShowText", text)
+    """Show a text on the screen for 5 s."""
+    return _command("RflyShowText", _text("text", text))
 
 
 def show_text_time(text: str, seconds: float) -> str:
-    """Show a text on the screen for `seconds`.
-
-    It is one word, because the time stands behind it.
-    """
-    return _command("RflyShowTextTime", _word("text", text), _number("seconds", seconds, 0.0))
+    """Show a text on the screen for `seconds`."""
+    return _command("RflyShowTextTime", _text("text", text), _number("seconds", seconds, 0.0))
 
 
 def change_view_key(key: str, number: int) -> str:
@@ -148,16 +135,20 @@ def clear_capture() -> str:
 def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
     """Show a vehicle as another model.
 
-    The model is given by its number, or by the name of a style, such as FSJ150_Orange_FBPanddles.
+    The model is given by its number, by a name of the suite's model list, such as car_blue, or by
+    the name of a style of RflySim3D's, such as FSJ150_Orange_FBPanddles, which is sent as it is.
     """
     if isinstance(vehicle_type, str):
+        model = model_named(vehicle_type)
+        if model is not None:
+            return change_3d_model(copter_id, model.vehicle_type)
         return _command("RflyChange3DModel", _id(copter_id), _word("vehicle_type", vehicle_type))
     return _command("RflyChange3DModel", _id(copter_id), _integer("vehicle_type", vehicle_type, 0))
 
 
 def set_id_label(copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0) -> str:
-    """Set the first line over a vehicle: one word, its colour as #RRGGBB, and its size."""
-    words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
+    """Set the first line over a vehicle: text, colour as #RRGGBB or RRGGBB, and size."""
+    words = [_id(copter_id), _text("text", text), _colour(colour), _number("size", size, 0.0)]
     return _command("RflySetIDLabel", *words)
 
 
@@ -171,9 +162,9 @@ def set_message_label(
 ) -> str:
     """Set a further line over a vehicle.
 
-    The text is one word. `seconds` 0 shows it for ever; `flag` says which line, -1 for one more.
+    `seconds` 0 shows it for ever; `flag` says which line, -1 for one more.
     """
-    words = [_id(copter_id), _word("text", text), _colour(colour), _number("size", size, 0.0)]
+    words = [_id(copter_id), _text("text", text), _colour(colour), _number("size", size, 0.0)]
     return _command("RflySetMsgLabel", *words, _number("seconds", seconds), _integer("flag", flag))
 
 
@@ -313,7 +304,8 @@ def set_stencil_value_by_mesh_component_name(
 WEATHER = "RflySuiteWeather"
 """Weather command of `rfly view`.
 
-RflySim3D has no command for weather, and its console ignores unknown words.
+RflySim3D has no command for weather (an actor of class 804 shows it), and its console ignores
+unknown words.
 """
 
 
@@ -370,10 +362,21 @@ def _word(argument: str, value: Any) -> str:
     return value
 
 
+def _text(argument: str, value: Any) -> str:
+    """Return a text, in double quotes if it has blanks."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise CommandError(f"{argument}: {value!r}, expected a text on one line")
+    if '"' in value:
+        raise CommandError(f"{argument}: {value!r} has a double quote, which ends it in a command")
+    return f'"{value}"' if " " in value else value
+
+
 def _colour(value: Any) -> str:
-    if not isinstance(value, str) or not _COLOUR.fullmatch(value):
-        raise CommandError(f"colour: {value!r}, expected #RRGGBB, such as #0080FF")
-    return value
+    """Return a colour with #, as public scripts send those of labels."""
+    match = _COLOUR.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise CommandError(f"colour: {value!r}, expected #RRGGBB or RRGGBB, such as #0080FF")
+    return f"#{match[1]}"
 
 
 def _id(value: Any) -> str:

@@ -4,22 +4,22 @@
 them, for programs that play RflySim3D's part. The ten lengths are all different; a datagram must
 bear the checksum of its length all the same.
 
-In the answers to a request (cameras, vehicles, objects) PosUE is the pivot of the model, which need
-not be its middle; boxOrigin is the geometric middle, boxExtent half the length, width and height.
-Their axes and unit are not documented. Every other position on the wire is NED in metres, so these
-are read as NED metres too; not confirmed.
+In the answers to a request (cameras, vehicles, objects) PosUE is the pivot of the model as it was
+modelled, which need not be its middle; boxOrigin is the geometric middle, boxExtent half the
+length, width and height. RflySim states neither axes nor unit of these. Every other position on the
+wire is NED in metres, so these are read as NED metres too; not confirmed. Angles are in rad, as
+public scripts read them, and quaternions w x y z, as in all of RflySim's packets.
 """
 
 from __future__ import annotations
 
 from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
-from rfly_ue_bridge.codec.to_rflysim3d import SENSOR
+from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_CAMERA_NEW, SENSOR
 
 CHECKSUM_CRASH = 1234567890
 CHECKSUM_ANSWER = 1234567891
 CHECKSUM_REPORT = 1234567897
-CHECKSUM_GIMBAL = 12346
-"""Checksum of a gimbal's answer; the host's request has CHECKSUM_CAMERA."""
+CHECKSUM_GIMBAL = CHECKSUM_CAMERA_NEW
 
 # values of CrashType; 1 and above is the id of the vehicle that was hit
 CRASH_GROUND = -2
@@ -37,8 +37,8 @@ OBJECT = 2
 _CHECKSUM = Field("checksum", "i")
 _ID = Field("copterID", "i")
 _POSITION = Field("PosUE", "3f", "m, NED (not confirmed)")
-_EULER = Field("angEuler", "3f", "rad: roll, pitch, yaw (not confirmed)")
-_QUATERNION = Field("angQuat", "4f", "order and axes not documented")
+_EULER = Field("angEuler", "3f", "rad: roll, pitch, yaw")
+_QUATERNION = Field("angQuat", "4f", "w x y z")
 _BOX = (
     Field("boxOrigin", "3f", "m, NED (not confirmed)"),
     Field("boxExtent", "3f", "m, half the size"),
@@ -49,7 +49,7 @@ COPTER_SIM_CRASH = PacketType(
     "CopterSimCrash",
     12,
     (CHECKSUM_CRASH,),
-    (_CHECKSUM, _ID, Field("targetID", "i", "what it ran into")),
+    (_CHECKSUM, _ID, Field("targetID", "i", "vehicle or object that it ran into; below 0: none")),
 )
 """Contact of two vehicles, sent while RflySim3D's collision mode is on (key P)."""
 
@@ -116,9 +116,9 @@ VISION_SENSOR_REQ_NEW = PacketType(
         Field("SeqID", "H"),
         Field("bitmask", "I"),
         *SENSOR,
-        Field("EularOrQuat", "f", "0: the Euler angles count, else the quaternion (not confirmed)"),
-        Field("SensorAngEular", "3f", "rad: roll, pitch, yaw"),
-        Field("SensorAngQuat", "4f", "order not documented"),
+        Field("EularOrQuat", "f", "above 0.5: the quaternion counts"),
+        Field("SensorAngEular", "3f", "deg: roll, pitch, yaw, as in the request (not confirmed)"),
+        Field("SensorAngQuat", "4f", "w x y z"),
         Field("otherParams", "16f"),
     ),
 )  # fmt: skip

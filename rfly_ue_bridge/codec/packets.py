@@ -2,9 +2,10 @@
 
 Bytes in, packets out: there is no socket here. Two rules hold for every packet:
 
-1. Little-endian, and the fields follow each other without a gap. RflySim3D's own structures have C
-   alignment; no packet needs a padding byte, so both readings are the same bytes (the declared size
-   is checked on import).
+1. Little-endian, and the fields follow each other without a gap. RflySim's own structures have C
+   alignment. It puts four padding bytes before a double in two of them: VehicleApi's packet of 104
+   bytes, which `padding` declares, and CopterSim's old truth of 200 bytes, which is not read here.
+   In all others both readings are the same bytes (the declared size is checked on import).
 2. A datagram is recognised by its length *and* its checksum. Neither is enough: there are two
    packets of 112 bytes, and 1234567890 begins most of them. Both directions reuse lengths, so each
    direction has its own `PacketTable`.
@@ -21,6 +22,7 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import functools
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -83,6 +85,10 @@ class PacketType:
     size: int
     checksums: tuple[int, ...]
     fields: tuple[Field, ...] = dataclasses.field(repr=False)
+    padding: Mapping[str, int] = dataclasses.field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
+    """Bytes of C alignment behind a field, by its name."""
 
     def __post_init__(self) -> None:
         if self.struct.size != self.size:
@@ -98,7 +104,13 @@ class PacketType:
     @functools.cached_property
     def struct(self) -> Struct:
         """The fields as one `struct.Struct`; its `pack` is the quick way for a single packet."""
-        return Struct("<" + "".join(f"{field.count}{field.code}" for field in self.fields))
+        return Struct(
+            "<"
+            + "".join(
+                f"{field.count}{field.code}{self.padding.get(field.name, 0)}x"
+                for field in self.fields
+            )
+        )
 
     @functools.cached_property
     def checksum_struct(self) -> Struct:
@@ -114,7 +126,20 @@ class PacketType:
                 return (field.name, f"S{field.count}")
             return (field.name, f"<{field.code}", (field.count,) if field.count > 1 else ())
 
-        dtype = np.dtype([shape(field) for field in self.fields])
+        packed = [np.dtype([shape(field)]) for field in self.fields]
+        sizes = [
+            each.itemsize + self.padding.get(field.name, 0)
+            for field, each in zip(self.fields, packed, strict=True)
+        ]
+        offsets = [0, *itertools.accumulate(sizes[:-1])]
+        dtype = np.dtype(
+            {
+                "names": [field.name for field in self.fields],
+                "formats": [each[0] for each in packed],
+                "offsets": offsets,
+                "itemsize": sum(sizes),
+            }
+        )
         assert dtype.itemsize == self.size  # the declaration above gives both
         return dtype
 

@@ -13,6 +13,8 @@ They go to UDP 20010 + window, but Ue4CMDNet, which goes to the multicast group 
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
 
 CHECKSUM = 1234567890
@@ -31,6 +33,8 @@ CHECKSUM_LAN = 1234567897
 CHECKSUM_LABEL = 1234567899
 
 CHECKSUM_CAMERA = 12345
+CHECKSUM_CAMERA_NEW = 12346
+"""Checksum of a gimbal's request in newer documents, and of its answer."""
 
 MOTORS = 8
 ATTACHMENTS = 25
@@ -76,15 +80,23 @@ SOUT2_SIMULATOR_SIMPLE_TIME = PacketType(
     ),
 )  # fmt: skip
 
+SOUT2_SIMULATOR_SIMPLE_TIME_VEHICLE_API = PacketType(
+    "SOut2SimulatorSimpleTime (VehicleApi)", 104, (CHECKSUM,),
+    (
+        _CHECKSUM, _ID, _TYPE, Field("PWMs", "8f", "rpm"), _VELOCITY, _EULER,
+        _POSITION_DOUBLE, _TIME,
+    ),
+    MappingProxyType({"AngEuler": 4}),
+)  # fmt: skip
+"""Packet of RflySim's VehicleApi.py, whose C structure aligns the doubles."""
+
 SOUT2_SIMULATOR = PacketType(
     "SOut2Simulator", 168, (CHECKSUM_FULL,),
     (
         _CHECKSUM, _ID, _TYPE,
         Field("reserved", "i", "0"),
         _VELOCITY, _EULER,
-        Field(
-            "AngQuatern", "4f", "w x y z of FRD in NED (the order is documented nowhere); 0 = none"
-        ),
+        Field("AngQuatern", "4f", "w x y z of FRD in NED; 0 = none"),
         _RPM,
         Field("AccB", "3f", "m/s^2, FRD"),
         Field("RateB", "3f", "rad/s, FRD"),
@@ -124,6 +136,13 @@ UE4_EXT_MSG = PacketType(
     ),
 )
 """Numbers for the blueprint of a vehicle, which alone knows their meaning."""
+UE4_EXT_MSG_OLD = PacketType(
+    "Ue4ExtMsg (old)",
+    80,
+    (CHECKSUM_ACTION,),
+    (*UE4_EXT_MSG.fields[:-1], Field("ExtToUE4", "16f")),
+)
+"""Form of SDKs before about 2023."""
 
 # values of AttatchTypes
 ATTACH_NONE = 0
@@ -171,11 +190,11 @@ SENSOR = (
     Field("CameraFOV", "f", "deg"),
     Field("SensorPosXYZ", "3f", "m"),
 )
-_SENSOR_EULER = Field("SensorAngEular", "3f", "roll, pitch, yaw; deg in public scripts")
+_SENSOR_EULER = Field("SensorAngEular", "3f", "deg: roll, pitch, yaw; positive pitch looks up")
 _SENSOR_ANGLES = (
     Field("EularOrQuat", "f", "above 0.5: the quaternion counts"),
     _SENSOR_EULER,
-    Field("SensorAngQuat", "4f", "order not documented"),
+    Field("SensorAngQuat", "4f", "w x y z"),
     Field("otherParams", "16f"),
 )
 VISION_SENSOR_REQ_OLD = PacketType(
@@ -195,6 +214,11 @@ The three requests are packed as in RflySim's VisionCaptureApi.py; a public copy
 github.com/EchoXuK/rFlySimapi.
 """
 
+VISION_SENSOR_REQ_GIMBAL_NEW = PacketType(
+    "VisionSensorReq (gimbal, new)", 148, (CHECKSUM_CAMERA_NEW,), VISION_SENSOR_REQ_GIMBAL.fields
+)
+"""The same request with the checksum of newer documents."""
+
 TO_RFLYSIM3D = PacketTable(
     (
         UE4_CMD0,
@@ -204,15 +228,18 @@ TO_RFLYSIM3D = PacketTable(
         SOUT2_SIMULATOR_SIMPLE1,
         SOUT2_SIMULATOR_SIMPLE_TIME_OLD,
         SOUT2_SIMULATOR_SIMPLE_TIME,
+        SOUT2_SIMULATOR_SIMPLE_TIME_VEHICLE_API,
         SOUT2_SIMULATOR,
         MULTI3D_DATA_100_NEW,
         MULTI3D_DATA_2_NEW,
         UE4_EXT_MSG,
+        UE4_EXT_MSG_OLD,
         VEHICLE_ATTATCH_25,
         COPTER_MSG,
         VISION_SENSOR_REQ_OLD,
         VISION_SENSOR_REQ,
         VISION_SENSOR_REQ_GIMBAL,
+        VISION_SENSOR_REQ_GIMBAL_NEW,
     )
 )
 """Every packet that a host sends to RflySim3D."""

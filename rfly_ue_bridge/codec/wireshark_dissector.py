@@ -83,7 +83,7 @@ def _packet(packet_type: PacketType) -> str:
             (field.count, 1) if field.is_text else (calcsize(f"<{field.code}"), field.count)
         )
         lines.append(f'    {{ "{field.name}", {offset}, {each}, {count}, "{field.code}" }},')
-        offset += each * count
+        offset += each * count + packet_type.padding.get(field.name, 0)
 
     sums = ", ".join(map(str, packet_type.checksums))
     head = (

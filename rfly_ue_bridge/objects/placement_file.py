@@ -27,6 +27,7 @@ from rfly_common.config.documents import (
 from rfly_common.config.marked_yaml import Document
 from rfly_common.errors import ConfigError, Key, PlacementError
 from rfly_common.files import StrPath
+from rfly_common.vehicle_models import type_number
 from rfly_ue_bridge.objects.placement import MAX_OBJECTS, PlacedObject, from_ned
 
 MAX_FILE_BYTES = 10_000_000
@@ -94,6 +95,8 @@ def _objects(document: Document, frame: str) -> list[PlacedObject]:
 
         try:
             objects.append(_object(values, object_id, frame))
+        except ConfigError as error:
+            raise document.located(error, path) from None
         except PlacementError as error:
             raise document.error(path, str(error)) from None
     return objects
@@ -112,9 +115,14 @@ def _object(values: Mapping[str, Any], object_id: int, frame: str) -> PlacedObje
     size = values.get("size", (0.0, 0.0, 0.0))
     factors = scale if isinstance(scale, list) else (scale,) * 3
 
+    try:
+        vehicle_type = type_number(values["type"])
+    except ConfigError as error:
+        raise error.inside("type") from None
+
     return PlacedObject(
         id=object_id,
-        vehicle_type=int(values["type"]),
+        vehicle_type=vehicle_type,
         offset=float(values.get("offset", 0.0)),
         use_ground_packet=bool(values.get("ground_packet", False)),
         scale=(float(factors[0]), float(factors[1]), float(factors[2])),

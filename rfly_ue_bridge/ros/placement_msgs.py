@@ -8,10 +8,12 @@ import numpy as np
 from geometry_msgs.msg import Pose
 from rfly_suite.msg import PlacedObjectArray
 
+from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_common.vehicle_models import type_number
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_frame
 
@@ -25,10 +27,17 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
     if not any(scale):
         scale = [1.0, 1.0, 1.0]
 
+    vehicle_type = request.vehicle_type
+    if request.model:
+        try:
+            vehicle_type = type_number(request.model)
+        except ConfigError as error:
+            raise PlacementError(f"model: {error}") from None
+
     size = request.size
     return PlacedObject(
         id=request.id,
-        vehicle_type=request.vehicle_type,
+        vehicle_type=vehicle_type,
         offset=request.offset,
         use_ground_packet=request.use_ground_packet,
         size=(size.x, size.y, size.z),

@@ -101,7 +101,7 @@ def _native(packet_type: PacketType) -> Struct:
     """
     order = "@" if sys.byteorder == "little" else "<"
     native = Struct(order + packet_type.struct.format.lstrip("<"))
-    assert native.size == packet_type.size  # no packet has a padding byte
+    assert native.size == packet_type.size  # none that is sent here has a padding byte
     return native
 
 

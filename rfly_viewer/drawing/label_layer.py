@@ -9,8 +9,9 @@ import viser
 
 from rfly_common.arrays import Floats
 from rfly_common.frames import ned_to_enu
+from rfly_common.vehicle_models import model_text
 from rfly_viewer.drawing.screen import Screen, labels_with_room
-from rfly_viewer.models.vehicle_models import BOX_HIGH
+from rfly_viewer.models.vehicle_models import BOX_HIGH, MARKER
 from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
@@ -48,7 +49,7 @@ class LabelLayers:
 
 
 class LabelLayer:
-    """Texts of CopterMsg, and the ids, over the vehicles.
+    """Texts of CopterMsg, the ids, and the types of plain markers, over the vehicles.
 
     Their RGB is not shown: viser's labels are black.
     """
@@ -66,9 +67,15 @@ class LabelLayer:
         """
         wanted: dict[int, tuple[str, float]] = {}
         numbered = ids and len(poses) <= MAX_IDS
-        if numbered or labels.by_id:
-            for vehicle_id in poses.id.tolist():
+        markers = poses.kind == MARKER
+        if numbered or labels.by_id or markers.any():
+            rows = zip(
+                poses.id.tolist(), poses.vehicle_type.tolist(), markers.tolist(), strict=True
+            )
+            for vehicle_id, vehicle_type, is_marker in rows:
                 text, size = _text_of(labels, vehicle_id, numbered)
+                if is_marker:
+                    text = f"{text}\n{model_text(vehicle_type)}".strip()
                 if text:
                     wanted[vehicle_id] = (text, size)
                 if len(wanted) == MAX_SHOWN:
@@ -80,9 +87,9 @@ class LabelLayer:
             return
 
         # over the box of each vehicle
-        rows = np.searchsorted(poses.id, list(wanted))
-        above = np.asarray(ned_to_enu(poses.position_ned[rows]), np.float64)
-        above[:, 2] += (BOX_HIGH[poses.kind[rows], 2] * poses.scale[rows, 2] + 0.15) * enlarge[rows]
+        row = np.searchsorted(poses.id, list(wanted))
+        above = np.asarray(ned_to_enu(poses.position_ned[row]), np.float64)
+        above[:, 2] += (BOX_HIGH[poses.kind[row], 2] * poses.scale[row, 2] + 0.15) * enlarge[row]
         for (vehicle_id, label), position in zip(wanted.items(), above, strict=True):
             self._place(vehicle_id, label, position)
 

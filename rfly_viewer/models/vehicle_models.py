@@ -2,7 +2,7 @@
 
 RflySim3D has detailed models; these only show the kind of a vehicle, its place and its direction.
 The shipped shape set gives the size of each kind and its vehicle types
-(`rfly_collision.shapes.shape_file`).
+(`rfly_collision.shapes.shape_file`); `rfly_common.vehicle_models` has the names of the types.
 
 All meshes are in body axes FLU: x forward, y left, z up, with the origin at the packet's position.
 """
@@ -16,8 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_collision.shapes.shape import ConvexHull, Shape, core_of
 from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import parts_of
 from rfly_common.arrays import Floats, Ints
+from rfly_common.vehicle_models import type_number
 
 SHAPES = load_shapes()
 """Collision shapes of the kinds, in the order of MODELS."""
@@ -27,7 +30,7 @@ WHITE = (238, 238, 232)
 
 _GOLDEN = 0.618033988749895
 
-TARGET_TYPE = 151
+TARGET_TYPE = type_number("quad_target")
 """vehicleType of a target that is put down in the viewer."""
 
 
@@ -242,28 +245,53 @@ def _person() -> VehicleModel:
     )
 
 
-def _target() -> VehicleModel:
-    """Return a disc with rings on a post, facing forward and back.
-
-    Its origin is the middle of the disc.
-    """
-    height = float(-SHAPES[int(SHAPES.index_of(TARGET_TYPE))].low[2])
-
-    def disc(radius: float, half: float) -> Mesh:
-        return lying(tube([radius, radius], [-half, half], 28), "x")
-
-    stand = join(
-        tube([0.06, 0.06], [-height, 0.0], 8), tube([0.45, 0.3], [-height, 0.08 - height], 16)
+def _truck() -> VehicleModel:
+    bed = box(4.5, 2.2, 0.3).moved((-0.95, 0, 0.55))
+    cargo = box(4.4, 2.3, 1.85).moved((-1.0, 0, 0.85))
+    cab = join(
+        tapered_box(1.9, 2.2, 1.2, (-0.95, 0.9, -1.1, 1.1)).moved((2.33, 0, 0.45)),
+        tapered_box(1.75, 2.1, 0.12, (-0.85, 0.55, -1.0, 1.0)).moved((2.25, 0, 2.3)),
     )
-
+    windows = tapered_box(1.85, 2.15, 0.65, (-0.9, 0.65, -1.05, 1.05)).moved((2.3, 0, 1.65))
+    lamps = [box(0.05, 0.35, 0.16).moved((3.26, side * 0.8, 0.65)) for side in (-1, 1)]
+    wheel = lying(tube([0.42, 0.48, 0.48, 0.42], [-0.15, -0.1, 0.1, 0.15], 14), "y")
+    positions = np.array([(x, y, 0.48) for x in (2.3, -1.2, -2.3) for y in (0.98, -0.98)])
     return VehicleModel(
-        "target",
+        "truck",
         (
-            Part(join(disc(0.8, 0.05), disc(0.38, 0.07))),
-            Part(join(disc(0.6, 0.06), disc(0.16, 0.08)), WHITE),
-            Part(stand, DARK),
+            Part(join(cab, cargo)),
+            Part(bed, DARK),
+            Part(windows, GLASS),
+            Part(join(*lamps), WHITE),
+            Part(wheel, DARK, positions, turns="y"),
         ),
     )
+
+
+def _light() -> VehicleModel:
+    pole = join(tube([0.15, 0.1], [0.0, 0.12], 12), tube([0.06, 0.045], [0.1, 3.65], 10))
+    head = tube([0.08, 0.15, 0.15, 0.05], [3.6, 3.68, 3.9, 4.0], 12)
+    return VehicleModel("light", (Part(pole, DARK), Part(head, (255, 236, 170))))
+
+
+def _frame(name: str) -> VehicleModel:
+    """Return a target to fly through, as it is in contacts; its post is dark."""
+    parts = parts_of(SHAPES[int(SHAPES.index_of(type_number(name)))].shape)
+    sides = [_solid(part) for part in parts if isinstance(part, ConvexHull)]
+    posts = [_solid(part) for part in parts if not isinstance(part, ConvexHull)]
+    return VehicleModel(name, (Part(join(*sides)), Part(join(*posts), DARK)))
+
+
+def _solid(shape: Shape) -> Mesh:
+    """Return the surface of a box or hull."""
+    core = core_of(shape)
+    corners = core.vertices[core.triangles]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    outward = corners.mean(axis=1) - core.vertices.mean(axis=0)
+    faces = core.triangles.copy()
+    inside_out = np.einsum("ij,ij->i", normal, outward) < 0
+    faces[inside_out] = faces[inside_out, ::-1]
+    return Mesh(core.vertices.astype(np.float32), faces.astype(np.uint32))
 
 
 def _plane() -> VehicleModel:
@@ -334,11 +362,15 @@ def _land_air(rotors: int) -> VehicleModel:
     )
 
 
-def _box() -> VehicleModel:
+def _marker() -> VehicleModel:
+    """Return the plain marker of a type without a model of its own: a cube with its front marked.
+
+    The window writes name or number of the type over it.
+    """
     ahead = join(
         box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49))
     )
-    return VehicleModel("box", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
+    return VehicleModel("marker", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
 
 
 _DRAWN = {
@@ -346,16 +378,20 @@ _DRAWN = {
     for model in (
         _multirotor(),
         _car(),
+        _truck(),
         _person(),
-        _target(),
+        _light(),
+        _frame("ring_target"),
+        _frame("quad_target"),
+        _frame("sphere_target"),
         _plane(),
-        _box(),
+        _marker(),
         _land_air(4),
         _land_air(6),
         _land_air(8),
     )
 }
-KINDS = tuple(shape.name for shape in (*SHAPES.shapes, SHAPES.default))
+KINDS = (*(shape.name for shape in SHAPES.shapes), "marker")
 """Names of the kinds, in the order of the shape set."""
 MODELS = tuple(_DRAWN[name] for name in KINDS)
 """Models of the kinds."""
@@ -364,9 +400,8 @@ MODELS = tuple(_DRAWN[name] for name in KINDS)
 MULTIROTOR = KINDS.index("multirotor")
 CAR = KINDS.index("car")
 PERSON = KINDS.index("person")
-TARGET = KINDS.index("target")
 PLANE = KINDS.index("aeroplane")
-BOX = KINDS.index("box")
+MARKER = KINDS.index("marker")
 
 CENTRE_HEIGHT: Floats = SHAPES.column("centre_height")
 """Height of each kind's origin above the ground that it stands on, (kinds,), m.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rfly_common.arrays import Triple
 from rfly_common.errors import CommandError, ConfigError
+from rfly_common.vehicle_models import model_named
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
@@ -32,6 +34,10 @@ B, V, N, S, T, P and L are those of public scripts for it (PX4PSP's examples: B 
 """
 MAX_TEXT = 200
 """Characters of a text that is shown."""
+
+_WORD = re.compile(r'"([^"]*)"(?!\S)|(\S+)')
+_PART = "([0-9A-Fa-f]{2})"
+_COLOUR = re.compile("#?" + 3 * _PART, re.ASCII)
 
 
 class ConsoleCommand:
@@ -166,7 +172,7 @@ def parse(text: str) -> ConsoleCommand:
 
     CommandError names the argument that is missing or wrong.
     """
-    words = text.split()
+    words = split_words(text)
     if not words:
         raise CommandError("the command is empty")
     if words[0] not in _READERS:
@@ -177,6 +183,11 @@ def parse(text: str) -> ConsoleCommand:
         return read(words[1:])
     except (ValueError, IndexError) as error:
         raise CommandError(f"{text[:MAX_TEXT]!r}: {error}; expected {words[0]} {usage}") from error
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a command. What is in double quotes is one word, without the quotes."""
+    return [quoted or word for quoted, word in _WORD.findall(text)]
 
 
 def _number(words: Sequence[str], index: int, default: float | None = None) -> float:
@@ -275,6 +286,9 @@ def _weather(words: Sequence[str]) -> SetWeather:
 
 
 def _model(words: Sequence[str]) -> ConsoleCommand:
+    model = model_named(words[1]) if len(words) > 1 else None
+    if model is not None:
+        return ChangeModel(_integer(words, 0), model.vehicle_type)
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
         text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
         return UnsupportedCommand(
@@ -298,14 +312,14 @@ def _key(words: Sequence[str]) -> ConsoleCommand:
 
 
 def _label(words: Sequence[str], is_message: bool) -> SetLabel:
-    """Return the label of copterID, text, #RRGGBB, size, and for a message seconds and flag."""
+    """Return the label of copterID, text, colour, size, and for a message seconds and flag."""
     if len(words) < 3:
         raise ValueError(f"argument {len(words) + 1} is missing")
 
-    colour = words[2].lstrip("#")
-    if len(colour) < 6:
-        raise ValueError(f"argument 3 is {words[2]}, expected a colour as #RRGGBB")
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (0, 2, 4))
+    colour = _COLOUR.fullmatch(words[2])
+    if colour is None:
+        raise ValueError(f"argument 3 is {words[2]}, expected a colour as #RRGGBB or RRGGBB")
+    red, green, blue = (int(part, 16) for part in colour.groups())
     size = min(max(_number(words, 3, 30.0), 1.0), 500.0)
     seconds = 0.0
     flag = 0

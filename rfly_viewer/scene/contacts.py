@@ -55,12 +55,14 @@ def find_contacts(poses: WorldPoses, terrain: HeightMap) -> VehicleContacts:
     size = np.abs(poses.scale)
     testable = ((size >= SCALES[0]) & (size <= SCALES[1])).all(axis=1)
     rows = np.flatnonzero(testable & (np.abs(poses.position_ned) < MAX_DISTANCE).all(axis=1))
-    found, _ = contacts_or_ground(_scene(terrain), _bodies(poses, rows, terrain))
+    bodies = _bodies(poses, rows, terrain)
+    found, _ = contacts_or_ground(_scene(terrain), bodies)
+    owner = rows[bodies.group]
     position = np.asarray(enu_to_ned(found.position))
 
     # with the ground
     on_ground = (found.b == TERRAIN) & (found.depth > GROUND_TOLERANCE_M)
-    deep = rows[found.a[on_ground]]
+    deep = owner[found.a[on_ground]]
     crash_type[deep] = CRASH_GROUND
     point[deep] = position[on_ground]
 
@@ -68,8 +70,8 @@ def find_contacts(poses: WorldPoses, terrain: HeightMap) -> VehicleContacts:
     pairs = np.flatnonzero(found.b != TERRAIN)
     pairs = pairs[np.argsort(found.depth[pairs], kind="stable")]
     ends = np.column_stack((found.a[pairs], found.b[pairs]))
-    touching = rows[ends.reshape(-1)]
-    touched = rows[ends[:, ::-1].reshape(-1)]
+    touching = owner[ends.reshape(-1)]
+    touched = owner[ends[:, ::-1].reshape(-1)]
     crash_type[touching] = poses.id[touched]
     point[touching] = position[np.repeat(pairs, 2)]
 
@@ -97,7 +99,8 @@ def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
             SHAPES.column("upright")[kind[fit]] > 0,
         )
 
-    return Bodies(*SHAPES.touching(kind, scale), position, orientation)
+    shapes, index, row = SHAPES.touching(kind, scale)
+    return Bodies(shapes, index, position[row], orientation[row], group=row)
 
 
 @functools.lru_cache(maxsize=1)

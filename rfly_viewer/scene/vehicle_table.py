@@ -52,6 +52,7 @@ class WorldPoses(Rows):
     """Poses with which vehicles are drawn, sorted by id."""
 
     id: Ints
+    vehicle_type: Ints
     kind: Ints
     """Index into models.MODELS."""
     position_ned: Floats
@@ -154,6 +155,7 @@ class VehicleTable:
 
         return WorldPoses(
             self.id,
+            self["vehicle_type"].copy(),
             kind,
             position,
             quat,

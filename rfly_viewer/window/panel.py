@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import viser
 
+from rfly_common.vehicle_models import model_of
 from rfly_viewer.models.vehicle_models import MODELS, colour_of
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 from rfly_viewer.scene.viewpoint import ALL_VEHICLES
@@ -170,7 +171,9 @@ class Panel:
         for i, colour in zip(listed, colour_of(poses.id).tolist(), strict=False):
             x, y, z = poses.position_ned[i].tolist()
             vehicle_type = int(table["vehicle_type"][i])
-            name = html.escape(table.descriptions.name(vehicle_type) or MODELS[poses.kind[i]].name)
+            model = model_of(vehicle_type)
+            known = MODELS[poses.kind[i]].name if model is None else model.name
+            name = html.escape(table.descriptions.name(vehicle_type) or known)
             rows.append(
                 f'<tr><td><span style="color:rgb{tuple(colour)}">&#9632;</span> {poses.id[i]}</td>'
                 f"<td>{name} {vehicle_type}</td>"

@@ -253,7 +253,7 @@ def assert_on_ground(rows, terrain):
 
 def test_5_one_vehicle(terrain, tmp_path):
     ids, types, rows = driven("experiment_5_one_vehicle.py", tmp_path)
-    assert (ids, types) == ([501], [100150])
+    assert (ids, types) == ([501], [50])
     assert_on_ground(rows[501], terrain)
     speed = np.hypot(*velocity(rows[501])[:, :2].T)
     expected = np.minimum(2.0 * STEP * np.arange(TICKS), 12.0)
@@ -264,7 +264,7 @@ def test_5_one_vehicle(terrain, tmp_path):
 def test_6_several_of_one_type(terrain, tmp_path):
     """Copies that start 3 s, four datagrams, after each other: the same drive, later."""
     ids, types, rows = driven("experiment_6_same_type.py", tmp_path)
-    expected = ([601, 602, 603, 604], [100150] * 4)
+    expected = ([601, 602, 603, 604], [50] * 4)
     assert (ids, types) == expected
 
     for k, car in enumerate(ids):
@@ -283,7 +283,7 @@ def test_6_several_of_one_type(terrain, tmp_path):
 
 def test_7_several_of_different_types(terrain, tmp_path):
     ids, types, rows = driven("experiment_7_different_types.py", tmp_path)
-    assert (ids, types) == ([701, 702, 703], [200150, 100150, 151])
+    assert (ids, types) == ([701, 702, 703], [50, 51, 100050])
     for car in ids:
         assert_on_ground(rows[car], terrain)
     lead = position(rows[701])[:, :2]
@@ -326,7 +326,7 @@ def test_8_ring(terrain, tmp_path):
     They turn counter-clockwise seen from above.
     """
     ids, types, rows = driven("experiment_8_ring.py", tmp_path)
-    assert (ids, types) == (list(range(801, 809)), [100150] * 8)
+    assert (ids, types) == (list(range(801, 809)), [50] * 8)
     time = STEP * np.arange(TICKS)
     for k, car in enumerate(ids):
         assert_on_ground(rows[car], terrain)

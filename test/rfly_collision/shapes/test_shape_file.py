@@ -39,9 +39,9 @@ def names(table, types):
 
 
 def test_the_shipped_set_knows_rflysims_types():
-    """Types 100150 and 200150 are variants of class 150.
+    """Type 50 is a car, and 100050 and 10050050 are variants of its class.
 
-    An unlisted type is a box of 1 m around its origin.
+    150 to 152 are targets. An unlisted type is a box of 1 m around its origin.
     """
     assert shipped_shapes() == ["rflysim3d"]
 
@@ -52,11 +52,14 @@ def test_the_shipped_set_knows_rflysims_types():
             3,
             30,
             50,
-            150,
-            100150,
-            200150,
+            100050,
+            10_050_050,
+            51,
             100,
+            150,
+            200150,
             151,
+            152,
             0,
             10,
             29,
@@ -70,9 +73,12 @@ def test_the_shipped_set_knows_rflysims_types():
     assert found == [
         "multirotor",
         "person",
-        *["car"] * 4,
+        *["car"] * 3,
+        "truck",
         "aeroplane",
-        "target",
+        *["ring_target"] * 2,
+        "quad_target",
+        "sphere_target",
         *["box"] * 7,
     ]
 
@@ -149,7 +155,7 @@ def test_scales_stretch_along_the_axes():
     )
     assert shape_bounds(hull)[1].tolist() == [2, 4, 9]
     table = load_shapes()
-    shapes, which = table.touching(
+    shapes, which, row = table.touching(
         table.index_of([50, 3, 50, 50]),
         [
             [1, 1, 2],
@@ -159,10 +165,31 @@ def test_scales_stretch_along_the_axes():
         ],
     )
     assert len(shapes) == 3
+    assert row.tolist() == [0, 1, 2, 3]
     assert which[0] == which[2]
     low, high = shape_bounds(shapes[which[0]])
     assert (low[2], high[2]) == pytest.approx((0.4, 2.84))
     assert shape_bounds(shapes[which[3]])[0][2] == pytest.approx(0.2)
+
+
+def test_a_frame_has_sides_around_its_opening_and_a_post():
+    """The quad target's opening is 1.6 m wide between bars of 0.12 m, its middle 1.2 m high.
+
+    A square of sides 0.8 m from the middle ends 0.92 m from it. The post of 0.28 m touches from
+    0.1 m above the ground up, z -1.1 to -0.92.
+    """
+    table = load_shapes()
+    quad = table[int(table.index_of(151))]
+    assert quad.low == pytest.approx([-0.06, -0.92, -1.2])
+    assert quad.high == pytest.approx([0.06, 0.92, 0.92])
+
+    bodies = table.touching(table.index_of([50, 151]), np.ones((2, 3)))
+    assert bodies.row.tolist() == [0, 1, 1, 1, 1, 1]
+    *sides, post = [bodies.shapes[index] for index in bodies.shape_index[1:]]
+    near = sorted(np.abs(shape_bounds(side)[k][1:]).min() for side in sides for k in (0, 1))
+    assert near == pytest.approx([0.8] * 4 + [0.92] * 4)
+    assert post.size == pytest.approx((0.12, 0.12, 0.18))
+    assert post.offset == pytest.approx((0, 0, -1.01))
 
 
 def test_a_table_without_types_gives_the_default():
@@ -195,8 +222,12 @@ def test_clearance_is_for_boxes():
                 "2]", "f.yaml:4: vehicles[0].shape.size[1]: 'wide', expected a number"),
         ("[8]", "[8, 103]", "f.yaml:6: vehicles[2].types: type 103 is listed twice"),
         ("[8]", "[9-8]", "f.yaml:6: vehicles[2].types: '9-8' runs backwards"),
-        ("[8]", "[car]", "f.yaml:6: vehicles[2].types[0]: 'car' is not allowed (a vehicleType "
-            "such as 150, or a range"),
+        ("[8]", "[car+]", "f.yaml:6: vehicles[2].types[0]: 'car+' is not allowed (a vehicleType "
+            "such as 150, a range"),
+        ("[8]", "[cra]", "f.yaml:6: vehicles[2].types: no model is named 'cra'; did you mean car"),
+        ("radius: 0.25}", "radius: 0.25}}\n  - {name: gate, types: [9], "
+            "shape: {type: frame, opening: 1, bar: 0.1, sides: 2}",
+            "f.yaml:7: vehicles[3].shape.sides: 2, allowed: 3 … 64"),
         ("ground_clearance: "
             "0.3", "ground_clearance: 1.5", "f.yaml:4: vehicles[0].ground_clearance: 1.5 m"),
         ("types: [8],", "types: [8], ground_clearance: "

@@ -111,19 +111,20 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path, files, text):
 
 
 def test_shapes_of_described_types(tmp_path):
-    """Type 51 and its variant 100051 get its size and height; undescribed types stay."""
-    write(tmp_path, "a.xml", 51, "Lorry", SCALE.format(z=3), HEIGHT.format(cm=90))
+    """Type 50 and its variant 100050 get its size and height; undescribed types stay."""
+    write(tmp_path, "a.xml", 50, "Lorry", SCALE.format(z=3), HEIGHT.format(cm=90))
     write(tmp_path, "b.xml", 9001, scale=SCALE.format(z=4))
 
     shapes = load_shapes()
     after = with_descriptions(shapes, read_vehicle_descriptions(tmp_path))
-    car, lorry = (after[int(after.index_of(number))] for number in (50, 51))
+    car = shapes[int(shapes.index_of(50))]
+    lorry = after[int(after.index_of(50))]
 
     assert (car.name, car.centre_height) == ("car", 0.0)
     assert (lorry.name, lorry.centre_height) == ("Lorry", 0.9)
     expected = (car.high - car.low) * (1, 2, 3)
     assert (lorry.high - lorry.low) == pytest.approx(expected)
-    assert after[int(after.index_of(100051))] is lorry
+    assert after[int(after.index_of(100050))] is lorry
     assert [after[int(after.index_of(number))].name for number in (52, 59, 150, 3, 9999)] == [
         shapes[int(shapes.index_of(number))].name for number in (52, 59, 150, 3, 9999)
     ]

@@ -75,6 +75,44 @@ def objects(*placed):
     )
 
 
+@pytest.mark.parametrize("target", [150, 151, 152])
+@pytest.mark.parametrize("is_placed", [True, False])
+def test_targets_are_flown_through_and_touched_at_their_frame(target, is_placed):
+    """A quadcopter flies along x through the middle; 0.9 m to its side or above it touches a bar.
+
+    Its shape is 1.1 m wide and 0.32 m high, around z -0.04, in openings of at least 1.34 m.
+    """
+    gate = (2, target, (0.0, 0.0, 10.0))
+    touched = {}
+    for y, z in ((0.0, 0.0), (0.0, 0.95), (0.9, 0.0), (3.0, 0.0)):
+        world = CollisionWorld(SHAPES)
+        placed = [] if is_placed else [gate]
+        if is_placed:
+            world.set_objects(
+                dataclasses.replace(objects((2, gate[2], None)), vehicle_type=np.array([target]))
+            )
+        for step in range(2):
+            there = (1, QUAD, (8.0 * step - 4.0, y, 10.0 + z))
+            world.update(states(there, *placed), step * 100 * MS, 0)
+            result = world.step()
+        touched[y, z] = len(result.events.contacts)
+
+    assert touched == {(0.0, 0.0): 0, (0.0, 0.95): 1, (0.9, 0.0): 1, (3.0, 0.0): 0}
+
+
+def test_a_target_that_is_driven_into_is_held_and_left():
+    """The contact begins at the bar of a ring, stays within the clearance, and ends away from it.
+
+    The ring's bar begins 0.8 m from its middle; the quadcopter reaches 0.55 m to the side.
+    """
+    world = World()
+    ring = dataclasses.replace(objects((2, (0.0, 0.0, 10.0), None)), vehicle_type=np.array([150]))
+    world.set_objects(ring)
+    found = [world.see((1, QUAD, (0.0, y, 10.0))) for y in (0.0, 0.3, 0.26, 0.0)]
+    assert [[event for event, *_ in step] for step in found][:2] == [[], [BEGIN]]
+    assert END in [event for step in found[2:] for event, *_ in step]
+
+
 def test_what_moves_is_touched_where_it_is_by_then():
     """A column of 1 m crosses the origin at 2 m/s: 8 m from it at 6 s, in the origin at 10 s."""
     column = np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 2.0)])

@@ -227,10 +227,7 @@ def test_example_11_gps_and_an_origin_off_the_centre(tmp_path):
 
 
 def test_gps_that_fits_no_place_is_kept_but_is_no_origin(tmp_path):
-    """Three numbers that cannot be latitude, longitude, altitude are no origin.
-
-    Their order is documented nowhere.
-    """
+    """120.25, 30.5, 50 are no latitude, longitude and altitude: a latitude ends at 90°."""
     files = write_files(tmp_path, E_COUNTS, E_TXT + ",120.25,30.5,50")
     rfly_map = read_map(files)
     assert rfly_map.calibration.points.gps == (120.25, 30.5, 50)
@@ -329,7 +326,7 @@ def test_txt_that_the_python_tool_reads(tmp_path, line):
             r"value 1 \(x1 of the right-top point\): 'inf' is not finite",
         ),
         (b"1e999,200,1600,-300,-200,600,100,0,1100", "not finite"),
-        (E_TXT.encode() + b",30,120,-Infinity", r"value 12 \(third GPS value\)"),
+        (E_TXT.encode() + b",30,120,-Infinity", r"value 12 \(altitude\)"),
         (b"\xef\xbb\xbf" + E_TXT.encode(), "byte order mark"),
         (E_TXT.encode("utf-16"), "byte order mark"),
         (b"300,200,1600,-300,\xff200,600,100,0,1100", "line 1: byte 19 .0xff. is no text"),

@@ -152,7 +152,7 @@ def test_contacts_take_the_same_parts():
         PlacementError, match="part_color: 3 numbers for 2 parts, expected 6 or none"
     ):
         msg_to_placed(message(part_color=[1, 2, 3]), "enu")
-    shapes, index = placed.shapes(of_types())
+    shapes, index, _ = placed.shapes(of_types())
     assert shapes[index[2]].vertices.tolist() == [list(corner) for corner in BLADE]
     with pytest.raises(PlacementError, match="in one plane or line"):
         msg_to_placed(message(vertices=[0.0] * 24), "enu")
@@ -180,7 +180,7 @@ def test_rays_take_triangles_where_there_are_any():
     told = message(solid_triangles=[2], triangles=[number for corner in sheet for number in corner])
     seen = msg_to_placed(told, "enu", seen=True)
     assert seen.id.tolist() == [7, 8]
-    shapes, index = seen.shapes(of_types())
+    shapes, index, _ = seen.shapes(of_types())
     assert shapes[index[1]].triangles.reshape(-1, 3).tolist() == [list(corner) for corner in sheet]
     assert msg_to_placed(told, "enu").id.tolist() == [7, 8, 8]
     assert msg_to_placed(message(solid_triangles=[0]), "enu", seen=True).id.tolist() == [7, 8, 8]

@@ -661,6 +661,25 @@ def test_shipped_fleets_stay_on_the_demo_map_and_on_moderate_slopes(name):
         assert np.linalg.norm(p[:, a] - p[:, b], axis=-1).min() > 10.0
 
 
+def test_types_are_names_or_numbers():
+    """car_blue is 50 and truck 51 in the manual's table; 100050 is a further car."""
+    entries = [
+        f"{{id: {number}, type: {kind}, speed: 4, shape: {LINE}}}"
+        for number, kind in enumerate(("car_blue", "truck", 100050, '"30"'), 1)
+    ]
+    assert [each.vehicle_type for each in fleet_of(*entries).vehicles] == [50, 51, 100050, 30]
+
+    with pytest.raises(
+        ConfigError, match=r"vehicles\[0\].type: no .*'car_bleu'; did you mean car_blue"
+    ):
+        fleet_of(f"{{id: 1, type: car_bleu, speed: 4, shape: {LINE}}}")
+
+
+def test_the_demos_convoy_are_cars_and_trucks():
+    for name in ("demo_convoy", "hills_convoy"):
+        assert [v.vehicle_type for v in load_fleet(name).vehicles] == [50, 51, 51, 50, 50]
+
+
 @pytest.mark.parametrize("name", ["demo_convoy", "ring_convoy"])
 def test_shipped_convoys_touch_neither_the_ground_nor_each_other(name):
     terrain = HeightMap.load("JacksboroFault")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ros
 FLEET = """
 version: 1
 vehicles:
-  - {name: lead, id: 7, type: 100150, shape: {type: line, from: [0, 0], to: [100, 0]}, speed: 10}
+  - {name: lead, id: 7, type: 50, shape: {type: line, from: [0, 0], to: [100, 0]}, speed: 10}
 """
 OK = 1
 NOT_FOUND = 2
@@ -119,7 +119,7 @@ def test_a_vehicle_is_spawned_stands_on_the_ground_and_is_deleted(client):
     assert client.names() == ["lead", "city/taxi"]
 
     client.peer.spin_until(lambda: states and list(states[-1].id) == [7, 5001])
-    assert list(states[-1].vehicle_type) == [100150, 100150]
+    assert list(states[-1].vehicle_type) == [50, 50]
     height = 6 * math.sin(30 / 37) * math.cos(20 / 29) + 0.9
     # its wheels' plane
     np.testing.assert_allclose(positions(states[-1])[1], [30.0, -20.0, height], atol=0.05)
@@ -151,6 +151,8 @@ REFUSED = {
     "a text in place of a uri": ({"uri": "", "resource_string": "<sdf/>"}, 0, "resource_string"),
     "another format": ({"uri": "file:///tmp/robot.sdf"}, 103, "robot.sdf"),
     "a kind that is none": ({"uri": "rfly://submarine"}, NOT_FOUND, "rfly://submarine"),
+    "a wrong letter": ({"uri": "rfly://car_bleu"}, NOT_FOUND, "did you mean car_blue"),
+    "an object": ({"uri": "rfly://ring_target"}, NOT_FOUND, "ring_target is no vehicle"),
     "a land-air vehicle": (
         {"uri": "rfly://land_air"},
         0,
@@ -223,13 +225,23 @@ def test_names_are_chosen_where_that_is_allowed(client):
     assert "101 spawn_requests, expected at most 100 at once" in refused.result.error_message
 
 
+def test_models_are_spawned_by_name_and_by_number(client):
+    """car_blue is type 50, truck 51; 200051 is a further truck."""
+    states = receive_states(client.peer)
+    for name, kind in (("one", "car_blue"), ("two", "truck"), ("three", "200051")):
+        assert client.spawn(kind, 20.0, 10.0, name=name).result.result == OK
+    client.peer.spin_until(lambda: states and len(states[-1].id) == 4)
+    assert list(states[-1].vehicle_type)[1:] == [50, 51, 200051]
+
+
 def test_what_can_be_spawned_and_what_this_simulator_does(client):
     answer = client("get_spawnables", sources=["https://models.example"])
     assert answer.result.result == OK
     assert "models.example" in answer.result.error_message
     uris = [each.uri for each in answer.spawnables]
-    assert uris == ["rfly://car", "rfly://person", "rfly://quadcopter", "rfly://fixed_wing"]
-    high, low = answer.spawnables[0].spawn_bounds.points
+    assert {"rfly://car", "rfly://person", "rfly://quadcopter", "rfly://fixed_wing"} < set(uris)
+    assert "rfly://ring_target" not in uris
+    high, low = answer.spawnables[uris.index("rfly://car_blue")].spawn_bounds.points
     assert [a - b for a, b in zip(xyz(high), xyz(low), strict=True)] == pytest.approx(
         [4.3, 1.96, 1.42]
     )

@@ -111,7 +111,7 @@ def test_names_of_the_demo_are_apart_in_the_first_view():
 
 
 def test_all_grows_with_the_enlargement():
-    vehicles = [("car", 5, 100150)]
+    vehicles = [("car", 5, 50)]
     paths = [(np.array([(0.0, 0.0, 2.0), (9.0, 0.0, 3.0)]), [5])]
     one = made(vehicles, paths)
     four = made(vehicles, paths, 4.0)

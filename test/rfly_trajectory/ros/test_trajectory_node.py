@@ -26,7 +26,7 @@ pytestmark = pytest.mark.ros
 FLEET = """
 version: 1
 defaults:
-  type: 100150
+  type: car_blue
   shape: {type: circle, center: [0, 0], radius: 120}
   speed: 10
 vehicles:
@@ -105,7 +105,7 @@ def test_vehicles_are_on_the_ground_and_where_their_paths_lead(served):
     assert first.source == "/trajectory_node"
     assert first.header.frame_id == "map"
     assert list(first.id) == [11, 12, 13, 30, 40]
-    assert list(first.vehicle_type) == [100150, 100150, 100150, 30, 3]
+    assert list(first.vehicle_type) == [50, 50, 50, 30, 3]
     assert list(first.fit_ground) == [0, 0, 0, 1, 0]
     assert list(first.scale) == [2.0] * 9 + [1.0] * 6
 

@@ -248,6 +248,23 @@ _SENSOR_VALUES_NEW = {
     "otherParams": _with_gap([1.0], [4.0], 14),
 }
 
+VEHICLE_API = (
+    "d2029649 01000000 03000000"  # checksum 1234567890, id 1, type 3
+    + "00007a44" * 4  # four motors at 1000
+    + "00000000" * 4
+    + "0000803f 00000000 00000000"  # VelE 1 0 0
+    + "00000000 00000000 0000c03f"  # yaw 1.5
+    + "00000000"  # C alignment
+    + "0000000000002440 0000000000001440 00000000000004c0"  # PosE 10 5 -2.5
+    + "0000000000002940"  # 12.5 s
+)
+ACTION_OLD = (
+    "d6029649 01000000"  # checksum 1234567894, id 1
+    + "0000000000000040"  # 2.0 s
+    + "0000803f"  # 1.0 as a float
+    + "00" * 60
+)
+
 WRITTEN_BY_HAND = [
     ("Ue4CMD0", COMMAND_SHORT, {"checksum": 1234567890, "text": "r.setres 720x405w"}),
     (
@@ -344,6 +361,30 @@ WRITTEN_BY_HAND = [
         },
     ),
     (
+        "Ue4ExtMsg (old)",
+        ACTION_OLD,
+        {
+            "checksum": 1234567894,
+            "copterID": 1,
+            "runnedTime": 2.0,
+            "ExtToUE4": (1.0, *[0.0] * 15),
+        },
+    ),
+    (
+        "SOut2SimulatorSimpleTime (VehicleApi)",
+        VEHICLE_API,
+        {
+            "checksum": 1234567890,
+            "copterID": 1,
+            "vehicleType": 3,
+            "PWMs": (*[1000.0] * 4, *[0.0] * 4),
+            "VelE": (1.0, 0.0, 0.0),
+            "AngEuler": (0.0, 0.0, 1.5),
+            "PosE": (10.0, 5.0, -2.5),
+            "runnedTime": 12.5,
+        },
+    ),
+    (
         "VehicleAttatch25",
         ATTACHMENTS,
         {
@@ -373,6 +414,11 @@ WRITTEN_BY_HAND = [
     ),
     ("VisionSensorReq", CAMERA, _SENSOR_VALUES_NEW),
     ("VisionSensorReq (gimbal)", CAMERA_GIMBAL, {**_SENSOR_VALUES_NEW, "bitmask": 0x80000005}),
+    (
+        "VisionSensorReq (gimbal, new)",
+        "3a30" + CAMERA_GIMBAL[4:],  # 12346 in place of 12345
+        {**_SENSOR_VALUES_NEW, "checksum": 12346, "bitmask": 0x80000005},
+    ),
     ("Multi3DData2New", MULTI20, {"checksum": 1234567890, **_MULTI20_VALUES}),
     ("Multi3DData2New", MULTI20_GROUND, {"checksum": 1234567891, **_MULTI20_VALUES}),
     ("Multi3DData100New", MULTI, {"checksum": 1234567890, **_MULTI_VALUES}),
@@ -391,15 +437,18 @@ SIZES = {
     "SOut2SimulatorSimple1": 52,
     "SOut2SimulatorSimpleTime": 112,
     "SOut2SimulatorSimpleTime (old)": 88,
+    "SOut2SimulatorSimpleTime (VehicleApi)": 104,
     "SOut2Simulator": 168,
     "Multi3DData100New": 3804,
     "Multi3DData2New": 1324,
     "Ue4ExtMsg": 144,
+    "Ue4ExtMsg (old)": 80,
     "VehicleAttatch25": 304,
     "CopterMsg": 152,
     "VisionSensorReq (old)": 92,
     "VisionSensorReq": 144,
     "VisionSensorReq (gimbal)": 148,
+    "VisionSensorReq (gimbal, new)": 148,
 }
 
 
@@ -436,6 +485,13 @@ def test_numpy_record_reads_and_writes_the_same_bytes(name, hex_bytes, values):
             assert read[field] == value.encode()
         else:
             np.testing.assert_array_equal(read[field], value)
+
+
+def test_the_smallest_packet_of_vehicle_api():
+    """Id 7, type 100 and zeros: 12 bytes and 92 zero bytes, of which four are alignment."""
+    packet = decode(bytes.fromhex("d2029649 07000000 64000000" + "00" * 92))
+    assert packet.name == "SOut2SimulatorSimpleTime (VehicleApi)"
+    assert (packet["copterID"], packet["vehicleType"], packet["PosE"]) == (7, 100, (0, 0, 0))
 
 
 def test_every_packet_has_a_datagram_written_by_hand():

@@ -102,6 +102,24 @@ def table():
                 ],
             ),
         ),
+        # four bytes of C alignment before PosE
+        (
+            "SOut2SimulatorSimpleTime (VehicleApi)",
+            (
+                104,
+                [1234567890],
+                [
+                    ("checksum", 0, 4, 1),
+                    ("copterID", 4, 4, 1),
+                    ("vehicleType", 8, 4, 1),
+                    ("PWMs", 12, 4, 8),
+                    ("VelE", 44, 4, 3),
+                    ("AngEuler", 56, 4, 3),
+                    ("PosE", 72, 8, 3),
+                    ("runnedTime", 96, 8, 1),
+                ],
+            ),
+        ),
         ("Ue4CMD0", (56, [1234567890], [("checksum", 0, 4, 1), ("text", 4, 52, 1)])),
     ],
 )
@@ -121,7 +139,7 @@ def test_every_packet_is_there_without_gap_or_rest():
         for name, offset, each, count in fields:
             assert offset == end
             assert len(re.findall(rf"^  {name} = ProtoField\.\w+\(", text, re.MULTILINE)) == 1
-            end += each * count
+            end += each * count + packet_type.padding.get(name, 0)
         assert end == size
 
 

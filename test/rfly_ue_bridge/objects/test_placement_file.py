@@ -137,6 +137,11 @@ def test_ned_numbers_of_a_csv():
             "t.csv",
             "t.csv:4: objects[1].y: 'nan', expected a number",
         ),
+        (
+            b"type,x,y\nring_targte,1,1\n",
+            "t.csv",
+            "t.csv:2: objects[0].type: no model is named 'ring_targte'; did you mean ring_target",
+        ),
         (b"type,x,y\n3,1\n", "t.csv", "t.csv:2: objects[0]: the key y is missing"),
         (b"type,x,y\n3,1,2,3\n", "t.csv", "t.csv:2: 4 cells, the heading has 3"),
         (b"type,x,x\n3,1,2\n", "t.csv", "t.csv:1: heading: x is in it twice"),
@@ -176,3 +181,8 @@ def test_a_missing_file_names_the_shipped_lists(tmp_path):
 def test_any_bytes_of_a_csv_give_objects_or_its_own_error(data):
     with contextlib.suppress(ConfigError):
         assert parse_placements(b"type,x,y,scale\n" + data, "t.csv")
+
+
+def test_types_are_names_too():
+    found = parse_placements(b"type,x,y\nring_target,10,20\n152,1,2\n", "a.csv")
+    assert [each.vehicle_type for each in found] == [150, 152]

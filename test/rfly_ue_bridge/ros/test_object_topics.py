@@ -112,7 +112,9 @@ def test_a_life_of_objects(scene):
     np.testing.assert_allclose((q.x, q.y, q.z, q.w), (0, 0, H, H), atol=1e-12)
     assert scene.sent(1001)[0] == time_packet(1001, 151, (5.0, 15.0, -108.75), (0, 0, 0))
 
-    in_ned = scene.place(id=30, frame_id="map_ned", x=10.0, y=20.0, yaw=0.0)
+    in_ned = scene.place(
+        id=30, frame_id="map_ned", x=10.0, y=20.0, yaw=0.0, vehicle_type=0, model="quad_target"
+    )
     assert point(in_ned.pose) == (10.0, 20.0, -110.0)
     array = scene.seen(lambda array: len(array.id) == 2)
     assert array.header.frame_id == "map"
@@ -240,6 +242,7 @@ def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
         ("place_object", {"scale": [1.0, 0.0, 1.0]}, "scale: 1 0 1"),
         ("place_object", {"id": -4}, "id: -4"),
         ("place_object", {"vehicle_type": -1}, "vehicle_type: -1"),
+        ("place_object", {"model": "ring"}, "model: no model is named 'ring'; did you mean"),
         ("place_object", {"frame_id": "moon"}, "moon"),
         ("move_object", {"id": 99}, "id 99: no such object is placed; there are none"),
         ("remove_object", {"id": 99}, "id 99: no such object"),

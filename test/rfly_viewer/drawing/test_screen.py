@@ -5,6 +5,7 @@ They are worked out with a camera that looks straight down.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 
 import numpy as np
@@ -31,7 +32,8 @@ def boxes(*positions_ned):
     level = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
     return WorldPoses(
         np.arange(1, n + 1),
-        np.full(n, models.BOX),
+        np.full(n, 4711),
+        np.full(n, models.MARKER),
         np.array(positions_ned, float),
         level,
         np.ones((n, 3)),
@@ -107,23 +109,31 @@ def test_each_browser_shows_the_labels_that_it_has_room_for():
      Three are in a row 4 m apart: from 40 m (20 pixels a step) all bear their ids, from 400 m only
     one.
     """
+    poses = boxes((0, -4, 0), (0, 0, 0), (0, 4, 0))
+    cars = dataclasses.replace(poses, kind=np.full(3, models.CAR))
+    assert labels_seen(cars, 40.0) == ["1", "2", "3"]
+    assert len(labels_seen(cars, 400.0)) == 1
+
+
+@pytest.mark.needs("viser")
+def test_a_plain_marker_bears_the_number_or_name_of_its_type():
+    """Type 4711 is in no list; 824 is the pillar, which has no model of its own here."""
+    poses = boxes((0, -40, 0), (0, 0, 0), (0, 40, 0))
+    poses.vehicle_type[1:] = 824, 50
+    poses.kind[2] = models.CAR
+    assert labels_seen(poses, 100.0, ids=False) == ["type 4711", "pillar"]
+    assert labels_seen(poses, 100.0) == ["1\ntype 4711", "2\npillar", "3"]
+
+
+def labels_seen(poses, height_m, ids=True):
+    """Return the labels that a camera at this height has room for."""
     label_layer = late_module("rfly_viewer.drawing.label_layer")
-    poses = boxes(
-        (0, -4, 0),
-        (0, 0, 0),
-        (0, 4, 0),
-    )
+    drawn = []
 
-    def seen_from(height_m):
-        drawn = []
+    def add_label(name, text, **options):
+        drawn.append(types.SimpleNamespace(text=text, visible=True, **options))
+        return drawn[-1]
 
-        def add_label(name, text, **options):
-            drawn.append(types.SimpleNamespace(text=text, visible=True, **options))
-            return drawn[-1]
-
-        layer = label_layer.LabelLayer(types.SimpleNamespace(add_label=add_label))
-        layer.show(poses, Labels(), True, np.ones(3), from_above(height_m))
-        return [label.text for label in drawn if label.visible]
-
-    assert seen_from(40.0) == ["1", "2", "3"]
-    assert len(seen_from(400.0)) == 1
+    layer = label_layer.LabelLayer(types.SimpleNamespace(add_label=add_label))
+    layer.show(poses, Labels(), ids, np.ones(len(poses)), from_above(height_m))
+    return [label.text for label in drawn if label.visible]

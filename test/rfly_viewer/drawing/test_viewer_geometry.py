@@ -45,6 +45,7 @@ def poses(*vehicles):
     return WorldPoses(
         np.array(ids),
         np.array(kinds),
+        np.array(kinds),
         np.array(positions, float),
         euler_to_quat(np.array(euler, float)),
         scales,
@@ -54,7 +55,7 @@ def poses(*vehicles):
     )
 
 
-def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.BOX):
+def box(vehicle_id, position, euler=(0, 0, 0), scale=1.0, kind=models.MARKER):
     return (vehicle_id, kind, position, euler, scale)
 
 

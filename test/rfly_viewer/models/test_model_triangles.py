@@ -13,10 +13,10 @@ from rfly_viewer.models.vehicle_models import (
     model_triangles,
 )
 
-CAR = 100150
+CAR = 100050
 MULTIROTOR = 3
 UNKNOWN = 90_000
-TYPES = (CAR, MULTIROTOR, 30, 100, 600003, UNKNOWN)
+TYPES = (CAR, MULTIROTOR, 30, 51, 60, 100, 150, 151, 152, 600003, UNKNOWN)
 
 
 def normals(points):

@@ -240,7 +240,7 @@ def test_camera_commands_wait_as_events_in_radians(state):
         ("RflyChange3DModel 1 FSJ150_Yellow_FBPanddles", "styles by name are RflySim3D's own"),
         ("RflySetIDLabel 1 U1", "argument 3 is missing"),
         ("RflySetIDLabel 1 U1 red 28", "expected a colour as #RRGGBB"),
-        ("RflySetMsgLabel 1 U1 #00zz00 28", "invalid literal"),
+        ("RflySetMsgLabel 1 U1 #00zz00 28", "argument 3 is #00zz00, expected a colour"),
         ("RflySuiteWeather 1 0 2 0", "cloud_cover is 2.0, expected 0 … 1"),
         ("RflySuiteWeather 1 0", "argument 3 is missing"),
         ("RflyChangeMapbyName ../secret/map", "not a path"),
@@ -251,6 +251,26 @@ def test_what_cannot_be_done_is_in_the_log(state, text, said):
     tell(state, command(text))
     assert said in state.log[-1]
     assert state.take_events() == []
+
+
+def test_texts_in_double_quotes_are_one_word_and_colours_have_a_hash_or_none(state):
+    """The first two are examples of RflySim's manual, the third has the form of public scripts."""
+    tell(state, command('RflyShowTextTime "TakeOff cmd:1 2 3" 10'))
+    (shown,) = state.take_events()
+    assert (shown.text, shown.seconds) == ("TakeOff cmd:1 2 3", 10.0)
+
+    tell(state, pose(1000), command('RflySetMsgLabel 1000 "Hi, here" FFFF00 20 5 0'))
+    first, *_ = state.labels.lines_of(1000)
+    assert (first.text, first.rgb, first.font_size) == ("Hi, here", (255, 255, 0), 20.0)
+
+    tell(state, command("RflySetIDLabel 1000 low #0080FF 20"))
+    first, *_ = state.labels.lines_of(1000)
+    assert (first.text, first.rgb) == ("low", (0, 128, 255))
+
+
+def test_the_models_of_the_list_are_known_by_name(state):
+    tell(state, pose(1), command("RflyChange3DModel 1 truck"))
+    assert state.vehicles["vehicle_type"].tolist() == [51]
 
 
 def test_labels_append_replace_and_delete(state):

@@ -63,6 +63,16 @@ def test_the_current_time_packet_has_that_number_too_and_says_nothing_of_the_gro
     assert batch.motor_speed_rpm.tolist() == [200.0]  # the mean of the two motors that turn
 
 
+def test_vehicle_apis_packet_has_its_doubles_behind_four_bytes_of_padding():
+    head = struct.pack("<3i8f3f3f", 1234567890, 8, 5, *[1000.0] * 4, *[0.0] * 4, 1, 0, 0, 0, 0, 1.5)
+    [batch], counters = read(head + b"\xff" * 4 + struct.pack("<4d", 10.0, 5.0, -2.5, 12.5))
+    assert counters["SOut2SimulatorSimpleTime (VehicleApi)"] == 1
+    assert batch.position_ned.tolist() == [[10.0, 5.0, -2.5]]
+    assert batch.euler[0].tolist() == [0.0, 0.0, 1.5]
+    assert batch.velocity_ned.tolist() == [[1.0, 0.0, 0.0]]
+    assert batch.motor_speed_rpm.tolist() == [1000.0]
+
+
 def test_a_fleet_packet_leaves_unused_slots_out_and_scales_by_hundredths():
     ids = [0] * 100
     types = [0] * 100

@@ -49,6 +49,7 @@ def one_vehicle(position_ned, quat=(0.0, 0.0, 0.0, 1.0)):
     zero = np.zeros(1)
     return WorldPoses(
         np.array([7]),
+        np.array([3]),
         np.array([0]),
         np.array([position_ned], float),
         np.array([quat]),
