@@ -9,6 +9,7 @@ nothing), the largest resident memory so far, 10^6 bytes, and the processor time
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
@@ -92,6 +93,36 @@ def _raster() -> Callable[[Path], object]:
             return import_dem(path, fill_nodata=True)
         except RflyError:
             return import_dem(path, fill_nodata=True, crs="EPSG:4326")
+
+    return read
+
+
+def _placed_raster() -> Callable[[Path], object]:
+    """Return a reader that checks where the ground of an honest raster lies afterwards."""
+    from rfly_terrain.files.dem_import import import_dem
+
+    def read(path: Path) -> object:
+        terrain = import_dem(path, fill_nodata=True)
+        expected = json.loads(path.with_suffix(".json").read_text())
+        if not expected:
+            return terrain
+        if "refused" in expected:
+            raise AssertionError("degrees were taken for metres")
+
+        latitude, longitude, _ = terrain.geo_origin
+        right_latitude, right_longitude = expected["place"]
+        east = (longitude - right_longitude) * math.cos(math.radians(latitude))
+        if math.hypot(latitude - right_latitude, east) > 1e-6:
+            raise AssertionError(f"the origin is {latitude}, {longitude}")
+        reach = expected["reach"]
+        step = max(terrain.step_x, terrain.step_y)
+        for x, y in ((0, 0), (reach, 0), (-reach, 0), (0, reach), (0, -reach)):
+            height = terrain.altitude(float(x), float(y))
+            right = (50.0 * y + 30.0 * x) * expected["slope"]
+            # own axes may be turned by 10 degrees
+            if abs(height - right) > 80.0 * expected["slope"] * (0.2 * reach + step):
+                raise AssertionError(f"at {x:g}, {y:g} {height:g} m, expected {right:g}")
+        return terrain
 
     return read
 
@@ -212,6 +243,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "map": _map,
     "array": _array,
     "raster": _raster,
+    "placed raster": _placed_raster,
     "occupancy": _occupancy,
     "query points": _query_points,
     "waypoints": _waypoints,
