@@ -34,6 +34,8 @@ ANSWERED_S = 0.2
 HOUR_S = 3600.0
 HEADER_BYTES = 10
 SIGNATURE_BYTES = 13
+COMPILED_WITHIN_S = 240.0
+"""Longest wait for the simulation, whose kernels may have to be compiled first, s."""
 ODD_CONTROLS = (math.nan, math.inf, -math.inf, 3e38, -3e38, 1e-40, 0.0, 1.0, -1.0)
 
 
@@ -205,7 +207,7 @@ def odd_autopilots(rng: random.Random, tries: int) -> Result:
 
         sensible = dialect.MAVLink_hil_actuator_controls_message(0, [0.5] * 16, 128, 0)
         good = Writer(1).write(sensible)
-        wait_until(lambda: connect(good) or numbers, "a rotor command")
+        wait_until(lambda: connect(good) or numbers, "a rotor command", COMPILED_WITHIN_S)
         for _ in range(autopilots):
             connect(stream())
 
