@@ -14,6 +14,7 @@ import os
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ from rfly_common.errors import RflyError  # noqa: E402
 ADDRESS_SPACE = 8 << 30
 """Limit that protects the machine, bytes; the resident memory is what counts."""
 LONGEST_TEXT = 2000
+RUNS_S = 0.3
+"""Processor time for which a scenario runs, s."""
 
 
 def main() -> None:
@@ -34,6 +37,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng writes about each broken stream
     with redirect_stdout(sys.stderr):
         read = READERS[sys.argv[1]]()
+        warnings.simplefilter("error", RuntimeWarning)
         print(json.dumps(("ready", "", _memory_mb(), 0.0)), file=answers, flush=True)
         for line in sys.stdin:
             start = time.process_time()
@@ -213,6 +217,43 @@ def _fit_log() -> Callable[[Path], object]:
     )
 
 
+def _scenario() -> Callable[[Path], object]:
+    """Return a reader that also runs a scenario for a while."""
+    from rfly_amphibious.scenarios.run import run_scenario
+    from rfly_amphibious.scenarios.scenario import Scenario
+
+    def read(path: Path) -> object:
+        scenario = Scenario.load(path)
+        until = time.process_time() + RUNS_S
+
+        def stop(_: float) -> None:
+            if time.process_time() > until:
+                raise TimeoutError("it runs")
+
+        with suppress(TimeoutError):
+            run_scenario(scenario, stop)
+        return scenario
+
+    return read
+
+
+def _sensors() -> Callable[[Path], object]:
+    """Return a reader that also measures with the sensors of a vehicle at rest."""
+    from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.sensors.sensor_suite import SensorSuite
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    model = AmphibiousModel(VehicleParameters.load("scale"))
+    state = model.standing()
+
+    def read(path: Path) -> object:
+        sensors = SensorParameters.load(path)
+        return SensorSuite(model, sensors).advance(state, Controls(), 0.2)
+
+    return read
+
+
 def _osm() -> Callable[[Path], object]:
     import numpy as np
 
@@ -256,9 +297,9 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "placements": _by_name("rfly_ue_bridge.objects.placement_file", "load_placements"),
     "shapes": _by_name("rfly_collision.shapes.shape_file", "load_shapes"),
     "vehicle classes": _by_name("rfly_terrain.planning.vehicle_classes", "load_vehicle_classes"),
-    "scenario": _by_name("rfly_amphibious.scenarios.scenario", "Scenario.load"),
+    "scenario": _scenario,
     "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),
-    "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
+    "sensors": _sensors,
     "mcap": _mcap,
     "fit log": _fit_log,
     "osm": _osm,

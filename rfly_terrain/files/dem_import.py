@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -272,11 +273,14 @@ def _open_alone(file: str) -> DatasetReader:
     """
     rasterio = rasterio_module()
     errors = []
-    for driver in DRIVERS:
-        try:
-            return rasterio.open(file, driver=driver)
-        except rasterio.errors.RasterioIOError as error:
-            errors.append(error)
+    with warnings.catch_warnings():
+        # _check_raster refuses a raster without a place
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        for driver in DRIVERS:
+            try:
+                return rasterio.open(file, driver=driver)
+            except rasterio.errors.RasterioIOError as error:
+                errors.append(error)
     raise errors[0]
 
 
@@ -285,6 +289,12 @@ def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
 
     This happens before any of it is unpacked.
     """
+    if dataset.transform.is_identity:
+        raise TerrainFormatError(
+            f"{path}: does not say where its cells lie; give it its corners first, such as with "
+            "gdal_translate -a_srs EPSG:32632 -a_ullr WEST NORTH EAST SOUTH"
+        )
+
     numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
     usable = all(map(math.isfinite, numbers)) and dataset.transform.determinant != 0
     if dataset.count > MAX_BANDS or not usable:
@@ -444,8 +454,10 @@ class _Raster:
         whole_x = (edges[0].min(), edges[0].max())
         whole_y = (edges[1].min(), edges[1].max())
 
-        inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
-        if self.size is not None or inner < _MOSTLY:
+        is_small = _length(x_range) < _MOSTLY * _length(whole_x) or _length(
+            y_range
+        ) < _MOSTLY * _length(whole_y)
+        if self.size is not None or is_small:
             # for a requested part, and a raster so rotated that an upright rectangle inside it
             # would be small: cells that reach over its edges hold no data and are reported
             x_range = whole_x

@@ -237,6 +237,18 @@ def test_degrees_and_metres_mistaken_for_each_other_are_refused(tmp_path, crs, c
         import_dem(path)
 
 
+@pytest.mark.parametrize("crs", [None, UTM32])
+def test_a_raster_without_a_place_is_refused_without_a_warning(tmp_path, crs, recwarn):
+    with rasterio.open(
+        tmp_path / "a.tif", "w", driver="GTiff", width=3, height=3, count=1, dtype="int16", crs=crs
+    ) as dataset:
+        dataset.write(np.ones((3, 3), np.int16), 1)
+    recwarn.clear()
+    with pytest.raises(TerrainFormatError, match="does not say where its cells lie"):
+        import_dem(tmp_path / "a.tif", crs=UTM32)
+    assert not [each for each in recwarn if "georeferenced" in str(each.message)]
+
+
 def test_center_and_altitude(tmp_path):
     """The origin where it was asked for, on the ground or at a given elevation."""
     row, column = np.mgrid[0:200, 0:300]
