@@ -97,16 +97,21 @@ def record_topics(blocks: int, file: Path) -> tuple[Running, str]:
     return running, "" if recovered == read else f"{recovered} of {read} messages are recovered"
 
 
+RECORDINGS: dict[str, Callable[[int, Path], tuple[Running, str]]] = {
+    "pcap": record_datagrams,
+    "mcap": record_topics,
+}
+
+
 def full_disk(kind: str, rng: random.Random, tries: int) -> Result:
     """Record to files that the system lets grow only so far."""
-    record = {"pcap": record_datagrams, "mcap": record_topics}[kind]
     failures = []
     peaks = [0.0]
     for _ in range(tries):
         blocks = rng.randint(1, MOST_BLOCKS[kind])
         with tempfile.TemporaryDirectory(prefix="attack_") as folder:
             file = Path(folder) / f"out.{kind}"
-            running, wrong = record(blocks, file)
+            running, wrong = RECORDINGS[kind](blocks, file)
 
         # its end and its last line
         last = running.output.rstrip().rpartition("\n")[2]
