@@ -171,6 +171,7 @@ _READER_OF = {
     "npy": "array",
     "npz": "array",
     "geotiff": "raster",
+    "placed geotiff": "placed raster",
     "ascii grid": "raster",
     "occupancy map": "occupancy",
     "mat maps": "mat maps",

@@ -10,7 +10,7 @@ from optional_parts import missing
 from attacks import files
 from attacks.mutators import BOMBS, MAKERS
 
-NEEDS = {"files: geotiff": "rasterio", "files: ascii grid": "rasterio"}
+NEEDS = dict.fromkeys(("files: geotiff", "files: placed geotiff", "files: ascii grid"), "rasterio")
 
 
 def test_every_kind_has_a_reader_and_files():

@@ -262,6 +262,16 @@ def test_foreign_pages_are_refused(publisher, origin, status):
         assert client.recv(12) == f"HTTP/1.1 {status}".encode()
 
 
+def test_a_refused_client_with_a_broken_frame_leaves_nothing_in_the_log(publisher):
+    """The frame comes with the request that is refused, and has bits that are reserved."""
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", publisher.port), 5.0) as client:
+            client.sendall(hello(publisher.port, "https://example.com") + b"\xf1\x80abcd")
+            while client.recv(1000):
+                pass
+    assert "error" not in publisher.log.read_text().lower()
+
+
 def test_a_foreign_name_for_this_machine_is_refused(publisher):
     request = hello(publisher.port, "http://rebound.example:8765")
     with socket.create_connection(("127.0.0.1", publisher.port), 5.0) as client:

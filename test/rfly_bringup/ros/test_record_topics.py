@@ -260,6 +260,17 @@ def publisher_of(peer, topic):
     return publisher
 
 
+def test_a_full_disk_ends_a_recording_in_one_line(domain_id):
+    with Rfly(domain_id, "record", "/dev/full", "--force", "--mcap") as recording:
+        code, output = recording.end()
+    assert code == 2
+    assert output.splitlines()[-1] == (
+        "rfly: the recording has ended: /dev/full: No space left on device; "
+        "rfly record --recover makes a whole file of what it holds"
+    )
+    assert "0 messages" not in output
+
+
 def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
     """20 poses 50 ms apart, at double speed twice: from the first to the last 2 · 19 · 25 ms."""
     from node_harness import Peer

@@ -126,7 +126,7 @@ def test_unused_folders_are_removed(tmp_path):
     assert len(list(kernels.iterdir())) == 2
 
 
-def flip_a_bit(content: bytes) -> bytes:
+def flip_a_bit(content: bytes, _: list[Path]) -> bytes:
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
@@ -135,21 +135,25 @@ def flip_a_bit(content: bytes) -> bytes:
     "damage",
     [
         flip_a_bit,
-        lambda content: content[:100],
-        lambda content: content[:-1],
-        lambda content: content + b"\0",
-        lambda _: b"",
-        lambda _: sealed(b"no pickle"),
-        lambda _: sealed(pickle.dumps(("no", "compile result"))),
+        lambda content, _: content[:100],
+        lambda content, _: content[:-1],
+        lambda content, _: content + b"\0",
+        lambda *_: b"",
+        lambda _, files: files[1].read_bytes(),
+        lambda _, files: sealed(b"no pickle", files[0]),
+        lambda _, files: sealed(pickle.dumps(("no", "compile result")), files[0]),
     ],
-    ids=["flipped", "truncated", "last byte", "longer", "empty", "no pickle", "other pickle"],
+    ids=[
+        *("flipped", "truncated", "last byte", "longer", "empty"),
+        *("another kernel's", "no pickle", "other pickle"),
+    ],
 )
 def test_a_bad_file_is_logged_and_replaced(tmp_path, damage):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     assert checkout.call() == "11.0 11.0 0"
     files = sorted((tmp_path / "cache").glob("rfly_suite/kernels/*/*.nbc"))
     sound = [file.read_bytes() for file in files]
-    files[0].write_bytes(damage(sound[0]))
+    files[0].write_bytes(damage(sound[0], files))
     assert checkout.call() == "11.0 11.0 1"
     assert checkout.log.count("cannot be used") == 1
     assert str(files[0]) in checkout.log
@@ -158,10 +162,14 @@ def test_a_bad_file_is_logged_and_replaced(tmp_path, damage):
 
 
 def test_what_was_sealed_is_unsealed():
-    assert unsealed(sealed(b"")) == b""
-    assert unsealed(sealed(b"machine code")) == b"machine code"
+    file = Path("kernels") / "module-1" / "twice.nbc"
+    assert unsealed(sealed(b"", file), file) == b""
+    assert unsealed(sealed(b"machine code", file), file) == b"machine code"
     with pytest.raises(ValueError, match="length or hash"):
-        unsealed(b"machine code")
+        unsealed(b"machine code", file)
+    for other in (file.with_name("thrice.nbc"), Path("kernels") / "module-2" / "twice.nbc"):
+        with pytest.raises(ValueError, match="length or hash"):
+            unsealed(sealed(b"machine code", file), other)
 
 
 def in_suite(file):
