@@ -206,6 +206,17 @@ def transform(parent, child, translation, quat, seconds=0.0):
     return TFMessage(transforms=[edge])
 
 
+def vector3(x, y, z):
+    from geometry_msgs.msg import Vector3
+
+    return Vector3(x=float(x), y=float(y), z=float(z))
+
+
+def xyz(message):
+    """Return the numbers of a Point or a Vector3."""
+    return [message.x, message.y, message.z]
+
+
 def vehicle_state(vehicle_id=10, **fields):
     from rfly_suite.msg import VehicleState
 

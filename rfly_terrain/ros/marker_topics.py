@@ -92,6 +92,10 @@ class TerrainMarkers:
             terrain, costs, self._max_triangles
         )
 
+    def forget(self) -> None:
+        """Publish nothing more of the present map."""
+        self._unsent.clear()
+
     def _publish_unsent(self) -> None:
         """Publish new markers on topics with subscribers."""
         for topic in [topic for topic in self._unsent if topic.get_subscription_count()]:

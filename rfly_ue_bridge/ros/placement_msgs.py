@@ -23,9 +23,9 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
 
     A scale of 0 0 0 means 1. Raises PlacementError.
     """
-    scale = [float(factor) for factor in request.scale]
+    scale = (request.scale.x, request.scale.y, request.scale.z)
     if not any(scale):
-        scale = [1.0, 1.0, 1.0]
+        scale = (1.0, 1.0, 1.0)
 
     vehicle_type = request.vehicle_type
     if request.model:
@@ -41,7 +41,7 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
         offset=request.offset,
         use_ground_packet=request.use_ground_packet,
         size=(size.x, size.y, size.z),
-        scale=(scale[0], scale[1], scale[2]),
+        scale=scale,
         **place,
     )
 

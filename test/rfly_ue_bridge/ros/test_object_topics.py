@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from bridge_harness import Bridge, H, assert_same, fleet, pose, time_packet, transform
+from bridge_harness import Bridge, H, assert_same, fleet, pose, time_packet, transform, vector3
 
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -204,7 +204,7 @@ def test_the_ground_packet_needs_no_terrain(scene):
     expected = struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi)
     assert scene.sent(101)[0] == expected
 
-    assert scene.place(id=102, x=1.0, y=2.0, use_ground_packet=True, scale=[2.0, 2.0, 3.0]).success
+    assert scene.place(id=102, x=1.0, y=2.0, use_ground_packet=True, scale=vector3(2, 2, 3)).success
     assert scene.sent(102)[0][:8] == struct.pack("<2i", 1234567891, 102)
     assert scene.sent(102)[0][-12:] == struct.pack("<3f", 2, 2, 3)
 
@@ -239,7 +239,7 @@ def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
     [
         ("place_object", {"x": math.nan}, "x: nan"),
         ("place_object", {"offset": math.inf}, "offset: inf"),
-        ("place_object", {"scale": [1.0, 0.0, 1.0]}, "scale: 1 0 1"),
+        ("place_object", {"scale": (1, 0, 1)}, "scale: 1 0 1"),
         ("place_object", {"id": -4}, "id: -4"),
         ("place_object", {"vehicle_type": -1}, "vehicle_type: -1"),
         ("place_object", {"model": "ring"}, "model: no model is named 'ring'; did you mean"),
@@ -250,6 +250,8 @@ def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
 )
 def test_refusals_say_why(shared_scene, name, fields, named):
     shared_scene.window.clear()
+    if "scale" in fields:
+        fields = {"scale": vector3(*fields["scale"])}
     response = shared_scene.call(name, **fields)
     assert not response.success
     assert named in response.message
