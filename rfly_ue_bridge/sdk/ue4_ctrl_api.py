@@ -38,7 +38,7 @@ import numpy as np
 
 from rfly_ue_bridge.codec import to_rflysim3d
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
-from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
+from rfly_ue_bridge.codec.command_words import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.from_rflysim3d import CAMERA, OBJECT, VEHICLE
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.sdk import listener
