@@ -378,6 +378,13 @@ class UE4CtrlAPI:
         """
         self._send(_pack_attachments(CopterIDs, AttatchIDs, AttatchTypes), windowID)
 
+    def sendUE4Destroy(self, copterID: int = 1, windowID: int = -1) -> None:
+        """Delete a vehicle, as newer SDKs do.
+
+        Their datagram is not public; this one is the command RflyDelVehicles of the manual.
+        """
+        self.sendUE4Cmd(f"RflyDelVehicles {copterID:d}", windowID)
+
     def sendUE4LabelID(
         self,
         CopterID: int = 0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -317,6 +319,6 @@ def test_many_deletes_are_parted_without_losing_or_changing_an_id(ids):
     found = [int(word) for text in texts for word in text.split()[1].split(",")]
     assert found == ids
     assert all(len(text) <= 249 for text in texts)
-    for text, following in zip(texts, texts[1:]):
+    for text, following in itertools.pairwise(texts):
         first = following.split()[1].split(",")[0]
         assert len(f"{text},{first}") > 249
