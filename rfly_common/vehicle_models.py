@@ -73,6 +73,12 @@ def model_of(vehicle_type: int) -> VehicleModel | None:
     return models.get(vehicle_type) or models.get(vehicle_type % STYLE)
 
 
+def looks_of_class(vehicle_type: int) -> list[int]:
+    """Return the vehicleTypes of the models that share this one's class, in the list's order."""
+    class_id = vehicle_type % STYLE
+    return [model.vehicle_type for model in vehicle_models() if model.class_id == class_id]
+
+
 def model_text(vehicle_type: int) -> str:
     """Return the name of a number's model, or `type N` for an unknown one."""
     model = model_of(vehicle_type)

@@ -63,7 +63,7 @@ class NedStates(Rows):
     """True where RflySim3D keeps the vehicle on the ground, (n,)."""
 
     def to_removal(self) -> NedStates:
-        """Return the states that hide these vehicles: no packet deletes a vehicle of RflySim3D.
+        """Return the states that hide these vehicles in a window that cannot delete them.
 
         Each stands REMOVED_DEPTH below its place, in its natural size, which the next vehicle with
         its id inherits.

@@ -51,6 +51,11 @@ class BridgeParameters:
         "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: "
         "fleet packets if they are more than 20",
     )
+    removal: Literal["delete", "lower"] = parameter(
+        "delete",
+        "how vehicles and objects leave RflySim3D: deleted by the command RflyDelVehicles, or, for "
+        "windows that do not know it, lowered by 1,000 m",
+    )
     vehicles: list[str] = parameter(
         [], "names of foreign robots to show; each has the parameters <name>.id …"
     )

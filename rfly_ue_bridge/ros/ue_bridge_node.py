@@ -93,7 +93,12 @@ class UeBridgeNode(Node):
         axes = frames.axes(own_frame) or "enu"
         self._feedback = FeedbackTopics(self, params.host, own_frame, axes, self._send_command)
         self._objects = PlacedObjects(
-            self, frames, own_frame, self._states.owners, self._states.send_now
+            self,
+            frames,
+            own_frame,
+            self._states.owners,
+            self._states.send_now,
+            self._states.take_away,
         )
 
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")

@@ -36,6 +36,11 @@ class LabelLayers:
         self._server = server
         self._layers: dict[int, LabelLayer] = {}
 
+    def clear(self) -> None:
+        """Remove all labels."""
+        for layer in self._layers.values():
+            layer.clear()
+
     def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats) -> None:
         """Draw these labels and no others; `enlarge` (n,) as for the vehicles."""
         clients = self._server.get_clients()
@@ -57,6 +62,11 @@ class LabelLayer:
     def __init__(self, scene: viser.SceneApi) -> None:
         self._scene = scene
         self._handles: dict[int, Any] = {}
+
+    def clear(self) -> None:
+        """Remove all labels."""
+        while self._handles:
+            self._handles.popitem()[1].remove()
 
     def show(
         self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen

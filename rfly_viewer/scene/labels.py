@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rfly_viewer.scene.console import SetLabel
+from rfly_viewer.scene.scene_commands import SetLabel
 
 MAX_LINES = 5
 """Lines in addition to the id line, as in RflySim3D."""

@@ -64,6 +64,10 @@ class Panel:
             "ids": gui.add_checkbox(
                 "Ids", True, hint="the number over each vehicle, for up to 40 of them"
             ),
+            "texts": gui.add_checkbox("Texts", True, hint="key H: all texts over vehicles"),
+            "data": gui.add_checkbox(
+                "Vehicle data", True, hint="key D: speed, height and attitude of the followed one"
+            ),
         }
         self._place = gui.add_checkbox(
             "Click puts a target", False, hint="key T: the next click puts a target on the ground"
@@ -131,7 +135,7 @@ class Panel:
         self._follow.value = _NOBODY  # type: ignore[misc]
 
     def show(self, box: str, number: int | None) -> None:
-        """Show ids or trails for a number above 0, hide them for others, or (None) switch."""
+        """Check a box for a number above 0, uncheck it for others, or (None) switch it."""
         checkbox = self._boxes[box]
         checkbox.value = (not checkbox.value) if number is None else number > 0  # type: ignore[misc]
 
@@ -143,7 +147,8 @@ class Panel:
     def shows(self, box: str) -> bool:
         """Return whether a box is checked.
 
-        `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails` below those.
+        `ids` and `texts` are drawn over the vehicles, `trails` behind them, and `ground_trails`
+        below those; `data` are those of the followed vehicle.
         """
         return bool(self._boxes[box].value)
 

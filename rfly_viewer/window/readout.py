@@ -41,7 +41,7 @@ class Readouts:
     def update(
         self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float
     ) -> None:
-        """Show the present state, at most every EVERY_S."""
+        """Show the present state, at most every EVERY_S; `followed` None: no vehicle's."""
         if now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S

@@ -146,6 +146,12 @@ CALLS = [
         "d2029649" + b"r.setres 720x405w".hex() + "00" * 35,
         id="b",
     ),
+    pytest.param(
+        "sendUE4Destroy",
+        (1000,),
+        "d2029649" + b"RflyDelVehicles 1000".hex() + "00" * 32,
+        id="Destroy",
+    ),
     pytest.param("sendUE4Cmd", ("x" * 249,), "d2029649" + "78" * 249 + "000000", id="long-Cmd"),
     pytest.param(
         "sendUE4Pos",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import CommandError
-from rfly_viewer.scene.console import RequestObject
+from rfly_viewer.scene.scene_commands import RequestObject
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
 from rfly_viewer.scene.viewpoint import Viewpoint
