@@ -1,5 +1,7 @@
 """Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
 
+It also writes CHANGELOG.rst from CHANGELOG.md.
+
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
 running nodes.
 """
@@ -154,6 +156,7 @@ def messages_page() -> str:
 
 
 if __name__ == "__main__":
+    from changelog_rst import changelog_rst
     from parameters_page import parameters_page
     from topics_page import topics_page
 
@@ -165,3 +168,4 @@ if __name__ == "__main__":
     }
     for name, page in pages.items():
         (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")
+    (ROOT / "CHANGELOG.rst").write_text(changelog_rst(), encoding="utf-8")

@@ -97,7 +97,8 @@ def test_dependencies_and_build_are_those_of_the_workflow():
     script = " ".join(" ".join(steps("RUN")).split())
     assert steps("FROM") == ["ros:jazzy"]
     distro = WORKFLOW.replace("${{ matrix.distro }}", "jazzy")
-    for command in re.findall(r"^ +((?:[A-Z_]+=\w+ )*rosdep .*|source /opt.*)$", distro, re.MULTILINE):
+    commands = r"^ +((?:[A-Z_]+=\w+ )*rosdep .*|source /opt.*)$"
+    for command in re.findall(commands, distro, re.MULTILINE):
         assert command.strip() in script
     assert "colcon build" in script
 
