@@ -27,7 +27,8 @@ from rfly_terrain import HeightMap
 from rfly_trajectory import MissionItem
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
+PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",
