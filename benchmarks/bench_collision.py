@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts of tumbling boxes, against python-fcl's dynamic tree and NumPy on all pairs.
 
 python-fcl is optional (`pip install python-fcl`); its rows are left out if it is not installed.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Costs of a whole map, against the same sums, maxima and distances with SciPy's filters."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 # Include folders of targets that exist on one machine only: those that ROS's wheels name, and those that this package
 # would name. They are Python's and NumPy's folders in each `<package>__rosidl_generator_py`, a target of the Python
 # extension that nobody includes. On an installed ROS both functions change nothing that is used.

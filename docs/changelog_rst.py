@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """CHANGELOG.rst, ROS's form of CHANGELOG.md (REP 132); `python docs/reference_pages.py` writes it.
 
 bloom and catkin_pkg read it: a section for each version with its date, and lists in it. They skip

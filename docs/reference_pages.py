@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
 
 It also writes CHANGELOG.rst from CHANGELOG.md.

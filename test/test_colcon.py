@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The package builds with CMake and colcon in the environment of `make env`; its nodes start."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The container recipe, as far as it can be tried without a container.
 
 Files, shell, keys and commands are checked.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The documents stay true: links lead somewhere, examples run, and what is named exists."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The pages of docs/reference say what the code does, and CHANGELOG.rst what CHANGELOG.md says.
 
 If not: python docs/reference_pages.py.

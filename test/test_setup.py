@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Promises between the build files: CMake, pip, ROS and the set-up of a bare machine."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Renew the locks, which are lists of exact versions with hashes.
 
 - wheels/requirements.txt: the libraries, the viewer and ROS;

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Let ROS find its libraries and this package; run at every start of .venv's Python.
 
 `_rfly_suite.pth` imports this module. The dynamic loader has to know the folders before Python

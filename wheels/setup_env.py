@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Make .venv ready (virtual environment, ROS wheels, interfaces, this package), then run a command.
 
     sh wheels/setup.sh \
