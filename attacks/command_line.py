@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Odd words on the command line, as typed or sent by a script, for every command of `rfly`.
 
 Words of a sensible command line become odd. Options get odd values: wrong or too large numbers,

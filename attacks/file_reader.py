@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The attacked process of `attacks.files`: read the files named on stdin, one answer line each.
 
     python attacks/file_reader.py READER

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated and monstrous files for every reader that a user or a peer can reach.
 
 Each reader is a process of its own (`file_reader`), which answers each file with a good result or a

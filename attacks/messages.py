@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Odd messages and requests for every subscription and service of every node, before and after
 sensible ones.
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Tables of makers of files for `attacks.files`.
 
 Each maker returns the bytes of files by their endings; the first one is read. MAKERS mutate a good

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Peers that misbehave: they stall, dribble, send garbage, close halfway, come in crowds, flood
 with malformed packets.
 

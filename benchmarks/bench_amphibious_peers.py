@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The land-air vehicle against other simulators: MuJoCo, RotorPy, CommonRoad's multi-body car.
 
 They are the extra `peers` (pip install ".[peers]"); a row whose peer is missing is left out with a

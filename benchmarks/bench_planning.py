@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Planning on 1,000 x 1,000 cells, against SciPy's Dijkstra and OMPL's BIT*.
 
 Dijkstra uses the same costs and knows no turning radius; BIT* plans among Dubins paths. Rows of

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Height queries, clouds and loading, against the SDK's formula, SciPy, OpenCV and a plain copy."""
 
 from __future__ import annotations

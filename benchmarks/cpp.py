@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """C++ sources of this folder as libraries: compiled when asked for, called through ctypes on
 NumPy's arrays.
 """

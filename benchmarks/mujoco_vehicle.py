@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The land-air vehicle in MuJoCo: the same bodies, joints and height field as ours, RK4 of 1 ms.
 
 A body on four struts (slides with springs and dampers), steered front wheels, wheels that spin,

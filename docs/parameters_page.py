@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The page docs/reference/parameters.md: tables of all nodes' parameters.
 
 They come from the dataclasses that declare the parameters. `python docs/reference_pages.py` writes

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foreign texts for a terminal, and the progress of long work on stderr."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compilation of the suite's kernels into the cache on disk, in several processes at once.
 
 `python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints

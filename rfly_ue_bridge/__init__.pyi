@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 from rfly_collision.shapes.vehicle_xml import correct_center_height as correct_center_height
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml as read_vehicle_xml
 from rfly_ue_bridge.codec import commands as commands

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A running bridge with real sockets in RflySim3D's place.
 
 There are messages to feed it, and the bytes to expect from it.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The checkout's files that the set-up reads, and removal of folders."""
 
 from __future__ import annotations

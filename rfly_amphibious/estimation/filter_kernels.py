@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run of the filter over the logs of IMU and measurements, and its report for the body's origin."""
 
 from __future__ import annotations

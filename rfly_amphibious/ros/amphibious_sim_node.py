@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """amphibious_sim_node: simulation of the land-air vehicle and its sensors.
 
 It runs in real time or in lock-step.

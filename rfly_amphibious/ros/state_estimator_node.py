@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """state_estimator_node: odometry from sensor topics, a thin shell around StateEstimator."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The `rfly` command, with lazy imports: `rfly --help` answers at once."""
 
 from __future__ import annotations

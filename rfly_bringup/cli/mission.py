@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly mission`: mission files without ROS.
 
 Inspection, checks before flight, conversion and simulation.

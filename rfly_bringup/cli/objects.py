@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly objects`: objects on the ground of RflySim3D's scene.
 
 They are given singly or by a list. Model offsets belong here too.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shared options of the commands: argument types, map loading, progress on stderr.
 
 The commands must run with typer 0.9 (Ubuntu 24.04's python3-typer, which rosdep installs). It reads

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly plan`: a path over a map for a class of vehicles, without ROS."""
 
 import math

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Capture and replay of RflySim3D's datagrams with progress and a summary.
 
 It serves `rfly record` and `rfly replay`.

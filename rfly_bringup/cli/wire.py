@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly send`, `listen`, `record`, `replay` and `dissector`.
 
 They handle RflySim3D's datagrams, live and recorded.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Monitor of the datagrams on RflySim3D's ports, and single console commands.
 
 It serves `rfly send` and `rfly listen`.

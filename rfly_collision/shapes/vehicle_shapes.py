@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Collision shape of each vehicle, by its type and scale.
 
 `shape_file` reads the table from a file.

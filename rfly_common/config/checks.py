@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of arguments: each error names the value and what would be right, in the same words."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cache of compiled kernels on disk: one for each user, shared by all checkouts and environments.
 
 numba's own cache hashes the one file that defines a kernel. A change in a kernel that is compiled

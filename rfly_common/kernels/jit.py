@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Decorators of the compiled kernels: numba with the options that the whole suite shares.
 
 A kernel is compiled by its first call with each combination of argument types, and kept on disk

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Publishers and subscriptions whose QoS users can override, and peers that match none of them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Preflight check of a mission: ground and objects on its path, radio, battery, the way home.
 
 The check follows the way that the items describe, over the bilinear ground. NED metres.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Missions of one vehicle from the first item to the last.
 
 Theory of operation: MissionRunner carries out mission items, for `mission_node`, for MAVLink's

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Import of digital elevation models: GeoTIFF and four other formats of heights.
 
 GDAL reads them through rasterio. A north-up raster in metres keeps its own cells, bit by bit, if

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Organised point cloud of a height map, filled by one kernel."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """OccupancyMap: the probability that each cell is occupied, updated by observations.
 
 A cell holds the log-odds l = ln(p / (1 − p)) of its probability p. An observation with probability

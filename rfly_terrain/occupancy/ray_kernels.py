@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled rays over an occupancy grid: touched cells and first hits.
 
 A cell is touched by a segment if its closed square, widened by SNAP on all sides, meets the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerAStarGrid: the cheapest way from cell to cell of an occupancy map.
 
 Source of properties, cost functions and outputs: MathWorks, Navigation Toolbox, reference pages of

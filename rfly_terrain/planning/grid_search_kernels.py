@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernel: A* from cell to cell of a grid."""
 
 from __future__ import annotations

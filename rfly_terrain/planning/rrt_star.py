@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerRRTStar: random trees of motions on an occupancy map, improved while they grow.
 
 Source of properties, defaults, outputs and the radius of the ball: MathWorks, Navigation Toolbox,

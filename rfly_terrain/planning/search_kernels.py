@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: hybrid A* over a grid, and short cuts of the paths that it finds.
 
 See `kernels` for the arguments.

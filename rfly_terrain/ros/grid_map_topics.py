@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap.
 
 Part of terrain_node.

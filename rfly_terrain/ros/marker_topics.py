@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`terrain_marker` and `traversability_marker`: the ground and its costs as RViz draws them.
 
 Part of terrain_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`terrain_occupancy`: traversability as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
 
 The grid is computed in a separate thread when the map, the objects on it, or the limits of the

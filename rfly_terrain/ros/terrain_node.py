@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """terrain_node: a terrain as a latched cloud and map, altitudes as services.
 
 A thin shell around HeightMap.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """World files: YAML checked against `data/schemas/worlds.schema.json`, to a World and back."""
 
 from __future__ import annotations

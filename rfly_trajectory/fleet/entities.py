@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles that join a fleet while it drives, and vehicles that are moved elsewhere. No ROS."""
 
 from __future__ import annotations

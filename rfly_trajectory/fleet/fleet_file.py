@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleet files: YAML checked against `data/schemas/fleet.schema.json`, read as a Fleet."""
 
 from __future__ import annotations

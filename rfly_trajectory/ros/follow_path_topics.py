@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`<name>/follow_path`: paths for single vehicles. Part of trajectory_node."""
 
 from __future__ import annotations

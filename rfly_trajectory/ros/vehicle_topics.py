@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of a fleet's vehicles: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`.
 
 Part of trajectory_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's console commands: one function each, and their datagrams.
 
     sender.send(encode_command(camera_pose(0, 0, -20, pitch_deg=-45)))

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Batch datagrams of fleets, straight from arrays: 100 vehicles a packet, or 20 with motor speeds.
 
 Ids, types and scales that do not fit these packets, where they are uint16, are refused;

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle states in RflySim3D's terms: NED, Euler angles of FRD, motor speeds in rpm.
 
 Whole arrays. Impossible states are filtered out here, because the codec packs whatever it gets.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Choice of packet for each vehicle, and packing of whole fleets.
 
 | vehicle                           | packet                                                   |

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placement files: YAML or CSV lists of objects.
 
 They are checked against `data/schemas/placements.schema.json`. A CSV has a heading with keys of an

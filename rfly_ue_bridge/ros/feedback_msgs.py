@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's feedback packets -> messages, in the axes of a ROS frame.
 
 Position, angles and box of the answers to requests are read as NED metres and radians, as

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's feedback as topics, and the service `request_object`. Part of ue_bridge_node."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Services of placed objects, and the latched `placed_objects`. Part of ue_bridge_node.
 
 RflySim3D keeps objects, but a window that was restarted or has changed its map has lost them: all

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placed objects <-> rfly_suite/PlacedObjectArray, and single poses."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle states to RflySim3D: checked, converted to NED, sent or held back.
 
 Part of ue_bridge_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Node that sends vehicle states and poses of foreign robots to RflySim3D by UDP.
 
 It is a thin shell around the library.

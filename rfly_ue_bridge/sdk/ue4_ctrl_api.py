@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UE4CtrlAPI: RflySim's control interface of RflySim3D, for RflySim's unchanged scripts.
 
     from rfly_ue_bridge import UE4CtrlAPI

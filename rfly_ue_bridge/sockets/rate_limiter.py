@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rate limit of each vehicle's datagrams, and the pause while RflySim3D loads a map.
 
 Theory of operation. A state leaves at once if no pause holds all states back and its vehicle's last

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layer of the labels over vehicles in a viser scene, for each browser. ENU, m."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Simple meshes of RflySim3D's vehicle types, drawn around their collision shapes.
 
 RflySim3D has detailed models; these only show the kind of a vehicle, its place and its direction.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parser of RflySim3D's console commands: text in, a typed command out."""
 
 from __future__ import annotations

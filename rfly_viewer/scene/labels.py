@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Label texts of vehicles: CopterMsg's flags and times.
 
 There is no clock here: the caller passes the time in.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflyScanTerrainH: export of the shown terrain as RflySim's png and txt."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scene state: vehicles, map, labels and texts, changed by packets.
 
 Theory of operation. The scene changes in three ways only: states and packets go through `apply`,

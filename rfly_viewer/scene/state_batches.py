@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Batch decoding of vehicle state datagrams to arrays; single packets for all others.
 
 Datagrams of one size are read with one `frombuffer`, so 5,000 a second cost little more than 50.

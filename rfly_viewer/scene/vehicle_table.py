@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle table: columns sorted by id, with world poses."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cameras of all browsers: commands, vehicle following, new maps."""
 
 from __future__ import annotations

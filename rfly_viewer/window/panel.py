@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Side panel: traffic, vehicle list, follow selection, clicked object."""
 
 from __future__ import annotations

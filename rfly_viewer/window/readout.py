@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Small panel in each browser: compass, scale bar, and the state of the followed vehicle."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Viewer server: one loop that drains datagrams and redraws at most RATE times a second."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Connections of WebSocket servers: their number, peers that stop reading, and whose page asks."""
 
 from __future__ import annotations

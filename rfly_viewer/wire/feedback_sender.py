@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Feedback on UDP 20006 as RflySim3D sends it: cameras, vehicles, changes, contacts.
 
 | sent                  | when                                                                   |

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated files and bombs: every reader withstands some; a failure is reported with its file."""
 
 from __future__ import annotations

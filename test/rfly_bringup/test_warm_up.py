@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kernels that a node needs are compiled before it starts, once for each version of the sources."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Client of ue_bridge_node's object services, for `rfly objects`."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly plan`: what it prints, draws and writes, and what it says of wrong input."""
 
 from __future__ import annotations

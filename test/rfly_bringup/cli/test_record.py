@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly record` and `rfly replay` as processes, over real sockets."""
 
 from __future__ import annotations

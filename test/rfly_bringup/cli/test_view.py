@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly view` as a command, and as the demo starts it."""
 
 from __future__ import annotations

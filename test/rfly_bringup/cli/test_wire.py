@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly send` and `rfly listen` against real sockets, as processes."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The server for Foxglove against clients that stall, come in crowds, or are foreign pages."""
 
 from __future__ import annotations

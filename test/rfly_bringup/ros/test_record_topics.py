@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly record --mcap`, `rfly replay` and recorder_node between a test's own node and libraries
 that are not ours.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shapes of vehicle types: the shipped set, scales, and wrong files.
 
 Each error names file, line and key.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of arguments: what passes, and the words for what does not."""
 
 from __future__ import annotations

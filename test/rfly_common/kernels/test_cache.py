@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cache of compiled kernels: never old code, one for all checkouts, damaged files, no folder."""
 
 from __future__ import annotations

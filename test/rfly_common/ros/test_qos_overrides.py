@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`qos_overrides.<topic>.…`: a topic's QoS as the user wants it, and no other topic's."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Preflight compared with a dense sampling of the same way, cases by hand, and repaired plans."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Whole missions flown without ROS: items, limits, the ground, fence, jumps, conditions."""
 
 import json

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The endpoint against a ground station of pymavlink: reports, actions, and refusals."""
 
 from __future__ import annotations

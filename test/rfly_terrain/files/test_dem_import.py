@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Elevation models into height maps.
 
 They are compared with their own formulas and PROJ's geodesics, not with the importer's path.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels, their Python source and the oracle: the same results for the same points."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerAStarGrid against Dijkstra's algorithm in plain Python, and ways known by hand."""
 
 from __future__ import annotations

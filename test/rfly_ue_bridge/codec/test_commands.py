@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Console commands: which packet, which words, and what is refused."""
 
 from __future__ import annotations

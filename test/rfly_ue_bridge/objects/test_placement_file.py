@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lists of objects from YAML and CSV; errors name file, line and key."""
 
 from __future__ import annotations

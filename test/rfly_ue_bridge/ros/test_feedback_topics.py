@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's feedback in ROS: a running bridge, real DDS, and a RflySim3D of sockets.
 
 Expected values are turned by hand: NED (n, e, d) is ENU (e, n, -d).

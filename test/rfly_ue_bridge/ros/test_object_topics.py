@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placed objects for robots and RflySim3D: a running bridge, real DDS, a real UDP socket."""
 
 from __future__ import annotations

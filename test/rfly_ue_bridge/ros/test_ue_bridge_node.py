@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The node ue_bridge_node: a running process, real DDS, a real UDP socket.
 
 Expected bytes are packed here field by field from the wire table; angles are compared within one

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UE4CtrlAPI's datagrams, byte by byte on real sockets.
 
 RflySim3D's three windows have a loopback address of their own. The bytes were put together by hand

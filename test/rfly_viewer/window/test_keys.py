@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Keys and numbers by command: panel and cameras, with a browser that only remembers."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Datagrams to port 20006, received by a socket and taken apart with `struct`."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The viewer's socket: order, limits, commands to a network, addresses that cannot be bound."""
 
 from __future__ import annotations
