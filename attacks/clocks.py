@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A simulated clock that jumps, under each node, while sensible messages arrive.
 
 It goes hours and years ahead, back, to zero and below, stands still, and runs on. The node has to

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foxglove's clients that misbehave, at `rfly view --foxglove`.
 
 They subscribe to everything and stop reading, subscribe and unsubscribe without end, come from

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink peers that know the protocol: replayed and forged signatures, and odd autopilots.
 
 With a `signing_file` mavlink_node takes only messages that are signed with its key, each once.

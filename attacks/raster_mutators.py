@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """GeoTIFFs of odd places and projections, each with what its import has to give."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Disks that fill up under a recording, and damaged files in the cache of compiled kernels.
 
 A recording that cannot go on ends with one line that names its file, with exit code 2, and its file

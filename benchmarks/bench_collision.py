@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts of tumbling boxes, against coal's dynamic tree in C++ and NumPy on all pairs.
 
 coal is optional (`pip install libcoal cmeel-eigen`) and needs g++; its rows are left out without.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays, inflation and paths on occupancy maps, against plain Python, range_libc, SciPy and C++.
 
 range_libc (Walsh and Karaman, "CDDT: fast approximate 2D ray casting for accelerated localization",

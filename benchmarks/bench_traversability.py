@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Costs of a whole map, against the same in C++ and with SciPy's filters.
 
 grid_map's filters come with ROS alone; the C++ (`traversability.cpp`) works out the same numbers

@@ -1,3 +1,6 @@
+// Copyright 2026 rfly_suite maintainers
+// SPDX-License-Identifier: Apache-2.0
+
 // Contacts of moving boxes with coal 3, as its users in C++ write them: for `bench_collision.py`.
 // A step sets all poses, brings the tree of bounds up to date and collides all boxes with all.
 #include <cstdint>

@@ -1,3 +1,6 @@
+// Copyright 2026 rfly_suite maintainers
+// SPDX-License-Identifier: Apache-2.0
+
 // A* and rays on a grid of cells, written plainly for `bench_occupancy.py`. One thread.
 #include <algorithm>
 #include <cmath>

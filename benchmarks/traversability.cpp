@@ -1,3 +1,6 @@
+// Copyright 2026 rfly_suite maintainers
+// SPDX-License-Identifier: Apache-2.0
+
 // Costs of driving over a map, written plainly for `bench_traversability.py`: the plane through each disc of
 // cells, its roughness and largest step, as the filters of grid_map work them out cell by cell. One thread.
 #include <algorithm>

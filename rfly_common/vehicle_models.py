@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's models by name and number, from `data/vehicle_models.yaml`."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lifecycle of a node that a manager brings up, such as Nav2's, with rclpy's state machine.
 
 Theory of operation. The states are those of ROS 2's managed nodes: unconfigured, inactive, active,

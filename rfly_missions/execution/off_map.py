@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Items that lie off the map, where the height of its edge stands for the unknown ground."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Words of console commands: checked arguments as text, and the limits of a command's length."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Console commands of the Unreal Engine that RflySim's manual lists for RflySim3D's window.
 
 They set how pictures are drawn and how fast. As those of `commands`, each function checks its

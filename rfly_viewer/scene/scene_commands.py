@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Commands that the window can follow, typed. `console` reads them from texts."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Clock jumps: the times stay within a message's range, and nodes withstand them."""
 
 from __future__ import annotations

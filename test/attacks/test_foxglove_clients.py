@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foxglove's clients that misbehave: they differ, and the server withstands them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink peers: what is forged is not what was heard, and the nodes withstand it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Full disks and damaged caches: recordings and kernels withstand them; a bad end is reported."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The list of RflySim3D's models: numbers of its manual, both rules for styles, and names."""
 
 from __future__ import annotations

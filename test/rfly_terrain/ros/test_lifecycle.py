@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """terrain_node under a lifecycle manager, by the services that Nav2's and `ros2 lifecycle` call."""
 
 from __future__ import annotations

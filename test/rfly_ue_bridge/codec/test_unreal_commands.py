@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Unreal's own console commands: words, order and limits, by the examples of RflySim's manual."""
 
 from __future__ import annotations
