@@ -16,8 +16,8 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError
-from rfly_common.vehicle_models import model_named
 from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
 

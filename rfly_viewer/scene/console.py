@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rfly_common.arrays import Triple
+from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError, ConfigError
-from rfly_common.vehicle_models import model_named
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.commands import WEATHER
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
