@@ -192,7 +192,7 @@ def fleet_schema() -> str:
 
 def models_page() -> str:
     """Return the models of RflySim3D that have a name, from their list."""
-    from rfly_common.vehicle_models import vehicle_models
+    from rfly_common.config.vehicle_models import vehicle_models
 
     lines = [
         "# Models",

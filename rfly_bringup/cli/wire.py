@@ -120,7 +120,7 @@ def listen(
         rfly listen --bind 0.0.0.0 --json > datagrams.jsonl
     """
     from rfly_bringup.cli.wire_monitor import monitor, packet_filter
-    from rfly_common.vehicle_models import type_number
+    from rfly_common.config.vehicle_models import type_number
 
     if json and summary:
         raise typer.BadParameter("--json prints each datagram: --summary does not go with it")

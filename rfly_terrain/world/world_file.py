@@ -24,9 +24,9 @@ from rfly_common.config.documents import (
     shipped_names,
 )
 from rfly_common.config.marked_yaml import Document
+from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
-from rfly_common.vehicle_models import type_number
 from rfly_terrain.world.models import (
     CLASSES,
     GREY,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_common.config.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_common.errors import ConfigError, PlacementError
-from rfly_common.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
 from rfly_trajectory.fleet.follow_path import deceleration, stop
 from rfly_trajectory.motion.speed_profile import SpeedProfile

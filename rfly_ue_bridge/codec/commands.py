@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError
-from rfly_common.vehicle_models import model_named
 from rfly_ue_bridge.codec.command_words import (
     MAX_LAN_BYTES,
     MAX_LONG_BYTES,

@@ -11,12 +11,12 @@ import numpy as np
 from geometry_msgs.msg import Pose
 from rfly_suite.msg import PlacedObjectArray
 
+from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_common.vehicle_models import type_number
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_frame
 

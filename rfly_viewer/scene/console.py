@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from rfly_common.arrays import Triple
+from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError, ConfigError
-from rfly_common.vehicle_models import model_named
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.commands import ACTUATORS, WEATHER
 from rfly_ue_bridge.codec.commands import KEYS as RFLYSIM3D_KEYS
