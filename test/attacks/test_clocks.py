@@ -9,12 +9,12 @@ import random
 
 import pytest
 
-from attacks import clocks
-
 pytestmark = pytest.mark.ros
 
 
 def test_a_clock_jumps_both_ways_and_below_zero():
+    from attacks import clocks
+
     rng = random.Random(2)
     now = 5 * clocks.HOUR_NS
     times = {name: [jump(rng, now) for _ in range(20)] for name, jump in clocks.JUMPS.items()}
@@ -28,6 +28,8 @@ def test_a_clock_jumps_both_ways_and_below_zero():
     "name", ["trajectory_node", pytest.param("mission_node", marks=pytest.mark.exhaustive)]
 )
 def test_a_node_withstands_clock_jumps(name):
+    from attacks import clocks
+
     result = clocks.ATTACKS[name](random.Random(3), clocks.SHORT_TRIES)
     assert (result.tried, result.failures) == (clocks.SHORT_TRIES, ())
     assert result.longest_stall_s < clocks.PATIENCE_S
