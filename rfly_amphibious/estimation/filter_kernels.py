@@ -290,7 +290,9 @@ def advance(
     imu = history.imu
     states[0] = history.x[first - 1]
     books[0] = history.book[first - 1]
-    p[:] = history.p[first - 1]
+    for i in range(ERRORS):
+        for j in range(ERRORS):
+            p[i, j] = history.p[first - 1, i, j]
     x = states[0]
     book = books[0]
     force = np.empty(3)

@@ -100,15 +100,15 @@ class TerrainNode(Node):
         self._markers = TerrainMarkers(self, params.marker_max_triangles)
         self._diagnostics = Diagnostics(self, "terrain", params.map, self._update_diagnostics)
 
-        # the map first, all else after it
-        warm_up()
+        # the map first, all else after it; kernels before the first question
         if params.lifecycle:
             self._lifecycle = self._make_lifecycle()
         else:
             self._use_loaded(self._load(params.map))
-        self._occupancy = self._make_occupancy()
         if params.publish_tf:
             self._publish_static_transform()
+        warm_up()
+        self._occupancy = self._make_occupancy()
 
         self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
         self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)

@@ -14,6 +14,13 @@ import numpy as np
 import pytest
 
 from rfly_bringup.cli.main import main
+from rfly_bringup.warm_up import compile_first
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled():
+    """Compile the kernels beforehand, so that stderr holds what the command itself says."""
+    compile_first(["planner"])
 
 
 def rfly(monkeypatch, capsys, *words):
