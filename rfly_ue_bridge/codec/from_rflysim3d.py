@@ -13,13 +13,11 @@ are read as NED metres too; not confirmed.
 from __future__ import annotations
 
 from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
-from rfly_ue_bridge.codec.to_rflysim3d import SENSOR
+from rfly_ue_bridge.codec.to_rflysim3d import VISION_SENSOR_REQ_NEW
 
 CHECKSUM_CRASH = 1234567890
 CHECKSUM_ANSWER = 1234567891
 CHECKSUM_REPORT = 1234567897
-CHECKSUM_GIMBAL = 12346
-"""Checksum of a gimbal's answer; the host's request has CHECKSUM_CAMERA."""
 
 # values of CrashType; 1 and above is the id of the vehicle that was hit
 CRASH_GROUND = -2
@@ -108,21 +106,6 @@ OBJ_REQ_DATA_OLD = PacketType(
 OBJ_REQ_DATA = PacketType(
     "ObjReqData", 112, (CHECKSUM_ANSWER,), (*_OBJECT, _QUATERNION, *_BOX, _TIME, _NAME)
 )
-
-VISION_SENSOR_REQ_NEW = PacketType(
-    "VisionSensorReqNew", 148, (CHECKSUM_GIMBAL,),
-    (
-        Field("checksum", "H"),
-        Field("SeqID", "H"),
-        Field("bitmask", "I"),
-        *SENSOR,
-        Field("EularOrQuat", "f", "0: the Euler angles count, else the quaternion (not confirmed)"),
-        Field("SensorAngEular", "3f", "rad: roll, pitch, yaw"),
-        Field("SensorAngQuat", "4f", "order not documented"),
-        Field("otherParams", "16f"),
-    ),
-)  # fmt: skip
-"""Camera of a gimbal."""
 
 FROM_RFLYSIM3D = PacketTable(
     (

@@ -373,6 +373,11 @@ WRITTEN_BY_HAND = [
     ),
     ("VisionSensorReq", CAMERA, _SENSOR_VALUES_NEW),
     ("VisionSensorReq (gimbal)", CAMERA_GIMBAL, {**_SENSOR_VALUES_NEW, "bitmask": 0x80000005}),
+    (
+        "VisionSensorReqNew",
+        "3a30" + CAMERA_GIMBAL[4:],
+        {**_SENSOR_VALUES_NEW, "checksum": 12346, "bitmask": 0x80000005},
+    ),
     ("Multi3DData2New", MULTI20, {"checksum": 1234567890, **_MULTI20_VALUES}),
     ("Multi3DData2New", MULTI20_GROUND, {"checksum": 1234567891, **_MULTI20_VALUES}),
     ("Multi3DData100New", MULTI, {"checksum": 1234567890, **_MULTI_VALUES}),
@@ -400,6 +405,7 @@ SIZES = {
     "VisionSensorReq (old)": 92,
     "VisionSensorReq": 144,
     "VisionSensorReq (gimbal)": 148,
+    "VisionSensorReqNew": 148,
 }
 
 
