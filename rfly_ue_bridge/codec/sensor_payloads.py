@@ -188,6 +188,13 @@ def picture_form(sensor: VisionSensor, payload: bytes) -> str:
     )
 
 
+def picture_size(sensor: VisionSensor, payload: bytes, form: str) -> tuple[int, int]:
+    """Return width and height of a picture of a form, as its bytes state; 0 where they do not."""
+    if form == "raw":
+        return sensor.width, sensor.height
+    return _jpeg_size(payload) if form == "jpeg" else _png_size(payload)
+
+
 def _decode_picture(sensor: VisionSensor, content: Content, payload: bytes) -> SensorData:
     pixel, number, flag = _PICTURES[content]
     form = picture_form(sensor, payload)
@@ -195,7 +202,7 @@ def _decode_picture(sensor: VisionSensor, content: Content, payload: bytes) -> S
         shape = (sensor.height, sensor.width, *pixel)
         return SensorData(np.frombuffer(payload, number).reshape(shape), form)
 
-    width, height = _jpeg_size(payload) if form == "jpeg" else _png_size(payload)
+    width, height = picture_size(sensor, payload, form)
     if not 0 < width * height <= MAX_PIXELS:
         raise _undecodable(f"{form} of {width} x {height} pixels, at most {MAX_PIXELS:,}")
     try:
