@@ -50,9 +50,9 @@ from rfly_ue_bridge.ros.sensor_frame_msgs import fill_header, imu_to_msg
 from rfly_ue_bridge.ros.sensor_frame_topics import WORLD, SensorFrames, SensorFrameTopics
 from rfly_ue_bridge.sensors.frame_times import FrameTimes, SimulationStarts
 from rfly_ue_bridge.sensors.mounting import mount_pose, with_mount_pose
-from rfly_ue_bridge.sensors.vision_config import VisionConfig, with_address
+from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address, with_address
 from rfly_ue_bridge.sockets.sensor_receiver import BUFFER_BYTES, Handler, SensorReceiver
-from rfly_ue_bridge.sockets.udp_sender import UdpSender, local_address_towards
+from rfly_ue_bridge.sockets.udp_sender import UdpSender, ipv4, local_address_towards
 
 CHECK_PERIOD_S = 0.25
 """Period in which silent sensors are looked for, s."""
@@ -154,7 +154,15 @@ class UeSensorsNode(Node):
         else:
             sensors = self._declared_sensors(params.sensors)
 
-        sensors = [self._with_own_address(sensor) for sensor in sensors]
+        if (
+            local_address_towards(params.host)
+            and ipaddress.IPv4Address(ipv4(params.bind, "parameter bind")).is_loopback
+        ):
+            self.get_logger().warning(
+                f"host is {params.host}, but bind is {params.bind}: data from there do not arrive "
+                "here; set bind to this machine's address in that network"
+            )
+        sensors = [to_own_address(sensor, params.host) for sensor in sensors]
         for sensor in sensors:
             encode_request(sensor, self._layout)
         return sensors
@@ -188,24 +196,6 @@ class UeSensorsNode(Node):
                     )
             sensors.append(sensor)
         return sensors
-
-    def _with_own_address(self, sensor: VisionSensor) -> VisionSensor:
-        """Return a sensor whose data come here, where its address means the requesting machine.
-
-        Older windows need the real address of that machine.
-        """
-        address = ".".join(map(str, sensor.address))
-        own = local_address_towards(self._params.host)
-        if not own or address not in ("0.0.0.0", "127.0.0.1"):
-            return sensor
-        bind = ipaddress.ip_address(self._params.bind)
-        if bind.is_loopback:
-            self.get_logger().warning(
-                f"host is {self._params.host}, but bind is {bind}: data from there do not arrive "
-                "here; set bind to this machine's address in that network",
-                once=True,
-            )
-        return with_address(sensor, own)
 
     def _make_imus(self) -> dict[int, _ImuTopic]:
         """Return the topics of the IMUs, by port."""

@@ -31,6 +31,7 @@ from rfly_ue_bridge.codec.sensor_requests import (
     VisionSensor,
     encode_request,
 )
+from rfly_ue_bridge.sockets.udp_sender import local_address_towards
 
 MAX_BYTES = 1_000_000
 MAX_SENSORS = 256
@@ -40,6 +41,7 @@ DEFAULT_RATE = 30
 AngleUnit = Literal["deg", "rad"]
 
 _UINT16 = 65535
+_REQUESTER = ((0, 0, 0, 0), (127, 0, 0, 1))
 _PROTOCOL = 8
 _RADIAN_LIKE = (math.pi / 2, math.pi)
 _RADIAN_TOLERANCE = 0.01
@@ -307,3 +309,12 @@ def with_address(sensor: VisionSensor, address: str) -> VisionSensor:
     """Return a sensor whose data go to an IPv4 address."""
     a, b, c, d = map(int, address.split("."))
     return replace(sensor, address=(a, b, c, d))
+
+
+def to_own_address(sensor: VisionSensor, host: str) -> VisionSensor:
+    """Return a sensor whose data come to this machine if its address means the requesting one.
+
+    Those addresses are 0.0.0.0 and 127.0.0.1; older windows at another `host` need the real one.
+    """
+    own = local_address_towards(host)
+    return with_address(sensor, own) if own and sensor.address in _REQUESTER else sensor
