@@ -12,6 +12,19 @@ from geometry_msgs.msg import Vector3
 from numpy.typing import NDArray
 from sensor_msgs.msg import CompressedImage, Imu, PointCloud2, PointField, Range
 
+try:
+    from vision_msgs.msg import (
+        BoundingBox2D,
+        Detection2D,
+        Detection2DArray,
+        ObjectHypothesis,
+        ObjectHypothesisWithPose,
+        Point2D,
+        Pose2D,
+    )
+except ImportError:  # an optional package of ROS
+    Detection2DArray = None
+
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_ue_bridge.codec.sensor_payloads import depth_to_metres, depth_to_millimetres, max_range
@@ -78,6 +91,23 @@ def range_to_msg(record: Any, sensor: VisionSensor) -> Range:
         max_range=longest,
         range=math.inf if distance >= longest else distance,
     )
+
+
+def boxes_to_msg(boxes: NDArray[Any]) -> Any:
+    """Return a detector's boxes, (n,) of `BOXES`, as a vision_msgs/Detection2DArray.
+
+    The id of a detection, and its class, is the CopterID of the vehicle.
+    """
+    detections = []
+    for copter_id, score, low, high in boxes.tolist():
+        center = Point2D(x=(low[0] + high[0]) / 2, y=(low[1] + high[1]) / 2)
+        box = BoundingBox2D(
+            center=Pose2D(position=center), size_x=high[0] - low[0], size_y=high[1] - low[1]
+        )
+        hypothesis = ObjectHypothesis(class_id=str(copter_id), score=score)
+        result = ObjectHypothesisWithPose(hypothesis=hypothesis)
+        detections.append(Detection2D(id=str(copter_id), bbox=box, results=[result]))
+    return Detection2DArray(detections=detections)
 
 
 def imu_to_msg(acceleration_frd: Sequence[float], rate_frd: Sequence[float]) -> Imu:

@@ -33,6 +33,8 @@ from rfly_ue_bridge.codec.sensor_payloads import (
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 from rfly_ue_bridge.ros.node_parameters import SensorsParameters
 from rfly_ue_bridge.ros.sensor_frame_msgs import (
+    Detection2DArray,
+    boxes_to_msg,
     cloud_to_msg,
     compressed_to_msg,
     depth_pixels,
@@ -139,8 +141,8 @@ class SensorFrameTopics:
 
     @property
     def has_pictures(self) -> bool:
-        """True for a camera, False for a lidar, range finder or detector."""
-        return sensor_type(self.sensor.type_id).content in _IMAGES
+        """True for a camera or detector, False for a lidar or range finder."""
+        return sensor_type(self.sensor.type_id).content in (*_IMAGES, Content.BOXES)
 
     def change(self, sensor: VisionSensor) -> None:
         """Go on with another pose or angle of view."""
@@ -211,6 +213,8 @@ class SensorFrameTopics:
         elif content is Content.RANGE:
             message = range_to_msg(frame.data, self.sensor)
             self._send("data", message, stamp_ns, self.frames.link)
+        elif content is Content.BOXES:
+            self._send("data", boxes_to_msg(frame.data), stamp_ns, self.frames.optical)
         elif content is Content.TARGETS:
             ids = frame.data["copter_id"][:, None].astype(np.float32)
             points = np.hstack([frame.data["position"], ids])
@@ -223,7 +227,8 @@ class SensorFrameTopics:
         parameters = self._parameters
         points = frame.data
         if not parameters.keep_misses:
-            is_hit = points[:, :3].any(axis=1)
+            # several times as fast as `any` along the rows
+            is_hit = (points[:, 0] != 0) | (points[:, 1] != 0) | (points[:, 2] != 0)
             self._misses = len(points) - int(np.count_nonzero(is_hit))
             if self._misses:
                 points = points[is_hit]
@@ -296,6 +301,14 @@ def _publishers(node: Node, sensor: VisionSensor) -> dict[str, Any]:
             types[f"{prefix}/camera_info"] = ("camera_info", CameraInfo)
     elif kind.content is Content.RANGE:
         types = {topic: ("data", Range)}
+    elif kind.content is Content.BOXES:
+        if Detection2DArray is None:
+            node.get_logger().warning(
+                f"sensor {sensor.seq_id}: vision_msgs is not installed, so its boxes are not "
+                "published"
+            )
+        else:
+            types = {topic: ("data", Detection2DArray)}
     elif kind.content in (Content.CLOUD, Content.DEPTH_CLOUD, Content.TARGETS):
         types = {topic: ("data", PointCloud2)}
     return {

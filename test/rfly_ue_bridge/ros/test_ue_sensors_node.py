@@ -179,6 +179,19 @@ def test_range_finder_and_radar(rig):
     assert points(cloud).tolist() == [[10.0, -3.0, 0.5, 7.0]]
 
 
+def test_boxes_of_a_detector(rig):
+    messages = pytest.importorskip("vision_msgs.msg")
+    made = rig({"TypeID": 30})
+    received = made.listen(messages.Detection2DArray, "/rflysim/sensor0/detections")
+    payload = struct.pack("<2i5f", 1, 7, 0.5, 100.0, 50.0, 180.0, 120.0)
+    (message,) = made.heard(0, payload, received)
+    (box,) = message.detections
+    assert (message.header.frame_id, box.id) == ("sensor0_optical", "7")
+    assert (box.bbox.center.position.x, box.bbox.center.position.y) == (140.0, 85.0)
+    assert (box.bbox.size_x, box.bbox.size_y) == (80.0, 70.0)
+    assert box.results[0].hypothesis.score == 0.5
+
+
 def test_requests_are_repeated_while_a_sensor_is_silent_and_after_a_map_change(rig):
     from rclpy.qos import QoSProfile
     from std_msgs.msg import String
