@@ -63,6 +63,10 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "c.message": "vehicle_state",
         },
     ),
+    "ue_sensors_node": (
+        "ue_sensors_node",
+        {"sensors": "[camera]", "port": NOBODYS_PORT, "camera.data_port": "29012"},
+    ),
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
     "mission_node of a real vehicle": (
