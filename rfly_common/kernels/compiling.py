@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Notice of each kernel that is compiled, for programs that show how far they are.
 
 Without numba, as commands that may need no kernel at all listen too.

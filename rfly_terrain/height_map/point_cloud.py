@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Organised point cloud of a height map, filled by a kernel where kernels are loaded.
 
 A cloud alone does not load them: that takes longer than 10 million points in NumPy.

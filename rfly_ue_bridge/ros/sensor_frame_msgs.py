@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of RflySim3D's sensors -> sensor_msgs."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of one of RflySim3D's sensors. Part of ue_sensors_node.
 
 The receiver's thread joins fragments and never decodes. A thread of the sensor decodes what has

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """What a command shows while it compiles kernels, on a real cache that is empty."""
 
 from __future__ import annotations
