@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
+from rfly_common.config.vehicle_models import looks_of_class
 from rfly_common.errors import CommandError, TerrainError
 from rfly_common.files import StrPath
-from rfly_common.config.vehicle_models import looks_of_class
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
