@@ -1,9 +1,9 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shared by experiments 5 to 8: send a fleet on the demo map to RflySim3D in real time.
+"""Shared by experiments 5 to 8: show a scene in RflySim3D, and a fleet on it in real time.
 
-The vehicles are glued to the ground.
+The vehicles are glued to the ground of the terrain that has the scene's name.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import time
 
 from rfly_terrain import HeightMap
 from rfly_trajectory import Fleet
-from rfly_ue_bridge import RflySim3D, encode_states, states_to_ned
+from rfly_ue_bridge import RflySim3D, commands, encode_states, states_to_ned
 
 
-def drive(fleet: Fleet, description: str | None) -> None:
-    """Send the fleet as the command line's options say."""
+def drive(fleet: Fleet, scene: str, description: str | None) -> None:
+    """Send the scene, and then the fleet, as the command line's options say."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--host", default="127.0.0.1", help="machine that runs RflySim3D")
     parser.add_argument("--port", type=int, default=20010, help="UDP port of its first window")
     parser.add_argument("--windows", type=int, default=1, help="windows, on consecutive ports")
-    parser.add_argument("--map", default="JacksboroFault", help="map that gives the ground")
+    parser.add_argument("--map", default=scene, help="map of RflySim3D, and of the ground")
     parser.add_argument("--duration", type=float, default=60.0, help="seconds")
     parser.add_argument("--rate", type=float, default=50.0, help="poses of each vehicle a second")
     parser.add_argument(
@@ -35,6 +35,7 @@ def drive(fleet: Fleet, description: str | None) -> None:
     # the fleet on the ground
     on_ground = fleet.on_terrain(HeightMap.load(options.map))
     with RflySim3D(options.host, options.port, options.windows) as window:
+        window.command(commands.change_map_by_name(options.map), wait=True)
         start = time.monotonic()
         for tick in range(round(options.duration * options.rate)):
             due = tick / options.rate

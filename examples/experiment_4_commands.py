@@ -3,7 +3,7 @@
 
 """Experiment 4: send commands and ask for altitudes while a simulation runs.
 
-It uses RflySim's MATLAB calls under their own names. The camera flies along the demo map, 20 m
+It uses RflySim's MATLAB calls under their own names. The camera flies over the mountains, 20 m
 above the ground, and looks 30 degrees down.
 """
 
@@ -29,8 +29,8 @@ def main() -> None:
     )
     parser.add_argument(
         "--map",
-        default="JacksboroFault",
-        help="map for the altitudes; LoadPngData keeps it in a file",
+        default="MountainTerrain",
+        help="map of RflySim3D, and of the altitudes; LoadPngData keeps them in a file",
     )
     parser.add_argument("--steps", type=int, default=20, help="views of the camera")
     parser.add_argument("--pause", type=float, default=0.25, help="between two views, s")
@@ -38,7 +38,7 @@ def main() -> None:
 
     # writes MapHeightData.mat into the current folder, as MATLAB's does
     LoadPngData(options.map, search_further=True)
-    RflySendUE4CMD("RflyChangeMapbyName Grasslands", options.host)
+    RflySendUE4CMD(f"RflyChangeMapbyName {options.map}", options.host)
     time.sleep(1.0)  # RflySim3D ignores messages meanwhile, and MATLAB's call does not wait
 
     for step in range(options.steps):

@@ -6,7 +6,7 @@
 Each has its own id and type. The second starts 3 s after the first. The third starts 3 s later
 still, on a path shifted by 10 m to the east.
 
-The same as a file: rfly up --fleet experiment_7
+The same as a file: rfly up --map MountainTerrain --fleet experiment_7
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from drive import drive
 
 from rfly_trajectory import FigureEight, Fleet, SpeedProfile, Vehicle
 
-PATH = FigureEight(center=(-300.0, -50.0), width=420.0, height=200.0).path()
+PATH = FigureEight(center=(120.0, 140.0), width=420.0, height=200.0).path()
 SPEED = SpeedProfile(cruise=12.0, acceleration=2.0)
 
 
@@ -25,7 +25,7 @@ def main() -> None:
         Vehicle("truck", 702, 51, PATH, SPEED, "repeat", delay=3.0),
         Vehicle("scout", 703, 100050, PATH, SPEED, "repeat", delay=6.0, shift=(10.0, 0.0)),
     ]
-    drive(Fleet(fleet), __doc__)
+    drive(Fleet(fleet), "MountainTerrain", __doc__)
 
 
 if __name__ == "__main__":

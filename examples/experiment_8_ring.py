@@ -3,7 +3,7 @@
 
 """Experiment 8: a convoy in a ring: eight vehicles evenly spaced on the same circle.
 
-The same as a file: rfly up --fleet experiment_8
+The same as a file: rfly up --map MountainTerrain_Ice --fleet experiment_8
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
         )
         for k in range(VEHICLES)
     ]
-    drive(Fleet(cars), __doc__)
+    drive(Fleet(cars), "MountainTerrain_Ice", __doc__)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 """Make the maps that come from formulas.
 
-They are RollingHills of the scenario `hills`, and stand-ins for two maps of RflySim.
+They are RollingHills of the scenario `hills`, and stand-ins for three maps of RflySim.
 
     python examples/make_formula_maps.py [folder]
 """
@@ -70,9 +70,19 @@ def grasslands(x: Heights, y: Heights) -> Heights:
     return 10.465 + blend * (rolling + bumps)
 
 
+def ice(x: Heights, y: Heights) -> Heights:
+    """Return 1 km with a frozen lake, level at 0 m up to 160 m from the middle, among mountains."""
+    distance = np.hypot(x, y)
+    away = np.clip((distance - 160.0) / 300.0, 0.0, 1.0)
+    rise = away**2 * (3.0 - 2.0 * away)
+    ridges = 1.0 + 0.35 * np.sin(x / 47.0 + 0.6) * np.cos(y / 61.0) + 0.2 * np.sin((x + y) / 23.0)
+    return 80.0 * rise * ridges
+
+
 MAPS = {
     "RollingHills": (rolling_hills, 3.0, (40.0, 116.3, 50.0)),
     "MountainTerrain": (mountain, 16.0, None),
+    "MountainTerrain_Ice": (ice, 8.0, None),
     "Grasslands": (grasslands, 8.0, None),
 }
 """Formula, cell size (m) and geo origin of each map by name."""

@@ -86,7 +86,12 @@ def windows():
 
 @pytest.fixture(scope="module")
 def terrain():
-    return HeightMap.load("JacksboroFault")
+    return HeightMap.load("MountainTerrain")
+
+
+@pytest.fixture(scope="module")
+def ice():
+    return HeightMap.load("MountainTerrain_Ice")
 
 
 def command(text):
@@ -104,7 +109,8 @@ def test_there_is_a_script_for_each_experiment():
     assert [path.name[:12] for path in sorted(EXAMPLES.glob("experiment_*.py"))] == expected
 
 
-def test_1_offset(windows, terrain, tmp_path):
+def test_1_offset(windows, tmp_path):
+    terrain = HeightMap.load("JacksboroFault")
     xml = (
         "<vehicle><body><CenterHeightAboveGroundCm>12</CenterHeightAboveGroundCm></body></vehicle>"
     )
@@ -165,7 +171,7 @@ def test_4_commands(windows, terrain, tmp_path):
 
     first, *rest = windows.received()
     assert rest == [[], []]
-    assert first[0] == command("RflyChangeMapbyName Grasslands")
+    assert first[0] == command("RflyChangeMapbyName MountainTerrain")
 
     for datagram, north in zip(first[1:], (0.0, 5.0, 10.0), strict=True):
         text = datagram[4:].rstrip(b"\0").decode()
@@ -179,7 +185,7 @@ def test_4_commands(windows, terrain, tmp_path):
             ["0", "-30", "0"],
         )
         assert (name, numbers[0], numbers[1], numbers[3:]) == expected
-        assert numbers[2] == f"{float(numbers[2]):.6g}"
+        assert numbers[2] == f"{float(numbers[2]):.7g}"
         assert float(numbers[2]) == pytest.approx(z, abs=1e-2)
 
     assert f"z = {terrain.altitude_ned(10.0, -3.5):.3f} m" in out
@@ -190,8 +196,11 @@ STEP = 0.75
 TICKS = 12
 
 
-def driven(script, tmp_path):
-    """(ids in order, vehicle types, {id: (ticks, 24) fields}) of a fleet's first nine seconds."""
+def driven(script, scene, tmp_path):
+    """(ids in order, vehicle types, {id: (ticks, 24) fields}) of a fleet's first nine seconds.
+
+    The scene comes first.
+    """
     with _bound("127.0.0.1", 0) as window:
         port = window.getsockname()[1]
         start(
@@ -206,8 +215,9 @@ def driven(script, tmp_path):
             15,
             cwd=tmp_path,
         )
-        datagrams = _drain(window)
+        first, *datagrams = _drain(window)
 
+    assert first == command(f"RflyChangeMapbyName {scene}")
     assert {len(d) for d in datagrams} == {112}
 
     fields = [TIME.unpack(d) for d in datagrams]
@@ -234,7 +244,10 @@ def velocity(rows):
 
 
 def assert_on_ground(rows, terrain):
-    """The model's middle and its four wheels touch the terrain, and it heads where it goes."""
+    """The model's middle and its four wheels touch the terrain, and it heads where it goes.
+
+    Wheels stand on creases between cells of 16 m.
+    """
     for (roll, pitch, yaw), (x, y, z), (vx, vy, _) in zip(
         rows[:, 17:20], position(rows), velocity(rows), strict=True
     ):
@@ -246,7 +259,7 @@ def assert_on_ground(rows, terrain):
 
         for ahead, aside in itertools.product((-1.3, 1.3), (-0.8, 0.8)):
             wheel = np.array([x, y, z]) + ahead * forward + aside * right
-            assert wheel[2] == pytest.approx(terrain.altitude_ned(wheel[0], wheel[1]), abs=0.08)
+            assert wheel[2] == pytest.approx(terrain.altitude_ned(wheel[0], wheel[1]), abs=0.15)
 
         if math.hypot(vx, vy) > 0.1:
             assert math.remainder(yaw - math.atan2(vy, vx), 2 * math.pi) == pytest.approx(
@@ -255,7 +268,7 @@ def assert_on_ground(rows, terrain):
 
 
 def test_5_one_vehicle(terrain, tmp_path):
-    ids, types, rows = driven("experiment_5_one_vehicle.py", tmp_path)
+    ids, types, rows = driven("experiment_5_one_vehicle.py", "MountainTerrain", tmp_path)
     assert (ids, types) == ([501], [50])
     assert_on_ground(rows[501], terrain)
     speed = np.hypot(*velocity(rows[501])[:, :2].T)
@@ -266,7 +279,7 @@ def test_5_one_vehicle(terrain, tmp_path):
 
 def test_6_several_of_one_type(terrain, tmp_path):
     """Copies that start 3 s, four datagrams, after each other: the same drive, later."""
-    ids, types, rows = driven("experiment_6_same_type.py", tmp_path)
+    ids, types, rows = driven("experiment_6_same_type.py", "MountainTerrain", tmp_path)
     expected = ([601, 602, 603, 604], [50] * 4)
     assert (ids, types) == expected
 
@@ -285,7 +298,7 @@ def test_6_several_of_one_type(terrain, tmp_path):
 
 
 def test_7_several_of_different_types(terrain, tmp_path):
-    ids, types, rows = driven("experiment_7_different_types.py", tmp_path)
+    ids, types, rows = driven("experiment_7_different_types.py", "MountainTerrain", tmp_path)
     assert (ids, types) == ([701, 702, 703], [50, 51, 100050])
     for car in ids:
         assert_on_ground(rows[car], terrain)
@@ -295,14 +308,34 @@ def test_7_several_of_different_types(terrain, tmp_path):
     np.testing.assert_allclose(position(rows[703])[8:, :2], expected, atol=1e-6)  # 10 m east
 
 
-@pytest.mark.parametrize("number", [5, 6, 7, 8])
-def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, monkeypatch):
+SCENES = [
+    (5, "MountainTerrain"),
+    (6, "MountainTerrain"),
+    (7, "MountainTerrain"),
+    (8, "MountainTerrain_Ice"),
+]
+
+
+@pytest.mark.parametrize(("number", "scene"), SCENES)
+def test_the_shipped_fleet_fits_its_scene(number, scene, monkeypatch, capsys):
+    from rfly_bringup.cli.main import main
+
+    words = ["rfly", "fleet", "check", f"experiment_{number}", "--map", scene]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code or 0, "nothing is wrong" in capsys.readouterr().out) == (0, True)
+
+
+@pytest.mark.parametrize(("number", "scene"), SCENES)
+def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, scene, monkeypatch):
     """The script's fleet, taken where it would be sent."""
+    terrain = HeightMap.load(scene)
     (script,) = EXAMPLES.glob(f"experiment_{number}_*.py")
     monkeypatch.syspath_prepend(str(EXAMPLES))
     module = runpy.run_path(str(script))
     scripted = []
-    module["main"].__globals__["drive"] = lambda fleet, _: scripted.append(fleet)
+    module["main"].__globals__["drive"] = lambda fleet, _scene, _text: scripted.append(fleet)
     module["main"]()
     one = scripted[0].on_terrain(terrain)
     shipped = load_fleet(f"experiment_{number}").on_terrain(terrain)
@@ -323,16 +356,17 @@ def test_the_shipped_fleet_of_the_same_name_drives_the_same(number, terrain, mon
     assert states[0].vehicle_type.tolist() == expected
 
 
-def test_8_ring(terrain, tmp_path):
+def test_8_ring(ice, tmp_path):
     """The vehicles drive at 8 m/s on a radius of 60 m, each 45 degrees behind the one before.
 
-    They turn counter-clockwise seen from above.
+    They turn counter-clockwise seen from above. The ice is level, at z = 0.
     """
-    ids, types, rows = driven("experiment_8_ring.py", tmp_path)
+    ids, types, rows = driven("experiment_8_ring.py", "MountainTerrain_Ice", tmp_path)
     assert (ids, types) == (list(range(801, 809)), [50] * 8)
     time = STEP * np.arange(TICKS)
     for k, car in enumerate(ids):
-        assert_on_ground(rows[car], terrain)
+        assert_on_ground(rows[car], ice)
+        np.testing.assert_allclose(position(rows[car])[:, 2], 0.0, atol=0.01)
         north, east = position(rows[car])[:, :2].T
         np.testing.assert_allclose(np.hypot(north, east), 60.0, atol=1e-6)
         angle = np.unwrap(np.arctan2(north, east))
