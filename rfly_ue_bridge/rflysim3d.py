@@ -45,6 +45,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     UE4_EXT_MSG,
     VEHICLE_ATTATCH_25,
 )
+from rfly_ue_bridge.objects.weather_actor import WEATHER_ACTOR, encode_weather
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_LABEL_BYTES = 120
@@ -232,6 +233,15 @@ class RflySim3D(Closing):
         self._send(
             UE4_EXT_MSG.pack_flat(whole_number("copter_id", copter_id), elapsed, *values), window
         )
+
+    def weather(self, kind: str, *, actor_id: int = WEATHER_ACTOR, window: int = -1) -> None:
+        """Show clear, strong_wind, rain, snow or fog by an actor of that id.
+
+        Their numbers are known from public scripts only, see `data/weather.yaml`.
+        """
+        elapsed = time.monotonic() - self._start
+        for datagram in encode_weather(kind, whole_number("actor_id", actor_id, 1), elapsed):
+            self._send(datagram, window)
 
     def attach(self, attachments: Iterable[tuple[int, int, int]], *, window: int = -1) -> None:
         """Attach vehicles to others: up to 25 times (child, parent, kind).

@@ -81,6 +81,12 @@ def changes_map(text: str) -> bool:
     return "RflyChangeMap" in text
 
 
+def map_named_in(text: str) -> str | None:
+    """Return the map that a RflyChangeMapbyName loads; None for other commands."""
+    words = text.split()
+    return words[1] if len(words) == 2 and words[0] == "RflyChangeMapbyName" else None
+
+
 # ---- map, view, texts
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, FEEDBACK_PORT, TIME_PORT, WINDOW_PORT
+from rfly_ue_bridge.objects.weather_actor import WEATHER_ACTOR
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,18 @@ class BridgeParameters:
         "auto",
         "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: "
         "fleet packets if they are more than 20",
+    )
+    scene: Literal["off", "follow", "lead"] = parameter(
+        "off",
+        "follow: a new terrain_map lets RflySim3D load the map of its name; lead: a command that "
+        "changes RflySim3D's map lets terrain_node load the terrain of that name",
+    )
+    weather_actor: int = parameter(
+        WEATHER_ACTOR,
+        "CopterID of the actor by which RflySim3D shows rain and fog of the topic environment; "
+        "0 = none",
+        low=0,
+        high=2**31 - 1,
     )
     removal: Literal["delete", "lower"] = parameter(
         "delete",

@@ -71,7 +71,7 @@ class PlacedObjects:
     """Services and topics of placed objects; they own the registry.
 
     `send` shows states in RflySim3D, and `take_away` removes them there. `owners` keeps the ids of
-    vehicles and objects apart.
+    vehicles and objects apart. `terrain_changed` is called with the name of each new map.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class PlacedObjects:
         owners: IdOwners,
         send: Callable[[NedStates], None],
         take_away: Callable[[NedStates], None],
+        terrain_changed: Callable[[str], None],
     ) -> None:
         self._node = node
         self._frames = frames
@@ -89,6 +90,7 @@ class PlacedObjects:
         self._owners = owners
         self._send = send
         self._take_away = take_away
+        self._terrain_changed = terrain_changed
         self._registry = ObjectRegistry(
             lambda object_id: owners.owner_of(object_id, time.monotonic_ns())
         )
@@ -219,6 +221,7 @@ class PlacedObjects:
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         """Put every object on the new terrain."""
         self._diagnostics.hardware_id = terrain.name
+        self._terrain_changed(terrain.name)
         self._take_world()
         if len(self._registry):
             self._note_change()

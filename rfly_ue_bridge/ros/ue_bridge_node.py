@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 from rclpy.node import Node
-from rfly_suite.msg import Environment
 from rfly_suite.srv import SendUeCommand
 from std_msgs.msg import String
 
@@ -24,11 +23,12 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.run_loop import run
-from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command, weather
+from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
 from rfly_ue_bridge.ros.feedback_topics import FeedbackTopics
 from rfly_ue_bridge.ros.node_parameters import BridgeFrameParameters, BridgeParameters
 from rfly_ue_bridge.ros.object_topics import PlacedObjects
 from rfly_ue_bridge.ros.robot_topics import RobotTopics, declare_robots
+from rfly_ue_bridge.ros.scene_topics import SceneTopics
 from rfly_ue_bridge.ros.state_topics import StateTopics
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
@@ -90,7 +90,13 @@ class UeBridgeNode(Node):
         self._robots = RobotTopics(self, list(robots.values()), self._states)
 
         subscription(self, String, "ue_command", self._on_ue_command, COMMANDS)
-        subscription(self, Environment, "environment", self._on_environment, COMMANDS)
+        self._scene = SceneTopics(
+            self,
+            params,
+            self._sender,
+            self._send_command,
+            lambda: self._diagnostics.count("refused_commands"),
+        )
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
 
         axes = frames.axes(own_frame) or "enu"
@@ -102,6 +108,7 @@ class UeBridgeNode(Node):
             self._states.owners,
             self._states.send_now,
             self._states.take_away,
+            self._scene.follow_terrain,
         )
 
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")
@@ -117,17 +124,6 @@ class UeBridgeNode(Node):
         if problem:
             self.get_logger().warning(f"ue_command: {problem}")
 
-    def _on_environment(self, message: Environment) -> None:
-        try:
-            text = weather(
-                message.light, message.visibility, message.cloud_cover, message.rain_rate
-            )
-        except CommandError as error:
-            self._diagnostics.count("refused_commands")
-            self.get_logger().warning(f"environment: {error}")
-        else:
-            self._send_command(text, -1)
-
     def _serve_command(self, request: Any, response: Any) -> Any:
         response.message = self._send_command(request.command, request.window)
         response.success = not response.message
@@ -142,12 +138,15 @@ class UeBridgeNode(Node):
             return str(error)
 
         problem = self._sender.send_to(window, datagram)
-        if not problem and changes_map(text):
-            self._states.outbox.hold(time.monotonic_ns() + round(MAP_CHANGE_SECONDS * 1e9))
+        if not problem:
+            if changes_map(text):
+                self._states.outbox.hold(time.monotonic_ns() + round(MAP_CHANGE_SECONDS * 1e9))
+            self._scene.command_sent(text)
         return problem
 
     def _every_second(self) -> None:
         self._states.send_removals()
+        self._scene.every_second()
         self._states.drop_stale()
         self._states.log_problems()
         self._update_diagnostics()

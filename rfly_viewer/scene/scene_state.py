@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
-from rfly_common.config.vehicle_models import looks_of_class
+from rfly_common.config.vehicle_models import STYLE, looks_of_class
 from rfly_common.errors import CommandError, TerrainError
 from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
@@ -41,6 +41,8 @@ MAX_EVENTS = 1000
 """Events that wait to be taken; a flood of commands loses the oldest."""
 FLAT_SIZE_M = 2000.0
 
+_WEATHER_CLASS = 804
+"""Class of RflySim3D's actor of the weather, which is no vehicle."""
 ALL_VEHICLES = -1
 """copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel."""
 
@@ -96,7 +98,8 @@ class SceneState:
         No content of a datagram makes it raise.
         """
         if isinstance(update, StateBatch):
-            self.vehicles.update(update.scaled(self.position_scale), now_s)
+            vehicles = update.select(update.vehicle_type % STYLE != _WEATHER_CLASS)
+            self.vehicles.update(vehicles.scaled(self.position_scale), now_s)
             return
         handler = _HANDLERS.get(update.name)
         if handler is None:

@@ -173,6 +173,14 @@ def test_attachments_and_actions(window, sinks):
     assert 0 <= packet["runnedTime"] < 60
 
 
+def test_weather_is_an_actor_and_its_action(window, sinks):
+    window.weather("snow", actor_id=100)
+    actor = sinks.take()
+    act = sinks.take()
+    assert (actor["copterID"], actor["vehicleType"]) == (100, 804)
+    assert (act["copterID"], list(act["ExtToUE4"])) == (100, [8.0] + [0.0] * 15)
+
+
 def test_fleets_and_requests(window, sinks):
     window.datagrams(encode_fleet(np.arange(1, 151), 3, np.zeros((150, 3))), window=1)
     assert [sinks.take(1)["copterID"][0] for _ in range(2)] == [1, 101]

@@ -372,6 +372,11 @@ def test_positions_are_scaled_as_they_arrive(state):
     assert state.vehicles.id.tolist() == [1], "beyond the world"
 
 
+def test_the_actor_of_the_weather_is_no_vehicle(state):
+    tell(state, pose(1), pose(10804, vehicle_type=804))
+    assert state.vehicles.id.tolist() == [1]
+
+
 def test_actuators_turn_the_rotors(state):
     """The mean of those that turn, 25 rounds/s, is 1,500 rpm."""
     tell(state, pose(1), command("RflySetActuatorPWMs 1 10 20 30 40 0 0 0 0"))
