@@ -6,12 +6,12 @@ A cloud alone does not load them: that takes longer than 10 million points in Nu
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.arrays import Floats
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map.scalar import KERNELS
 
@@ -41,7 +41,7 @@ def point_cloud(
     y_of_column = (height_map.origin_y + column * height_map.step_y).astype(np.float32)
 
     points = np.empty((row.size, column.size, 3), np.float32)
-    fill = _fill
+    fill: Callable[..., None] = _fill
     if KERNELS in sys.modules:
         from rfly_terrain.height_map import kernels
 
@@ -66,14 +66,14 @@ def point_cloud(
 
 
 def _fill(
-    heights: Floats,
-    x_of_row: Floats,
-    y_of_column: Floats,
+    heights: NDArray[np.float32],
+    x_of_row: NDArray[np.float32],
+    y_of_column: NDArray[np.float32],
     first_row: int,
     first_column: int,
     stride: int,
     ned: bool,
-    points: Floats,
+    points: NDArray[np.float32],
 ) -> None:
     """Write points as `kernels.cloud` does, bit by bit."""
     z = heights[first_row::stride, first_column::stride][: len(x_of_row), : len(y_of_column)]
