@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +69,14 @@ def point_cloud(
 
 
 def _fill(
-    heights: NDArray[np.floating[Any]],
-    x_of_row: NDArray[np.floating[Any]],
-    y_of_column: NDArray[np.floating[Any]],
+    heights: NDArray[np.float32],
+    x_of_row: NDArray[np.float32],
+    y_of_column: NDArray[np.float32],
     first_row: int,
     first_column: int,
     stride: int,
     ned: bool,
-    points: NDArray[np.floating[Any]],
+    points: NDArray[np.float32],
 ) -> None:
     """Write points as `kernels.cloud` does, bit by bit."""
     z = heights[first_row::stride, first_column::stride][: len(x_of_row), : len(y_of_column)]
