@@ -33,6 +33,7 @@ NO_FILES = {
         "GetTerrainAltitudes.frame_id",
         "MoveObject.frame_id",
         "PlaceObject.frame_id",
+        "PlaceObject.model",
     ),
     *(
         "PlanPath.name",
