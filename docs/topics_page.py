@@ -40,6 +40,13 @@ _PARAMETERS: dict[str, dict[str, str]] = {
         "port": "45010",
         "feedback_port": "0",
     },
+    "ue_sensors_node": {
+        "sensors": "[front, depth, lidar]",
+        "depth.type_id": "2",
+        "lidar.type_id": "23",
+        "imu_vehicles": "[1]",
+        "port": "45020",
+    },
     "mission_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.uav_type": "land-air"},
     "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},
     "trajectory_node": {"fleet": "fleet.yaml"},
@@ -84,6 +91,7 @@ Main inputs and outputs of each node; the sections below list all of them. `<nam
 | `planner_node` | `terrain_map`, `placed_objects`, `vehicle_states`, `/tf`, `goal_pose` | `plan_path`; `<name>/follow_path`, `planned_path` (latched) |
 | `recorder_node` | all topics | an MCAP file for `ros2 bag play`, Foxglove, PlotJuggler |
 | `ue_bridge_node` | `vehicle_states`, poses, odometry, `ue_command`, `terrain_map` | UDP 20010 + window; `send_ue_command`; `place_object` …, `placed_objects` (latched) |
+| `ue_sensors_node` | UDP of RflySim3D's cameras and lidars, 9999 + SeqID; a `Config.json` | `rflysim/sensor<SeqID>/…`, `rflysim/imu`, `/tf_static`; `~/set_sensor` |
 
 The nodes of [the land-air vehicle](../howto/land-air-vehicle.md) run in the vehicle's namespace. Estimator and
 controllers use the sensors' topics only.

@@ -36,6 +36,8 @@ class Reason(str, Enum):
     """No machine answers where datagrams are sent. Subject: address and port."""
     FEEDBACK_PORT_TAKEN = "feedback_port_taken"
     """Another program holds the port for RflySim3D's answers. Subject: the port."""
+    NO_SENSOR_DATA = "no_sensor_data"
+    """Nothing arrives from one of RflySim3D's sensors. Subject: the port."""
 
     # --- why input was dropped; these are names of counters, too
     NOT_FINITE = "not_finite"

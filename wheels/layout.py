@@ -18,7 +18,14 @@ INSTALLED = VENV / "rfly_suite_installed.txt"
 PYTHON = VENV / "bin" / "python"
 SITE_PACKAGES = VENV / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
 
-STAND_INS = ("ackermann_msgs", "grid_map_msgs", "octomap_msgs", "simulation_interfaces", "tf2_msgs")
+STAND_INS = (
+    "ackermann_msgs",
+    "grid_map_msgs",
+    "octomap_msgs",
+    "simulation_interfaces",
+    "tf2_msgs",
+    "vision_msgs",
+)
 STAND_IN_MODULES = WHEELS / "python"
 """Stand-ins for Python packages that the wheels lack; never installed with a sourced ROS."""
 

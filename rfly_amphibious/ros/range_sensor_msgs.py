@@ -1,4 +1,4 @@
-"""Lidar sweeps -> sensor_msgs/PointCloud2 and LaserScan; cameras -> Image and CameraInfo."""
+"""Lidar sweeps -> sensor_msgs/PointCloud2 and LaserScan."""
 
 from __future__ import annotations
 
@@ -6,50 +6,12 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField
+from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 
-from rfly_amphibious.sensors.cameras import Pinhole
 from rfly_amphibious.sensors.lidar import POINT_WORDS, LidarSweep
 from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
-
-
-def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: str) -> Image:
-    """Return pixels, (height, width) or (height, width, channels), as a message."""
-    height, width = pixels.shape[:2]
-    message = Image(
-        height=height,
-        width=width,
-        encoding=encoding,
-        is_bigendian=sys.byteorder == "big",
-        step=pixels.nbytes // height,
-        data=flat("B", np.ascontiguousarray(pixels).view(np.uint8)),
-    )
-
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.header.frame_id = frame_id
-    return message
-
-
-def camera_info(pinhole: Pinhole, stamp_ns: int, frame_id: str) -> CameraInfo:
-    """Return the camera_info of an ideal camera, without distortion."""
-    fx, _, cx, _, fy, cy, *_ = pinhole.matrix
-    message = CameraInfo(
-        height=pinhole.height,
-        width=pinhole.width,
-        distortion_model="plumb_bob",
-        d=[0.0] * 5,
-        k=list(pinhole.matrix),
-        r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        p=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
-    )
-
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.header.frame_id = frame_id
-    return message
-
 
 BIG_ENDIAN = sys.byteorder == "big"
 _FLOAT = PointField.FLOAT32

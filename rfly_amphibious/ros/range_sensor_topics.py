@@ -23,12 +23,7 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters, SimulationParameters
-from rfly_amphibious.ros.range_sensor_msgs import (
-    camera_info,
-    image_to_msg,
-    sweep_to_cloud,
-    sweep_to_scan,
-)
+from rfly_amphibious.ros.range_sensor_msgs import sweep_to_cloud, sweep_to_scan
 from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import (
     COLOR_CAMERA,
@@ -46,6 +41,7 @@ from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import ConfigError, PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
+from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import transform_to_msg
@@ -287,7 +283,13 @@ class RangeSensorTopics:
                 image = image_to_msg(getattr(images, pixels), encoding, stamp_ns, frame)
                 self._publishers[f"camera/{kind}/image_raw"].publish(image)
                 self._publishers[f"camera/{kind}/camera_info"].publish(
-                    camera_info(camera.pinhole, stamp_ns, frame)
+                    camera_info(
+                        camera.pinhole.matrix,
+                        camera.pinhole.width,
+                        camera.pinhole.height,
+                        stamp_ns,
+                        frame,
+                    )
                 )
 
     def _publish_gimbal(self, when: float, pitch: float) -> None:

@@ -15,6 +15,7 @@ from rfly_bringup.cli.fleet import fleet_app
 from rfly_bringup.cli.mission_run import mission_app
 from rfly_bringup.cli.objects import objects_app
 from rfly_bringup.cli.plan import plan
+from rfly_bringup.cli.sensors import sensors_app
 from rfly_bringup.cli.sim import sim_app
 from rfly_bringup.cli.terrain import terrain_app
 from rfly_bringup.cli.up_options import up_app
@@ -61,6 +62,7 @@ app.command(rich_help_panel=_WIRE)(listen)
 app.command(rich_help_panel=_WIRE)(record)
 app.command(rich_help_panel=_WIRE)(replay)
 app.add_typer(objects_app, name="objects", rich_help_panel=_WIRE)
+app.add_typer(sensors_app, name="sensors", rich_help_panel=_WIRE)
 app.command(rich_help_panel=_WIRE)(dissector)
 
 

@@ -450,6 +450,17 @@ def _feedback_port_taken(port: str, report: DiagnosticReport, snapshot: Snapshot
     )
 
 
+def _no_sensor_data(port: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:no_sensor_data:{port}",
+        f"no data on port {port}",
+        "is RflySim3D running, at the node's host and window? Is RflySim3D's sensor licence "
+        "enough (free edition: three sensors of vehicle 1)? Does its map have sensors "
+        "(VisionRingBlank sends no Mid-360 data)? If it runs elsewhere: is bind not loopback, and "
+        f"the firewall open for UDP {port}?",
+    )
+
+
 def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> Finding:
     groups = _ids_by_sources(snapshot).values()
     group = next((ids for ids in groups if vehicle_id in map(str, ids)), None)
@@ -502,6 +513,7 @@ _EXPLAINED: Mapping[Reason, _Explain] = {
     Reason.WINDOW_REFUSED: _window_refused,
     Reason.WINDOW_UNREACHABLE: _window_unreachable,
     Reason.FEEDBACK_PORT_TAKEN: _feedback_port_taken,
+    Reason.NO_SENSOR_DATA: _no_sensor_data,
     Reason.CONFIGURED: _same_id,
     Reason.OTHER_SOURCE: _same_id,
     Reason.UNKNOWN_FRAME: _unknown_frame,

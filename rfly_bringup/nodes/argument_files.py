@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
-import socket
 from collections.abc import Mapping
 
 from rfly_bringup.nodes.node_set import TERRAIN, TRAJECTORY, node_parameters, started_nodes
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
-from rfly_ue_bridge.codec.addresses import WINDOW_PORT
-from rfly_ue_bridge.sockets.udp_sender import resolve
+from rfly_ue_bridge.sockets.udp_sender import local_address_towards
 
 MAX_PARAMS_FILE_BYTES = 1_000_000
 MAX_CHECKED_VEHICLES = 100
@@ -32,23 +29,6 @@ def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
         if address and not filled.get(name):
             filled[name] = address
     return filled
-
-
-def local_address_towards(host: str) -> str:
-    """Return the IPv4 address from which this machine reaches a host. It sends nothing.
-
-    The result is "" for this machine itself, or without a route to the host.
-    """
-    try:
-        destination = resolve(host) if host else ""
-        if not destination or ipaddress.IPv4Address(destination).is_loopback:
-            return ""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-            sock.connect((destination, WINDOW_PORT))
-            return str(sock.getsockname()[0])
-    except (OSError, ConfigError):
-        return ""
 
 
 def with_defaults_of_world(arguments: Mapping[str, str]) -> dict[str, str]:

@@ -16,5 +16,14 @@ LAN_GROUP = (MULTICAST_GROUP, 20009)
 """Group and port on which every RflySim3D of a network listens for commands, and for nothing else.
 """
 
+SENSOR_PORT = 9999
+"""UDP port of a host for sensor 0's data; sensor k usually has SENSOR_PORT + k."""
+TIME_PORT = 20005
+"""UDP port of a host on which it hears CopterSim's heart-beat with the start of its clock."""
+COPTER_SIM_PORT = 30100
+"""UDP port on which CopterSim takes requests for vehicle 1; vehicle k's is 2 (k - 1) higher."""
+IMU_PORT = 31000
+"""UDP port of a host for vehicle 1's IMU; vehicle k usually has IMU_PORT + k - 1."""
+
 MAX_UDP_PAYLOAD = 65507
 """Largest payload of a UDP datagram over IPv4, bytes."""

@@ -14,12 +14,11 @@ public scripts read them, and quaternions w x y z, as in all of RflySim's packet
 from __future__ import annotations
 
 from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
-from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_CAMERA_NEW, SENSOR
+from rfly_ue_bridge.codec.to_rflysim3d import VISION_SENSOR_REQ_NEW
 
 CHECKSUM_CRASH = 1234567890
 CHECKSUM_ANSWER = 1234567891
 CHECKSUM_REPORT = 1234567897
-CHECKSUM_GIMBAL = CHECKSUM_CAMERA_NEW
 
 # values of CrashType; 1 and above is the id of the vehicle that was hit
 CRASH_GROUND = -2
@@ -108,21 +107,6 @@ OBJ_REQ_DATA_OLD = PacketType(
 OBJ_REQ_DATA = PacketType(
     "ObjReqData", 112, (CHECKSUM_ANSWER,), (*_OBJECT, _QUATERNION, *_BOX, _TIME, _NAME)
 )
-
-VISION_SENSOR_REQ_NEW = PacketType(
-    "VisionSensorReqNew", 148, (CHECKSUM_GIMBAL,),
-    (
-        Field("checksum", "H"),
-        Field("SeqID", "H"),
-        Field("bitmask", "I"),
-        *SENSOR,
-        Field("EularOrQuat", "f", "above 0.5: the quaternion counts"),
-        Field("SensorAngEular", "3f", "deg: roll, pitch, yaw, as in the request (not confirmed)"),
-        Field("SensorAngQuat", "4f", "w x y z"),
-        Field("otherParams", "16f"),
-    ),
-)  # fmt: skip
-"""Camera of a gimbal."""
 
 FROM_RFLYSIM3D = PacketTable(
     (

@@ -41,6 +41,7 @@ _INTEGER_RANGES = {
     "H": (0, 2**16 - 1),
     "I": (0, 2**32 - 1),
     "i": (-(2**31), 2**31 - 1),
+    "q": (-(2**63), 2**63 - 1),
 }
 
 
@@ -48,7 +49,7 @@ _INTEGER_RANGES = {
 class Field:
     """One field of a packet.
 
-    `format` is a count (or none) and one of B H I i f d s, as in `struct`.
+    `format` is a count (or none) and one of B H I i q f d s, as in `struct`.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Field:
     """Number of numbers, or bytes of text."""
 
     def __post_init__(self) -> None:
-        match = re.fullmatch(r"(\d*)([BHIifds])", self.format)
+        match = re.fullmatch(r"(\d*)([BHIiqfds])", self.format)
         if match is None:
             raise ValueError(
                 f"{self.name}: {self.format!r} is no field format, "

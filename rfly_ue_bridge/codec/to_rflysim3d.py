@@ -34,7 +34,7 @@ CHECKSUM_LABEL = 1234567899
 
 CHECKSUM_CAMERA = 12345
 CHECKSUM_CAMERA_NEW = 12346
-"""Checksum of a gimbal's request in newer documents, and of its answer."""
+"""Checksum of a newer window's requests, and of a gimbal's answer."""
 
 MOTORS = 8
 ATTACHMENTS = 25
@@ -179,7 +179,7 @@ COPTER_MSG = PacketType(
 """A label at a vehicle. dispFlag and dispTime below 0 together clear all lines."""
 
 _SENSOR_HEAD = (Field("checksum", "H"), Field("SeqID", "H"))
-SENSOR = (
+_SENSOR = (
     Field("TypeID", "H", "kind of sensor"),
     Field("TargetCopter", "H", "the vehicle that bears it"),
     Field("TargetMountType", "H"),
@@ -187,8 +187,8 @@ SENSOR = (
     Field("DataHeight", "H", "pixels"),
     Field("DataCheckFreq", "H", "Hz"),
     Field("SendProtocol", "8H", "way of sending, IP address in four numbers, port, …"),
-    Field("CameraFOV", "f", "deg"),
-    Field("SensorPosXYZ", "3f", "m"),
+    Field("CameraFOV", "f", "deg, horizontal"),
+    Field("SensorPosXYZ", "3f", "m: forward, right, down of the vehicle; NED of the map"),
 )
 _SENSOR_EULER = Field("SensorAngEular", "3f", "deg: roll, pitch, yaw; positive pitch looks up")
 _SENSOR_ANGLES = (
@@ -199,25 +199,24 @@ _SENSOR_ANGLES = (
 )
 VISION_SENSOR_REQ_OLD = PacketType(
     "VisionSensorReq (old)", 92, (CHECKSUM_CAMERA,),
-    (*_SENSOR_HEAD, *SENSOR, _SENSOR_EULER, Field("otherParams", "8f")),
+    (*_SENSOR_HEAD, *_SENSOR, _SENSOR_EULER, Field("otherParams", "8f")),
 )  # fmt: skip
 VISION_SENSOR_REQ = PacketType(
-    "VisionSensorReq", 144, (CHECKSUM_CAMERA,), (*_SENSOR_HEAD, *SENSOR, *_SENSOR_ANGLES)
+    "VisionSensorReq", 144, (CHECKSUM_CAMERA,), (*_SENSOR_HEAD, *_SENSOR, *_SENSOR_ANGLES)
 )  # fmt: skip
 VISION_SENSOR_REQ_GIMBAL = PacketType(
     "VisionSensorReq (gimbal)", 148, (CHECKSUM_CAMERA,),
-    (*_SENSOR_HEAD, Field("bitmask", "I", "what changes"), *SENSOR, *_SENSOR_ANGLES),
+    (*_SENSOR_HEAD, Field("bitmask", "I", "what changes"), *_SENSOR, *_SENSOR_ANGLES),
 )  # fmt: skip
 """Request for a gimbal's camera.
 
 The three requests are packed as in RflySim's VisionCaptureApi.py; a public copy is in
 github.com/EchoXuK/rFlySimapi.
 """
-
-VISION_SENSOR_REQ_GIMBAL_NEW = PacketType(
-    "VisionSensorReq (gimbal, new)", 148, (CHECKSUM_CAMERA_NEW,), VISION_SENSOR_REQ_GIMBAL.fields
+VISION_SENSOR_REQ_NEW = PacketType(
+    "VisionSensorReqNew", 148, (CHECKSUM_CAMERA_NEW,), VISION_SENSOR_REQ_GIMBAL.fields
 )
-"""The same request with the checksum of newer documents."""
+"""Request of newer windows, by RflySim's manual; also what a gimbal answers on UDP 20006."""
 
 TO_RFLYSIM3D = PacketTable(
     (
@@ -239,7 +238,7 @@ TO_RFLYSIM3D = PacketTable(
         VISION_SENSOR_REQ_OLD,
         VISION_SENSOR_REQ,
         VISION_SENSOR_REQ_GIMBAL,
-        VISION_SENSOR_REQ_GIMBAL_NEW,
+        VISION_SENSOR_REQ_NEW,
     )
 )
 """Every packet that a host sends to RflySim3D."""

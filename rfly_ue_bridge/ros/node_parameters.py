@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
-from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, FEEDBACK_PORT, WINDOW_PORT
+from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, FEEDBACK_PORT, TIME_PORT, WINDOW_PORT
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,114 @@ class ObjectParameters:
     )
 
 
+@dataclass(frozen=True)
+class SensorsParameters:
+    """RflySim3D's sensors: which, where from, and how they become messages."""
+
+    config: str = parameter(
+        "", "RflySim's Config.json with the sensors; empty = those of the parameter sensors"
+    )
+    sensors: list[str] = parameter(
+        [], "names of sensors without a Config.json; each has the parameters <name>.type_id …"
+    )
+    angle_unit: Literal["deg", "rad"] = parameter(
+        "deg", "unit of the angles in the Config.json: RflySim3D takes deg, old documents say rad"
+    )
+    host: str = parameter(DEFAULT_HOST, "name or IPv4 address of the machine that runs RflySim3D")
+    port: int = parameter(
+        WINDOW_PORT, "UDP port of window 0; window k has port + k", low=1, high=65535
+    )
+    window: int = parameter(
+        0, "the RflySim3D window whose process renders the sensors", low=0, high=63
+    )
+    layout: Literal["144", "92", "148"] = parameter(
+        "144", "bytes of a request: 144, 92 for windows before 2023, 148 for new ones"
+    )
+    bind: str = parameter(
+        "127.0.0.1",
+        "IPv4 address of this machine on which data are received; 0.0.0.0 = all",
+    )
+    request_period: float = parameter(
+        3.0,
+        "silence after which a sensor is reported and requested again, s; 0 = never request, for "
+        "sensors that another program has requested",
+        low=0.0,
+        high=3600.0,
+    )
+    stamp: Literal["arrival", "simulation"] = parameter(
+        "arrival",
+        "stamps: the arrival of the data, or the time of their making by CopterSim's clock",
+    )
+    time_port: int = parameter(
+        TIME_PORT,
+        "UDP port of CopterSim's heart-beat for stamps of the simulation; 0 = estimate its start",
+        low=0,
+        high=65535,
+    )
+    depth_encoding: Literal["mono16", "16UC1", "32FC1"] = parameter(
+        "mono16",
+        "depth: counts as RflySim3D sends them (65535 = none), mm (0 = none), or m (NaN = none)",
+    )
+    lidar_axes: Literal["flu", "frd"] = parameter(
+        "flu", "axes in which RflySim3D sends the points of lidars; published are x forward, y left"
+    )
+    world_axes: Literal["ned", "nwu", "neu"] = parameter(
+        "ned", "axes in which RflySim3D sends the points of type 21; published is ENU in map"
+    )
+    depth_cloud_axes: Literal["flu", "frd", "optical"] = parameter(
+        "flu", "axes in which RflySim3D sends depth clouds (type 7)"
+    )
+    keep_misses: bool = parameter(
+        False, "keep a lidar's points at exactly 0 0 0, which are rays that hit nothing"
+    )
+    base_frame: str = parameter(
+        "copter{id}/base_link", "frame of a vehicle's geometric centre; {id} is its CopterID"
+    )
+    bottom_frame: str = parameter(
+        "copter{id}/base_footprint", "frame of the middle of a vehicle's bottom, for mount type 1"
+    )
+    frame_prefix: str = parameter("", "prefix of the sensors' frames sensor<SeqID>")
+    imu_vehicles: list[int] = parameter([], "CopterIDs whose IMU CopterSim is to send")
+    imu_rate: int = parameter(200, "rate of the IMUs, Hz", low=1, high=1000)
+    coptersim_host: str = parameter(
+        "", "machine that runs CopterSim, for its IMUs", shown="the host"
+    )
+
+
+@dataclass(frozen=True)
+class SensorParameters:
+    """One sensor in `sensors`; its parameters stand after its name and a dot."""
+
+    PREFIX: ClassVar = "SENSOR."
+
+    type_id: int = parameter(1, "kind of sensor, RflySim3D's TypeID", low=1, high=65535)
+    seq_id: int = parameter(0, "its SeqID", low=0, high=50_000, shown="its place in sensors")
+    target: int = parameter(
+        1,
+        "CopterID of its vehicle, or SeqID of the sensor that it is mounted on",
+        low=0,
+        high=65535,
+    )
+    mount: int = parameter(
+        0, "0 vehicle's centre, 1 its bottom, 2 map, 3 vehicle but level, 4 sensor", low=0, high=4
+    )
+    width: int = parameter(640, "pixels, or points of a ring", low=1, high=8192)
+    height: int = parameter(480, "pixels, or rings", low=1, high=8192)
+    rate: int = parameter(
+        30, "rate at which RflySim3D looks for a new picture, Hz", low=1, high=200
+    )
+    way: int = parameter(1, "1 jpeg or png by UDP, 2 raw, 3 png", low=1, high=3)
+    data_port: int = parameter(0, "UDP port of its data", low=0, high=65535, shown="9999 + seq_id")
+    fov_deg: float = parameter(90.0, "horizontal angle of view, deg", low=0.0, high=360.0)
+    position: list[float] = parameter(
+        [0.0, 0.0, 0.0], "forward, right, down of the vehicle, or NED of the map, m"
+    )
+    euler_deg: list[float] = parameter([0.0, 0.0, 0.0], "roll, pitch, yaw, deg; pitch > 0 is up")
+    other_params: list[float] = parameter([0.0], "its otherParams, at most 16")
+
+
 NODES = {
+    "ue_sensors_node": (SensorsParameters, SensorParameters, FrameParameters),
     "ue_bridge_node": (
         BridgeParameters,
         BridgeFrameParameters,
@@ -153,5 +260,5 @@ NODES = {
         FeedbackParameters,
         ObjectParameters,
         LatestTerrainParameters,
-    )
+    ),
 }

@@ -18,7 +18,6 @@ import errno
 import ipaddress
 import selectors
 import socket
-import struct
 import sys
 import threading
 import time
@@ -31,6 +30,7 @@ from rfly_common.files import Closing
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
+from rfly_ue_bridge.sockets.socket_drops import dropped_by_system
 from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 QUEUE_SIZE = 4096
@@ -45,10 +45,7 @@ _PAUSE_S = 0.004
 _AFTER_ERROR_S = 0.1
 _RECEIVE_BUFFER_BYTES = 1 << 20
 
-# socket(7), ip(7); Python's socket module does not name them
-_SO_MEMINFO = 55
-_SK_MEMINFO = struct.Struct("=9I")
-_IP_MULTICAST_ALL = 49
+_IP_MULTICAST_ALL = 49  # ip(7); Python's socket module does not name it
 
 _LINUX = sys.platform == "linux"
 _WINDOWS = sys.platform == "win32"
@@ -156,7 +153,7 @@ class FeedbackReceiver(Closing):
     def counters(self) -> dict[str, int]:
         """Counts of datagrams since the receiver was made, by `COUNTERS`; a copy."""
         counts = dict(self._counts)
-        dropped = sum(map(_dropped_by_system, self._sockets()))
+        dropped = sum(map(dropped_by_system, self._sockets()))
         counts["system_dropped"] = self._dropped_before + dropped
         return counts
 
@@ -190,7 +187,7 @@ class FeedbackReceiver(Closing):
         nudge[1].send(b"x")
         thread.join()
 
-        self._dropped_before += sum(map(_dropped_by_system, self._sockets()))
+        self._dropped_before += sum(map(dropped_by_system, self._sockets()))
         for sock in (*self._sockets(), *nudge):
             sock.close()
         self._unicast = self._group = self._nudge = self._thread = None
@@ -380,20 +377,6 @@ def _prepare(sock: socket.socket) -> None:
     if _LINUX:
         # else it would also get what is sent to groups that other programs have joined
         sock.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
-
-
-def _dropped_by_system(sock: socket.socket) -> int:
-    """Return the datagrams for which the socket's buffer had no room.
-
-    0 if the system does not count them.
-    """
-    if not _LINUX:
-        return 0
-    try:
-        meminfo = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _SK_MEMINFO.size)
-        return int(_SK_MEMINFO.unpack(meminfo)[8])
-    except (OSError, struct.error):  # an old kernel, or closed meanwhile
-        return 0
 
 
 def _network(text: str) -> tuple[int, int]:

@@ -294,6 +294,23 @@ def resolve(host: str) -> str:
         raise ConfigError(f"host {host!r}: no IPv4 address for that name ({error})") from error
 
 
+def local_address_towards(host: str) -> str:
+    """Return the IPv4 address from which this machine reaches a host. It sends nothing.
+
+    The result is "" for this machine itself, or without a route to the host.
+    """
+    try:
+        destination = resolve(host) if host else ""
+        if not destination or ipaddress.IPv4Address(destination).is_loopback:
+            return ""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            sock.connect((destination, WINDOW_PORT))
+            return str(sock.getsockname()[0])
+    except (OSError, ConfigError):
+        return ""
+
+
 def ipv4(text: str, name: str) -> str:
     """Return the IPv4 address in a text. Raises ConfigError that begins with `name`."""
     try:

@@ -221,6 +221,15 @@ CASES = {
         | {"machine": Machine(port_holders={20006: "python3 (process 12)"})},
         ("the feedback port 20006", "python3 (process 12)", "feedback_port"),
     ),
+    "status:/ue_sensors_node:no_sensor_data:9999": (
+        reported(
+            STALE,
+            Notice("no data on port 9999 yet", Reason.NO_SENSOR_DATA, "9999"),
+            node="/ue_sensors_node",
+            task="sensor0",
+        ),
+        ("/ue_sensors_node: no data on port 9999", "sensor licence", "firewall"),
+    ),
     "status:/terrain_node:no_map_loaded": (
         reported(
             ERROR,

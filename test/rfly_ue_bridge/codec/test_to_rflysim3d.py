@@ -415,8 +415,8 @@ WRITTEN_BY_HAND = [
     ("VisionSensorReq", CAMERA, _SENSOR_VALUES_NEW),
     ("VisionSensorReq (gimbal)", CAMERA_GIMBAL, {**_SENSOR_VALUES_NEW, "bitmask": 0x80000005}),
     (
-        "VisionSensorReq (gimbal, new)",
-        "3a30" + CAMERA_GIMBAL[4:],  # 12346 in place of 12345
+        "VisionSensorReqNew",
+        "3a30" + CAMERA_GIMBAL[4:],
         {**_SENSOR_VALUES_NEW, "checksum": 12346, "bitmask": 0x80000005},
     ),
     ("Multi3DData2New", MULTI20, {"checksum": 1234567890, **_MULTI20_VALUES}),
@@ -448,7 +448,7 @@ SIZES = {
     "VisionSensorReq (old)": 92,
     "VisionSensorReq": 144,
     "VisionSensorReq (gimbal)": 148,
-    "VisionSensorReq (gimbal, new)": 148,
+    "VisionSensorReqNew": 148,
 }
 
 

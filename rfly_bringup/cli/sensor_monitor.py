@@ -1,0 +1,162 @@
+"""Monitor of what RflySim3D's sensors send, for `rfly sensors listen`."""
+
+from __future__ import annotations
+
+import queue
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rfly_bringup.terminal import printable
+from rfly_common.errors import ConfigError, FeedbackError
+from rfly_common.startup import stop_by_signal
+from rfly_ue_bridge.codec.sensor_payloads import sensor_type
+from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
+from rfly_ue_bridge.sensors.frame_assembler import FrameAssembler, JoinedFrame, SensorFrame
+from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address
+from rfly_ue_bridge.sockets.sensor_receiver import SensorReceiver
+from rfly_ue_bridge.sockets.udp_sender import UdpSender
+
+REPORT_PERIOD_S = 2.0
+REQUEST_AGAIN_S = 3.0
+_POLL_S = 0.1
+_LOSSES = (
+    "incomplete", "contradictions", "undecodable", "unexpected_size", "length", "checksum", "header"
+)  # fmt: skip
+
+
+class _Source:
+    """One sensor, its frames, and its counts at the last report."""
+
+    def __init__(self, sensor: VisionSensor, frames: queue.SimpleQueue[_Arrived]) -> None:
+        self.sensor = sensor
+        self.assembler = FrameAssembler(sensor)
+        self.heard_s = 0.0
+        self.requested_s = 0.0
+        self.saved = 0
+        self.frames_before = 0
+        self.bytes_before = 0
+        self._frames = frames
+
+    def take(self, datagram: bytes, arrival_s: float) -> None:
+        """Take a datagram, in the receiver's thread."""
+        self.heard_s = arrival_s
+        joined = self.assembler.join(datagram, arrival_s)
+        if joined is not None:
+            self._frames.put((self, joined))
+
+
+_Arrived = tuple[_Source, JoinedFrame]
+
+
+class SensorMonitor:
+    """Monitor of the sensors of a configuration, whose window listens on `port` of `host`.
+
+    `save`: folder for the frames. Raises OSError and ConfigError for the file or the folder.
+    """
+
+    def __init__(
+        self, config: Path, host: str, port: int, layout: RequestLayout, save: Path | None
+    ) -> None:
+        self._console = Console(highlight=False)
+        read = VisionConfig.read(config)
+        for warning in read.warnings:
+            self._console.print(printable(f"{config}: {warning}"), markup=False, style="yellow")
+
+        self._layout = layout
+        self._save = save
+        if save is not None:
+            save.mkdir(parents=True, exist_ok=True)
+        self._frames: queue.SimpleQueue[_Arrived] = queue.SimpleQueue()
+        self._sources = [_Source(to_own_address(s, host), self._frames) for s in read.sensors]
+        self._sender = UdpSender(host, port)
+        self._start_s = self._reported_s = time.monotonic()
+
+    def run(self, bind: str, *, request: bool, count: int, duration_s: float) -> bool:
+        """Listen and report until the end; return whether every sensor has sent something.
+
+        Raises ConfigError for a port that cannot be opened.
+        """
+        handlers = {source.sensor.port: source.take for source in self._sources}
+        try:
+            receiver = SensorReceiver(handlers, bind)
+        except FeedbackError as error:
+            raise ConfigError(f"{error}: ue_sensors_node or RflySim's SDK?") from error
+
+        seen = 0
+        with receiver, stop_by_signal() as stopped:
+            while not stopped() and (not count or seen < count):
+                now_s = time.monotonic()
+                if duration_s and now_s - self._start_s > duration_s:
+                    break
+                if request:
+                    self._request_silent(now_s)
+                seen += self._take_frame()
+                if now_s - self._reported_s > REPORT_PERIOD_S:
+                    self._report(now_s)
+            self._report(time.monotonic())
+        self._sender.close()
+        return all(source.assembler.counters["datagrams"] for source in self._sources)
+
+    def _request_silent(self, now_s: float) -> None:
+        for source in self._sources:
+            if now_s - max(source.heard_s, source.requested_s) > REQUEST_AGAIN_S:
+                source.requested_s = now_s
+                self._sender.send(encode_request(source.sensor, self._layout))
+
+    def _take_frame(self) -> int:
+        """Wait for a frame and save it; return the number of frames."""
+        try:
+            source, joined = self._frames.get(timeout=_POLL_S)
+        except queue.Empty:
+            return 0
+        frame = source.assembler.decode(joined)
+        if frame is not None and self._save is not None:
+            source.saved += 1
+            _write(frame, source.saved, self._save)
+        return 1
+
+    def _report(self, now_s: float) -> None:
+        """Print a line for each sensor, over the time since the last report."""
+        elapsed_s = max(now_s - self._reported_s, 1e-3)
+        self._reported_s = now_s
+        table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+        for heading in ("sensor", "kind", "port", "Hz", "MB/s", "frames", "lost"):
+            table.add_column(heading, no_wrap=True)
+
+        for source in self._sources:
+            counters = source.assembler.counters
+            rate = (counters["frames"] - source.frames_before) / elapsed_s
+            megabytes = (counters["bytes"] - source.bytes_before) / elapsed_s / 1e6
+            source.frames_before = counters["frames"]
+            source.bytes_before = counters["bytes"]
+            lost = ", ".join(f"{name} {counters[name]}" for name in _LOSSES if counters[name])
+            if not counters["datagrams"]:
+                lost = "no data yet"
+            table.add_row(
+                str(source.sensor.seq_id),
+                sensor_type(source.sensor.type_id).name,
+                str(source.sensor.port),
+                f"{rate:.1f}",
+                f"{megabytes:.2f}",
+                str(counters["frames"]),
+                lost,
+            )
+        self._console.print(table)
+
+
+def _write(frame: SensorFrame, number: int, folder: Path) -> None:
+    """Write a frame to a folder: a picture as it came, anything else as an array."""
+    stem = folder / f"sensor{frame.seq_id}_{number:06d}"
+    if frame.form == "jpeg":
+        stem.with_suffix(".jpg").write_bytes(frame.payload)
+    elif frame.form == "png":
+        stem.with_suffix(".png").write_bytes(frame.payload)
+    elif frame.form == "raw":
+        stem.with_suffix(".png").write_bytes(cv2.imencode(".png", frame.data)[1].tobytes())
+    else:
+        np.save(stem.with_suffix(".npy"), frame.data)

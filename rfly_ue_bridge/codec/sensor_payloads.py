@@ -1,0 +1,358 @@
+"""Payloads of RflySim3D's sensors: pictures, clouds, distances and detections, both directions.
+
+`decode_payload` reads what the fragments of a frame make together, `encode_…` write it. Nothing is
+taken from what was requested that the bytes themselves show: jpeg and png are known by their first
+bytes, the three generations of clouds by their length.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.errors import PacketError
+from rfly_ue_bridge.codec.sensor_requests import VisionSensor
+
+MAX_PIXELS = 8192 * 8192
+MAX_POINTS = 10_000_000
+NO_DEPTH = 65535
+"""Count of a pixel without depth."""
+METRES_PER_COUNT = 0.001
+"""Depth of one count, m, if otherParams[2] is 0."""
+INT16_SCALE = 32767
+"""Number of an int16 cloud that stands for the greatest range."""
+
+
+class Content(Enum):
+    """What a sensor's payload holds."""
+
+    BGR = "bgr8"
+    GREY = "mono8"
+    DEPTH = "mono16"
+    CLOUD = "cloud"
+    DEPTH_CLOUD = "depth cloud"
+    RANGE = "range"
+    BOXES = "boxes"
+    TARGETS = "targets"
+    BYTES = "bytes"
+    """A layout that is not public."""
+
+
+class SensorType(NamedTuple):
+    """A kind of RflySim3D's sensors."""
+
+    name: str
+    topic: str
+    """Last part of the topic's name in RflySim's SDK; "" if the SDK has none."""
+    content: Content
+    max_range: float = 0.0
+    """Greatest range if otherParams[0] is 0, m; 0 if it must be given."""
+
+
+SENSOR_TYPES = {
+    1: SensorType("RGB camera", "img_rgb", Content.BGR),
+    2: SensorType("depth camera", "img_depth", Content.DEPTH),
+    3: SensorType("grey camera", "img_gray", Content.GREY),
+    4: SensorType("segmentation camera", "img_Segmentation", Content.BGR),
+    5: SensorType("range finder", "range", Content.RANGE, 200.0),
+    6: SensorType("sound", "", Content.BYTES),
+    7: SensorType("depth cloud", "Depth_Cloud", Content.DEPTH_CLOUD),
+    8: SensorType("fisheye camera", "fisheye", Content.BGR),
+    9: SensorType("gimbal camera", "img_cine", Content.BGR),
+    10: SensorType("optical flow", "", Content.BYTES),
+    20: SensorType("lidar, own axes", "vehicle_lidar", Content.CLOUD, 200.0),
+    21: SensorType("lidar, world axes", "global_lidar", Content.CLOUD, 200.0),
+    22: SensorType("Livox Mid-40", "livox_lidar", Content.CLOUD, 600.0),
+    23: SensorType("Livox Mid-360", "mid360_lidar", Content.CLOUD, 100.0),
+    30: SensorType("detector", "detections", Content.BOXES),
+    31: SensorType("radar", "targets", Content.TARGETS),
+    40: SensorType("infrared camera", "img_Infrared_Gray", Content.GREY),
+    41: SensorType("infrared camera, colours", "img_Infrared", Content.BGR),
+}
+"""Kinds of sensors by TypeID."""
+_UNKNOWN = SensorType("unknown", "", Content.BYTES)
+
+RANGE = np.dtype(
+    [
+        ("distance", "<f4"), ("copter_id", "<i4"), ("origin", "<f4", 3), ("euler", "<f4", 3),
+        ("impact", "<f4", 3), ("box_center", "<f4", 3),
+    ]
+)  # fmt: skip
+"""Record of a range finder, 56 bytes: m, and angles whose unit is not documented."""
+BOXES = np.dtype([("copter_id", "<i4"), ("score", "<f4"), ("min", "<f4", 2), ("max", "<f4", 2)])
+"""Box of a vehicle in a detector's picture, 24 bytes: corners x, y in pixels."""
+TARGETS = np.dtype([("copter_id", "<i4"), ("position", "<f4", 3)])
+"""Target of a radar, 16 bytes: m, in axes that are not documented."""
+
+_RECORDS = {Content.BOXES: BOXES, Content.TARGETS: TARGETS}
+_PICTURES: dict[Content, tuple[tuple[int, ...], np.dtype[Any], int]] = {
+    Content.BGR: ((3,), np.dtype(np.uint8), cv2.IMREAD_COLOR),
+    Content.GREY: ((), np.dtype(np.uint8), cv2.IMREAD_GRAYSCALE),
+    Content.DEPTH: ((), np.dtype("<u2"), cv2.IMREAD_UNCHANGED),
+}
+"""Shape of a pixel, its number, and how OpenCV reads it from a file."""
+
+_JPEG = b"\xff\xd8\xff"
+_JPEG_END = b"\xff\xd9"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_END = b"IEND\xaeB`\x82"
+_END_WITHIN = 64
+"""A file's end mark lies within this number of last bytes."""
+
+_POSE = struct.Struct("<6f")
+_COUNT = struct.Struct("<i")
+_FRAME = struct.Struct("<2i")
+_CLOUD_0 = _POSE.size + _COUNT.size
+_CLOUD_B = _FRAME.size + _CLOUD_0
+
+
+@dataclass(frozen=True)
+class SensorData:
+    """What a payload holds, as arrays.
+
+    | sensor | `data` |
+    | --- | --- |
+    | colour cameras | (height, width, 3) uint8, BGR |
+    | grey cameras | (height, width) uint8 |
+    | depth camera | (height, width) uint16, counts; 65535 is no value |
+    | lidars | (n, 4) float32: x y z in m, and seg |
+    | depth cloud | (n, 3) float32, m |
+    | range finder | record () of `RANGE` |
+    | detector, radar | records (n,) of `BOXES`, `TARGETS` |
+    | others | (n,) uint8, the bytes |
+    """
+
+    data: NDArray[Any]
+    form: str
+    """jpeg, png or raw for pictures, 0, A or B for clouds (their generation), else record."""
+    pose: NDArray[np.float32] | None = None
+    """Pose of a cloud's sensor, (6,): x y z in m, roll pitch yaw in rad."""
+
+
+def sensor_type(type_id: int) -> SensorType:
+    """Return the kind of a TypeID; an unknown one has plain bytes."""
+    return SENSOR_TYPES.get(type_id, _UNKNOWN)
+
+
+def max_range(sensor: VisionSensor) -> float:
+    """Return the greatest range, m, which is also the scale of int16 clouds; 0 if it is unknown."""
+    return sensor.parameters[0] or sensor_type(sensor.type_id).max_range
+
+
+def decode_payload(sensor: VisionSensor, payload: bytes) -> SensorData:
+    """Return the content of a sensor's payload.
+
+    PacketError: `undecodable` if the bytes are nothing that this sensor sends.
+    """
+    content = sensor_type(sensor.type_id).content
+    if content in _PICTURES:
+        return _decode_picture(sensor, content, payload)
+    if content in (Content.CLOUD, Content.DEPTH_CLOUD):
+        return _decode_cloud(sensor, content, payload)
+    if content in _RECORDS:
+        return SensorData(_decode_records(payload, _RECORDS[content]), "record")
+    if content is Content.RANGE:
+        if len(payload) != RANGE.itemsize:
+            raise _undecodable(f"{len(payload)} bytes, a range finder sends {RANGE.itemsize}")
+        return SensorData(np.frombuffer(payload, RANGE)[0], "record")
+    return SensorData(np.frombuffer(payload, np.uint8), "record")
+
+
+# --- pictures
+
+
+def picture_form(sensor: VisionSensor, payload: bytes) -> str:
+    """Return jpeg, png, or raw for pixels of the requested size.
+
+    A file's end mark must be there, too. PacketError: `undecodable` for anything else.
+    """
+    end = payload[-_END_WITHIN:]
+    if payload.startswith(_JPEG) and _JPEG_END in end:
+        return "jpeg"
+    if payload.startswith(_PNG) and _PNG_END in end:
+        return "png"
+
+    pixel, number, _ = _PICTURES[sensor_type(sensor.type_id).content]
+    size = sensor.width * sensor.height * number.itemsize * (pixel[0] if pixel else 1)
+    if len(payload) == size and size:
+        return "raw"
+    raise _undecodable(
+        f"{len(payload)} bytes, expected a jpeg, a png, or {size} bytes of "
+        f"{sensor.width} x {sensor.height} pixels"
+    )
+
+
+def picture_size(sensor: VisionSensor, payload: bytes, form: str) -> tuple[int, int]:
+    """Return width and height of a picture of a form, as its bytes state; 0 where they do not."""
+    if form == "raw":
+        return sensor.width, sensor.height
+    return _jpeg_size(payload) if form == "jpeg" else _png_size(payload)
+
+
+def _decode_picture(sensor: VisionSensor, content: Content, payload: bytes) -> SensorData:
+    pixel, number, flag = _PICTURES[content]
+    form = picture_form(sensor, payload)
+    if form == "raw":
+        shape = (sensor.height, sensor.width, *pixel)
+        return SensorData(np.frombuffer(payload, number).reshape(shape), form)
+
+    width, height = picture_size(sensor, payload, form)
+    if not 0 < width * height <= MAX_PIXELS:
+        raise _undecodable(f"{form} of {width} x {height} pixels, at most {MAX_PIXELS:,}")
+    try:
+        pixels = cv2.imdecode(
+            np.frombuffer(payload, np.uint8), flag | cv2.IMREAD_IGNORE_ORIENTATION
+        )
+    except cv2.error as error:
+        raise _undecodable(f"{form}: {error}") from error
+
+    if pixels is None:
+        raise _undecodable(f"{form} that OpenCV does not read")
+    if pixels.dtype != number or pixels.shape[2:] != pixel:
+        raise _undecodable(
+            f"{form} of {pixels.dtype} and {pixels.shape[2:] or (1,)} channels, expected {number}"
+        )
+    return SensorData(pixels, form)
+
+
+def _png_size(payload: bytes) -> tuple[int, int]:
+    """Return width and height from the header, 0 if there is none."""
+    if payload[12:16] != b"IHDR":
+        return 0, 0
+    width, height = struct.unpack_from(">2I", payload, 16)
+    return width, height
+
+
+def _jpeg_size(payload: bytes) -> tuple[int, int]:
+    """Return width and height from the start of frame, 0 if there is none (ITU T.81, annex B)."""
+    position = 2
+    while position + 9 <= len(payload) and payload[position] == 0xFF:
+        marker = payload[position + 1]
+        length, _, height, width = struct.unpack_from(">HBHH", payload, position + 2)
+        # SOF0 to SOF15, without DHT, JPG and DAC among them
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return width, height
+        position += 1 if marker == 0xFF else 2 + length
+    return 0, 0
+
+
+def depth_to_metres(counts: NDArray[np.uint16], sensor: VisionSensor) -> NDArray[np.float32]:
+    """Return a depth camera's counts as m; NaN where there is no value (REP 118)."""
+    scale = np.float32(sensor.parameters[2] or METRES_PER_COUNT)
+    depth = counts * scale
+    depth[counts == NO_DEPTH] = np.nan
+    return depth
+
+
+def depth_to_millimetres(counts: NDArray[np.uint16], sensor: VisionSensor) -> NDArray[np.uint16]:
+    """Return a depth camera's counts as mm; 0 where there is no value (REP 118)."""
+    scale = (sensor.parameters[2] or METRES_PER_COUNT) * 1000.0
+    if scale == 1.0:
+        return np.where(counts == NO_DEPTH, np.uint16(0), counts)
+    millimetres = np.rint(counts * np.float32(scale))
+    too_far = (counts == NO_DEPTH) | (millimetres > NO_DEPTH)
+    return np.where(too_far, 0.0, millimetres).astype(np.uint16)
+
+
+def encode_image(pixels: NDArray[Any], form: str = "jpeg", quality: int = 90) -> bytes:
+    """Return the payload of a picture, (height, width) or (height, width, 3) BGR.
+
+    `form` is jpeg, png or raw; uint16 pixels are depth and cannot be jpeg.
+    """
+    if form == "raw":
+        return np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("<")).tobytes()
+    if form not in ("jpeg", "png") or (form == "jpeg" and pixels.dtype != np.uint8):
+        raise ValueError(f"form {form!r} of {pixels.dtype}, expected jpeg of uint8, png or raw")
+    options = [cv2.IMWRITE_JPEG_QUALITY, quality] if form == "jpeg" else []
+    extension = ".jpg" if form == "jpeg" else ".png"
+    return cv2.imencode(extension, pixels, options)[1].tobytes()
+
+
+# --- clouds
+
+
+def _decode_cloud(sensor: VisionSensor, content: Content, payload: bytes) -> SensorData:
+    generation, columns, start = _cloud_generation(content, payload)
+    pose = np.frombuffer(payload, "<f4", 6, start - _CLOUD_0)
+    if generation == "B":
+        points = np.frombuffer(payload, "<f4", offset=start).reshape(-1, columns)
+        return SensorData(points, generation, pose)
+
+    scale = max_range(sensor)
+    if not scale > 0.0:
+        raise _undecodable("an int16 cloud has no scale without otherParams[0], the range in m")
+    counts = np.frombuffer(payload, "<i2", offset=start).reshape(-1, columns)
+    points = counts * np.float32(scale / INT16_SCALE)
+    if columns == 3 and content is Content.CLOUD:
+        points = np.column_stack([points, np.zeros(len(points), np.float32)])
+    return SensorData(points, generation, pose)
+
+
+def _cloud_generation(content: Content, payload: bytes) -> tuple[str, int, int]:
+    """Return the generation, the numbers of a point, and where the points begin."""
+    forms = [("0", 3, 2, _CLOUD_0)]
+    if content is Content.CLOUD:
+        forms += [("A", 4, 2, _CLOUD_0), ("B", 4, 4, _CLOUD_B)]
+
+    fitting = []
+    for generation, columns, size, start in forms:
+        if len(payload) < start:
+            continue
+        count = _COUNT.unpack_from(payload, start - _COUNT.size)[0]
+        if 0 <= count <= MAX_POINTS and len(payload) == start + columns * size * count:
+            fitting.append((generation, columns, start))
+
+    if not fitting or (len(fitting) > 1 and len(payload) != _CLOUD_0):
+        raise _undecodable(f"{len(payload)} bytes are no cloud: they do not fit their number")
+    return fitting[-1]
+
+
+def encode_cloud(
+    points: ArrayLike,
+    scale: float | None = None,
+    pose: ArrayLike = (0.0,) * 6,
+    *,
+    copter_id: int = 0,
+    world_pose: bool = False,
+) -> bytes:
+    """Return the payload of a cloud.
+
+    With a `scale`, the range in m, points (n, 4), x y z seg, become generation A and points (n, 3)
+    a depth cloud (generation 0), both int16; without it points (n, 4) become generation B, float32.
+    `pose` is x y z in m and roll pitch yaw in rad.
+    """
+    array = np.asarray(points, float)
+    if array.ndim != 2 or array.shape[1] not in (3, 4) or (scale is None and array.shape[1] == 3):
+        raise ValueError(f"points: shape {array.shape}, expected (n, 4), or (n, 3) with a scale")
+    head = _POSE.pack(*np.asarray(pose, float)) + _COUNT.pack(len(array))
+    if scale is None:
+        return _FRAME.pack(copter_id, world_pose) + head + array.astype("<f4").tobytes()
+    counts = np.rint(np.clip(array / scale, -1.0, 1.0) * INT16_SCALE)
+    return head + counts.astype("<i2").tobytes()
+
+
+# --- records
+
+
+def _decode_records(payload: bytes, kind: np.dtype[Any]) -> NDArray[Any]:
+    if len(payload) < _COUNT.size:
+        raise _undecodable(f"{len(payload)} bytes, expected a number of records")
+    count = _COUNT.unpack_from(payload)[0]
+    if count < 0 or len(payload) != _COUNT.size + count * kind.itemsize:
+        raise _undecodable(f"{len(payload)} bytes do not hold {count} records")
+    return np.frombuffer(payload, kind, offset=_COUNT.size)
+
+
+def encode_records(records: NDArray[Any]) -> bytes:
+    """Return the payload of records (n,) of `BOXES` or `TARGETS`."""
+    return _COUNT.pack(len(records)) + records.tobytes()
+
+
+def _undecodable(text: str) -> PacketError:
+    return PacketError("undecodable", text)

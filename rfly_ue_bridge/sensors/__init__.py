@@ -1,0 +1,1 @@
+"""Sensors of RflySim3D: their configuration, their frames, their places on a vehicle."""

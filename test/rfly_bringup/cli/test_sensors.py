@@ -1,0 +1,77 @@
+"""`rfly sensors listen` as a user runs it, with a sender in RflySim3D's place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import cv2
+import numpy as np
+from command_line import mistake
+from sensor_window import SensorWindow, write_config
+
+from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
+
+PIXELS = np.full((48, 64, 3), 90, np.uint8)
+POINTS = np.array([(1.0, 2.0, 3.0, 4.0)], np.float32)
+
+
+def listening(*words):
+    """`rfly sensors listen` in a process."""
+    command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
+    return subprocess.Popen(
+        [*command, "sensors", "listen", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_what_arrives_is_shown_and_saved(tmp_path):
+    lidar = {"TypeID": 23, "otherParams": [100] + [0] * 15}
+    config = write_config(tmp_path, {}, {"TypeID": 2}, lidar)
+    window = SensorWindow()
+    saved = tmp_path / "frames"
+    process = listening(config, "--port", window.port, "--count", 4, "--save", saved)
+    deadline = time.monotonic() + 60.0
+    while len(window.sensors) < 3:
+        window.poll()
+        assert time.monotonic() < deadline
+
+    jpeg = encode_image(PIXELS)
+    depth = np.full((48, 64), 1234, np.uint16)
+    window.send(0, jpeg, 1.0, 1)
+    window.send_raw(0, encode_fragments(jpeg, 1.1, 2)[0][:-1])
+    window.send(0, jpeg, 1.2, 3)
+    window.send(1, encode_image(depth, "raw"), 1.0, 1)
+    window.send(2, encode_cloud(POINTS), 1.0, 1)
+    output, _ = process.communicate(timeout=60.0)
+    window.close()
+
+    assert process.returncode == 0, output
+    assert "SDK leaves this sensor out" in output
+    rows = {line.split()[0]: line for line in output.splitlines() if line[:1].isdigit()}
+    assert "RGB camera" in rows["0"]
+    assert "length 1" in rows["0"]
+    assert "Livox Mid-360" in rows["2"]
+    assert (saved / "sensor0_000001.jpg").read_bytes() == jpeg
+    assert len(list(saved.iterdir())) == 4
+    picture = cv2.imread(str(saved / "sensor1_000001.png"), cv2.IMREAD_UNCHANGED)
+    np.testing.assert_array_equal(picture, depth)
+    np.testing.assert_array_equal(np.load(saved / "sensor2_000001.npy"), POINTS)
+
+
+def test_a_silent_sensor_is_an_exit_code_of_1(tmp_path):
+    process = listening(write_config(tmp_path, {}), "--no-request", "--duration", 0.5)
+    output, _ = process.communicate(timeout=60.0)
+    assert process.returncode == 1
+    assert "no data yet" in output
+
+
+def test_a_wrong_file_is_one_line(tmp_path, monkeypatch, capsys):
+    config = tmp_path / "Config.json"
+    config.write_text('{"VisionSensors": [{"TypeID": 1}]}')
+    line = mistake(["sensors", "listen", str(config)], monkeypatch, capsys)
+    assert "SendProtocol" in line
+    assert "No such file" in mistake(["sensors", "listen", "nowhere"], monkeypatch, capsys)
