@@ -109,6 +109,14 @@ class RequestObject(ConsoleCommand):
 
 
 @dataclass(frozen=True)
+class ClearSensors(ConsoleCommand):
+    """RflyClearCapture, and RflyReqObjData 10 and 20."""
+
+    seq_id: int | None
+    """Sensor that is removed; None: all."""
+
+
+@dataclass(frozen=True)
 class RequestVehicles(ConsoleCommand):
     """RflyReqVehicleData."""
 
@@ -257,10 +265,19 @@ def _move(words: Sequence[str], relative: bool) -> MoveVehicle:
     )
 
 
-def _request(words: Sequence[str]) -> RequestObject:
+def _clear_capture(words: Sequence[str]) -> ClearSensors:
+    seq_id = _integer(words, 0, -1)
+    return ClearSensors(None if seq_id < 0 else seq_id)
+
+
+def _request(words: Sequence[str]) -> ConsoleCommand:
     kind = _integer(words, 0)
+    if kind == _DELETE_CAMERA:
+        return ClearSensors(_integer(words, 1))
+    if kind == _DELETE_CAMERAS:
+        return ClearSensors(None)
     if kind not in (0, 1, 2):
-        raise ValueError(f"type {kind}, known are 0 camera, 1 vehicle, 2 object")
+        raise ValueError(f"type {kind}, known are 0 camera, 1 vehicle, 2 object, 10 and 20")
     if kind < 2:
         _integer(words, 1)
     return RequestObject(kind, words[1])
@@ -332,6 +349,8 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
     return SetLabel(vehicle_id, text, (red, green, blue), size, seconds, flag)
 
 
+_DELETE_CAMERA = 10
+_DELETE_CAMERAS = 20
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
 _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
@@ -360,6 +379,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
         lambda words: _move(words, relative=False),
     ),
     "RflyReqObjData": ("type name", _request),
+    "RflyClearCapture": ("SeqID, or nothing or -1 for all", _clear_capture),
     "RflyReqVehicleData": ("0 or 1", lambda words: RequestVehicles(_integer(words, 0) != 0)),
     "RflyScanTerrainH": (
         "xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval",
@@ -377,7 +397,6 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
 _NO_STENCIL = "the viewer has no segmentation camera"
 _UNSUPPORTED = {
     "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",
-    "RflyClearCapture": "the viewer captures no images",
     "RflyCesiumOriPos": "the viewer shows no Cesium globe",
     "RflySetStencilValueByCopterID": _NO_STENCIL,
     "RflySetStencilValueByActorName": _NO_STENCIL,
