@@ -28,7 +28,7 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
 )
 from rfly_amphibious.sensors.scene_rays import GROUND, NOTHING, Hits, SceneRays
 from rfly_amphibious.sensors.shading import Air, BodyColours, GroundColours, Seen, shade, sunward
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
 from rfly_terrain.world.weather import Weather
@@ -126,7 +126,8 @@ class Pinhole:
         self.along: Floats = 1.0 / length.reshape(-1)
         """Share of a range that is depth, z along the axis, (pixels,)."""
         forward = quat_rotate(QUAT_FLU_OPTICAL_XYZW, optical / length[..., None])
-        self._directions = np.asarray(forward.reshape(-1, 3), np.float64)
+        self.directions: Floats = np.asarray(forward.reshape(-1, 3), np.float64)
+        """Unit vectors in the axes of camera_link, (pixels, 3)."""
 
     @property
     def matrix(self) -> tuple[float, ...]:
@@ -139,10 +140,10 @@ class Pinhole:
         scene: SceneRays,
         max_range: float,
         time: float,
-        pixels: slice = slice(None),
+        pixels: slice | Ints = slice(None),
     ) -> tuple[Hits, Floats]:
         """Return the hits of these pixels' rays, and the directions (pixels, 3) in the world."""
-        directions = self._directions[pixels] @ pose.rotation.T
+        directions = self.directions[pixels] @ pose.rotation.T
         origins = np.repeat(np.asarray(pose.position, float)[None], len(directions), 0)
         return scene.cast(origins, directions, max_range, time), directions
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_amphibious.sensors.noise import sensor_generator
-from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
+from rfly_amphibious.sensors.range_sensor_parameters import RINGS, LidarParameters
+from rfly_amphibious.sensors.scan_patterns import LIVOX, towards
 from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import euler_to_quat, quat_slerp, rotation_matrix
@@ -81,7 +82,7 @@ class VehicleTrack(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LidarSweep:
-    """Readings of one turn. Columns are in the order of their firing."""
+    """Readings of one turn or frame. Columns are in the order of their firing."""
 
     start: float
     """Simulation time of the first column, s."""
@@ -94,7 +95,7 @@ class LidarSweep:
     times: NDArray[np.float32]
     """Times since `start`, s, (columns,)."""
     azimuths: Floats
-    """Azimuths, rad, (columns,)."""
+    """Azimuths, rad, (columns,); NaN for patterns without rings."""
     directions: Floats
     """Unit vectors in the lidar's axes, (columns, rings, 3)."""
 
@@ -132,17 +133,12 @@ class Lidar:
         self._seed = seed
         self.times = np.arange(parameters.columns) / (parameters.columns * parameters.rate)
 
-        # directions of the beams
-        elevation = parameters.elevations
-        azimuth = parameters.azimuths
-        flat = np.cos(elevation)
-        unit = np.empty((parameters.columns, parameters.beams, 3))
-        unit[..., 0] = flat * np.cos(azimuth)[:, None]
-        unit[..., 1] = flat * np.sin(azimuth)[:, None]
-        unit[..., 2] = np.sin(elevation)
-
-        self._unit = unit
-        self._azimuth = azimuth
+        # a spinning head has the same directions in each sweep
+        self._unit: Floats | None = None
+        self._azimuth = np.full(parameters.columns, np.nan)
+        if parameters.pattern == RINGS:
+            self._azimuth = parameters.azimuths
+            self._unit = towards(self._azimuth[:, None], parameters.elevations)
         self._mounting = rotation_matrix(euler_to_quat(parameters.rotation))
 
     @property
@@ -169,7 +165,9 @@ class Lidar:
         weather = weather or Weather()
         start = number * self.period if start is None else start
         which = np.arange(p.beams) if rings is None else np.asarray(rings, np.int64)
-        unit = self._unit if rings is None else np.ascontiguousarray(self._unit[:, which])
+        unit = self._directions(number)
+        if rings is not None:
+            unit = np.ascontiguousarray(unit[:, which])
 
         # rays
         origin, body = track.at(start + self.times)
@@ -209,6 +207,13 @@ class Lidar:
             self._azimuth,
             unit,
         )
+
+    def _directions(self, number: int) -> Floats:
+        """Return the unit vectors (columns, beams, 3) of a sweep in the lidar's axes."""
+        p = self.parameters
+        if self._unit is not None:
+            return self._unit
+        return LIVOX[p.pattern].directions(number, p.columns, p.rate)
 
     def _reflectivity(self, scene: SceneRays) -> Floats:
         """Return the reflectivity of each body, then that of GROUND and of NOTHING."""

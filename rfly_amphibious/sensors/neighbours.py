@@ -53,9 +53,7 @@ class Neighbours:
     def __init__(self, shapes: VehicleShapes, own_id: int, stale_after_s: float = 1.0) -> None:
         self._shapes = shapes
         self._own_id = own_id
-        self._seen = dataclasses.replace(
-            shapes, shapes=tuple(map(_whole, shapes.shapes)), default=_whole(shapes.default)
-        )
+        self._seen = seen_shapes(shapes)
         self._stale_after_ns = round(stale_after_s * 1e9)
 
         self._table = FleetTable()
@@ -351,6 +349,13 @@ def world_bodies(world: World, time: float | None = None) -> SceneBodies:
         row + 1,
         np.array([color for _, _, color in parts], float).reshape(-1, 3) / 255.0,
         np.array([model.class_id for model in models], np.int64)[row],
+    )
+
+
+def seen_shapes(shapes: VehicleShapes) -> VehicleShapes:
+    """Return shapes whose bodies are all that can be seen of a vehicle."""
+    return dataclasses.replace(
+        shapes, shapes=tuple(map(_whole, shapes.shapes)), default=_whole(shapes.default)
     )
 
 

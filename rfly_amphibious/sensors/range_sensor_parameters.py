@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from rfly_amphibious.sensors.scan_patterns import LIVOX
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.declared import declared, flag, number, triple, values_of
 from rfly_common.errors import ConfigError
 
 DEGREE = math.pi / 180.0
 MOST_BEAMS = 1024
+RINGS = "rings"
+"""Pattern of a spinning head."""
 
 
 def angle(path: str, meaning: str, default: float, within: float, *, optional: bool = False) -> Any:
@@ -58,7 +61,24 @@ def _field_of_view(path: str, meaning: str, default: float | None = None) -> Any
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LidarParameters:
-    """Beams on a spinning head; each column of beams is fired at a time of its own."""
+    """Beams of a lidar; each column of beams is fired at a time of its own.
+
+    They are on a spinning head, or scan in one of Livox's patterns (`scan_patterns`). Such a
+    pattern has its own beams and columns, and no elevations and azimuths.
+    """
+
+    pattern: str = declared(
+        "pattern",
+        {
+            "type": "string",
+            "description": "rings (default), or that of a Livox Mid-40 or Mid-360, which has no "
+            "rings, columns and azimuths",
+            "enum": [RINGS, *LIVOX],
+        },
+        lambda value, _section: value or RINGS,
+        required=False,
+        default=RINGS,
+    )
 
     rate: float = number("rate_hz", "sweeps a second", default=10.0, above=0.0, at_most=1000.0)
     position: Triple = _position()
@@ -101,6 +121,7 @@ class LidarParameters:
         "columns_per_turn",
         "each fired at its own time",
         default=1800,
+        optional=True,
         kind="integer",
         at_least=1,
         at_most=36000,
@@ -147,7 +168,19 @@ class LidarParameters:
         return cls(**values)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if there are more or fewer `beam_elevations` than `beams`."""
+        """Take a pattern's own beams and columns.
+
+        Raises ConfigError for an unknown pattern, and if there are more or fewer `beam_elevations`
+        than `beams`.
+        """
+        if self.pattern != RINGS:
+            if self.pattern not in LIVOX:
+                known = ", ".join((RINGS, *LIVOX))
+                raise ConfigError(f"{self.pattern!r}, expected one of {known}", key="pattern")
+            livox = LIVOX[self.pattern]
+            columns = round(livox.points_per_second / (livox.lines * self.rate))
+            object.__setattr__(self, "beams", livox.lines)
+            object.__setattr__(self, "columns", max(columns, 1))
         if len(self.beam_elevations) not in (0, self.beams):
             raise ConfigError(
                 f"beams: {self.beams}, but beam_elevations has {len(self.beam_elevations)} rings"

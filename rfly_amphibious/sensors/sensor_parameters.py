@@ -18,6 +18,7 @@ import numpy as np
 
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.range_sensor_parameters import (
+    RINGS,
     ColorCameraParameters,
     DepthCameraParameters,
     GimbalParameters,
@@ -340,10 +341,16 @@ def _plain(section: Mapping[str, Any]) -> Sensor:
 
 
 def _check_rings(document: Document) -> None:
-    """Check that rings are given either evenly or each by its elevation."""
+    """Check that rings are given either evenly or each by its elevation, or a pattern alone."""
     lidar = document.value["lidar"]
     each = "beam_elevations_deg"
     even = ("beams", "lowest_beam_deg", "highest_beam_deg")
+    pattern = lidar.get("pattern", RINGS)
+    if pattern != RINGS:
+        _check_pattern(document, pattern, (each, *even))
+        return
+    if "columns_per_turn" not in lidar:
+        raise document.error(("lidar",), "columns_per_turn is missing")
     for key in even:
         if each in lidar and key in lidar:
             raise document.error(
@@ -358,6 +365,15 @@ def _check_rings(document: Document) -> None:
             raise document.error(
                 ("lidar", each, number), f"{above}, expected more than the one before, {below}"
             )
+
+
+def _check_pattern(document: Document, pattern: str, ring_keys: tuple[str, ...]) -> None:
+    """Check that a pattern without rings has no keys of rings, and no planar scan."""
+    for key in (*ring_keys, "columns_per_turn", "first_azimuth_deg", "clockwise"):
+        if key in document.value["lidar"]:
+            raise document.error(("lidar", key), f"expected none: {pattern} has its own beams")
+    if "scan" in document.value:
+        raise document.error(("scan",), f"expected none: {pattern} has no ring for a planar scan")
 
 
 def _of_section(cls: Any, section: Mapping[str, Any]) -> Any:

@@ -3,9 +3,9 @@
 
 """`rfly view`: a browser viewer of RflySim3D's datagrams."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,11 @@ from rfly_bringup.cli.world import WorldOption, read_world
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
+from rfly_ue_bridge.sockets.udp_sender import ipv4
+
+if TYPE_CHECKING:
+    from rfly_terrain.world.world import World
+    from rfly_viewer.wire.sensor_answering import SensorAnswering
 
 _FOXGLOVE_PORT = 8765
 _TOPIC_OPTIONS = ("topic", "exclude")
@@ -80,6 +85,17 @@ def view(
         bool,
         typer.Option(help="vehicles cast shadows; off is faster without a graphics card"),
     ] = True,
+    sensors: Annotated[
+        bool,
+        typer.Option(help="answer requests for cameras and lidars of the vehicles"),
+    ] = True,
+    sensors_to: Annotated[
+        options.MaybeTexts,
+        options.optional(
+            "IPv4 address of another machine that may request them and receive their data",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     follow: Annotated[
         options.MaybeText,
         options.optional(
@@ -155,6 +171,7 @@ def view(
     from rfly_viewer.window.server import Settings
     from rfly_viewer.window.server import view as run
 
+    answers = _answers(sensors_to or ()) if sensors else None
     placed, folders = read_world(world, search_path)
     settings = Settings(
         map=(placed.map or options.DEMO_MAP) if map is None else map,
@@ -171,9 +188,23 @@ def view(
         shadows=shadows,
         follow=_followed(follow),
         enlarge=enlarge,
+        sensors=answers,
         descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
     )
     run(settings, typer.echo, open_browser)
+
+
+def _answers(allowed: Sequence[str]) -> "Callable[[World], SensorAnswering]":
+    """Return the maker of the answers for `Settings`. Raises ConfigError for a bad address."""
+    addresses = [ipv4(address, "--sensors-to") for address in allowed]
+
+    def make(world: "World") -> "SensorAnswering":
+        # these imports take a second
+        from rfly_amphibious.window_sensors.sensor_answers import SensorAnswers
+
+        return SensorAnswers(world, addresses)
+
+    return make
 
 
 def _followed(text: str | None) -> int | None:

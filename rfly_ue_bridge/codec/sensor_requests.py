@@ -177,6 +177,18 @@ def _packet_type(sensor: VisionSensor, layout: RequestLayout) -> PacketType:
     return VISION_SENSOR_REQ_GIMBAL if sensor.type_id == GIMBAL else VISION_SENSOR_REQ
 
 
+_FIRST_BYTES = {
+    (packet_type.size, packet_type.checksum_struct.pack(checksum))
+    for packet_type in SENSOR_REQUESTS
+    for checksum in packet_type.checksums
+}
+
+
+def is_request(datagram: bytes) -> bool:
+    """Return whether a datagram has the length and checksum of a request."""
+    return (len(datagram), datagram[:2]) in _FIRST_BYTES
+
+
 def read_request(datagram: bytes) -> VisionSensor:
     """Return the sensor that a datagram of 92, 144 or 148 bytes requests.
 

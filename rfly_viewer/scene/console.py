@@ -21,6 +21,7 @@ from rfly_viewer.scene.scene_commands import (
     ChangeMap,
     ChangeModel,
     ChangeSize,
+    ClearSensors,
     ConsoleCommand,
     DeleteVehicles,
     DisableMovement,
@@ -74,7 +75,6 @@ _OTHER_KEYS = {
     "L": "there is no small map",
 }
 _CAMERAS = (0, 1, 2)
-_NO_CAMERAS = "the viewer captures no images"
 _NO_OBJECTS = "the viewer has no objects but vehicles"
 _NO_STENCIL = "the viewer has no segmentation camera"
 MAX_TEXT = 200
@@ -175,6 +175,11 @@ def _move(words: Sequence[str], relative: bool) -> MoveVehicle:
     )
 
 
+def _clear_capture(words: Sequence[str]) -> ClearSensors:
+    seq_id = _integer(words, 0, -1)
+    return ClearSensors(None if seq_id < 0 else seq_id)
+
+
 def _request(words: Sequence[str]) -> ConsoleCommand:
     """Return what RflyReqObjData asks for: an object's data, or its end."""
     kind = _integer(words, 0)
@@ -189,7 +194,7 @@ def _request(words: Sequence[str]) -> ConsoleCommand:
     if kind in (21, 23, 24):
         return DeleteVehicles(None)
     if kind in (10, 20):
-        return UnsupportedCommand(_shown("RflyReqObjData", words), _NO_CAMERAS)
+        return ClearSensors(_integer(words, 1) if kind == 10 else None)
     if kind in (12, 22):
         return UnsupportedCommand(_shown("RflyReqObjData", words), _NO_OBJECTS)
     raise ValueError(f"flag {kind}, known are 0 to 2, 10 to 12 and 20 to 24")
@@ -308,6 +313,8 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
     return SetLabel(vehicle_id, text, rgb, size, seconds, flag)
 
 
+_DELETE_CAMERA = 10
+_DELETE_CAMERAS = 20
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
 _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
@@ -348,6 +355,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflySetActuatorPWMs": ("copterID p1 … p8 (rounds/s)", _actuators),
     "RflySetSimSpeed": ("factor", lambda words: SetSpeed(_number(words, 0))),
     "RflyReqObjData": ("flag name", _request),
+    "RflyClearCapture": ("SeqID, or nothing or -1 for all", _clear_capture),
     # older scripts give an address in place of 1
     "RflyReqVehicleData": ("0 or 1", lambda words: RequestVehicles(words[0] != "0")),
     "t.MaxFPS": ("pictures a second, 0 or less: no limit", _max_fps),
@@ -367,8 +375,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
 _UNREAL = "this window is not drawn by Unreal"
 _UNSUPPORTED = {
     "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",
-    "RflyClearCapture": _NO_CAMERAS,
-    "RflyEnImgSync": _NO_CAMERAS,
+    "RflyEnImgSync": "pictures are as new as the window's poses here",
     "RflySetActuatorPWMsExt": "no model has further actuators here",
     "RflyLoad3DFile": "a datagram may not name a file to be read; use rfly send --file",
     "RflyCesiumOriPos": "the viewer shows no Cesium globe",

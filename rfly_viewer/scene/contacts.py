@@ -86,6 +86,16 @@ def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
 
     Those that are kept on the ground stand on its slope.
     """
+    position, orientation = standing_poses(poses, rows, terrain)
+    shapes, index, row = SHAPES.touching(poses.kind[rows], poses.scale[rows])
+    return Bodies(shapes, index, position[row], orientation[row], group=row)
+
+
+def standing_poses(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> tuple[Floats, Floats]:
+    """Return positions (n, 3), m, and attitudes (n, 4), FLU -> ENU, of some vehicles.
+
+    Those that are kept on the ground stand on its slope.
+    """
     kind = poses.kind[rows]
     scale = poses.scale[rows]
     position: Any = np.asarray(ned_to_enu(poses.position_ned[rows]))
@@ -101,9 +111,7 @@ def _bodies(poses: WorldPoses, rows: Ints, terrain: HeightMap) -> Bodies:
             SHAPES.footprint[kind[fit]] * np.abs(scale[fit, :2]),
             SHAPES.column("upright")[kind[fit]] > 0,
         )
-
-    shapes, index, row = SHAPES.touching(kind, scale)
-    return Bodies(shapes, index, position[row], orientation[row], group=row)
+    return position, orientation
 
 
 @functools.lru_cache(maxsize=1)

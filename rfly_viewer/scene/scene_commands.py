@@ -82,6 +82,14 @@ class RequestObject(ConsoleCommand):
 
 
 @dataclass(frozen=True)
+class ClearSensors(ConsoleCommand):
+    """RflyClearCapture, and RflyReqObjData 10 and 20."""
+
+    seq_id: int | None
+    """Sensor that is removed; None: all."""
+
+
+@dataclass(frozen=True)
 class RequestVehicles(ConsoleCommand):
     """RflyReqVehicleData."""
 

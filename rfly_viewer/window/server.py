@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -22,6 +23,7 @@ from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.files.search import known_maps
+from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_viewer.drawing.label_layer import LabelLayers
@@ -43,7 +45,8 @@ from rfly_viewer.window.connections import open_server
 from rfly_viewer.window.panel import Panel
 from rfly_viewer.window.readout import Readouts
 from rfly_viewer.wire.feedback_sender import FeedbackSender
-from rfly_viewer.wire.listener import Listener
+from rfly_viewer.wire.listener import Listener, SensorRequest
+from rfly_viewer.wire.sensor_answering import SensorAnswering
 
 RATE_HZ = 30.0
 """Most pictures a second."""
@@ -88,6 +91,8 @@ class Settings:
     """Descriptions of vehicle types in vehicle XML."""
     world: World = field(default_factory=World)
     """Objects that stand on the map."""
+    sensors: Callable[[World], SensorAnswering] | None = None
+    """Maker of the answers to requests for sensors, called at the first one; None: no answers."""
 
 
 class Viewer:
@@ -103,6 +108,9 @@ class Viewer:
         self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
         self.listener = Listener(settings.host, settings.udp_port, settings.lan_interface)
         self.server, self.connections = open_server(settings.host, settings.http_port)
+
+        self._sensors: SensorAnswering | None = None
+        self._weather = Weather()
 
         self.counters: Counter[str] = Counter()
         self._clicks: deque[tuple[int, float, Any]] = deque(maxlen=MAX_CLICKS)
@@ -161,8 +169,9 @@ class Viewer:
             while not self._stopped.is_set() and not stopped():
                 motors_turn = bool((self._poses.motor_speed_rpm != 0).any())
                 wheels_turn = bool((self._poses.wheel_speed_rpm != 0).any())
-                turning = motors_turn or wheels_turn
-                self.listener.arrived.wait(1 / self._rate_hz if turning else 0.1)
+                measured = self._sensors is not None and self._sensors.is_running
+                often = motors_turn or wheels_turn or measured
+                self.listener.arrived.wait(1 / self._rate_hz if often else 0.1)
 
                 early = due - time.monotonic()
                 if early > 0 and self._stopped.wait(early):
@@ -172,26 +181,30 @@ class Viewer:
         finally:
             self.listener.close()
             self.feedback.close()
+            if self._sensors is not None:
+                self._sensors.close()
             self.server.stop()
 
     def draw(self, now_s: float) -> None:
         """Take the datagrams, do what they say, and send the browsers the changes."""
         state = self.state
         arrived = self.listener.take()
-        for update in read_batches(arrived, self.counters):
-            state.apply(update, now_s)
+        self._notices_left = MAX_NOTICES
+        self._take_datagrams(arrived, now_s)
         state.labels.expire(now_s)
 
         self.panel.run_actions()
-        self._notices_left = MAX_NOTICES
-        for event in state.take_events():
-            self._do(event, now_s)
+        self._do_events(now_s)
 
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
 
         # draw
         drawn = self._world.without_its_boxes(poses, state.vehicles["vehicle_type"])
+        if self._sensors is not None:
+            self._sensors.show(state.terrain, drawn, self._weather)
+            for line in self._sensors.take_messages():
+                state.add_log_line(line)
         elapsed = now_s - self._last_frame_s
         self._last_frame_s = now_s
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
@@ -227,12 +240,40 @@ class Viewer:
             self._panel_due_s = now_s + PANEL_EVERY_S
             self._show_panel(now_s)
 
+    def _take_datagrams(self, arrived: list[bytes], now_s: float) -> None:
+        """Do what datagrams say, in their order: commands may clear sensors before new requests."""
+        make_sensors = self._settings.sensors
+        if make_sensors is None:
+            for update in read_batches(arrived, self.counters):
+                self.state.apply(update, now_s)
+            return
+
+        for is_request, group in itertools.groupby(arrived, _is_sensor_request):
+            if not is_request:
+                for update in read_batches(list(group), self.counters):
+                    self.state.apply(update, now_s)
+                continue
+            self._do_events(now_s)
+            if self._sensors is None:
+                self._sensors = make_sensors(self._settings.world)
+            for request in group:
+                assert isinstance(request, SensorRequest)
+                self.counters["sensor requests"] += 1
+                self._sensors.request(request, request.source)
+
+    def _do_events(self, now_s: float) -> None:
+        for event in self.state.take_events():
+            self._do(event, now_s)
+
     def _do(self, event: Any, now_s: float) -> None:
         """Do what a command asks of the window; errors go to the log."""
         try:
             match event:
                 case commands.ChangeMap():
+                    self._clear_sensors(None)  # as RflySim3D does
                     self._map_shown()
+                case commands.ClearSensors(seq_id):
+                    self._clear_sensors(seq_id)
                 case commands.MoveCamera():
                     self.cameras.move(event, self.state.terrain)
                 case commands.CameraFov(horizontal):
@@ -245,6 +286,7 @@ class Viewer:
                 case commands.LimitFrames(frames_per_s):
                     self._rate_hz = min(frames_per_s or RATE_HZ, RATE_HZ)
                 case commands.SetWeather(weather):
+                    self._weather = weather
                     self._sky.show(weather)
                 case commands.ShowText(text, seconds):
                     self._notify(text, "", seconds)
@@ -296,6 +338,10 @@ class Viewer:
             case _:
                 self.panel.follow_nobody()
                 self._show_all()
+
+    def _clear_sensors(self, seq_id: int | None) -> None:
+        if self._sensors is not None:
+            self._sensors.clear_sensors(seq_id)
 
     def _map_shown(self) -> None:
         self._terrain.show(self.state.terrain)
@@ -434,6 +480,10 @@ def next_map(shown: str, names: Sequence[str]) -> str:
         raise CommandError("key M: no map is on the search path")
     following = names.index(shown) + 1 if shown in names else 0
     return names[following % len(names)]
+
+
+def _is_sensor_request(datagram: bytes) -> bool:
+    return isinstance(datagram, SensorRequest)
 
 
 def click_lines(

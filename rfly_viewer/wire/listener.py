@@ -13,6 +13,7 @@ import threading
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
+from rfly_ue_bridge.codec.sensor_requests import is_request
 from rfly_ue_bridge.sockets.udp_sender import resolve
 
 MAX_QUEUED_BYTES = 32 << 20
@@ -24,13 +25,20 @@ _LARGEST = 4096
 """Longest datagram that is read; a longer one is cut to this length, which no packet has."""
 
 
+class SensorRequest(bytes):
+    """Datagram that requests a sensor, which is answered where it came from."""
+
+    source: str
+    """IPv4 address of its sender."""
+
+
 class Listener(Closing):
     """Listener: `take` returns the datagrams since the last call.
 
-    `arrived` is set when there are some. It binds to `host` only, by default 127.0.0.1. With
-    `lan_interface`, an IPv4 address of this machine, it also joins 224.0.0.10:20009 there, for
-    commands to every RflySim3D of the network. Raises ConfigError, which names the address, where
-    one cannot be bound.
+    `arrived` is set when there are some. Requests for sensors are `SensorRequest`. It binds to
+    `host` only, by default 127.0.0.1. With `lan_interface`, an IPv4 address of this machine, it
+    also joins 224.0.0.10:20009 there, for commands to every RflySim3D of the network. Raises
+    ConfigError, which names the address, where one cannot be bound.
     """
 
     def __init__(
@@ -79,9 +87,12 @@ class Listener(Closing):
         while not self._closed:
             # an error: none for a while, an ICMP answer, or, on Windows, a longer datagram
             try:
-                datagram = opened.recv(_LARGEST)
+                datagram, (source, _) = opened.recvfrom(_LARGEST)
             except OSError:
                 continue
+            if is_request(datagram):
+                datagram = SensorRequest(datagram)
+                datagram.source = source
 
             with self._lock:
                 if self._queued_bytes >= MAX_QUEUED_BYTES:

@@ -142,6 +142,29 @@ def test_rings_as_the_maker_states_them():
         LidarParameters(beam_elevations=(0.0, 0.1))
 
 
+LIVOX = """version: 1
+lidar:
+  pattern: mid360
+  rate_hz: 10
+  position_m: [0.0, 0.0, 0.25]
+  noise_m: 0.02
+  dropout: 0.0
+  min_range_m: 0.1
+  max_range_m: 40.0
+"""
+
+
+def test_a_livox_has_its_own_beams():
+    lidar = SensorParameters.parse(LIVOX.encode(), "m").lidar
+    assert (lidar.beams, lidar.columns, lidar.max_range) == (4, 5000, 40.0)
+    for line, told in (
+        ("  beams: 4\n", "mine.yaml:10: lidar.beams: expected none: mid360 has its own beams"),
+        ("scan: {elevation_deg: 0}\n", "mine.yaml:10: scan: expected none: mid360 has no ring"),
+    ):
+        assert told in refusal(LIVOX + line)
+    assert "columns_per_turn is missing" in refusal(LIVOX.replace("mid360", "rings"))
+
+
 def test_scan_needs_a_lidar():
     assert (
         refusal("version: 1\nscan: {elevation_deg: 0}\n")
