@@ -48,8 +48,12 @@ for values in (ground.altitude(x, x[::-1]), ground.gradient(x, x[::-1]), ground.
 
 
 def limited(blocks: int, command: Sequence[str]) -> list[str]:
-    """Return a command whose files may have at most this many blocks of 512 bytes."""
-    return ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh", *command]
+    """Return a command whose files may have at most this many blocks of 512 bytes.
+
+    It writes no byte code: Python would leave files cut at the limit for all later processes.
+    """
+    limit = f"ulimit -f {blocks}; export PYTHONDONTWRITEBYTECODE=1"
+    return ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
 
 
 def record_datagrams(blocks: int, file: Path) -> tuple[Running, str]:

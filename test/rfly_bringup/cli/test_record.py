@@ -266,9 +266,13 @@ def test_a_truncated_recording_is_replayed_as_far_as_it_is_whole(tmp_path, windo
     )
 
 
-def test_a_full_disk_ends_a_recording_and_names_its_file(tmp_path):
-    """A file of 4096 bytes holds a header of 24, and records of 16 + 28 + 60."""
+def test_a_full_disk_ends_a_recording_and_names_its_file(tmp_path, monkeypatch):
+    """A file of 4096 bytes holds a header of 24, and records of 16 + 28 + 60.
+
+    Byte code would be cut at the limit too, for all later processes.
+    """
     resource = pytest.importorskip("resource")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     out = tmp_path / "flight.pcap"
     with Recording(out) as recording:
         resource.prlimit(recording.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
