@@ -130,6 +130,15 @@ ARGUMENTS = (
         "number of RflySim3D windows at the host (2: windows 0 and 1, ports 20010 and 20011)",
     ),
     Argument(
+        "scene",
+        "whether RflySim3D's map follows the terrain, or the terrain RflySim3D's map (default off)",
+        choices=("off", "follow", "lead"),
+    ),
+    Argument(
+        "ue_sensors",
+        "RflySim's Config.json of RflySim3D's cameras and lidars: starts ue_sensors_node too",
+    ),
+    Argument(
         "feedback_bind",
         "address of this machine for RflySim3D's answers (default: the one that faces the host)",
     ),
@@ -157,7 +166,7 @@ ARGUMENTS = (
     Argument(
         "nodes",
         "only these nodes, separated by commas: terrain, ue_bridge, trajectory, mission, mavlink, "
-        "collision, planner, recorder (default: the first three, and those that other arguments "
+        "collision, planner, ue_sensors, recorder (default: the first three, and those that other arguments "
         "need)",
     ),
     switch("respawn", "restart a node that dies"),
@@ -186,7 +195,13 @@ BRIDGE = NodeDescription(
         "frame_id",
         "map_search_path",
         "world",
+        "scene",
     ),
+)
+UE_SENSORS = NodeDescription(
+    "ue_sensors_node",
+    {"config": "ue_sensors", "bind": "feedback_bind"} | same("host"),
+    needs="ue_sensors",
 )
 TRAJECTORY = NodeDescription(
     "trajectory_node",
@@ -226,7 +241,7 @@ PLANNER = NodeDescription(
 )
 RECORDER = NodeDescription("recorder_node", {"file": "record"}, needs="record")
 
-NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLANNER)
+NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLANNER, UE_SENSORS)
 """Nodes in the order of their start."""
 
 _WHOLE_NUMBERS = frozenset({"windows"})

@@ -24,6 +24,7 @@ from rfly_bringup.nodes.node_set import (
     PLANNER,
     TERRAIN,
     TRAJECTORY,
+    UE_SENSORS,
     check_arguments,
     node_parameters,
     node_processes,
@@ -85,6 +86,16 @@ def test_the_planner_starts_where_a_path_or_a_goal_is_asked_for():
         assert PLANNER in started_nodes(arguments)
     for arguments in ({}, {"planner": "false"}, {"vehicle_classes": "own.yaml"}):
         assert PLANNER not in started_nodes(arguments)
+
+
+def test_rflysim3ds_sensors_start_with_their_file():
+    arguments = {"ue_sensors": "Config.json", "host": "10.0.0.5", "feedback_bind": "10.0.0.2"}
+    assert started_nodes(arguments)[-1] == UE_SENSORS
+    assert node_parameters(UE_SENSORS, arguments) == {
+        "config": "Config.json",
+        "host": "10.0.0.5",
+        "bind": "10.0.0.2",
+    }
 
 
 def test_nodes_chooses_the_nodes_that_start():
