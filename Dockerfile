@@ -6,12 +6,12 @@ FROM ros:jazzy
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 WORKDIR /workspace
 
-# the dependencies in package.xml: a layer that is reused until that file changes
+# the dependencies in package.xml, RViz and MCAP included: a layer that is reused until that file changes
 COPY package.xml src/rfly_suite/package.xml
 RUN apt-get update \
- && rosdep update --rosdistro jazzy \
- && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
  && apt-get install -y --no-install-recommends python3-pip \
+ && rosdep update --rosdistro jazzy \
+ && RFLY_EXTRAS=true PIP_BREAK_SYSTEM_PACKAGES=1 rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
  && rm -rf /var/lib/apt/lists/*
 # numba compiles the kernels; Ubuntu 24.04 has no package of it
 RUN pip install --break-system-packages --no-cache-dir "numba>=0.59"

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Attacks on everything that a user or a peer can reach, for `make attack`.
 
 No attack may end, stall or bloat a process. A module `attacks/AREA.py` offers `ATTACKS`: from the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`python -m attacks [AREA ...]`: attack in all areas, or in the named ones, and print one table.
 
 The exit code is 1 if anything failed. The same seed tries the same things again.

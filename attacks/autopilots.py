@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Autopilots that misbehave: ArduPilot at its JSON port; Betaflight on MSP and at the simulators'
 ports.
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutations of maps, of NumPy arrays, of GeoTIFF rasters and of captured datagrams."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Odd words on the command line, as typed or sent by a script, for every command of `rfly`.
 
 Words of a sensible command line become odd. Options get odd values: wrong or too large numbers,
@@ -23,8 +26,9 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -317,6 +321,14 @@ OWN_PORTS: Mapping[str, Sequence[str]] = {
     "up amphibious": ("--params-file=ports.yaml",),
 }
 """Options appended last, so that nothing reaches other peers of this machine."""
+RASTER_OPTIONS: Sequence[Sequence[str]] = (
+    (),
+    ("--local-grid",),
+    ("--crs", "EPSG:4326"),
+    ("--resolution", "0.001"),
+    ("--resolution", "5", "--origin-altitude", "ground"),
+    ("--center", "46.5", "8", "--size", "100", "100"),
+)
 SLOW = frozenset(
     {
         "up",
@@ -558,35 +570,48 @@ def _drawn(rng: random.Random, names: Sequence[str], tries: int) -> Iterator[str
         yield name
 
 
-def command_lines(rng: random.Random, tries: int) -> Result:
-    """Give odd words to all commands."""
+def attack_lines(name: str, lines: Iterable[Callable[[Path], list[str]]]) -> Result:
+    """Run lines, each made for a folder of its own."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(COMMON_IMPORTS))
-    known = commands()
     outcomes = []
 
     with own_graph() as graph, tempfile.TemporaryDirectory(prefix="attack_") as root:
-        for number, name in enumerate(_drawn(rng, sorted(known), tries)):
+        for number, make in enumerate(lines):
             folder = Path(root) / str(number)
             folder.mkdir()
-            make_files(folder, rng)
-            last = [word.format(port=free_port()) for word in OWN_PORTS.get(name, ())]
-            words = [*odd_line(rng, name, known[name]), *last]
-            outcomes.append(attack_line(context, words, folder, graph))
+            outcomes.append(attack_line(context, make(folder), folder, graph))
             _remove(folder)
 
     failures = tuple(outcome.wrong for outcome in outcomes if outcome.wrong)
     peak = largest(o.peak_mb for o in outcomes)
     longest = largest(o.seconds for o in outcomes)
+    return Result(name, len(outcomes), len(failures), peak, longest, failures)
 
-    return Result(
-        "odd words on the command line",
-        len(outcomes),
-        len(failures),
-        peak,
-        longest,
-        failures,
-    )
+
+def command_lines(rng: random.Random, tries: int) -> Result:
+    """Give odd words to all commands."""
+    known = commands()
+
+    def line(name: str, folder: Path) -> list[str]:
+        make_files(folder, rng)
+        last = [word.format(port=free_port()) for word in OWN_PORTS.get(name, ())]
+        return [*odd_line(rng, name, known[name]), *last]
+
+    lines = (partial(line, name) for name in _drawn(rng, sorted(known), tries))
+    return attack_lines("odd words on the command line", lines)
+
+
+def rasters(rng: random.Random, tries: int) -> Result:
+    """Import GeoTIFFs of odd places and projections."""
+    from attacks.raster_mutators import placed_raster
+
+    def line(folder: Path) -> list[str]:
+        (folder / "a.tif").write_bytes(placed_raster(rng)[".tif"])
+        options = rng.choice(RASTER_OPTIONS)
+        return ["terrain", "import", "a.tif", "--out", "made", "--fill-nodata", *options]
+
+    return attack_lines("GeoTIFFs to rfly terrain import", [line] * tries)
 
 
 def _remove(folder: Path) -> None:
@@ -597,5 +622,6 @@ def _remove(folder: Path) -> None:
 
 
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
-    "odd words on the command line": command_lines
+    "odd words on the command line": command_lines,
+    "rasters": rasters,
 }

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Records with lengths: mutated MCAP recordings, .mat matrices, and meshes as .glb and .obj.
 
 Each maker returns the bytes of files by their endings; `attacks.mutators` lists them.

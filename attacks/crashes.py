@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`kill -9` of each node under `rfly up`, and of the command itself, in the middle of work.
 
 The other nodes go on and answer. The command reports which node died, and what it does about it:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The attacked process of `attacks.files`: read the files named on stdin, one answer line each.
 
     python attacks/file_reader.py READER
@@ -9,10 +12,12 @@ nothing), the largest resident memory so far, 10^6 bytes, and the processor time
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
@@ -25,6 +30,8 @@ from rfly_common.errors import RflyError  # noqa: E402
 ADDRESS_SPACE = 8 << 30
 """Limit that protects the machine, bytes; the resident memory is what counts."""
 LONGEST_TEXT = 2000
+RUNS_S = 0.3
+"""Processor time for which a scenario runs, s."""
 
 
 def main() -> None:
@@ -33,6 +40,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng writes about each broken stream
     with redirect_stdout(sys.stderr):
         read = READERS[sys.argv[1]]()
+        warnings.simplefilter("error", RuntimeWarning)
         print(json.dumps(("ready", "", _memory_mb(), 0.0)), file=answers, flush=True)
         for line in sys.stdin:
             start = time.process_time()
@@ -92,6 +100,36 @@ def _raster() -> Callable[[Path], object]:
             return import_dem(path, fill_nodata=True)
         except RflyError:
             return import_dem(path, fill_nodata=True, crs="EPSG:4326")
+
+    return read
+
+
+def _placed_raster() -> Callable[[Path], object]:
+    """Return a reader that checks where the ground of an honest raster lies afterwards."""
+    from rfly_terrain.files.dem_import import import_dem
+
+    def read(path: Path) -> object:
+        terrain = import_dem(path, fill_nodata=True)
+        expected = json.loads(path.with_suffix(".json").read_text())
+        if not expected:
+            return terrain
+        if "refused" in expected:
+            raise AssertionError("degrees were taken for metres")
+
+        latitude, longitude, _ = terrain.geo_origin
+        right_latitude, right_longitude = expected["place"]
+        east = (longitude - right_longitude) * math.cos(math.radians(latitude))
+        if math.hypot(latitude - right_latitude, east) > 1e-6:
+            raise AssertionError(f"the origin is {latitude}, {longitude}")
+        reach = expected["reach"]
+        step = max(terrain.step_x, terrain.step_y)
+        for x, y in ((0, 0), (reach, 0), (-reach, 0), (0, reach), (0, -reach)):
+            height = terrain.altitude(float(x), float(y))
+            right = (50.0 * y + 30.0 * x) * expected["slope"]
+            # own axes may be turned by 10 degrees
+            if abs(height - right) > 80.0 * expected["slope"] * (0.2 * reach + step):
+                raise AssertionError(f"at {x:g}, {y:g} {height:g} m, expected {right:g}")
+        return terrain
 
     return read
 
@@ -182,6 +220,43 @@ def _fit_log() -> Callable[[Path], object]:
     )
 
 
+def _scenario() -> Callable[[Path], object]:
+    """Return a reader that also runs a scenario for a while."""
+    from rfly_amphibious.scenarios.run import run_scenario
+    from rfly_amphibious.scenarios.scenario import Scenario
+
+    def read(path: Path) -> object:
+        scenario = Scenario.load(path)
+        until = time.process_time() + RUNS_S
+
+        def stop(_: float) -> None:
+            if time.process_time() > until:
+                raise TimeoutError("it runs")
+
+        with suppress(TimeoutError):
+            run_scenario(scenario, stop)
+        return scenario
+
+    return read
+
+
+def _sensors() -> Callable[[Path], object]:
+    """Return a reader that also measures with the sensors of a vehicle at rest."""
+    from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.sensors.sensor_suite import SensorSuite
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    model = AmphibiousModel(VehicleParameters.load("scale"))
+    state = model.standing()
+
+    def read(path: Path) -> object:
+        sensors = SensorParameters.load(path)
+        return SensorSuite(model, sensors).advance(state, Controls(), 0.2)
+
+    return read
+
+
 def _osm() -> Callable[[Path], object]:
     import numpy as np
 
@@ -212,6 +287,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "map": _map,
     "array": _array,
     "raster": _raster,
+    "placed raster": _placed_raster,
     "occupancy": _occupancy,
     "query points": _query_points,
     "waypoints": _waypoints,
@@ -224,9 +300,9 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "placements": _by_name("rfly_ue_bridge.objects.placement_file", "load_placements"),
     "shapes": _by_name("rfly_collision.shapes.shape_file", "load_shapes"),
     "vehicle classes": _by_name("rfly_terrain.planning.vehicle_classes", "load_vehicle_classes"),
-    "scenario": _by_name("rfly_amphibious.scenarios.scenario", "Scenario.load"),
+    "scenario": _scenario,
     "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),
-    "sensors": _by_name("rfly_amphibious.sensors.sensor_parameters", "SensorParameters.load"),
+    "sensors": _sensors,
     "mcap": _mcap,
     "fit log": _fit_log,
     "osm": _osm,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated and monstrous files for every reader that a user or a peer can reach.
 
 Each reader is a process of its own (`file_reader`), which answers each file with a good result or a
@@ -171,6 +174,7 @@ _READER_OF = {
     "npy": "array",
     "npz": "array",
     "geotiff": "raster",
+    "placed geotiff": "placed raster",
     "ascii grid": "raster",
     "occupancy map": "occupancy",
     "mat maps": "mat maps",

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Odd messages and requests for every subscription and service of every node, before and after
 sensible ones.
 
@@ -59,6 +62,10 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "c.id": "803",
             "c.message": "vehicle_state",
         },
+    ),
+    "ue_sensors_node": (
+        "ue_sensors_node",
+        {"sensors": "[camera]", "port": NOBODYS_PORT, "camera.data_port": "29012"},
     ),
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
@@ -150,12 +157,17 @@ class Target:
         for name, (kind,) in node.get_service_names_and_types_by_node(self._name, self._namespace):
             if name.endswith("/get_result"):
                 continue  # service_type an action: answers when a goal has ended
-            service_type = _interface(kind)
+            service_type = interface(kind)
             self.clients[name] = (service_type, node.create_client(service_type, name))
             self.peer.spin_until(self.clients[name][1].service_is_ready, 60.0)
 
         self.find_topics()
         self.longest_stall_s, self.first_mb = 0.0, self.memory_mb()
+
+    def published(self) -> list[tuple[str, list[str]]]:
+        """Return the topics on which the node publishes, each with its types."""
+        topics = self.peer.node.get_publisher_names_and_types_by_node(self._name, self._namespace)
+        return [each for each in topics if each[0] not in ("/rosout", "/parameter_events")]
 
     def find_topics(self) -> None:
         """Publish on all topics that the node subscribes to by now."""
@@ -166,7 +178,7 @@ class Target:
                 "/clock",
                 "/parameter_events",
             ):
-                message_type = _interface(kind)
+                message_type = interface(kind)
                 publisher = self.peer.node.create_publisher(message_type, name, self._qos)
                 self.publishers[name] = (message_type, publisher)
                 self.peer.spin_until(
@@ -337,14 +349,14 @@ def _text(sent: tuple[str, type, bytes]) -> str:
         return f"{topic} {data[:300]!r}"
 
 
-def _interface(name: str) -> Any:
+def interface(name: str) -> Any:
     """Return the type of a name such as std_msgs/msg/String."""
     package, folder, kind = name.split("/")
 
     # a part of an action, such as the service ExecuteMission_SendGoal
     if folder == "action" and "_" in kind:
         action, _, part = kind.partition("_")
-        parts = _interface(f"{package}/action/{action}").Impl
+        parts = interface(f"{package}/action/{action}").Impl
         if part == "FeedbackMessage":
             return parts.FeedbackMessage
         return getattr(parts, f"{part}Service")

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Missions: a QGroundControl plan, its mutations, and the text of a `.waypoints` file."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Tables of makers of files for `attacks.files`.
 
 Each maker returns the bytes of files by their endings; the first one is read. MAKERS mutate a good
@@ -22,6 +25,7 @@ from attacks.binary_mutators import (
     png_bomb,
 )
 from attacks.mission_mutators import WAYPOINTS, plan, scan_bomb
+from attacks.raster_mutators import placed_raster
 from attacks.text_mutators import Maker, text_of, yaml_of
 from rfly_amphibious.vehicle.state_layout import MEMORY
 
@@ -88,6 +92,7 @@ MAKERS: dict[str, Maker] = {
     ),
     "saved state": npz_of(x=np.zeros(44), memory=np.zeros(MEMORY), time=np.float64(1.0)),
     "geotiff": mutated_tiff,
+    "placed geotiff": placed_raster,
     "ascii grid": text_of(".asc", GRID),
     "occupancy map": occupancy_files,
     "points": text_of(".csv", "x,y\n1,2\n3,4\n", "1 2\n3 4\n", "1;2;7\n"),

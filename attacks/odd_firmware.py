@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A program in Betaflight's place, for `attacks.autopilots`: python odd_firmware.py SEED
 ODD_ANSWERS.
 

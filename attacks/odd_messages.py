@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Messages that no sane peer sends, made from the interface definitions: any type, any field.
 
 What a receiver checks first would keep the rest from being tried: half of the messages begin as

@@ -1,14 +1,16 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Peers that misbehave: they stall, dribble, send garbage, close halfway, come in crowds, flood
 with malformed packets.
 
-They are those of the nodes for controllers outside, of the bridge, of `rfly view`, its page and
-Foxglove's clients, of `rfly listen` and `rfly record`. The attacked process has to go on and answer
+They are those of the nodes for controllers outside, of the bridge, of `rfly view` and its page, of
+`rfly listen` and `rfly record`. The attacked process has to go on and answer
 meanwhile, to stay small, and to serve a sensible peer afterwards.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import socket
 import struct
@@ -402,21 +404,16 @@ def browsers(rng: random.Random, tries: int) -> Result:
     """Idle, slow and senseless web clients of the viewer; then one that reads."""
     import viser
 
-    key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     with viewer_at_work() as (running, pulse, host, _):
         # the page, its web socket, and frames of odd messages
-        head = f"Host: {host}\r\n"
-        upgrade = f"{head}Upgrade: websocket\r\nConnection: Upgrade\r\n{key}"
-        upgrade += f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n"
-        hello = f"GET / HTTP/1.1\r\n{upgrade}\r\n".encode()
+        hello = handshake(host, f"viser-v{viser.__version__}")
         frames = [
-            _frame(rng, text)
-            for text in (b"", b"\x80", b"\x81\xa4type\xa4nope", rng.randbytes(300))
+            frame(rng, text) for text in (b"", b"\x80", b"\x81\xa4type\xa4nope", rng.randbytes(300))
         ]
         sensible = [
-            f"GET / HTTP/1.1\r\n{head}\r\n".encode(),
+            f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(),
             hello,
-            *(hello + frame for frame in frames),
+            *(hello + each for each in frames),
         ]
 
         streams(rng, tries, int(host.rpartition(":")[2]), sensible)
@@ -432,13 +429,25 @@ def browsers(rng: random.Random, tries: int) -> Result:
         return judged("web clients of rfly view", tries, running, pulse.longest_stall(), failures)
 
 
-def _frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
+def handshake(host: str, protocol: str, more: str = "") -> bytes:
+    """Return the request of a WebSocket client, with more lines of its header."""
+    lines = (
+        *("GET / HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade"),
+        *("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="),
+        *(f"Sec-WebSocket-Protocol: {protocol}", *([more] if more else [])),
+    )
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def frame(rng: random.Random, payload: bytes, kind: int = 0x82) -> bytes:
     """Return a masked message of a WebSocket client (RFC 6455, section 5.2), binary by default."""
     mask = rng.randbytes(4)
     if len(payload) < 126:
         head = bytes((kind, 0x80 | len(payload)))
-    else:
+    elif len(payload) < 65536:
         head = struct.pack(">BBH", kind, 0xFE, len(payload))
+    else:
+        head = struct.pack(">BBQ", kind, 0xFF, len(payload))
     return head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
 
 
@@ -464,100 +473,6 @@ def _browser(host: str) -> Iterator[list[int]]:
         page.send(msgspec.msgpack.encode(CAMERA))
         yield received
     thread.join()
-
-
-def foxglove_clients(rng: random.Random, tries: int) -> Result:
-    """Attack Foxglove's server with odd clients.
-
-    They subscribe and never read, request unknown channels, or send garbage.
-    """
-    key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    with (
-        own_graph() as graph,
-        Traffic(graph),
-        Running(rfly("view", "--foxglove", "--port", "0"), graph) as running,
-    ):
-        running.wait_for("ws://127.0.0.1:")
-        host = running.output.partition("ws://")[2].split(";")[0].strip()
-        wait_until(lambda: _first_message(host), "a message of a topic", PATIENCE_S)
-
-        # requests that no client sends
-        upgrade = f"Host: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}"
-        upgrade += "Sec-WebSocket-Protocol: foxglove.sdk.v1\r\n"
-        hello = f"GET / HTTP/1.1\r\n{upgrade}\r\n".encode()
-        requests: list[object] = [
-            {
-                "op": "subscribe",
-                "subscriptions": [{"id": n, "channelId": n} for n in range(200)],
-            },
-            {
-                "op": "subscribe",
-                "subscriptions": [{"id": -1, "channelId": 2**70}, None, "x"],
-            },
-            {"op": "unsubscribe", "subscriptionIds": [2**64, "a"]},
-            {
-                "op": "advertise",
-                "channels": [
-                    {
-                        "id": 1,
-                        "topic": "/clock",
-                        "encoding": "cdr",
-                        "schemaName": "x" * 9000,
-                    }
-                ],
-            },
-            {
-                "op": "setParameters",
-                "parameters": [{"name": "map_search_path", "value": "/"}],
-            },
-            {"op": "fetchAsset", "uri": "file:///etc/passwd", "requestId": 1},
-            [[[]]],
-        ]
-        frames = [_frame(rng, json.dumps(request).encode(), 0x81) for request in requests]
-        frames += [_frame(rng, data) for data in (b"", b"\1\xff\xff\xff\xff", rng.randbytes(300))]
-        frames += [_frame(rng, b"x" * 200, kind) for kind in (0x01, 0x83, 0x89, 0xF1)]
-
-        port = int(host.rpartition(":")[2])
-        with PagePulse(f"http://{host}") as pulse, ExitStack() as deaf:
-            # clients that subscribe and never read, all through the attack
-            for _ in range(CROWD):
-                peer = deaf.enter_context(socket.socket())
-                peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                peer.connect(("127.0.0.1", port))
-                peer.sendall(hello + frames[0])
-
-            streams(rng, tries, port, [hello, *(hello + frame for frame in frames)])
-            failures = [] if _first_message(host) else ["a client gets no message afterwards"]
-
-        return judged(
-            "clients of rfly view --foxglove",
-            tries,
-            running,
-            pulse.longest_stall(),
-            failures,
-        )
-
-
-def _first_message(host: str) -> bool:
-    """Return whether a client of Foxglove's server gets a message of a topic in time.
-
-    The client subscribes to all topics.
-    """
-    from websockets.sync.client import connect
-
-    deadline = time.monotonic() + PATIENCE_S
-    with (
-        suppress(OSError),
-        connect(f"ws://{host}", subprotocols=["foxglove.sdk.v1"], max_size=None) as client,
-    ):  # type: ignore[list-item]
-        while time.monotonic() < deadline:
-            data = client.recv(timeout=PATIENCE_S)
-            if isinstance(data, bytes):
-                return True
-            channels = json.loads(data).get("channels", ())
-            wanted = [{"id": each["id"], "channelId": each["id"]} for each in channels]
-            client.send(json.dumps({"op": "subscribe", "subscriptions": wanted}))
-    return False
 
 
 def packets_to_monitors(rng: random.Random, tries: int) -> Result:
@@ -628,6 +543,5 @@ ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     "answers of RflySim3D": answers_of_rflysim3d,
     "packets to rfly view": packets_to_the_viewer,
     "browsers": browsers,
-    "Foxglove": foxglove_clients,
     "packets to monitors": packets_to_monitors,
 }

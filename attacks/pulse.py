@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A peer in a ROS graph that keeps asking nodes for a parameter, and measures their stalls."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Commands and nodes that are attacked: their output is collected, and they are watched from
 outside.
 

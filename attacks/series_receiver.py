@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Receive the soak's one-packet fleet in RflySim3D's place: count series, compare clocks.
 
 The first vehicle of `benchmarks.ring_fleet` is a clock: its position encodes the fleet time at

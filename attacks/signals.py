@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Signal storms: nodes and lasting commands get SIGINT or SIGTERM at any moment from their start.
 
 Each try is a new process, in traffic. It has to end within END_WITHIN_S of the first signal,

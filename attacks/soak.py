@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`python -m attacks.soak HOURS`: the suite at work for hours, watched from outside.
 
 Two ROS graphs run on this machine. One is `rfly up` with 100 vehicles at 50 Hz, collisions and

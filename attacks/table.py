@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Results of attacks, and the table of them with the machine that they ran on."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutations of texts and of trees of values: any file that a person could write with an editor."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Usual input of a node or a command, for attacks in the middle of work."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated packets through the decoders of all wires.
 
 They are RflySim3D's packets and answers, and frames of external controllers. `test/fuzz` has the

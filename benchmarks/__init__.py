@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Benchmarks of hot paths against what a user would choose instead: `python -m benchmarks`."""
 
 import sys

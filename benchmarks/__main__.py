@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`python -m benchmarks [NAME ...]`: run all `bench_*.py`, or the named ones, and print one table.
 
 The exit code is 1 if two sides did not compute the same. Missed targets show in the table only.

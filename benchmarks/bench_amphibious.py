@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The land-air vehicle faster than real time, on a map, with wind and ground effect.
 
 The peer of a row is the clock, that is, the simulated time itself. The accuracy is reported too.

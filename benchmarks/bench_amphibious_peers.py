@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The land-air vehicle against other simulators: MuJoCo, RotorPy, CommonRoad's multi-body car.
 
 They are the extra `peers` (pip install ".[peers]"); a row whose peer is missing is left out with a
@@ -11,6 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from time import process_time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +22,15 @@ from benchmarks.bench_amphibious import hills
 from benchmarks.harness import Row, agreement
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, VehicleParameters
 from rfly_amphibious.warm_up import warm_up
+from rfly_common.kernels.parallel import cores
+
+if TYPE_CHECKING:
+    from benchmarks.mujoco_vehicle import MujocoVehicle
+
+VEHICLES = 100
+"""Vehicles side by side in the rows with `mujoco.rollout`."""
+DRONES = 1_000
+"""Drones side by side in the row with RotorPy's batch."""
 
 PEERS = {
     "mujoco": ("MuJoCo", "mujoco"),
@@ -101,6 +114,45 @@ def mujoco_rows() -> Iterator[Row]:
             note=f"{peer.bodies} bodies; place after {params_text(begin)}; tyres are its contacts "
             "of cylinders",
         )
+        yield rolled_out(case, model, MujocoVehicle(params, terrain), controls, tolerance)
+
+
+def rolled_out(
+    case: str,
+    model: AmphibiousModel,
+    peer: MujocoVehicle,
+    controls: Controls,
+    tolerance: float,
+) -> Row:
+    """Compare many vehicles on all cores with `mujoco.rollout`: speeds of 4 to 6 m/s, RK4 1 ms."""
+    steps = 200
+    speeds = np.linspace(4.0, 6.0, VEHICLES)
+    if case == "driving":
+        begins = [model.standing(speed=speed) for speed in speeds]
+    else:
+        begins = [model.flying((0.0, 0.0, 12.0), velocity=(v, 0.0, 0.0)) for v in speeds]
+    together = ModelState(
+        np.array([begin.x for begin in begins]), np.array([begin.memory for begin in begins])
+    )
+    states = peer.states(begins)
+
+    def ours() -> ModelState:
+        return model.step(together, controls, steps=steps)
+
+    def theirs() -> np.ndarray:
+        return peer.roll_out(states, steps, cores())
+
+    ours_s, theirs_s = least_times(ours, theirs, 8)
+    each = steps * VEHICLES
+    return Row(
+        f"{VEHICLES} land-air vehicles {case}, a step of one by RK4",
+        ours_s / each,
+        theirs_s / each,
+        "mujoco.rollout, RK4",
+        target_ratio=30.0,
+        agree=agreement(ours().position, theirs(), tolerance),
+        note=f"processor time, {cores()} threads each; places after 0.2 s",
+    )
 
 
 def hover(params: VehicleParameters) -> Controls:
@@ -149,55 +201,13 @@ def commonroad_rows() -> Iterator[Row]:
 
 
 def rotorpy_rows() -> Iterator[Row]:
-    """Compare RotorPy's multirotor with four rotors and our whole vehicle in flight."""
-    from rotorpy.vehicles.multirotor import Multirotor
+    """Compare RotorPy's multirotor with four rotors and our whole vehicle in flight.
 
+    Its batch of many drones needs PyTorch (`pip install "rotorpy[batched]"`), 0.8 GB and more,
+    which `make bench` does not install.
+    """
     params = VehicleParameters.load("scale_quad")
-    places = params.rotor_position
-    inertia = params.total_inertia
-    peer = Multirotor(
-        {
-            "mass": params.mass,
-            "Ixx": inertia[0, 0],
-            "Iyy": inertia[1, 1],
-            "Izz": inertia[2, 2],
-            "Ixy": 0.0,
-            "Iyz": 0.0,
-            "Ixz": inertia[0, 2],
-            "c_Dx": 0.0,
-            "c_Dy": 0.0,
-            "c_Dz": 0.0,
-            "num_rotors": params.rotors,
-            "rotor_pos": {
-                f"r{j + 1}": place - (params.center_x, 0.0, 0.0) for j, place in enumerate(places)
-            },
-            "rotor_directions": -np.array(params.rotor_spin),
-            "rI": np.zeros(3),
-            "k_eta": params.thrust_coefficient,
-            "k_m": params.torque_coefficient,
-            "k_d": 0.0,
-            "k_z": 0.0,
-            "k_h": 0.0,
-            "k_flap": 0.0,
-            "tau_m": params.rotor_lag,
-            "rotor_speed_min": 0.0,
-            "rotor_speed_max": params.max_rotor_speed,
-            "motor_noise_std": 0.0,
-        },
-        control_abstraction="cmd_motor_speeds",
-    )
-
-    # both in the same state, with the same rotor speeds
     speeds = np.full(params.rotors, 1.02 * params.hover_speed)
-    start = {
-        "x": np.array((0.0, 0.0, 20.0)),
-        "v": np.zeros(3),
-        "q": np.array((0.0, 0.0, 0.0, 1.0)),
-        "w": np.zeros(3),
-        "wind": np.zeros(3),
-        "rotor_speeds": np.full(params.rotors, params.hover_speed),
-    }
-    command = {"cmd_motor_speeds": speeds}
 
     # ours without air resistance
     airless = params.replace(
@@ -207,24 +217,131 @@ def rotorpy_rows() -> Iterator[Row]:
         zero_thrust_advance_ratio=1e9,
     )
     model = AmphibiousModel(airless, ground_effect=False)
+    yield alone(params, model, speeds)
+    if importlib.util.find_spec("torchdiffeq") is None:
+        print(
+            'amphibious_peers: no row with RotorPy\'s batch (pip install "rotorpy[batched]")',
+            file=sys.stderr,
+        )
+    else:
+        yield batched(params, model, speeds)
+
+
+def rotorpy_parameters(params: VehicleParameters) -> dict[str, Any]:
+    """Return the parameters of the same multirotor, without air resistance, for RotorPy."""
+    inertia = params.total_inertia
+    centre = (params.center_x, 0.0, 0.0)
+    return {
+        "mass": params.mass,
+        "Ixx": inertia[0, 0],
+        "Iyy": inertia[1, 1],
+        "Izz": inertia[2, 2],
+        "Ixy": 0.0,
+        "Iyz": 0.0,
+        "Ixz": inertia[0, 2],
+        "c_Dx": 0.0,
+        "c_Dy": 0.0,
+        "c_Dz": 0.0,
+        "num_rotors": params.rotors,
+        "rotor_pos": {f"r{j + 1}": place - centre for j, place in enumerate(params.rotor_position)},
+        "rotor_directions": -np.array(params.rotor_spin),
+        "rI": np.zeros(3),
+        "k_eta": params.thrust_coefficient,
+        "k_m": params.torque_coefficient,
+        "k_d": 0.0,
+        "k_z": 0.0,
+        "k_h": 0.0,
+        "k_flap": 0.0,
+        "tau_m": params.rotor_lag,
+        "rotor_speed_min": 0.0,
+        "rotor_speed_max": params.max_rotor_speed,
+        "motor_noise_std": 0.0,
+    }
+
+
+def rotorpy_start(params: VehicleParameters) -> dict[str, np.ndarray]:
+    """Return a state of rest at 20 m for RotorPy, with the rotors at the speed of hovering."""
+    return {
+        "x": np.array((0.0, 0.0, 20.0)),
+        "v": np.zeros(3),
+        "q": np.array((0.0, 0.0, 0.0, 1.0)),
+        "w": np.zeros(3),
+        "wind": np.zeros(3),
+        "rotor_speeds": np.full(params.rotors, params.hover_speed),
+    }
+
+
+def alone(params: VehicleParameters, model: AmphibiousModel, speeds: np.ndarray) -> Row:
+    """Compare one drone with RotorPy's Multirotor."""
+    from rotorpy.vehicles.multirotor import Multirotor
+
+    peer = Multirotor(rotorpy_parameters(params), control_abstraction="cmd_motor_speeds")
+    command = {"cmd_motor_speeds": speeds}
     begin = model.flying((0.0, 0.0, 20.0))
     controls = Controls(rotor_speed=speeds)
 
     def theirs() -> dict[str, np.ndarray]:
-        state = start
+        state = rotorpy_start(params)
         for _ in range(100):
             state = peer.step(state, command, 0.001)
         return state
 
     ours_s, theirs_s = least_times(lambda: model.step(begin, controls, steps=1000), theirs, 8)
-    yield Row(
+    return Row(
         "scale_quad in flight, a step of all 42 states",
         ours_s / 1000,
         theirs_s / 100,
-        "RotorPy, Multirotor",
+        "RotorPy, Multirotor, one at a time",
         target_ratio=500.0,
         agree=agreement(
             model.step(begin, controls, steps=100).velocity, theirs()["v"], 1e-3, "m/s"
         ),
         note="rigid body and rotors only on their side",
+    )
+
+
+def batched(params: VehicleParameters, model: AmphibiousModel, speeds: np.ndarray) -> Row:
+    """Compare many drones with RotorPy's BatchedMultirotor, in PyTorch on the processor."""
+    import torch
+    from rotorpy.vehicles.multirotor import BatchedMultirotor, BatchedMultirotorParams
+
+    torch.set_num_threads(1)  # more only wait for each other
+    steps = 20
+    device = torch.device("cpu")
+    start = {
+        name: torch.from_numpy(np.tile(value, (DRONES, 1)))
+        for name, value in rotorpy_start(params).items()
+    }
+    peer = BatchedMultirotor(
+        BatchedMultirotorParams([rotorpy_parameters(params)] * DRONES, DRONES, device),
+        DRONES,
+        start,
+        device,
+        control_abstraction="cmd_motor_speeds",
+        integrator="rk4",
+    )
+    command = {"cmd_motor_speeds": torch.from_numpy(np.tile(speeds, (DRONES, 1)))}
+    one = model.flying((0.0, 0.0, 20.0))
+    begin = ModelState(np.tile(one.x, (DRONES, 1)), np.tile(one.memory, (DRONES, 1)))
+    controls = Controls(rotor_speed=np.tile(speeds, (DRONES, 1)))
+
+    def ours() -> ModelState:
+        return model.step(begin, controls, steps=steps)
+
+    def theirs() -> dict[str, Any]:
+        state = {name: value.clone() for name, value in start.items()}
+        for _ in range(steps):
+            state = peer.step(state, command, 0.001)
+        return state
+
+    ours_s, theirs_s = least_times(ours, theirs, 8)
+    each = steps * DRONES
+    return Row(
+        f"{DRONES:,} scale_quads in flight, a step of one",
+        ours_s / each,
+        theirs_s / each,
+        "RotorPy, BatchedMultirotor, RK4",
+        target_ratio=10.0,
+        agree=agreement(ours().velocity, theirs()["v"].numpy(), 1e-3, "m/s"),
+        note="processor time of all threads; rigid body and rotors only on their side",
     )

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles a second to RflySim3D, and the delay of a pose.
 
 The peers are a loop of struct.pack and sendto, and an echo node. Everything stays on loopback, with

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The land-air vehicle's colour camera in the shipped village: processor time and odometry.
 
 OpenCV's functions estimate RGB-D odometry from image to image: corners of one with their depths,

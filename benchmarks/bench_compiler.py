@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Hot kernels against C++ (`plain_good.cpp`, -O3 -march=native): the same work, written plainly.
 
 They are left out if there is no g++. Processor time of one thread; the C++ side is called through

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Whole fleets on their way to RflySim3D.
 
 The peers are a script with RflySim's SDK and the bare system call; a third part goes through the

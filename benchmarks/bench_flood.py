@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The bridge under a flood on its feedback port: memory, and the delay of poses.
 
 50,000 datagrams/s for 10 minutes; the environment variable RFLY_FLOOD_SECONDS (`make bench

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A whole sweep of the land-air vehicle's lidar, against a quarter of a core, 0.15 for a Mid-360.
 
 The vehicle is in a half of the village, at 10 Hz. Processor time of all threads counts, with poses,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Start and memory of each node alone, against a node of rclpy that does nothing.
 
 A node's start is the time from its process's beginning to its first line on /rosout or status on

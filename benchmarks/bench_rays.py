@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays against a terrain, compared with Embree (triangles) and MuJoCo's height field.
 
 Both are optional: `make bench` installs them where possible. Rows of a missing peer are left out.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleets through the real nodes at 50 Hz: trajectory_node, ue_bridge_node and terrain_node as
 processes, and a receiver in RflySim3D's place that counts every vehicle and compares its place with
 a plain formula at its packet's time.

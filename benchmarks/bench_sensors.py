@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's cameras and lidars through ue_sensors_node, beside a loop in the SDK's way.
 
 Four cameras of 640 x 480 pixels send a jpeg 30 times a second, all at once; a Livox Mid-360 sends

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Height queries, clouds and loading, against the SDK's formula, SciPy, OpenCV and a plain copy."""
 
 from __future__ import annotations
@@ -188,15 +191,28 @@ def many_points(
             for n, e in zip(north[:LOOPED].tolist(), east[:LOOPED].tolist(), strict=True)
         ]
 
-    def scipy_all() -> NDArray[Any]:
-        rows_columns = [(east * 100 + 50_000) / rows_cm, (north * 100 + 50_000) / columns_cm]
-        return map_coordinates(heights, rows_columns, order=1, mode="nearest")
-
+    # the peers' indices go into arrays that stay, by one product and one sum
+    per_metre = 100 / rows_cm, 100 / columns_cm
+    middle = 50_000 / rows_cm, 50_000 / columns_cm
+    indices = np.empty((2, POINTS))
     shape = (POINTS // SIZE, SIZE)  # remap's pictures have sides below 32,768
+    pictures = np.empty((2, *shape), np.float32)
+
+    def fill(target: NDArray[Any]) -> None:
+        for axis, place in enumerate((east, north)):
+            flat = target[axis].reshape(-1)
+            np.multiply(place, per_metre[axis], out=flat, casting="same_kind")
+            flat += middle[axis]
+
+    def scipy_all() -> NDArray[Any]:
+        fill(indices)
+        return map_coordinates(
+            heights, indices, np.float64, order=1, mode="nearest", prefilter=False
+        )
 
     def remap_all() -> NDArray[Any]:
-        columns = ((north * 100 + 50_000) / columns_cm).astype(np.float32).reshape(shape)
-        rows = ((east * 100 + 50_000) / rows_cm).astype(np.float32).reshape(shape)
+        fill(pictures)
+        rows, columns = pictures
         return cv2.remap(
             heights, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
         ).reshape(-1)
@@ -220,7 +236,10 @@ def many_points(
     # libraries
     agree = agreement(mine, scipy_all(), TOLERANCE)
     a, b = measure(ours, scipy_all, 9)
-    yield Row("altitude, 1,000,000 random points", a, b, "scipy map_coordinates", 10, None, agree)
+    note = "float64 indices and results, float32 map, no prefilter"
+    yield Row(
+        "altitude, 1,000,000 random points", a, b, "scipy map_coordinates", 10, None, agree, note
+    )
 
     agree, note = remap_agreement(remap_all(), mine, heights)
     a, b = measure(ours, remap_all, 25)

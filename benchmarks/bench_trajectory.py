@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleets of 1,000 and 10,000 vehicles at one time, against C++, a loop over vehicles and NumPy.
 
 The fleet is mixed: cars, multirotors and aircraft on circles, lines, ellipses, figures of eight,

@@ -1,14 +1,24 @@
-"""Costs of a whole map, against the same sums, maxima and distances with SciPy's filters."""
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Costs of a whole map, against the same in C++ and with SciPy's filters.
+
+grid_map's filters come with ROS alone; the C++ (`traversability.cpp`) works out the same numbers
+without their layers between the filters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import correlate, distance_transform_edt, maximum_filter
 
+from benchmarks.bench_rays import one_core
+from benchmarks.cpp import PEER, compiled, cpp_call, cpp_library
 from benchmarks.harness import Row, measure, same
 from rfly_common.kernels.parallel import cores
 from rfly_terrain import HeightMap
@@ -24,15 +34,10 @@ def rows() -> Iterator[Row]:
     """Yield the costs of driving over a map of rough hills."""
     terrain = rough_hills()
     ours = traversability(terrain, LIMITS).cost
-    theirs = by_scipy(terrain)
-    apart = np.abs(ours.astype(int) - theirs)
+    if cpp_library() is not None:
+        yield compared_with_cpp(terrain, ours)
 
-    # a value that rounds the other way, or lies on a limit: float64 sums in another order
-    agree = same(
-        int(np.count_nonzero(apart)) <= SIZE,
-        f"{SIZE:,}² costs but for {np.count_nonzero(apart)}",
-    )
-
+    agree = agreement(ours, by_scipy(terrain))
     a, b = measure(lambda: traversability(terrain, LIMITS), lambda: by_scipy(terrain), 3)
     note = (
         f"disc of {REACH} cells, {np.mean(ours == 100):.0%} forbidden; "
@@ -47,6 +52,33 @@ def rows() -> Iterator[Row]:
         None,
         agree,
         note,
+    )
+
+
+def agreement(ours: NDArray[Any], theirs: NDArray[Any]) -> str:
+    """Return the text for `Row.agree`.
+
+    A few values round the other way, or lie on a limit: sums of float64 in another order.
+    """
+    apart = int(np.count_nonzero(ours.astype(int) != theirs))
+    return same(apart <= SIZE, f"{SIZE:,}² costs but for {apart}")
+
+
+def compared_with_cpp(terrain: HeightMap, ours: NDArray[Any]) -> Row:
+    """Compare with the same in C++, one core each."""
+    z = np.ascontiguousarray(terrain.heights.T)
+    cost = np.empty(z.shape, np.int8)
+    limits = np.array([LIMITS.max_slope_deg, LIMITS.roughness_limit(STEP), LIMITS.step_limit(STEP)])
+    margin = round(LIMITS.vehicle_radius / STEP)
+    library = compiled("traversability")
+    cpp = cpp_call(library.traversability, z, SIZE, SIZE, STEP, REACH, limits, margin, cost)
+    cpp()
+    agree = agreement(ours, cost)
+
+    with one_core():
+        a, b = measure(lambda: traversability(terrain, LIMITS), cpp, 5, clock=process_time)
+    return Row(
+        f"C++: costs of driving over {SIZE:,}²", a, b, PEER, 0.9, None, agree, "one core each"
     )
 
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`python -m benchmarks.closed_loop`: scenarios closed through sensors and estimates only, over
 three terrains with 20 seeds of noise and wind each, on two processes. Prints one row a terrain, and
 what did not succeed. `--gps-off 3`: without GPS from 3 s on; the vehicle ends where it thinks the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The multi-body car of commonroad-vehicle-models (29 states) and our vehicle with the parameters
 of that car.
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """C++ sources of this folder as libraries: compiled when asked for, called through ctypes on
 NumPy's arrays.
 """
@@ -10,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +61,17 @@ def cpp_library() -> ctypes.CDLL | None:
     return library
 
 
-def compiled(name: str, header: str = "") -> ctypes.CDLL:
-    """Build `NAME.cpp` of this folder as a library; it may include `NAME.h` with the given text."""
+def compiled(name: str, header: str = "", options: Sequence[str] = ()) -> ctypes.CDLL:
+    """Build `NAME.cpp` of this folder as a library; it may include `NAME.h` with the given text.
+
+    `options`: further ones of g++, after the source.
+    """
     source = Path(__file__).with_name(f"{name}.cpp")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / f"{name}.so"
         target.with_suffix(".h").write_text(header, encoding="utf-8")
-        subprocess.run(["g++", *OPTIONS, "-I", folder, "-o", str(target), str(source)], check=True)
+        command = ["g++", *OPTIONS, "-I", folder, "-o", str(target), str(source), *options]
+        subprocess.run(command, check=True)
         return ctypes.CDLL(str(target))
 
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The least that an rclpy node can do with a pose: one subscription, and a datagram sent from its
 callback.
 

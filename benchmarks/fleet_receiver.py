@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Receive a fleet of `ring_fleet` as RflySim3D would, and compare it with the plain formula.
 
     python benchmarks/fleet_receiver.py VEHICLES SECONDS [MAP]

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Flood a UDP port of this machine with RflySim3D's answers and with other data, at an even rate.
 
     python benchmarks/flooder.py PORT DATAGRAMS_PER_SECOND SECONDS

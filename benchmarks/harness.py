@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rows of the benchmark table: both sides compute the same, take turns on the clock, and are judged
 by their ratio.
 

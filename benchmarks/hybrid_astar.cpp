@@ -1,3 +1,6 @@
+// Copyright 2026 rfly_suite maintainers
+// SPDX-License-Identifier: Apache-2.0
+
 // Hybrid A* as one would write it in C++ without further ado, for `bench_compiler.py`: the same lattice, costs and
 // estimate as `rfly_terrain.planning.search_kernels`, with the containers of the standard library.
 #include <array>

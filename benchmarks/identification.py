@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Does `rfly sim fit` find hidden parameters? A minute of the excitation with noisy sensors, each
 seed another vehicle.
 

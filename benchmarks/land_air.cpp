@@ -1,3 +1,6 @@
+// Copyright 2026 rfly_suite maintainers
+// SPDX-License-Identifier: Apache-2.0
+
 // The land-air vehicle's equations (docs/model) as one would write them in C++ without further ado, for
 // `bench_compiler.py`: vectors, one vehicle, RK4. `land_air.h` is written from the model's own layout and parameters.
 #include <algorithm>

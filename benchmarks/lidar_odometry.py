@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Error of KISS-ICP, which knows the lidar's sweeps alone, after a trip through a shipped world.
 
 `python -m benchmarks.lidar_odometry` plans a way through each world, and drives and flies it with

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The land-air vehicle in MuJoCo: the same bodies, joints and height field as ours, RK4 of 1 ms.
 
 A body on four struts (slides with springs and dampers), steered front wheels, wheels that spin,
@@ -8,11 +11,14 @@ rolling and flying straight on.
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
+from mujoco import rollout
 
 from rfly_amphibious import ModelState, VehicleParameters
 from rfly_amphibious.vehicle import state_layout as at
@@ -51,6 +57,7 @@ class MujocoVehicle:
         # rows along y there
         self._model.hfield_data[:] = ((heights - low) / (high - low)).T.ravel()
         self._data = mujoco.MjData(self._model)
+        self._rollout: rollout.Rollout | None = None
 
     def start(self, begin: ModelState) -> None:
         """Set the state from one of ours."""
@@ -83,6 +90,30 @@ class MujocoVehicle:
         """Return the position, m, after steps with nothing else commanded."""
         mujoco.mj_step(self._model, self._data, nstep=steps)
         return np.array(self._data.qpos[:3])
+
+    def states(self, begins: Sequence[ModelState]) -> Numbers:
+        """Return states of ours as MuJoCo's, (n, values), for `roll_out`."""
+        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        states = np.empty((len(begins), mujoco.mj_stateSize(self._model, kind)))
+        for state, begin in zip(states, begins, strict=True):
+            self.start(begin)
+            mujoco.mj_getState(self._model, self._data, state, kind)
+        return states
+
+    def roll_out(self, states: Numbers, steps: int, threads: int) -> Numbers:
+        """Return the positions (n, 3), m, after steps of all vehicles, by `mujoco.rollout`.
+
+        All have the controls of the last `start`.
+        """
+        if self._rollout is None:
+            self._rollout = rollout.Rollout(nthread=threads)
+            self._copies = [copy.copy(self._data) for _ in range(threads)]
+            self._room = np.empty((len(states), steps, states.shape[1]))
+        control = self._data.ctrl[None, None].repeat(steps, axis=1)
+        self._rollout.rollout(
+            self._model, self._copies, states, control, nstep=steps, state=self._room
+        )
+        return self._room[:, -1, 1:4]  # the time comes first
 
     @property
     def bodies(self) -> int:

@@ -1,3 +1,6 @@
+// Copyright 2026 rfly_suite maintainers
+// SPDX-License-Identifier: Apache-2.0
+
 // The hot loops as one would write them in C++ without further ado, for `bench_compiler.py`: one thread, no intrinsics,
 // the textbook's algorithm. Built with -O3 -march=native when the benchmark runs.
 #include <algorithm>

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A fleet whose every place is known by a plain formula: circles over a map, and a clock in every
 packet of 100.
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's sensors to ROS in the way of RflySim's SDK: a thread and a blocking socket each.
 
 It is written from what is known of that loop: fragments are collected in the order of their coming,

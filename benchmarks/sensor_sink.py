@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Count the messages of sensors, and print them as JSON when standard input ends.
 
 python benchmarks/sensor_sink.py IMAGE|CLOUD NUMBER

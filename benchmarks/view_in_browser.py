@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Speed of `rfly view`, measured in the browser: frames per second, delay, its own load.
 
     python -m benchmarks.view_in_browser [--vehicles 100] [--hz 50] [--packets fleet|single]

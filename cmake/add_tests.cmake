@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 # Tests of `colcon test`: one for each folder of tests, so that a crash or the time limit ends only one of them, and one
 # for all tests marked slow, with the label "slow": colcon test --ctest-args -LE slow leaves it out.
 find_package(ament_cmake_pytest REQUIRED)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Configuration of Sphinx: docs/ and the public names' reference as a site, by `make docs`."""
 
 from __future__ import annotations

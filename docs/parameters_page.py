@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The page docs/reference/parameters.md: tables of all nodes' parameters.
 
 They come from the dataclasses that declare the parameters. `python docs/reference_pages.py` writes
@@ -17,7 +20,7 @@ _INTRODUCTION = """# Parameters of the nodes
 All are given at the start (`--ros-args -p NAME:=VALUE`, or a YAML file). Those marked
 *changeable* also take `ros2 param set` while the node runs. `NAME.` stands for the name of each
 vehicle that the parameter `vehicles` lists. Every node also has `use_sim_time`, and
-`qos_overrides.…` for the QoS of its topics, for example
+takes `qos_overrides.…` for the QoS of its topics, for example
 `qos_overrides./outTerrainPoint.publisher.reliability`; see
 [other ROS tools](../howto/other-ros-tools.md).
 Written by `python docs/reference_pages.py` from the dataclasses in `*/ros/node_parameters.py`.

@@ -1,6 +1,9 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
 
-So does the list of shapes in the schema of fleet files.
+So does the list of shapes in the schema of fleet files, and CHANGELOG.rst from CHANGELOG.md.
 
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
 running nodes.
@@ -189,7 +192,7 @@ def fleet_schema() -> str:
 
 def models_page() -> str:
     """Return the models of RflySim3D that have a name, from their list."""
-    from rfly_common.vehicle_models import vehicle_models
+    from rfly_common.config.vehicle_models import vehicle_models
 
     lines = [
         "# Models",
@@ -237,6 +240,7 @@ def _paragraph(text: str) -> str:
 
 
 if __name__ == "__main__":
+    from changelog_rst import changelog_rst
     from parameters_page import parameters_page
     from topics_page import topics_page
 
@@ -250,3 +254,4 @@ if __name__ == "__main__":
     for name, page in pages.items():
         (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")
     FLEET_SCHEMA.write_text(fleet_schema(), encoding="utf-8")
+    (ROOT / "CHANGELOG.rst").write_text(changelog_rst(), encoding="utf-8")

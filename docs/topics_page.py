@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The page docs/reference/topics.md: each node's topics and services.
 
 It shows what each node publishes, subscribes to and serves, with types and QoS. All nodes are made

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shared by experiments 5 to 8: send a fleet on the demo map to RflySim3D in real time.
 
 The vehicles are glued to the ground.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 1: make a model that was placed by hand stand like the scene's own.
 
 A double click in RflySim3D shows click point (the ground) and object pos (the model's origin).

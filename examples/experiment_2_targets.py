@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 2: place three targets by script, with the measured offset of each model in z.
 
 The same without Python:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 3: place a person on a mountain, with and without knowing the ground's height.
 
 The second person stands a metre from the first; RflySim3D finds its height.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 4: send commands and ask for altitudes while a simulation runs.
 
 It uses RflySim's MATLAB calls under their own names. The camera flies along the demo map, 20 m

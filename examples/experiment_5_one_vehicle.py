@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 5: one model drives along a path, glued to the ground and tilted with its slope.
 
     python examples/experiment_5_one_vehicle.py --duration 30

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 6: several models of one type on the same path, starting 3 s apart.
 
 The same as a file: rfly up --fleet experiment_6

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 7: models of different types on the same path; delay and spacing combine.
 
 Each has its own id and type. The second starts 3 s after the first. The third starts 3 s later

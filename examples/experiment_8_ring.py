@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Experiment 8: a convoy in a ring: eight vehicles evenly spaced on the same circle.
 
 The same as a file: rfly up --fleet experiment_8

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fly and drive the vehicle `scale` from outside ROS by UDP or TCP, through link_node.
 
 It needs the standard library only.

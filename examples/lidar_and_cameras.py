@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Draw what the land-air vehicle's lidar and cameras see, without ROS, as one picture.
 
 The picture has a lidar sweep and three images. The vehicle flies over the valley of the shipped

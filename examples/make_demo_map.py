@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Make the demo map JacksboroFault from an elevation model that matplotlib ships.
 
     python examples/make_demo_map.py [folder]        (needs: pip install ".[geo,plot]")

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Make the maps that come from formulas.
 
 They are RollingHills of the scenario `hills`, and stand-ins for two maps of RflySim.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A small pilot for the vehicle `scale` in plain Python, shared by both external controllers.
 
 It does not know how its numbers are transported. World axes: x east, y north, z up; body axes: x

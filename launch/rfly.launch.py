@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ros2 launch rfly_suite rfly.launch.py: terrain, bridge to RflySim3D, and a driving fleet."""
 
 from rfly_bringup.nodes.launch_nodes import launch_description

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ros2 launch rfly_suite terrain.launch.py: the terrain alone, as a cloud and as services."""
 
 from rfly_bringup.nodes.launch_nodes import launch_description

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 from rfly_amphibious.analysis.suspension_modes import SuspensionMode as SuspensionMode
 from rfly_amphibious.analysis.suspension_modes import suspension_modes as suspension_modes
 from rfly_amphibious.autopilots.betaflight_loop import BetaflightLoop as BetaflightLoop

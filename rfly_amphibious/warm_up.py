@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compilation of the vehicle's kernels, or loading from the cache, before the first step."""
 
 from __future__ import annotations

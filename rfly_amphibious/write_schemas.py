@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Write the schemas of parameter files to `data/schemas`, for editors.
 
 Run by `python -m rfly_amphibious.write_schemas`.

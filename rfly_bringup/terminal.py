@@ -1,9 +1,23 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foreign texts for a terminal, and the progress of long work on stderr."""
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+COMPILING = "compiling kernels, once for this version"
+"""What is shown while kernels are compiled."""
+
+
+@functools.cache
+def say_compiling() -> None:
+    """Print one line on stderr, once in a process, that it compiles kernels."""
+    print(f"rfly: {COMPILING}; up to a minute", file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:

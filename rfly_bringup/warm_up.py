@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compilation of the suite's kernels into the cache on disk, in several processes at once.
 
 `python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints
@@ -7,35 +10,52 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import NamedTuple
 
-from rfly_bringup.terminal import progress_bar
+from rfly_bringup.terminal import COMPILING, progress_bar, say_compiling
+from rfly_common.kernels.compiling import on_compile
 from rfly_common.kernels.sources import digest_of_kernels, user_cache
 
+
+class Part(NamedTuple):
+    """Kernels that are compiled by one process."""
+
+    kernels: int
+    """Number of them on an empty cache, inner ones included, for the progress bar."""
+    functions: tuple[str, ...]
+    """Functions that use them."""
+
+
 PARTS = {
-    "terrain": ("rfly_terrain.warm_up:warm_up",),
-    "collision": ("rfly_collision.world.scene:warm_up",),
-    "amphibious": ("rfly_amphibious.warm_up:warm_up",),
-    "estimator": ("rfly_amphibious.estimation.estimator:warm_up",),
-    "solids": ("rfly_amphibious.warm_up:warm_up_solids",),
-    "batches": ("rfly_amphibious.warm_up:warm_up_lanes",),
-    "trajectory": ("rfly_trajectory.warm_up:warm_up",),
-    "planner": ("rfly_terrain.planning.planner:warm_up",),
-    "range sensors": (
-        "rfly_amphibious.warm_up:warm_up_rays",
-        "rfly_amphibious.mapping.octomap_grid:warm_up",
+    "terrain": Part(31, ("rfly_terrain.warm_up:warm_up",)),
+    "collision": Part(113, ("rfly_collision.world.scene:warm_up",)),
+    "amphibious": Part(110, ("rfly_amphibious.warm_up:warm_up",)),
+    "estimator": Part(83, ("rfly_amphibious.estimation.estimator:warm_up",)),
+    "solids": Part(120, ("rfly_amphibious.warm_up:warm_up_solids",)),
+    "batches": Part(130, ("rfly_amphibious.warm_up:warm_up_lanes",)),
+    "trajectory": Part(46, ("rfly_trajectory.warm_up:warm_up",)),
+    "planner": Part(71, ("rfly_terrain.planning.planner:warm_up",)),
+    "range sensors": Part(
+        88,
+        (
+            "rfly_amphibious.warm_up:warm_up_rays",
+            "rfly_amphibious.mapping.octomap_grid:warm_up",
+        ),
     ),
 }
-"""Functions that each part runs.
+"""Parts by name.
 
 All other parts contain the ground's kernels, so these come first, unless all run at once. Then the
 longest comes first.
@@ -68,19 +88,28 @@ def compile_first(wanted: Container[str]) -> None:
     if not missing:
         return
 
-    text = f"compiling kernels, once for this version ({', '.join(missing)})"
     if not sys.stderr.isatty():
-        print(f"rfly: {text}; up to a minute", file=sys.stderr, flush=True)
-    with progress_bar(text) as bar:
-        for done, _ in enumerate(compile_parts(missing, os.cpu_count() or 1), 1):
-            bar(done / len(missing))
+        say_compiling()
+    compiled = dict.fromkeys(missing, 0)
+    total = sum(PARTS[part].kernels for part in missing)
+    with progress_bar(COMPILING) as bar:
+
+        def count(part: str, kernels: int) -> None:
+            compiled[part] = min(kernels, PARTS[part].kernels)
+            bar(sum(compiled.values()) / total)
+
+        for part in compile_parts(missing, os.cpu_count() or 1, count):
+            count(part, PARTS[part].kernels)
 
 
-def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
+def compile_parts(
+    names: Sequence[str], processes: int, count: Callable[[str, int], None] = lambda *_: None
+) -> Iterator[str]:
     """Compile each part in its own process, and yield its name when it is ready.
 
-    At most `processes` run at once. Raise `subprocess.CalledProcessError`, with what the process
-    printed, if one fails.
+    At most `processes` run at once. `count` is called from their threads with the name of a part
+    and the number of its kernels so far. Raise `subprocess.CalledProcessError`, with what the
+    process printed, if one fails.
     """
     ordered = [name for name in PARTS if name in names]
     running: set[subprocess.Popen[str]] = set()
@@ -89,10 +118,10 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
         try:
             # the others find the kernels of the terrain in the cache
             if ordered[:1] == ["terrain"] and len(ordered) > processes:
-                pool.submit(_compile, "terrain", running, stopped).result()
+                pool.submit(_compile, "terrain", count, running, stopped).result()
                 yield ordered.pop(0)
 
-            jobs = {pool.submit(_compile, name, running, stopped): name for name in ordered}
+            jobs = {pool.submit(_compile, name, count, running, stopped): name for name in ordered}
             for job in as_completed(jobs):
                 job.result()
                 yield jobs[job]
@@ -104,20 +133,33 @@ def compile_parts(names: Sequence[str], processes: int) -> Iterator[str]:
                 process.kill()
 
 
-def _compile(name: str, running: set[subprocess.Popen[str]], stopped: threading.Event) -> None:
+def _compile(
+    name: str,
+    count: Callable[[str, int], None],
+    running: set[subprocess.Popen[str]],
+    stopped: threading.Event,
+) -> None:
     """Compile a part in its own process, which is in `running` and ends when `stopped`."""
     command = [sys.executable, "-m", "rfly_bringup.warm_up", "--in-this-process", name]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
         running.add(process)
         if stopped.is_set():
             process.kill()
-        printed = process.communicate()
+
+        # one line for each kernel
+        assert process.stdout is not None
+        for kernels, _ in enumerate(process.stdout, 1):
+            count(name, kernels)
+        process.wait()
         running.discard(process)
+        errors.seek(0)
+        printed = errors.read()
 
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command, *printed)
+        raise subprocess.CalledProcessError(process.returncode, command, stderr=printed)
     with contextlib.suppress(OSError):  # a cache that cannot be written
         _stamp(name).mkdir(parents=True, exist_ok=True)
 
@@ -138,8 +180,9 @@ def _stamp(part: str) -> Path:
 def main(arguments: Sequence[str]) -> int:
     """Run the command with its arguments, which are parts; return the exit code."""
     if arguments[:1] == ["--in-this-process"]:
-        for function in PARTS[arguments[1]]:
-            pkgutil.resolve_name(function)()
+        with on_compile(functools.partial(print, flush=True)):
+            for function in PARTS[arguments[1]].functions:
+                pkgutil.resolve_name(function)()
         return 0
 
     names = list(arguments) or list(PARTS)

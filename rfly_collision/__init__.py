@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Collision detection of vehicles, objects and terrain.
 
 Shapes, broad phase, narrow phase and contact events.

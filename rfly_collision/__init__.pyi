@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 from rfly_collision.narrow_phase.bodies import Bodies as Bodies
 from rfly_collision.narrow_phase.bodies import Contacts as Contacts
 from rfly_collision.shapes.shape import Box as Box

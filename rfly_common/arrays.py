@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Array types that the whole suite uses, and a base of tables of arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Codes for what nodes report on `/diagnostics`: sentences are for people, reasons for programs.
 
 A status carries its reasons as values: `reason` and, where the reason is about something,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """File paths, limits of sizes, and the one way in which files are opened for reading."""
 
 from __future__ import annotations

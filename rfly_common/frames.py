@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frame conversions: the one place of every sign flip.
 
 World frames: ENU (x east, y north, z up; REP 103) and NED (x north, y east, z down; RflySim).

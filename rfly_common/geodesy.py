@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Geodetic conversions: latitude and longitude to and from the map."""
 
 from __future__ import annotations

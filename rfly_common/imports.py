@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Late imports: public names of a package at their first use, optional libraries when needed."""
 
 from __future__ import annotations

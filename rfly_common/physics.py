@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Standard gravity and the standard atmosphere below 11 km (ISO 2533). docs/model, Eq. 3.3.
 
 The functions take a float or an array. `kernels.atmosphere` has them inside compiled kernels.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Signals of a process from its first instruction. Imports nothing heavy, and no ROS.
 
 A process is in one of three states, in which SIGINT, SIGTERM and SIGHUP mean the same:

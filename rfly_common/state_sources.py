@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Filters of incoming vehicle states: staleness, and ids that two sources write.
 
 No clock and no ROS: the caller passes both times, ns. *now* is the node's clock, in which stamps

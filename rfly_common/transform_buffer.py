@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Transform buffer: the part of tf2 that the nodes need, without ROS.
 
 Transforms are kept for ten seconds before the newest of their frame, static ones for ever. Within

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """States of many vehicles as arrays, their checks, and their conversion to the ENU frame `map`."""
 
 from __future__ import annotations

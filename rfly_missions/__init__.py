@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Missions: items and files, their execution, vehicles that follow them, MAVLink, and the nodes."""
 
 from rfly_common.imports import attach_stub

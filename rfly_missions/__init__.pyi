@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 from rfly_common.errors import MissionFileError as MissionFileError
 from rfly_missions.execution.completion_monitor import CompletionMonitor as CompletionMonitor
 from rfly_missions.execution.path_manager import PathManager as PathManager

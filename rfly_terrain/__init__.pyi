@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 from rfly_common.errors import PlanError as PlanError
 from rfly_common.errors import TerrainError as TerrainError
 from rfly_common.errors import TerrainFileNotFound as TerrainFileNotFound

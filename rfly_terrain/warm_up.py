@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compilation of the height map's kernels, or loading from disk, ahead of the first query."""
 
 from __future__ import annotations

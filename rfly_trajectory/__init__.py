@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Trajectories, ground following, fleets and missions, with their nodes."""
 
 from rfly_common.imports import attach_stub

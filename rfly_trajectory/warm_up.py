@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compilation of the motion kernels, or loading from the disk cache, ahead of the first pose."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D packets, sockets and the bridge node.
 
 Everything but the room `ros` works without ROS.

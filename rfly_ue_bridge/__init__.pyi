@@ -1,6 +1,10 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 from rfly_collision.shapes.vehicle_xml import correct_center_height as correct_center_height
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml as read_vehicle_xml
 from rfly_ue_bridge.codec import commands as commands
+from rfly_ue_bridge.codec import unreal_commands as unreal_commands
 from rfly_ue_bridge.codec.commands import encode_command as encode_command
 from rfly_ue_bridge.codec.commands import encode_command_lan as encode_command_lan
 from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet as encode_fleet

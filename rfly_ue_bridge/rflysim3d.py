@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D: a strictly typed client of RflySim3D's window, for new code.
 
     from rfly_ue_bridge import RflySim3D, commands

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The browser window (`rfly view`): it draws the contents of RflySim3D's datagrams over the maps.
 
     wire ──> scene ──> drawing ──> window

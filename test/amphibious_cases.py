@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shared parts of the vehicle's tests: models, momenta, and a driver that holds a speed."""
 
 from __future__ import annotations

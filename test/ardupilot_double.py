@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A stand-in for ArduPilot SITL at its JSON interface, with a flight law of its own.
 
 It is written from ArduPilot's readme. Lock-step: a frame of pulses goes out, and the next one only

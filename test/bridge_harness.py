@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A running bridge with real sockets in RflySim3D's place.
 
 There are messages to feed it, and the bytes to expect from it.
@@ -204,6 +207,17 @@ def transform(parent, child, translation, quat, seconds=0.0):
     t.x, t.y, t.z = translation
     q.x, q.y, q.z, q.w = (float(value) for value in quat)
     return TFMessage(transforms=[edge])
+
+
+def vector3(x, y, z):
+    from geometry_msgs.msg import Vector3
+
+    return Vector3(x=float(x), y=float(y), z=float(z))
+
+
+def xyz(message):
+    """Return the numbers of a Point or a Vector3."""
+    return [message.x, message.y, message.z]
 
 
 def vehicle_state(vehicle_id=10, **fields):

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A real headless Chromium, driven over its DevTools protocol.
 
 It has pages, scripts and pictures, and lists the hosts that it requested.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Claims to resources that a machine has only once.
 
 A bound port holds between processes and users, and ends with its process.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Reference for collision tests: slow, in double precision, by Qhull, least squares and sampling.
 
 Only the fields of the collision library's shapes are used here, and none of its methods: two bodies

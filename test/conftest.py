@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fixtures for all tests, and the account of skipped tests at the end of a run."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A simulated vehicle under its control computers, without ROS: samples in, commands out."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """One complete datagram of each packet that RflySim3D or CopterSim sends, as hex.
 
 They are spelled from the wire table. Every field has a value of its own. The floats can be checked

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shared parts of fleet tests: a ground, terrain_map as terrain_node publishes it, node output."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A process that has imported what nodes import and forks one for each node that a test starts.
 
 A node of the suite spends a second and a half of processor time on imports, which the suite would

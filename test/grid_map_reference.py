@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Reader of grid_map_msgs/GridMap cell by cell, after grid_map's documentation.
 
 There are no NumPy tricks: one formula a line.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Height maps for tests: from an array, from a formula, and the worked example of the format."""
 
 from __future__ import annotations

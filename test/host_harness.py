@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Hosts on one machine, for nodes that talk over a network.
 
 They are network namespaces with a line to the viewer's where that is permitted, else ROS domains.

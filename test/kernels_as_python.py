@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels run as Python, where an index beyond an array is an error.
 
 Compiled code reads on in silence.

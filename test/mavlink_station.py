@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A ground station of pymavlink alone, and a pilot that flies MissionRunner's multirotor.
 
 Together they drive an endpoint without ROS.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A process that flies a vehicle by MAVSDK alone, and prints what it saw as one line of JSON.
 
 python mavsdk_client.py PORT SYSTEM_ID LOG

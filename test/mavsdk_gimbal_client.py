@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A process that turns a gimbal by MAVSDK's plugin, and prints what it saw as JSON.
 
 python mavsdk_gimbal_client.py PORT SYSTEM_ID

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Nodes that run as users run them, and a real rclpy peer to talk to them.
 
 The peer waits for conditions, never for time.

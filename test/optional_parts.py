@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parts that a test may need beyond `package.xml`: found without an import, and imported late.
 
     pytestmark = pytest.mark.needs("rasterio")  # or on one test; conftest.py skips it

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Commands and code blocks of the documents' pages, and `rfly` called as a user calls it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Worked scenarios of the mission state machine, written as inputs -> current ; previous.
 
 Items are mode@x,y,z/p1,p2,p3,p4. A step lists only the inputs that differ from command 0, not done,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A window in RflySim3D's place that takes requests for sensors and sends their data."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The layers that the folders promise.
 
 Packages have one order, rooms have no circles, and ROS is behind one wall.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Messages of our nodes, recorded like `ros2 bag record` and read by a CDR decoder that is not
 ROS's.
 

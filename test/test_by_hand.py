@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The Python of docs/howto/without-the-ros2-command.md, typed as it stands while nodes run."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Nodes and commands end cleanly at any signal; a killed one does not disturb the others."""
 
 import random

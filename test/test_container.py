@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The container recipe, as far as it can be tried without a container.
 
 Files, shell, keys and commands are checked.
@@ -9,6 +12,7 @@ import fnmatch
 import json
 import re
 import subprocess
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from page_commands import ROOT
@@ -26,6 +30,12 @@ WORKFLOW = (ROOT / ".github" / "workflows" / "ros.yml").read_text(encoding="utf-
 
 def steps(instruction: str) -> list[str]:
     return [words for name, words in STEPS if name == instruction]
+
+
+def extras() -> set[str]:
+    """Return the keys of package.xml that rosdep installs only with RFLY_EXTRAS=true."""
+    depends = ElementTree.parse(ROOT / "package.xml").iter("exec_depend")
+    return {str(each.text) for each in depends if each.get("condition") == "$RFLY_EXTRAS == true"}
 
 
 def check_shell(script: str) -> None:
@@ -90,7 +100,8 @@ def test_dependencies_and_build_are_those_of_the_workflow():
     script = " ".join(" ".join(steps("RUN")).split())
     assert steps("FROM") == ["ros:jazzy"]
     distro = WORKFLOW.replace("${{ matrix.distro }}", "jazzy")
-    for command in re.findall(r"^ +(rosdep .*|source /opt.*)$", distro, re.MULTILINE):
+    commands = r"^ +((?:[A-Z_]+=\w+ )*rosdep .*|source /opt.*)$"
+    for command in re.findall(commands, distro, re.MULTILINE):
         assert command.strip() in script
     assert "colcon build" in script
 
@@ -124,7 +135,9 @@ def test_what_it_starts_exists():
     assert {argument.partition(":=")[0] for argument in arguments} <= {
         each.name for each in ARGUMENTS
     }
-    assert "<exec_depend>rviz2</exec_depend>" in (ROOT / "package.xml").read_text(encoding="utf-8")
+    (install,) = re.findall(r"\S.*rosdep install", " ".join(steps("RUN")))
+    assert "RFLY_EXTRAS=true" in install
+    assert "rviz2" in extras()
 
 
 def test_the_editors_container_is_built_from_it():

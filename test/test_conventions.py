@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The table of REPs in docs/extending/standards.md.
 
 Each line that claims something names tests that exist.

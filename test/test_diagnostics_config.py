@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The file config/diagnostics.yaml: our nodes' names by diagnostic_aggregator's rules."""
 
 from __future__ import annotations

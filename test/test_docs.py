@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The documents stay true: links lead somewhere, examples run, and what is named exists."""
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from rfly_terrain import HeightMap
 from rfly_trajectory import MissionItem
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
+PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The launch files in a real `launch`: nodes come up, answer, and end with Ctrl-C."""
 
 import os

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The pages docs/model: sections and equations named in comments exist, parameters agree."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A thousand vehicles at 50 Hz through the real nodes.
 
 Every published state arrives, at the place that a formula gives.

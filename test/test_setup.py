@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Promises between the build files: CMake, pip, ROS and the set-up of a bare machine."""
 
 from __future__ import annotations
@@ -207,6 +210,13 @@ def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(
         "lib/site-packages/viser/tests/kept.py": "",
         "lib/site-packages/fontTools/misc/fast.c": "",
         "lib/site-packages/zstandard/_cffi.so": "",
+        "lib/site-packages/pymavlink/dialects/v20/__init__.py": "",
+        "lib/site-packages/pymavlink/dialects/v20/common.py": "",
+        "lib/site-packages/pymavlink/dialects/v20/storm32.py": "",
+        "lib/site-packages/pymavlink/dialects/v20/storm32.xml": "",
+        "lib/site-packages/pymavlink/dialects/v10/all.py": "",
+        "lib/site-packages/pymavlink/dialects/v10/__pycache__/all.cpython-311.pyc": "",
+        "lib/site-packages/pymavlink/dialects/v10/__pycache__/storm32.cpython-311.pyc": "",
     }
     for name, text in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -217,7 +227,9 @@ def test_what_nobody_uses_leaves_the_environment_and_copies_become_links(
     gone = {
         name
         for name in contents
-        if ("scipy" in name and "tests" in name) or name.endswith((".c", "_cffi.so"))
+        if ("scipy" in name and "tests" in name)
+        or name.endswith((".c", "_cffi.so"))
+        or "storm32" in name
     }
     assert left == contents.keys() - gone
     assert all((tmp_path / name).read_text() == contents[name] for name in left)
@@ -581,6 +593,33 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
     assert ended.stderr == ""
     assert ended.stdout.splitlines() == [sys.prefix, f"{sys.prefix}/lib"]
     assert str(foreign) not in ended.stdout
+
+
+@pytest.mark.ros
+@pytest.mark.needs("make env")
+def test_a_sourced_workspace_is_an_overlay_of_the_environment(tmp_path):
+    """Its prefix and libraries come before those of .venv, also where .venv's came first."""
+    workspace = tmp_path / "install" / "my_robot"
+    (workspace / "lib").mkdir(parents=True)
+    program = (
+        "import os\n"
+        "print(os.environ['AMENT_PREFIX_PATH'])\n"
+        "print(*os.environ['LD_LIBRARY_PATH'].split(':')[:2], sep=':')"
+    )
+    for libraries in (
+        [f"{workspace}/lib", "/elsewhere/lib"],
+        [f"{sys.prefix}/lib", f"{workspace}/lib"],
+    ):
+        env = {
+            "PATH": os.environ["PATH"],
+            "AMENT_PREFIX_PATH": str(workspace),
+            "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        }
+        ended = run([sys.executable, "-c", program], env, tmp_path)
+        assert ended.stdout.splitlines() == [
+            f"{workspace}:{sys.prefix}",
+            f"{workspace}/lib:{sys.prefix}/lib",
+        ]
 
 
 @pytest.mark.ros

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Test files are collected on every machine.
 
 While one is imported, nothing optional is, and nothing is skipped.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Poses of a vehicle from /tf and /tf_static alone: by ROS's tf2_ros, and composed by hand."""
 
 from __future__ import annotations

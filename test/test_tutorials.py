@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Each tutorial from its first command to its last.
 
 The commands are typed like by a reader, with the files that the page shows.

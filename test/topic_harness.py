@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Six topics of different QoS, what a test publishes on them, and `rfly` commands in a domain."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Build packages of messages, services and actions for nodes in Python, without CMake.
 
     build_interfaces.py BUILD PREFIX PACKAGE SOURCE [PACKAGE SOURCE ...]

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Interface packages for a machine without ROS: generated for Python alone, and cached.
 
 Each build is kept in the user's cache under a hash of its inputs, so that a second checkout unpacks

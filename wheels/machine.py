@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of the machine before anything is downloaded, and installation of what it lacks."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Report which of the named modules this Python lacks, and its version of NumPy, as JSON.
 
 usage: missing_modules.py REPORT MODULE ...

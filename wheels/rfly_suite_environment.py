@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Let ROS find its libraries and this package; run at every start of .venv's Python.
 
 `_rfly_suite.pth` imports this module. The dynamic loader has to know the folders before Python
@@ -35,6 +38,10 @@ def _put_first(name, own, others):
     os.environ[name] = os.pathsep.join(own + [folder for folder in others if folder not in own])
 
 
+def _is_inside(folder, prefixes):
+    return folder.startswith(tuple(prefix + os.sep for prefix in prefixes))
+
+
 def _has_ros_libraries(folder):
     return os.path.exists(os.path.join(folder, "librcl.so")) or (
         os.path.basename(folder).startswith("ros_") and folder.endswith(".libs")
@@ -52,7 +59,8 @@ def _is_ros_prefix(folder):
 def _use_wheels(site_packages):
     """Make the wheels the only ROS.
 
-    No folder, middleware or mark of another ROS may reach them.
+    No folder, middleware or mark of another ROS may reach them. Workspaces that were built on them
+    and sourced come first, as overlays.
     """
     if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         del os.environ["RMW_IMPLEMENTATION"]  # the wheels have no other
@@ -62,7 +70,8 @@ def _use_wheels(site_packages):
         for folder in sys.path
         if folder.startswith(sys.prefix + os.sep) or not _has_rclpy(folder)
     ]
-    _put_first("AMENT_PREFIX_PATH", [sys.prefix], _entries("AMENT_PREFIX_PATH", _is_ros_prefix))
+    overlays = _entries("AMENT_PREFIX_PATH", _is_ros_prefix)
+    _put_first("AMENT_PREFIX_PATH", overlays, [sys.prefix])
 
     bundled = [
         name
@@ -71,11 +80,13 @@ def _use_wheels(site_packages):
     ]
 
     os.environ[_BOOTSTRAPPER_MARK] = "1"
+    libraries = _entries("LD_LIBRARY_PATH", _has_ros_libraries)
     own = [
+        *(folder for folder in libraries if _is_inside(folder, overlays)),
         os.path.join(sys.prefix, "lib"),
         *(os.path.join(site_packages, name) for name in bundled),
     ]
-    _load_libraries_from(own, _entries("LD_LIBRARY_PATH", _has_ros_libraries))
+    _load_libraries_from(own, libraries)
 
 
 def _use_sourced_ros():
@@ -85,7 +96,8 @@ def _use_sourced_ros():
 
 def _load_libraries_from(own, others):
     """Execute Python again if the dynamic loader, which reads its variable only then, needs it."""
-    if all(folder in others for folder in own) or os.environ.get(_MARK) == str(os.getpid()):
+    in_order = [folder for folder in others if folder in own] == own
+    if in_order or os.environ.get(_MARK) == str(os.getpid()):
         return
 
     _put_first("LD_LIBRARY_PATH", own, others)

@@ -1,7 +1,10 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Make .venv ready (virtual environment, ROS wheels, interfaces, this package), then run a command.
 
-    sh wheels/setup.sh [--dev | --lib | --browser | --autopilot | --peers | --docs ...] \
-        [command ...]
+    sh wheels/setup.sh \
+        [--dev | --lib | --browser | --autopilot | --colcon | --peers | --docs ...] [command ...]
 
 setup.sh picks the Python and calls this module. With a sourced ROS (RFLY_ROS=sourced) .venv sees
 ROS's own Python packages and gets only those that they lack. The options:
@@ -10,6 +13,7 @@ ROS's own Python packages and gets only those that they lack. The options:
 - `--dev`: everything that the tests need;
 - `--browser`: also Chromium, where possible, for the tests that look at `rfly view`;
 - `--autopilot`: also Betaflight's firmware, for the tests that fly with it;
+- `--colcon`: also colcon and ROS's rules for CMake, to build this and other packages on the wheels;
 - `--peers`: also the libraries that the benchmarks compare with;
 - `--docs`: also the tools that build the site of the documents, in a folder outside .venv, since
   their versions need not fit those of ROS.
@@ -37,6 +41,7 @@ from interfaces import BUILDER, InterfacePackage, interface_packages
 from layout import (
     AUTOPILOT_LOCK,
     BUILD,
+    COLCON_LOCK,
     DOCS_LOCK,
     DOCS_TOOLS,
     INSTALLED,
@@ -68,7 +73,7 @@ from variables import base_environment, run_environment, uv_settings
 
 from rfly_common.kernels.sources import digest_of_kernels
 
-OPTIONS = ("--dev", "--lib", "--browser", "--autopilot", "--peers", "--docs")
+OPTIONS = ("--dev", "--lib", "--browser", "--autopilot", "--colcon", "--peers", "--docs")
 
 
 class Environment:
@@ -174,6 +179,18 @@ class Environment:
                     AUTOPILOT_LOCK,
                 )
         self._write_state(autopilot=key)
+
+    def ensure_colcon(self) -> None:
+        """Install colcon and what `colcon build` needs; an installed ROS brings its own."""
+        key = digest([COLCON_LOCK])
+        if SOURCED or self.state.get("colcon") == key:
+            return
+
+        with self.steps.step("colcon and ROS's rules for CMake"):
+            options = ("--require-hashes", "-r", COLCON_LOCK)
+            if not self._uv(*options):
+                self.steps.run(_pip_install(*options), run_environment())
+        self._write_state(colcon=key)
 
     def ensure_docs(self) -> None:
         """Install Sphinx and its extensions, which `make docs` needs."""
@@ -566,6 +583,8 @@ def main(arguments: list[str]) -> None:
                 environment.ensure_browser()
             if "--autopilot" in options:
                 environment.ensure_autopilot()
+            if "--colcon" in options:
+                environment.ensure_colcon()
             if "--peers" in options:
                 environment.ensure_peers()
             if "--docs" in options:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run the set-up's commands with short progress lines, and their output in a log file."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Environment variables of the set-up's commands, and of commands run in .venv."""
 
 from __future__ import annotations

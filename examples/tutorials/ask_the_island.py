@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ask the map Island for a height, a slope and a line of sight.
 
 python examples/tutorials/ask_the_island.py

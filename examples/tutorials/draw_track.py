@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Draw the track that `rfly mission fly --csv` wrote, over the relief of the map.
 
 python examples/tutorials/draw_track.py track.csv JacksboroFault track.png

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Send a mission file to mission_node and print its progress and its end.
 
 This is an action client in rclpy.

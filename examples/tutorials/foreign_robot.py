@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A robot that knows nothing of RflySim: a node with Odometry in `odom` and transforms to `map`.
 
 python examples/tutorials/foreign_robot.py

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A controller of your own for the land-air vehicle.
 
 It drives 8 m, takes off, flies to a goal and lands there.

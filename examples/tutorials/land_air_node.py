@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The controller of land_air_controller.py as a ROS node, in lock-step with amphibious_sim_node.
 
 python examples/tutorials/land_air_node.py

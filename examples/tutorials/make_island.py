@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Write heights of an island with a crater as a NumPy array.
 
 The first row is the northern edge; cells are 5 m x 5 m.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Suspension modes: the patent's seven degrees of freedom (figure 12) as an eigenproblem.
 
 The seven (nine with a middle axle) are heave (m, up), roll and pitch of the body (rad, left side

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameter file with which ArduPilot SITL flies or drives a vehicle over its JSON interface.
 
 Names and meanings: ArduPilot's parameter reference. Angles and spins of its motors:

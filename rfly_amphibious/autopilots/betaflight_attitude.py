@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Betaflight as the attitude loop of a flight controller: sticks of a radio in, motors out.
 
 Position loop and modes are the flight controller's own.

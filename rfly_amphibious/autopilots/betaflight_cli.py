@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Betaflight's serial port over TCP: command line for set-up, and MSP telemetry.
 
 MSP version 1: `$M<` length code payload checksum, answered by `$M>`; the checksum is the XOR of

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Betaflight in the loop on the wall clock, without ROS: sensors, estimator, firmware, vehicle."""
 
 from __future__ import annotations

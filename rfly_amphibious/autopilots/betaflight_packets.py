@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Datagrams of Betaflight's SITL target: state and radio to the firmware, motors from it.
 
 Little-endian. Layouts as in the firmware's `target.h` for SITL (`fdm_packet`, `rc_packet`,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Process and sockets of one Betaflight SITL run, in a folder of its own.
 
 The firmware's ports are fixed, so there is one session on a computer at a time.

@@ -1,1 +1,4 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Flight and chassis control: laws, modes, mixer, guidance along paths."""

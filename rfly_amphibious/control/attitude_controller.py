@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Geometric attitude controller and mixer: attitude setpoints to rotor speeds.
 
 docs/model, section 10.1, after T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Chassis controller: steering, motor and brake commands from estimates.
 
 It controls traction, and steers vehicles without steered wheels by their motors.

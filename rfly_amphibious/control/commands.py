@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Actuator commands: one for the rotors, one for the chassis. SI units, simulation time."""
 
 from __future__ import annotations

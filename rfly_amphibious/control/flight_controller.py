@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Flight controller: mode table and flight law, from estimates and sensor samples."""
 
 from __future__ import annotations

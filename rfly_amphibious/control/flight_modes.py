@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Setpoints of each flight mode: the rotors' column of the table in docs/model, section 9."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mode state machine of the controllers: modes, transitions and guards. docs/model, section 9.
 
 Theory of operation. `ModeLogic` holds one `Mode`. It changes in two ways:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Commands to the motors of a real vehicle: voltage, duty cycle and pulse width. SI units.
 
 First-order DC motor: current = torque / K_t + no-load current, voltage = resistance · current + K_t

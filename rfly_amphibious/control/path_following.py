@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Path following: pure pursuit on the ground, a moving target in the air.
 
 The speed falls before corners and ends.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Truth pilot: both control laws under the mode table, from the ground truth.
 
 Scenarios and tests use it.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cascaded position controller: position and velocity errors to a specific thrust.
 
 docs/model, section 10.1. World axes ENU, SI.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Speed controller: a speed setpoint to drive and brake torques. docs/model, section 10.2."""
 
 from __future__ import annotations

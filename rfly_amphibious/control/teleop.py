@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Teleoperation: keys and joystick axes to velocity setpoints and modes.
 
 It needs neither a terminal nor ROS.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """URDF of the vehicle for RViz and /tf, from the same parameters as the dynamics.
 
 base_link is the sprung centre of mass, axes forward, left, up. Moving joints are named as in

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Arguments of the dynamics' kernels, in groups."""
 
 from __future__ import annotations

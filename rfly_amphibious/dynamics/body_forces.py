@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Forces on the body itself: weight, drag, and contacts of its box and rotor hubs."""
 
 from __future__ import annotations

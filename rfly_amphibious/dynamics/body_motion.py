@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Motion of the body, and the heights of its points above the ground."""
 
 from __future__ import annotations

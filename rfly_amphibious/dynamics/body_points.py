@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Order of the points of a vehicle's body: hubs, corners of the body box, rotor hubs."""
 
 from __future__ import annotations

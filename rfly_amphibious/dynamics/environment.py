@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The ground and the air that the vehicle meets. docs/model, section 3."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The vehicle's equations of motion; `stepping` integrates them. docs/model, section 7.
 
 In this module and those of its parts `x` is the record of a state and `dx` that of its derivative,

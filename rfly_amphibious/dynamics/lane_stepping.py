@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Steps of LANES vehicles at once, side by side in vectors of the processor's.
 
 These are the equations of `stepping`, and the same numbers bit by bit, for vehicles with nothing

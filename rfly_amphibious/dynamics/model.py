@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """AmphibiousModel: the dynamics of the land-air vehicle, for one vehicle or a batch.
 
 Its methods are functions of flat arrays.

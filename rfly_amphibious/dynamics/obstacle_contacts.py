@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contact of hull, wheels and rotors with what stands on the ground. docs/model, section 6.2.
 
 The hull is a few ellipsoids with two equal axes (`vehicle_record`), a wheel is one about its axle,

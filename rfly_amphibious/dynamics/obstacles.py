@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Solids on the ground as flat arrays for the kernels: convex parts, and a grid to find them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Records that the kernels compute with: state, controls, memory, and what an evaluation finds.
 
 A record has a field for each quantity, so that kernels read `x.strut[i]`. All fields have room for

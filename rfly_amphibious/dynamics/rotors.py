@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rotors: thrust with inflow and ground effect, drag, torque and speed. docs/model, section 4."""
 
 from __future__ import annotations

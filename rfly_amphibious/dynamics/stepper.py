@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Integration of one vehicle in place, for long runs.
 
 It goes without the shape checks and copies of `AmphibiousModel.step`.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Steps of the vehicle in time, one vehicle after the other: docs/model, section 13.
 
 Conventions as in `equations_of_motion.py`. `work` is a record of `records.new_workspace`.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Struts, and what wheels pass to the body through them. docs/model, sections 6 and 7.1."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dryden's turbulence below 1,000 ft: MIL-F-8785C (1980), sections 3.7.1.2 and 3.7.3.4. Eq. 3.6."""
 
 from __future__ import annotations

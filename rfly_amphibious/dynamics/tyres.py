@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Tyres: steering, contact, transient slip, Pacejka's magic formula, rolling and spin.
 
 docs/model, section 5.

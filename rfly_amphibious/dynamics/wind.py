@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Wind model: mean and gusts. Eq. 3.5, 3.6."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Initial alignment of the filter.
 
 Level comes from gravity, heading from the Earth's magnetic field, and position from the first GPS

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Attitude of the filter's nominal state, and skew-symmetric blocks of Jacobians."""
 
 from __future__ import annotations

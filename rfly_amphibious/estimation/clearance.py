@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ground clearance of the lowest wheel, from the downward range sensor and the struts."""
 
 from __future__ import annotations

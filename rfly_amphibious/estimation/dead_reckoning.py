@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dead reckoning by IMU between two estimates, and after the last one."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Places of the errors in the filter's error state, covariance and Jacobians.
 
 Attitude errors are rotation vectors in world axes: R_true = exp(error) R. Biases are in body axes,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Estimate: the vehicle's pose and motion as an estimator gives them to the controllers."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """StateEstimator: an error-state Kalman filter over the vehicle's sensors."""
 
 from __future__ import annotations

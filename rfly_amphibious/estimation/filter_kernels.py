@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run of the filter over the logs of IMU and measurements, and its report for the body's origin."""
 
 from __future__ import annotations
@@ -287,7 +290,9 @@ def advance(
     imu = history.imu
     states[0] = history.x[first - 1]
     books[0] = history.book[first - 1]
-    p[:] = history.p[first - 1]
+    for i in range(ERRORS):
+        for j in range(ERRORS):
+            p[i, j] = history.p[first - 1, i, j]
     x = states[0]
     book = books[0]
     force = np.empty(3)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Records of the error-state Kalman filter: nominal state, book-keeping, logs and constants.
 
 World axes ENU, body axes FLU, SI units. The filter's point is the IMU, so that it needs no angular

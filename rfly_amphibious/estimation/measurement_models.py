@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Measurement models of the sensors: the expected reading h(x), `out`, and its Jacobian H, `h`.
 
 Jacobians are over the error state and have 27 columns. They come in as zeros.

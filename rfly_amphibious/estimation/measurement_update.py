@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Measurement update of the error-state Kalman filter: gate, gain, Joseph's form, injection."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames that follow from estimates: `odom`, which has no jumps, and `base_footprint`."""
 
 from __future__ import annotations

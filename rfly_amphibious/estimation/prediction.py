@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Prediction of the error-state Kalman filter: strapdown integration of the IMU, P = F P Fᵀ + Q."""
 
 from __future__ import annotations

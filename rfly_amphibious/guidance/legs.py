@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Driven and flown legs of a land-air mission or a planned path.
 
 The vehicle flies between take-off and landing, and drives otherwise.

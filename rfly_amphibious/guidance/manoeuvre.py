@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Manoeuvre: signals over time for rotors and wheels, with take-offs and landings.
 
 `identification` finds a vehicle's parameters from the log of a manoeuvre.

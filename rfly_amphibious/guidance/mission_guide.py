@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mission guidance: setpoints and mode requests along the legs of a mission.
 
 The truth pilot and the nodes that only see sensors use the same guide.

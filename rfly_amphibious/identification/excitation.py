@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A manoeuvre of a minute that excites all that `vehicle_fit` identifies."""
 
 from __future__ import annotations

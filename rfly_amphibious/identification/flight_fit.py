@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Newton and Euler of a flight, linear in thrust, drag and inertia.
 
 This is docs/model, sections 4 and 7, solved for the parameters.

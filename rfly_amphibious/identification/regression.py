@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Least squares over rows of a log, with prior knowledge, and the certainty of the result."""
 
 from __future__ import annotations

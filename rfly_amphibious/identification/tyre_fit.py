@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fit of the tyres and the inertia in yaw to a vehicle that drives, brakes, turns and slides.
 
 The Magic Formula of docs/model, section 5, with measured loads and slips; the forces of the wheels

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fit of a vehicle's parameters to a log. The patent's paragraphs [0061] and [0093].
 
 Mass, struts and the rotors' lag come from a vehicle that stands, bounces on its struts and speeds

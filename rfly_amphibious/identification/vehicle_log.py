@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Logs of a vehicle for identification: its topics, and its motion on one time base."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Session with one ArduPilot SITL by its JSON interface over UDP: servo outputs in, states out.
 
 Layouts as in `libraries/SITL/examples/JSON/readme.md` of ArduPilot. World axes NED, body axes FRD.

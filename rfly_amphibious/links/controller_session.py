@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Session with an external controller: a transport, heartbeats, and a queue of its commands."""
 
 from __future__ import annotations

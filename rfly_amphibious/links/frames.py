@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of the link to external controllers: one per datagram, or a stream on TCP.
 
 docs/model, section 12.2. Little-endian, packed: header `LAV1`, type u8, flags u8, payload length

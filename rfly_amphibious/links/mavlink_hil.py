@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink HIL with one autopilot: simulated sensors out, actuator controls in, and the session.
 
 MAVLink 2, dialect `common`. World axes NED, body axes FRD, as in MAVLink; times are whole

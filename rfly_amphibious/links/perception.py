@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Latest sample of each sensor, synchronised at one time, for external controllers."""
 
 from __future__ import annotations

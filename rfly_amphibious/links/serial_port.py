@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Serial line that never waits, raw: eight bits, no parity, one stop bit, no flow control."""
 
 from __future__ import annotations

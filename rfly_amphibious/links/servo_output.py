@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pulse widths as MAVLink's SERVO_OUTPUT_RAW, for a board at a serial line."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Session with one external controller, over UDP or TCP: claimed actuators, staleness, status.
 
 docs/model, section 12.2.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Links to one peer at a time that never wait: UDP, a TCP server, and a serial line.
 
 One thread reads, accepts and sends what could not be sent immediately. A `Handler` interprets the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Elevation map from lidar points: heights and variances in a square that moves with the sensor.
 
 Each cell is a one-dimensional Kalman filter: Fankhauser, Bloesch, Gehring, Hutter and Siegwart,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Occupancy voxels from lidar rays: OctoMap's log-odds update and file format, without OctoMap.
 
 The voxels lie in a hash. An octree is made of them for a file or a message. Each ray of a cloud may

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays through voxels, a hash of voxels, and octrees in OctoMap's format.
 
 A voxel's key is floor(coordinate / resolution) + 32768 along each axis; three of them are packed

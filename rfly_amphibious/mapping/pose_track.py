@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pose buffer: poses of the last seconds, interpolated in time. No ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Samples, commands, estimates and setpoints of the land-air vehicle <-> messages.
 
 See docs/model, section 11. Frames of a vehicle have its name as prefix: `<vehicle>/base_link`,

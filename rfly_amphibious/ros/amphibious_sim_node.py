@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """amphibious_sim_node: simulation of the land-air vehicle and its sensors.
 
 It runs in real time or in lock-step.
@@ -65,6 +68,7 @@ class AmphibiousSimNode(Node):
         self._diagnostics = Diagnostics(
             self, "simulation", "level ground", self._update_diagnostics
         )
+        self._log_settings()  # first: the kernels of sensors and model take longer to load
         self._topics = SimulationTopics(self, self._vehicle, setup, settings)
 
         imu = setup.sensors.imu
@@ -83,7 +87,6 @@ class AmphibiousSimNode(Node):
         warm_up()  # before the clock runs
         self._loop.start()
 
-        self._log_settings()
         if self._ground is not None:
             self._ground.start(self._diagnostics)
         else:

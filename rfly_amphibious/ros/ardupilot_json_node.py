@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ardupilot_json_node: ArduPilot SITL in place of the control nodes, through its JSON interface.
 
 It is a thin shell around ArdupilotSession, ControlMapping and Perception.

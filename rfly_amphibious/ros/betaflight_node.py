@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """betaflight_node: Betaflight in the loop in place of flight_control_node.
 
 It has the same topics, but the attitude loop is the firmware's. The firmware runs on the wall

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """chassis_control_node: a thin shell around the chassis controller.
 
 It uses sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of flight_control_node and chassis_control_node: setpoints, estimates, samples, ticks."""
 
 from __future__ import annotations

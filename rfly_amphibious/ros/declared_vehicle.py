@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle that a node's parameters name: its name, parameter set, gains and sensors."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of an estimate: `odometry/filtered`, `odometry/global`, and the vehicle's place on /tf.
 
 They are part of state_estimator_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of an external controller: sensors as its Perception, its session, and its commands.
 
 They are part of link_node, mavlink_hil_node and ardupilot_json_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """flight_control_node: a thin shell around the flight controller, and owner of the mode.
 
 It uses sensors and estimates, never the truth, and answers each imu/data with a cmd/rotors of the

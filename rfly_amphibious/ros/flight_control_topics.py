@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of a flight controller: `mode` and `cmd/rotors` from commands, samples and estimates.
 
 They are part of flight_control_node and betaflight_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """guidance_node: setpoints from a scenario's mission or a planned path.
 
 It is a thin shell around MissionGuide. It knows odometry/global and mode, and steps with each

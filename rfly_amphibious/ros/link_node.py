@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """link_node: an external controller, by frames over UDP or TCP, in place of the control nodes.
 
 It is a thin shell around LinkSession and Perception. See docs/model, section 12.2.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lidar clouds -> points with times; maps -> octomap_msgs/Octomap and voxel clouds."""
 
 from __future__ import annotations

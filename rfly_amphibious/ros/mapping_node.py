@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mapping_node: voxels and heights from lidar clouds.
 
 It is a thin shell around OctomapGrid and ElevationMap. Each point of a cloud has its own time, and

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mavlink_hil_node: an autopilot that speaks MAVLink HIL in place of the control nodes.
 
 Such an autopilot is PX4. The node is a thin shell around HilSession, HilMessages, ControlMapping

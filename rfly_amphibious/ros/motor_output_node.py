@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """motor_output_node: `cmd/rotors` and `cmd/wheels` as outputs for a real vehicle's motors.
 
 It is a thin shell around MotorModel. It starts disarmed; a safety limit and a dead-man time hold

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lidar sweeps -> sensor_msgs/PointCloud2 and LaserScan."""
 
 from __future__ import annotations

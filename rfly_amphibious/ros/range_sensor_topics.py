@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lidar and camera topics of a vehicle, part of amphibious_sim_node.
 
 Only topics with a subscriber are computed: in lock-step within the tick, else in a separate thread.

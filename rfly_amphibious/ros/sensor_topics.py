@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sensor topics of a vehicle: types, indices in SimulationTick, and their messages as samples."""
 
 from __future__ import annotations

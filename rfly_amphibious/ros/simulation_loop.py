@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Loop of a simulation: ticks in real time or lock-step, commands, services, entity.
 
 It is part of amphibious_sim_node.

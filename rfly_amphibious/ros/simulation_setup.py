@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Set-up of a simulation from the parameters of amphibious_sim_node."""
 
 from __future__ import annotations

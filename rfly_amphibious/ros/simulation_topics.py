@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Publishers of a simulation: samples, states, ranges, clock, ticks, fail-safe.
 
 They are part of amphibious_sim_node.

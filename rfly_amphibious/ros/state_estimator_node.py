@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """state_estimator_node: odometry from sensor topics, a thin shell around StateEstimator."""
 
 from __future__ import annotations
@@ -87,7 +90,12 @@ class StateEstimatorNode(Node):
         self._topics = EstimateTopics(self, self._vehicle, tf=settings.tf_source == "estimate")
         self._ground = LatestTerrain(self, self._on_terrain_map)
 
-        warm_up()  # before a node waits for an answer
+        self.get_logger().info(
+            f"{self._vehicle}: vehicle {own!r}, sensors {', '.join(self._sensors.sensors())}"
+            f"{', in lock-step' if self._lock_step else ''}"
+        )
+
+        warm_up()  # before a node waits for an answer, after the first words to the user
         watched = self._subscribe()
         self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
         if self._gate is not None:
@@ -101,10 +109,6 @@ class StateEstimatorNode(Node):
 
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
-        self.get_logger().info(
-            f"{self._vehicle}: vehicle {own!r}, sensors {', '.join(self._sensors.sensors())}"
-            f"{', in lock-step' if self._lock_step else ''}"
-        )
 
     def _subscribe(self) -> list[int]:
         """Subscribe to the fitted sensors, and return their indices in SimulationTick."""

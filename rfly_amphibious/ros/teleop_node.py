@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """teleop_node: teleoperation by sensor_msgs/Joy, a thin shell around JoyPilot."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Closed loop without ROS, in lock-step: sensors, estimator, guidance, controllers, commands.
 
 Nothing in the loop knows the ground truth.

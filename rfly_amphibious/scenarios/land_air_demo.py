@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The shipped demonstration: half a minute of driving, take-off, flight and landing."""
 
 from __future__ import annotations

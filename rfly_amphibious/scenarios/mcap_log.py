@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MCAP log of a run with ROS 2 messages, for Foxglove and `ros2 bag`; no ROS needed.
 
 It needs mcap and mcap-ros2-support, the extra `log`. Topics, frames and names of joints are those

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plot of a run: track over shaded relief, heights, attitude, tyre and rotor forces, power."""
 
 from __future__ import annotations

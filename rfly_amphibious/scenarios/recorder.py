@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Record of a scenario's run: what the vehicle did, and how it ended."""
 
 from __future__ import annotations

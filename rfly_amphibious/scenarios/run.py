@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scenario runs without ROS, as fast as the machine can, with the truth pilot."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scenario files: vehicle, mission, map, wind, failures and end of a run.
 
 YAML, checked against `data/schemas/scenario.schema.json`.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Speeds along planned paths where a scenario or a node does not set them."""
 
 DRIVE_SPEED = 3.0

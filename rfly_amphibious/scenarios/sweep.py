@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameter sweeps: many runs of one scenario, on all cores or a Dask cluster, to one table."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Samples of a run as a table, in a CSV file."""
 
 from __future__ import annotations

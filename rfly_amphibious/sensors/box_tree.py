@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Trees of boxes, which show the boxes that a ray may meet."""
 
 from __future__ import annotations

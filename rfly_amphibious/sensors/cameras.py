@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pinhole cameras: depth, infrared and colour images by ray casting. docs/model, section 11.
 
 Optical axes: z forward, x right, y down. Pixel (0, 0) is the upper left one, and whole numbers are

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kernels of the sensors' ground truth and noise. docs/model, section 11.
 
 Array arguments are contiguous: a slice of one row has another type than a slice of several.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Spinning lidar on a moving vehicle: each column of a sweep has a firing time of its own.
 
 docs/model, section 11.

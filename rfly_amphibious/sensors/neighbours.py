@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Other vehicles, placed objects and worlds as bodies in a vehicle's sensor scene and in its way.
 
 This module knows neither clocks nor ROS.

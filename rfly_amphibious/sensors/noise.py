@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sensor error models: scale, bias, white noise, random walk, Gauss–Markov error, range.
 
 y = (1 + k) x + b + w + m + n, cut off at the range. With T between two samples: n ~ N(0, σ²/T) for

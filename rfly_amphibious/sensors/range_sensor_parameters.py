@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters of lidar, planar scan, depth and colour cameras and gimbal in a vehicle's sensor file.
 
 docs/model, section 11; the defaults are a Velodyne HDL-32E's and a Kinect V2's. Positions are in

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lidar and cameras of one vehicle, stepped with its simulation. docs/model, section 11.
 
 Due measurements are separate from measuring: a sweep takes milliseconds, and may be taken in

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sensor samples: arrays with a first axis of samples, each with its own time. SI units.
 
 `time` (k,) is the simulation time of the measurement, s. World axes are ENU, body axes FLU,

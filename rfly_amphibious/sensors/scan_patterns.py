@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scan patterns of Livox's lidars, which never repeat.
 
 Axes of the lidar: x forward, y left, z up. A sweep has columns of one beam for each line. The

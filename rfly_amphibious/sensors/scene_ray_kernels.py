@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Nearest hits of rays with convex bodies and triangle meshes.
 
 There are two levels of trees: one over all that neighbouring rays may meet, and one in the axes of

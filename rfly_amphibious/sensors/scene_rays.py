@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ray casting in a scene: ground, other vehicles, placed objects."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sensors of a vehicle, their places, rates and errors, and the YAML files that hold them."""
 
 from __future__ import annotations

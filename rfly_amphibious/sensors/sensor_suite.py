@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """SensorSuite: a vehicle's pose and environment sensors, stepped with its simulation.
 
 docs/model, section 11.

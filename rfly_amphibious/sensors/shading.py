@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Colours of a camera's hits: grain, sun and shadow, skylight, haze. Eq. 11.8, 11.9."""
 
 from __future__ import annotations

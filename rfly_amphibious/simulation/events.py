@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scheduled events of a run: failing rotors, gusts, silent sensors."""
 
 from __future__ import annotations

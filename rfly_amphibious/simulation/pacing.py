@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Real-time pacing: ticks due by the wall clock, and the lag behind it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Simulation: one vehicle with its sensors, stepped tick by tick under time-stamped commands.
 
 docs/model, sections 11 and 12.1.

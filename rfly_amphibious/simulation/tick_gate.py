@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lock-step barrier: all messages of a tick received, so that runs repeat bit by bit."""
 
 from __future__ import annotations

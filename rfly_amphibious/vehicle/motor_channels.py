@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mapping of rotor and wheel speeds to the eight motor channels of RflySim3D."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """YAML parameter files, checked against a JSON schema.
 
 They are shipped sets by name, or files by path; single keys may be changed.

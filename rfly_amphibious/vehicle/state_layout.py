@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layout of the flat arrays: state, controls, memory and outputs of a vehicle.
 
 World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ackermann geometry: the steering angle of each wheel. docs/model, section 5."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Directions of the lidars that RflySim's requests describe (types 20 to 23).
 
 Axes of the lidar: x forward, y left, z up. Angles of the requests are in degrees, positive to the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sensors of the window: requests in, frames out by UDP.
 
 Theory of operation. The window hands over what it shows with `show`, and requests with `request`.

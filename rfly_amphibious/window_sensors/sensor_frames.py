@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of requested sensors from a scene, and their payloads.
 
 Pictures and points come from the rays of the land-air vehicle's cameras and lidars, without noise.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The scene of the window at one moment, for sensors that are mounted in it. ENU, m.
 
 A sensor does not see the vehicle that carries it.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly doctor` and `rfly status`: problems of a running system, and its state."""
 
 import json

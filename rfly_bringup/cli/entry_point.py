@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Entry point of the executable `rfly`.
 
 It imports little, so that signals are handled before the command's own imports begin.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Table of what RflySim3D would show now: the latest pose of each vehicle."""
 
 from __future__ import annotations

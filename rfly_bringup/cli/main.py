@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The `rfly` command, with lazy imports: `rfly --help` answers at once."""
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ from rfly_bringup.cli.up_options import up_app
 from rfly_bringup.cli.view import view
 from rfly_bringup.cli.wire import dissector, listen, record, replay, send
 from rfly_bringup.cli.world import world_app
-from rfly_bringup.terminal import printable
+from rfly_bringup.terminal import printable, say_compiling
 from rfly_common.errors import RflyError
+from rfly_common.kernels.compiling import on_compile
 
 app = typer.Typer(
     name="rfly",
@@ -73,7 +77,8 @@ def main() -> None:
     usage_error: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
     try:
-        code = app(standalone_mode=False)
+        with on_compile(lambda _: say_compiling()):
+            code = app(standalone_mode=False)
     except usage_error as error:
         if not error.format_message():  # no arguments: the help is already printed
             sys.exit(2)

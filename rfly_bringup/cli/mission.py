@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly mission`: mission files without ROS.
 
 Inspection, checks before flight, conversion and simulation.
@@ -42,6 +45,13 @@ class UavType(str, Enum):
     fixed_wing = "fixed-wing"
     ground = "ground"
     land_air = "land-air"
+
+
+class TooLow(str, Enum):
+    """Choices for items that lie too low over the ground for the vehicle."""
+
+    climb = "climb"
+    refuse = "refuse"
 
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
@@ -94,6 +104,7 @@ def check(
 
         rfly mission check terrain_following.waypoints --map JacksboroFault
     """
+    from rfly_missions.execution.off_map import items_off_map, off_map_notes
     from rfly_missions.mission.checks import (
         below_home,
         check_fence,
@@ -101,7 +112,9 @@ def check(
         check_returns,
     )
 
-    mission, terrain, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
+    mission, terrain, origin = read(
+        file, map, search_path, geo_origin, default_radius, loiter_radius
+    )
     latitude, longitude, altitude = mission.home
     print(
         f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, "
@@ -116,7 +129,10 @@ def check(
 
     # what is not flown as written
     below = below_home(mission.items, 0.0) if terrain is None else ""
-    for text in (*mission.lost, *_items_without_end(mission), *filter(None, [below])):
+    notes = [*mission.lost, *_items_without_end(mission), *filter(None, [below])]
+    if terrain is not None:
+        notes += off_map_notes(items_off_map(mission.about(origin).items, terrain))
+    for text in notes:
         print(printable(f"note: {text}"))
 
     check_items(mission.items, mission.numbers, ground_vehicle=False)
@@ -199,6 +215,13 @@ def fly(
     min_height: Annotated[
         float, typer.Option(min=0.0, help="lowest height above the ground on the way, m")
     ] = 2.0,
+    too_low: Annotated[
+        TooLow,
+        typer.Option(
+            help="items too low over the ground for the vehicle: fly them higher, or refuse the "
+            "mission"
+        ),
+    ] = TooLow.climb,
     default_radius: RadiusOption = 2.0,
     loiter_radius: LoiterOption = 25.0,
     limit: Annotated[
@@ -227,6 +250,8 @@ def fly(
         rfly mission fly survey.plan --map JacksboroFault --geo-origin 47.397742 8.545594 488
 
         rfly mission fly survey.plan --uav-type fixed-wing --plot survey.png
+
+        rfly mission fly survey.plan --map JacksboroFault --uav-type fixed-wing --too-low refuse
     """
     options.check_new_picture(plot, overwrite)
     options.check_new_file("--csv", csv, overwrite)
@@ -237,7 +262,7 @@ def fly(
     for text in _items_without_end(mission):
         raise ConfigError(f"{file}: {text}, which `rfly mission fly` does not have")
 
-    flown = _fly(mission, terrain, origin, uav_type, min_height, loiter_radius, limit)
+    flown = _fly(mission, terrain, origin, uav_type, min_height, too_low, loiter_radius, limit)
     for text in mission.lost:
         print(printable(f"note: {text}"), file=sys.stderr)
 
@@ -288,6 +313,7 @@ def _fly(
     origin: options.Triple,
     uav_type: UavType,
     min_height: float,
+    too_low: TooLow,
     loiter_radius: float,
     limit: float,
 ) -> _SimulatedFlight:
@@ -311,7 +337,11 @@ def _fly(
     flight = _SimulatedFlight()
     follower = make_follower(uav_type.value, start, ground=ground, loiter_radius=loiter_radius)
     runner = MissionRunner(
-        uav_type.value, follower=follower, loiter_radius=loiter_radius, log=flight.note
+        uav_type.value,
+        follower=follower,
+        loiter_radius=loiter_radius,
+        too_low=too_low.value,
+        log=flight.note,
     )
     runner.load(
         mission.items,
@@ -469,7 +499,7 @@ def preflight(
     The way is the straight lines between the items; the ground is the map's, bilinear. Every
     problem names item and place, and sets the exit code 1. The energy is checked only with
     --battery and --power. Items that lie too low for the vehicle are listed with the height at
-    which it flies them.
+    which it flies them. Items beyond the map, where the ground is unknown, are listed too.
 
     Examples:
 
@@ -479,6 +509,7 @@ def preflight(
 
         rfly mission preflight survey.plan -m JacksboroFault --repair safe.plan
     """
+    from rfly_missions.execution.off_map import off_map_notes
     from rfly_missions.execution.preflight import Demands, repaired
     from rfly_missions.execution.preflight import preflight as check_way
     from rfly_missions.mission.checks import check_fence, check_items, check_returns
@@ -521,6 +552,8 @@ def preflight(
     check_returns(mission.rally, mission.fence)
     check_fence(mission.items, mission.fence, (0.0, 0.0, 0.0))
     _print_report(report, above_map, origin)
+    for text in off_map_notes(report.off_map):
+        print(f"note: {text}")
     if uav_type in (UavType.multirotor, UavType.fixed_wing):
         _print_raised(report, origin)
     raise typer.Exit(1 if report.problems else 0)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly mission start`, `hold`, `resume`, `return` and `status`.
 
 They act on the missions of a running mission_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placing objects without ROS: ground contact on a map, datagrams to RflySim3D.
 
 It serves `rfly objects place`.

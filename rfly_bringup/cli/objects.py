@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly objects`: objects on the ground of RflySim3D's scene.
 
 They are given singly or by a list. Model offsets belong here too.
@@ -123,7 +126,7 @@ def place(
         rfly objects place --file my_targets.csv --frame map_ned --bridge
     """
     from rfly_bringup.cli.object_sender import one_object, send_objects
-    from rfly_common.vehicle_models import type_number
+    from rfly_common.config.vehicle_models import type_number
     from rfly_ue_bridge.objects.placement_file import load_placements
 
     frame_name = "" if frame is None else frame.value

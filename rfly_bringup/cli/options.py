@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shared options of the commands: argument types, map loading, progress on stderr.
 
 The commands must run with typer 0.9 (Ubuntu 24.04's python3-typer, which rosdep installs). It reads
@@ -7,6 +10,7 @@ __future__ import annotations`, optional types are written with `Optional`, and 
 a tuple option that is not on the command line.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
 
 import typer
 
+from rfly_bringup.terminal import COMPILING
 from rfly_common.errors import ConfigError
+from rfly_common.kernels.compiling import on_compile
 
 if TYPE_CHECKING:
     from rfly_terrain.files.png_txt import RflySimMap
@@ -262,8 +268,24 @@ def refuse_options(ctx: typer.Context, reason: str, names: Iterable[str]) -> Non
             raise typer.BadParameter(f"--{flag}: {reason} it has no meaning")
 
 
-def status(text: str) -> Any:
-    """Return a spinner for stderr during long work; it shows nothing if stderr is no terminal."""
+@contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show a spinner on stderr during long work, and what kernels it compiles.
+
+    Nothing is shown if stderr is no terminal.
+    """
     from rich.console import Console
 
-    return Console(stderr=True).status(text)
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+
+    with console.status(text) as spinner:
+        count = itertools.count(1)
+
+        def compiling(name: str) -> None:
+            spinner.update(f"{text}: {COMPILING}: {next(count)} so far ({name})")
+
+        with on_compile(compiling):
+            yield

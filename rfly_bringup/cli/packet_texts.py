@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Texts of RflySim3D's packets for a terminal: positions in m NED, angles in degrees."""
 
 from __future__ import annotations

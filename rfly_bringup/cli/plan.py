@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly plan`: a path over a map for a class of vehicles, without ROS."""
 
 import math
@@ -9,6 +12,7 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption, world_on_map
+from rfly_bringup.warm_up import compile_first
 
 if TYPE_CHECKING:
     from rfly_terrain.planning.plan_pose import PlanPose
@@ -117,6 +121,8 @@ def plan(
         options.check_target(Path(csv), overwrite)
 
     # plan
+    if mode is not PlanMode.fly:
+        compile_first(["planner"])
     populated_map = world_on_map(world, map_name, search_path, options.DEMO_MAP)
     terrain = populated_map.terrain
     solids = populated_map.solids

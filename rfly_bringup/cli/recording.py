@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Capture and replay of RflySim3D's datagrams with progress and a summary.
 
 It serves `rfly record` and `rfly replay`.
@@ -142,7 +145,10 @@ def _print_summary(
 
 @contextmanager
 def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """Open the file to write, or standard output for "-". Raise ConfigError for one that exists."""
+    """Open the file to write, or standard output for "-".
+
+    Raise ConfigError for a file that exists, or that the system writes no further.
+    """
     if out == "-":
         yield sys.stdout.buffer
         return
@@ -152,8 +158,13 @@ def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
         raise ConfigError(
             f"{out} exists; choose another name, or --force to write over it"
         ) from None
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+    except OSError as error:
+        raise ConfigError(
+            f"{out}: {error.strerror}: the recording has ended; what it holds can be replayed"
+        ) from error
 
 
 def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_s: float) -> None:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Monitor of what RflySim3D's sensors send, for `rfly sensors listen`."""
 
 from __future__ import annotations

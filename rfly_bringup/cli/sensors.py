@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sensors`: what RflySim3D's cameras and lidars send."""
 
 from enum import Enum

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sim`: scenarios and sweeps of the land-air vehicle, faster than real time, without ROS."""
 
 import sys

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sim fit` and `rfly sim modes`.
 
 The first fits a vehicle's parameters to a log; the second shows the modes of its suspension.

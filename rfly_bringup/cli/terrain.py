@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly terrain`: inspection, altitude queries, import and export of maps."""
 
 import json

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly terrain import` and `export`: conversion of maps from and to other file formats."""
 
 from enum import Enum

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plots of tracks over shaded relief: of a fleet, of a flown mission, of a plan."""
 
 from __future__ import annotations

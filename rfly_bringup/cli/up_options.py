@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly up` and `rfly up amphibious`, whose options are the launch files' arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly view`: a browser viewer of RflySim3D's datagrams."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly send`, `listen`, `record`, `replay` and `dissector`.
 
 They handle RflySim3D's datagrams, live and recorded.
@@ -15,9 +18,9 @@ from rfly_ue_bridge.codec.addresses import WINDOW_PORT
 
 def send(
     command: Annotated[
-        list[str],
+        Optional[list[str]],  # noqa: UP045  typer 0.9 (Ubuntu 24.04) can't read `| None`
         typer.Argument(help="a console command of RflySim3D; in quotes where a number is negative"),
-    ],
+    ] = None,
     host: options.HostOption = "127.0.0.1",
     port: options.PortOption = WINDOW_PORT,
     window: options.WindowOption = -1,
@@ -28,6 +31,13 @@ def send(
             help="to every RflySim3D on the network (multicast 224.0.0.10:20009); no host or port",
         ),
     ] = False,
+    file: Annotated[
+        options.MaybePath,
+        options.optional(
+            "send the commands of this text file, one on each line; # begins a comment",
+            metavar="SCRIPT",
+        ),
+    ] = None,
 ) -> None:
     """Send a console command to RflySim3D.
 
@@ -43,10 +53,16 @@ def send(
         rfly send --host 192.168.1.20 t.MaxFPS 30
 
         rfly send --lan RflyClearCapture
-    """
-    from rfly_bringup.cli.wire_monitor import send_command
 
-    typer.echo(send_command(" ".join(command), host, port, window, lan))
+        rfly send --file scene.txt
+    """
+    from rfly_bringup.cli.wire_monitor import read_script, send_command, send_script
+
+    if bool(command) == (file is not None):
+        raise typer.BadParameter("expected either a command or --file SCRIPT")
+    texts = [" ".join(command or ())] if file is None else read_script(file)
+    for report in send_script(texts, lambda text: send_command(text, host, port, window, lan)):
+        typer.echo(report)
 
 
 def listen(
@@ -104,7 +120,7 @@ def listen(
         rfly listen --bind 0.0.0.0 --json > datagrams.jsonl
     """
     from rfly_bringup.cli.wire_monitor import monitor, packet_filter
-    from rfly_common.vehicle_models import type_number
+    from rfly_common.config.vehicle_models import type_number
 
     if json and summary:
         raise typer.BadParameter("--json prints each datagram: --summary does not go with it")

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Monitor of the datagrams on RflySim3D's ports, and single console commands.
 
 It serves `rfly send` and `rfly listen`.
@@ -11,9 +14,10 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -25,7 +29,12 @@ from rfly_bringup.terminal import printable
 from rfly_common.errors import CommandError, ConfigError, PacketError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
-from rfly_ue_bridge.codec.commands import encode_command, encode_command_lan
+from rfly_ue_bridge.codec.commands import (
+    MAP_CHANGE_SECONDS,
+    changes_map,
+    encode_command,
+    encode_command_lan,
+)
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 from rfly_ue_bridge.recording.recorder import listening_socket
@@ -68,6 +77,43 @@ def send_command(text: str, host: str, port: int, window: int, lan: bool) -> str
     ports = f"{port}-{port + windows - 1}" if windows > 1 else f"{port}"
     note = f" (nothing listens on {', '.join(map(str, closed_ports))})" if closed_ports else ""
     return f"sent {len(datagram)} bytes to {host}:{ports}{note}: {text}"
+
+
+def read_script(path: Path) -> list[str]:
+    """Return the commands of a text file: one on each line, without empty lines and # comments.
+
+    Raise CommandError, which names the line, for one that cannot be sent.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path}: cannot be read as text: {error}") from error
+
+    texts = []
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            encode_command(text)
+        except CommandError as error:
+            raise CommandError(f"{path}, line {number}: {error}") from error
+        texts.append(text)
+
+    if not texts:
+        raise CommandError(f"{path}: no command, expected one on each line")
+    return texts
+
+
+def send_script(texts: Sequence[str], send: Callable[[str], str]) -> Iterator[str]:
+    """Send commands one after the other and yield the report of each.
+
+    After a map change it waits until RflySim3D takes commands again.
+    """
+    for number, text in enumerate(texts):
+        if number and changes_map(texts[number - 1]):
+            time.sleep(MAP_CHANGE_SECONDS)
+        yield send(text)
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly world`: worlds, the objects on a map: make, import, count and draw them."""
 
 from collections import Counter

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`python -m rfly_bringup.demo`."""
 
 from rfly_common import startup

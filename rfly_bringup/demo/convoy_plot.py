@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plot of a fleet's tracks: over shaded relief, on the whole map, and heights along the paths."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`make demo`: a convoy on real terrain, observed from outside the nodes.
 
 Every figure comes from a topic, a service call or a datagram that a socket received. If something

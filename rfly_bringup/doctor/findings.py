@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Findings: problems that a snapshot shows, in plain words, and what to do. No ROS."""
 
 from __future__ import annotations

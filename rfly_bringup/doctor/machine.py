@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The machine as ROS nodes find it: UDP ports, destinations, multicast, Fast DDS's shared memory.
 
 Linux only; no ROS.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The state of a running ROS graph and of this machine at one time. Plain data, no ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Nodes, vehicles by source, and datagrams to RflySim3D as tables for a terminal. No ROS."""
 
 from __future__ import annotations

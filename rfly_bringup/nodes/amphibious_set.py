@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Node set of land-air vehicles, for `launch/amphibious.launch.py` and `rfly up amphibious`.
 
 Each vehicle has its own namespace, NAME_1, NAME_2, …; terrain and bridge serve all of them.

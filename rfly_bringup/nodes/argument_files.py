@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Arguments of the node set: files checked before any node starts, addresses for feedback."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Entry points of the nodes' executables.
 
 They import little, so that signals are handled before a node's own imports begin.

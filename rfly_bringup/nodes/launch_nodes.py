@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Launch actions of the node set, for the launch files only, as they need launch."""
 
 from __future__ import annotations

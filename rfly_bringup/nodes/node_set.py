@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Node set of the suite, described once for the launch files and `rfly up`.
 
 It needs only the standard library.

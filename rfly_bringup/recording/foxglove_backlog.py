@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Messages for Foxglove's clients, held once for all of them, and each client's place among them.
 
 Theory of operation: new messages go to the end of one queue of bounded size, and latched ones also

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foxglove's WebSocket protocol, the part that offers topics: texts and bytes, no sockets.
 
 Specification: github.com/foxglove/ws-protocol, docs/spec.md. The names of the protocol are that

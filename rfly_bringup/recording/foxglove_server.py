@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ROS topics to Foxglove, live by WebSocket: messages as they come, with their definitions.
 
 The server speaks the protocol itself: foxglove-sdk 0.30 gives each client a copy of every message,

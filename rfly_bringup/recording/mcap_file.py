@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MCAP files of ROS 2 messages, with rosbag2's channels (`cdr`) and schemas (`ros2msg`).
 
 Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). They need mcap, the extra `log`.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A whole MCAP file, with its index, from one whose writer was killed."""
 
 from __future__ import annotations

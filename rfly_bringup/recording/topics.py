@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics whose messages are passed on as bytes, and the choice among them."""
 
 from __future__ import annotations

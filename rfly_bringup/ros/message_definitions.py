@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Message types by name, and their definitions in the form that recordings carry."""
 
 from __future__ import annotations

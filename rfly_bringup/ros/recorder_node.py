@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """recorder_node: topics of the graph to an MCAP file, as they come."""
 
 from __future__ import annotations

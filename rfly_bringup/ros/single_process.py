@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Several nodes in one process: `rfly_nodes NODE … --ros-args …`, for the nodes of `rfly up`."""
 
 from __future__ import annotations

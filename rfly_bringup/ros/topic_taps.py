@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Raw subscriptions to all topics of the graph that have a publisher, as bytes to a sink.
 
 They are part of nodes.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Process supervisor of the nodes: ordered start, prefixed output, clean stop.
 
 It needs neither ROS nor launch itself.

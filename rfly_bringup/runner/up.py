@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly up` and `rfly up amphibious`: the nodes of the launch files without launch."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled broad phase: boxes around bodies over a step, and the pairs of boxes that overlap.
 
 The boxes lie in a hashed grid of several levels. On level k cells are as wide as the largest box /

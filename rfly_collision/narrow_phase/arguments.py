@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Records of arrays that the kernels of both phases take. ENU, SI."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Bodies and contacts: the input and output of a scene, as flat arrays. ENU, SI."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: the middle of the contact of two convex shapes along a known normal.
 
 The foremost vertices of each along the normal (a face that lies flat, an edge, or one vertex) are

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: exact signed distance of two boxes, or of two spheres or capsules.
 
 Two boxes are separated along the normal of a face of either, or along the cross product of an edge

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: the least distance between a point or line and the ground below it.
 
 The ground is the bilinear surface. Each cell that can be near enough is searched. First the four

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: the ground as cells, and the deepest point of a core beneath it.
 
 The result is exact, because the surface is bilinear. Rows u = (x - origin_x) / step_x and columns v

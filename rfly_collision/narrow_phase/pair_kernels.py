@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: pairs of bodies over a step, contact and time of impact.
 
 Conservative advancement: along the best separating axis, which does not turn, two bodies approach

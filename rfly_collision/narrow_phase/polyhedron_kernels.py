@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: polyhedra against points, lines and polyhedra.
 
 They are exact and finite: nothing iterates. Like boxes, two polyhedra are separated along the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: bodies and the ground over a step, contact and time of impact.
 
 All below the bilinear surface is ground. What a contact is:

@@ -1,1 +1,4 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ROS node and messages of collision detection."""

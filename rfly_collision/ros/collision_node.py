@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """collision_node: contacts of vehicles, placed objects and ground.
 
 It is a thin shell around CollisionWorld.

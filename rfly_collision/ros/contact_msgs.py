@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Messages of contacts and placed objects.
 
 Contacts -> rfly_suite/ContactArray and arrows for RViz; rfly_suite/PlacedObjectArray ->

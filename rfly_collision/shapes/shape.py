@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Convex shapes of bodies: sphere, capsule, box and convex hull.
 
 The terrain is a shape of the scene, not of a body. Sizes are metres; axes are those of the body

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shape files: YAML checked against `data/schemas/shapes.schema.json`, to a VehicleShapes."""
 
 from __future__ import annotations

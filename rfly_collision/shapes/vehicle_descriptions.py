@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Descriptions of vehicle types in RflySim3D's vehicle XML.
 
 They give the height of the centre above the ground, the scale and the name.

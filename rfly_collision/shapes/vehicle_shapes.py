@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Collision shape of each vehicle, by its type and scale.
 
 `shape_file` reads the table from a file.
@@ -17,8 +20,8 @@ from numpy.typing import ArrayLike
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Shape, Sphere
 from rfly_common.arrays import Floats, Ints
+from rfly_common.config.vehicle_models import STYLE, type_number
 from rfly_common.errors import ConfigError
-from rfly_common.vehicle_models import STYLE, type_number
 
 CLASSES = STYLE
 """Modulus of vehicleType for its class: 100050 and 10000050 are looks of class 50."""

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's vehicle XML: safe reading, and correction of the ground offset.
 
 <CenterHeightAboveGroundCm> of <vehicle>/<body> is corrected in place: comments, layout, line ends

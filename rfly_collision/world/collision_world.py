@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """CollisionWorld: vehicles, placed objects and terrain, stepped over time. No clock and no ROS.
 
 Each step takes the newest state of every vehicle, puts those on the ground that want to be there,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contact events, begin, stay and end, between successive queries of the scene.
 
 No clock, no shapes, no ROS. A contact is one between a vehicle and the ground, a placed object or

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Latest state of every vehicle, merged by id. ENU, m, s. No clock and no ROS."""
 
 from __future__ import annotations

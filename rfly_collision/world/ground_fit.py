@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ground fit: vehicles set on the terrain as RflySim3D does where states ask for it (`fit_ground`).
 
 A vehicle stands on the corners of its footprint. In the heading frame (x forward, y left) of

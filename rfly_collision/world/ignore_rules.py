@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ignore rules: pairs without contacts, as text such as `1,2`, `type:30,type:30` or `*,ground`."""
 
 from __future__ import annotations

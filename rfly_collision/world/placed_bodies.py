@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placed objects as bodies of the scene: arrays in, shapes out. ENU, m."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scene: terrain and bodies, the pairs whose boxes overlap (broad phase), and their contacts.
 
 Variants of the query: with a limit for crowds, without what ended within the step, by clearance.

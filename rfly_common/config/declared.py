@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters declared once: dataclass fields with key, unit, range and meaning."""
 
 from __future__ import annotations

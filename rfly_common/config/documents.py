@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Configuration documents: shipped files by name, other files by path, UTF-8 YAML, JSON schema."""
 
 from __future__ import annotations

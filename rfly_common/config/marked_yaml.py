@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Safe YAML loader whose values remember their line numbers.
 
 It is built from PyYAML's events, so it accepts what `yaml.safe_load` does (anchors, aliases and

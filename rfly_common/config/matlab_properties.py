@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MATLAB's property names on dataclasses, and checks of every assignment.
 
 Blocks that follow MATLAB's have properties that a script may write in either spelling: `air_speed`

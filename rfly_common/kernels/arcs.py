@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Arc tangent and sine without a branch or a call, which loops turn into vector instructions.
 
 libm's functions are called for one number after the other. Both functions here are right to 3 units

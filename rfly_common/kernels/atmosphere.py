@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The standard atmosphere for kernels: the functions of `physics`, compiled."""
 
 from __future__ import annotations

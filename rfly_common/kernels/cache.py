@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cache of compiled kernels on disk: one for each user, shared by all checkouts and environments.
 
 numba's own cache hashes the one file that defines a kernel. A change in a kernel that is compiled
@@ -12,9 +15,10 @@ Python, NumPy, numba and llvmlite. Each signature of a kernel has one file in it
 also covers the processor. So no file ever has to be checked for its age. Folders that no process
 used for 30 days are removed when a new one is made.
 
-A file holds a magic word, the length and the SHA-256 of what follows, and numba's pickled machine
-code. A file that is truncated or altered, or that numba cannot load, is logged once, and the kernel
-is compiled anew and its file replaced. The hash guards against damage. It is no signature: a
+A file holds a magic word, the length of numba's pickled machine code, a SHA-256 of the file's
+folder and name and of that code, and the code. A file that is truncated or altered, that holds
+another kernel's code, or that numba cannot load, is logged once, and the kernel is compiled anew
+and its file replaced. The hash guards against damage. It is no signature: a
 program that can write to the user's cache can run code as that user.
 
 How it is hooked into numba: a compiled function asks the object in its attribute `_cache` before
@@ -57,7 +61,7 @@ from rfly_common.kernels.sources import digest, source_files, user_cache
 UNUSED_AFTER = 30 * 86400.0
 """Time since a process last loaded from a folder after which it is removed, s."""
 
-MAGIC = b"rfly kernel 1\n"
+MAGIC = b"rfly kernel 2\n"
 """First bytes of each file."""
 
 _HASH_BYTES = hashlib.sha256().digest_size
@@ -93,7 +97,7 @@ class KernelCache(_Cache):
             return None
 
         try:
-            return CompileResult._rebuild(target_context, *pickle.loads(unsealed(content)))
+            return CompileResult._rebuild(target_context, *pickle.loads(unsealed(content, file)))
         except Exception as error:  # noqa: BLE001  a pickle can raise anything
             _log_once(f"compiling a kernel again, {file} cannot be used: {error!r}")
             return None
@@ -110,7 +114,7 @@ class KernelCache(_Cache):
             with tempfile.NamedTemporaryFile(
                 dir=self._folder, suffix=".part", delete=False
             ) as part:
-                part.write(sealed(dumps(result._reduce())))
+                part.write(sealed(dumps(result._reduce()), file))
             os.replace(part.name, file)
         except OSError:
             _log_once(
@@ -133,17 +137,18 @@ class KernelCache(_Cache):
         return self._folder / f"{self._name}-{key[:16]}.nbc"
 
 
-def sealed(payload: bytes) -> bytes:
-    """Return a file's content: magic word, length, hash, payload."""
+def sealed(payload: bytes, file: Path) -> bytes:
+    """Return the content of this file: magic word, length, hash, payload."""
     length = len(payload).to_bytes(_LENGTH_BYTES, "little")
-    return MAGIC + length + hashlib.sha256(payload).digest() + payload
+    name = f"{file.parent.name}/{file.name}\n".encode()
+    return MAGIC + length + hashlib.sha256(name + payload).digest() + payload
 
 
-def unsealed(content: bytes) -> bytes:
-    """Return the payload of a file's content. Raise ValueError where it is not what was written."""
+def unsealed(content: bytes, file: Path) -> bytes:
+    """Return the payload of a content. Raise ValueError if it is not what was written to `file`."""
     start = len(MAGIC) + _LENGTH_BYTES + _HASH_BYTES
     payload = content[start:]
-    if sealed(payload) != content:
+    if sealed(payload, file) != content:
         raise ValueError("length or hash do not match")
     return payload
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dubins paths: shortest paths between two poses for a forward-driving vehicle with a turn radius.
 
 A word is three pieces: arcs to the left (L) or right (R) and straight lines (S). Right turns are

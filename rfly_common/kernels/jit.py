@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Decorators of the compiled kernels: numba with the options that the whole suite shares.
 
 A kernel is compiled by its first call with each combination of argument types, and kept on disk
@@ -14,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from numba.core import event
 from numba.extending import register_jitable
 
 import rfly_common.kernels.lane_types  # noqa: F401  registers `Lanes` with numba
+from rfly_common.kernels import compiling
 from rfly_common.kernels.cache import KernelCache
 from rfly_common.kernels.light_numba import numba
 
@@ -73,3 +78,18 @@ def _cached(function: F, **options: Any) -> F:
     dispatcher: Any = _compiled(function, **options)
     dispatcher._cache = KernelCache(function)
     return cast("F", dispatcher)
+
+
+class _Notice(event.Listener):
+    """Listener to numba that tells `compiling` of each kernel of the suite, inner ones included."""
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("rfly_"):
+            compiling.tell(function.__name__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Notice())

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lanes for numba: `Lanes` are an LLVM vector, and arithmetic with them is that of vectors.
 
 This module registers them when numba is first imported (`jit`). A kernel takes `Lanes` where it

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lanes: kernels for one vehicle that also run for eight at once.
 
 Each number of such a kernel may be a vector of the processor's (SIMD) instead, with one number for

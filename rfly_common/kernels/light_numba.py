@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """numba without SciPy's linear algebra, which makes nodes with kernels start a third sooner.
 
 numba imports the whole of `scipy.linalg` with its array functions, only to know whether there is a

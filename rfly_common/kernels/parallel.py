@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Thread pool for kernels, which release the GIL: chunks of work for idle cores and the caller.
 
 numba's `parallel=True` would not do. Its default threading layer on a plain install (workqueue)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vectors and quaternions in the fields of records, for kernels.
 
 The order of a quaternion is w x y z, body -> world.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Source files that a compiled kernel depends on, their hash, and the folder of its cache.
 
 Standard library only, as `wheels/` uses it too.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vectors, matrices and quaternions in kernels, as tuples, which stay in registers.
 
 The one home of this algebra for compiled code; `rfly_common.frames` has it for arrays. Numbers may

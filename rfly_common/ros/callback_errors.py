@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Errors in callbacks: each is logged and counted on /diagnostics, and the node continues.
 
 No message may end a node, not even through rclpy's own callbacks: its time source raises if /clock

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pictures -> sensor_msgs/Image, and ideal cameras -> sensor_msgs/CameraInfo."""
 
 from __future__ import annotations

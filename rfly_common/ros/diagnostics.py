@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A node's status on /diagnostics, and the watch on a simulated clock."""
 
 from __future__ import annotations

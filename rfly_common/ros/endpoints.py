@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Publishers and subscriptions whose QoS users can override, and peers that match none of them."""
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.service import Service
 from rclpy.subscription import Subscription
 
+from rfly_common.config.checks import check_choice
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
 from rfly_common.ros.callback_errors import guarded
@@ -29,30 +33,38 @@ _NO_PUBLISHER_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 _NO_SUBSCRIPTION_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
-def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publisher:
-    """Create a publisher whose QoS a user can override by parameter.
+_POLICIES = {
+    kind.name.lower(): kind for kind in QoSOverridingOptions.with_default_policies().policy_kinds
+}
+"""Policies that a parameter can override, by name."""
 
-    The parameters are `qos_overrides.<topic>.publisher.…`. Raises ConfigError for an invalid one.
+
+def publisher(node: Node, msg_type: Any, topic: str, qos: QoSProfile) -> Publisher:
+    """Create a publisher whose QoS a user can override at the node's start.
+
+    The parameters are `qos_overrides.<topic>.publisher.…`, and only those that the user gives
+    exist. Raises ConfigError for an invalid one.
     """
-    with _overrides(node, topic, "publisher"):
+    with _overrides(node, topic, "publisher") as overrides:
         return node.create_publisher(
             msg_type,
             topic,
             copy(qos),  # rclpy writes the overrides into the profile, which other topics share
             event_callbacks=_NO_PUBLISHER_EVENTS,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            qos_overriding_options=overrides,
         )
 
 
 def subscription(
     node: Node, msg_type: Any, topic: str, callback: Callable[[Any], Any], qos: QoSProfile
 ) -> Subscription:
-    """Create a subscription whose QoS a user can override by parameter.
+    """Create a subscription whose QoS a user can override at the node's start.
 
-    The parameters are `qos_overrides.<topic>.subscription.…`. Raises ConfigError for an invalid
-    one. An error in the callback does not end the node: see `callback_errors`.
+    The parameters are `qos_overrides.<topic>.subscription.…`, and only those that the user gives
+    exist. Raises ConfigError for an invalid one. An error in the callback does not end the node:
+    see `callback_errors`.
     """
-    with _overrides(node, topic, "subscription"):
+    with _overrides(node, topic, "subscription") as overrides:
         return node.create_subscription(
             msg_type,
             topic,
@@ -60,26 +72,8 @@ def subscription(
             copy(qos),
             callback_group=ReentrantCallbackGroup() if iscoroutinefunction(callback) else None,
             event_callbacks=_NO_SUBSCRIPTION_EVENTS,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            qos_overriding_options=overrides,
         )
-
-
-def destroy_endpoint(node: Node, endpoint: Publisher | Subscription) -> None:
-    """Remove an own publisher or subscription from the graph.
-
-    The parameters of its overrides go too, which rclpy would keep.
-    """
-    prefix = f"qos_overrides.{endpoint.topic_name}.{type(endpoint).__name__.lower()}."
-    if isinstance(endpoint, Publisher):
-        node.destroy_publisher(endpoint)
-    else:
-        node.destroy_subscription(endpoint)
-
-    # the parameters are read-only, and rclpy undeclares none
-    for policy in QoSOverridingOptions.with_default_policies().policy_kinds:
-        name = f"{prefix}{policy.name.lower()}"
-        node._parameters.pop(name, None)
-        node._descriptors.pop(name, None)
 
 
 def waiting_service(
@@ -95,22 +89,29 @@ def waiting_service(
 
 
 @contextmanager
-def _overrides(node: Node, topic: str, end: str) -> Iterator[None]:
-    """Raise rclpy's errors about an invalid override as a ConfigError."""
-    try:
-        yield
-    except (RuntimeError, ValueError, ParameterException) as error:
-        name = f"qos_overrides.{node.resolve_topic_name(topic)}.{end}."
-        overrides = [
-            f"{key}: {p.value!r}"
-            for key, p in node._parameter_overrides.items()
-            if key.startswith(name)
-        ]
+def _overrides(node: Node, topic: str, end: str) -> Iterator[QoSOverridingOptions]:
+    """Yield the policies that the user overrides for one end of a topic.
 
+    Raises ConfigError for an unknown policy and, instead of rclpy's errors, for an invalid value.
+    """
+    prefix = f"qos_overrides.{node.resolve_topic_name(topic)}.{end}."
+    overrides = {
+        name.removeprefix(prefix): parameter.value
+        for name, parameter in node._parameter_overrides.items()
+        if name.startswith(prefix)
+    }
+
+    for policy in overrides:
+        check_choice(f"parameter {prefix}POLICY", policy, tuple(_POLICIES))
+
+    try:
+        yield QoSOverridingOptions([_POLICIES[policy] for policy in overrides])
+    except (RuntimeError, ValueError, ParameterException) as error:
         if not overrides:
             raise
+        text = ", ".join(f"{prefix}{policy}: {value!r}" for policy, value in overrides.items())
         raise ConfigError(
-            f"parameter {', '.join(overrides)}: {error}; expected depth: a number, "
+            f"parameter {text}: {error}; expected depth: a number, "
             "reliability: reliable or best_effort, history: keep_last or keep_all"
         ) from error
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Entities of a simulation by simulation_interfaces, under the node's name.
 
 They are listed, described, read and set. Part of amphibious_sim_node and trajectory_node. Names

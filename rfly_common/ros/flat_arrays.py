@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """NumPy arrays as `array.array`, which rclpy copies into a message without checking elements."""
 
 from __future__ import annotations

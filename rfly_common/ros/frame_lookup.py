@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Coordinate frames of messages: world frames, and frames that /tf connects to them."""
 
 from __future__ import annotations

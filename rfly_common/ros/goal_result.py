@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The result of an action's goal, requested repeatedly."""
 
 from __future__ import annotations

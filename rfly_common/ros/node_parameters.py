@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters of nodes as fields of dataclasses: type, default, unit, range, meaning. No ROS.
 
 A node's parameters are frozen dataclasses whose fields are made by `parameter`. The module

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Declaration of node parameters from the dataclasses that describe them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fields of a PointCloud2 as NumPy arrays.
 
 sensor_msgs_py reads them if it is installed, else a few lines of this module.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """POSIX extended regular expressions by regcomp(3) of the C library, which does not backtrack.
 
 Python's `re` has another syntax, and takes exponential time for some expressions.

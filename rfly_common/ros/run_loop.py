@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run loop of a node with its clean shutdown, and work in a parallel thread.
 
 Theory of operation. `run_all` installs the handlers of `startup` before anything else, so that a

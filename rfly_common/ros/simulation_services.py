@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Time of a simulation by simulation_interfaces, under the node's name: state, reset, and steps.
 
 Part of amphibious_sim_node and trajectory_node. Codes are those that the comments of the interfaces

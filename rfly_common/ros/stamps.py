@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Conversion between builtin_interfaces/Time and nanoseconds."""
 
 from __future__ import annotations

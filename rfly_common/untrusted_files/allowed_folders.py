@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Files that peers of the graph name: read only below folders that the operator allows.
 
 Any peer may call a service with any path of the node's machine. So a name leads below the folders

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of .mat files that SciPy leaves out: unpacked size, and types that crash its reader.
 
 MATLAB, "MAT-File Format", level 5: data elements of a type, a length and the data; type 15 is

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Limits on the chunks of MCAP files in memory."""
 
 from __future__ import annotations

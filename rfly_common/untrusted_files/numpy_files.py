@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Arrays of numbers from .npy and .npz files of unknown origin.
 
 A file states the size of an array before its numbers; it is checked first. Only requested arrays

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Typed errors for whatever a library raises when it reads bytes of unknown origin."""
 
 from __future__ import annotations

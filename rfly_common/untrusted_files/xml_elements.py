@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """XML of unknown origin as a stream of elements: no document type, no entities, limited sizes."""
 
 from __future__ import annotations

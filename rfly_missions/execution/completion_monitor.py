@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Progress and completion of the current mission item, from the vehicle's pose.
 
 Distances are taken to the item as it is flown; NED metres, radians, seconds.

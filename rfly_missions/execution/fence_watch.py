@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Geofence of a mission in flight: a breach overrides the command until the vehicle obeys again.
 
 Within the fence the user's command counts. After a breach the vehicle holds for `BREACH_HOLD`

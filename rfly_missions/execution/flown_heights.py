@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Items that lie too low for the vehicle, and the heights at which it flies them instead."""
 
 from __future__ import annotations

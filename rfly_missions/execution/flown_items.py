@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Items as they are flown: above the ground, CUSTOM items as ways or circles."""
 
 from __future__ import annotations

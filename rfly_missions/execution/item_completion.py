@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Completion of the current item: by report, by vehicle mode, by time, or by pose."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Phases of a mission and the events that change them.
 
 Theory of operation: a mission is a list of items, and exactly one thing is current at any time: an

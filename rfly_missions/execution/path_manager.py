@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """State machine over mission items that hands guidance the current item and the previous one.
 
 It has no clock and no dynamics: the caller reports when the current item is done. The phases and

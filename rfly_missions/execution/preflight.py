@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Preflight check of a mission: ground and objects on its path, radio, battery, the way home.
 
 The check follows the way that the items describe, over the bilinear ground. NED metres.
@@ -16,6 +19,7 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import ned_to_enu
 from rfly_missions.execution.flown_heights import RaisedItem, raised_items
+from rfly_missions.execution.off_map import ItemOffMap, items_off_map
 from rfly_missions.followers.fixed_wing import FixedWing, FixedWingLimits
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import (
@@ -335,6 +339,8 @@ class PreflightReport:
     way: Way = field(repr=False, default=Way(()))
     raised: tuple[RaisedItem, ...] = ()
     """Items that the vehicle flies higher than they say, over this ground."""
+    off_map: tuple[ItemOffMap, ...] = ()
+    """Items beyond the map, where heights over the ground are those over its edge."""
 
 
 def preflight(
@@ -391,6 +397,7 @@ def preflight(
 
     energy = required.power_w * seconds / 3600.0
     height = _return_height(way, home, terrain, boxes, required.clearance)
+    circle = loiter_radius if fixed_wing else None
     return PreflightReport(
         (*problems, *short),
         lowest,
@@ -399,7 +406,8 @@ def preflight(
         energy,
         height,
         way,
-        _raised(items, Ground(terrain, min_height), loiter_radius if fixed_wing else None),
+        _raised(items, Ground(terrain, min_height), circle),
+        tuple(items_off_map(items, terrain, circle)),
     )
 
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Missions of one vehicle from the first item to the last.
 
 Theory of operation: MissionRunner carries out mission items, for `mission_node`, for MAVLink's
@@ -49,6 +52,7 @@ from rfly_missions.execution.flown_items import (
 )
 from rfly_missions.execution.item_completion import ItemCompletion, ItemSituation
 from rfly_missions.execution.mission_phase import Shown
+from rfly_missions.execution.off_map import items_off_map, off_map_notes
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import Follower, Vector
@@ -259,6 +263,7 @@ class MissionRunner:
             note = self._raised(self.items, self.manager.index, raised_note)
             if note:
                 self._log(note)
+            self._log_off_map(self.manager.index)
 
     @property
     def home(self) -> Vector:
@@ -353,6 +358,17 @@ class MissionRunner:
         if self._terrain.is_assumed:
             self._assume_level(down)
         if note:
+            self._log(note)
+        self._log_off_map(start_index)
+
+    def _log_off_map(self, first: int) -> None:
+        """Log the items from index `first` on that reach beyond a known terrain."""
+        terrain = self.ground.terrain
+        if self._terrain.is_assumed or terrain is None:
+            return
+        radius = self._loiter_radius if self._fixed_wing else None
+        off_map = items_off_map(self.items, terrain, radius)
+        for note in off_map_notes([item for item in off_map if item.index >= first]):
             self._log(note)
 
     def _raised(

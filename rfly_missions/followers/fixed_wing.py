@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kinematic fixed-wing aircraft on a mission. NED metres, radians, seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Terrain below a mission, in NED: lowest flight height at a point and along a path."""
 
 from __future__ import annotations

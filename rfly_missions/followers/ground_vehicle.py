@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kinematic ground vehicle on a mission. NED metres, radians, seconds.
 
 A kinematic bicycle without side slip: the heading is the course, and the steering sets a curvature

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MATLAB's guidance models of fixed-wing aircraft and multirotors: derivatives of their states.
 
 A model stands for a vehicle together with its autopilot, which answers commands as low-order

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kinematic land-air vehicle: a car on the ground, a multirotor in the air.
 
 NED metres, radians, seconds.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MATLAB's Waypoint Follower and Orbit Follower: the point ahead on a path, and the course to it.
 
 Both take the pose and a look-ahead distance L and return the point of the path that is L away from

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kinematic multirotor on a mission, and the base of all kinematic vehicles.
 
 NED metres, radians, seconds.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kinds of vehicles that fly or drive a mission, and the kinematic vehicle of each."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Disarming of a vehicle that stays on the ground, after a landing or before its first flight."""
 
 from __future__ import annotations

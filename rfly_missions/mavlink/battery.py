@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The battery of a vehicle, whose charge and voltage its telemetry reports.
 
 Open-circuit voltage of a cell: straight lines through a lithium polymer's typical values, 3.3 V

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink's command protocol, the vehicle's side: COMMAND_LONG and COMMAND_INT, and the answers.
 
 https://mavlink.io/en/services/command.html

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Several vehicles as MAVLink systems behind one port: datagrams in, datagrams out."""
 
 from __future__ import annotations

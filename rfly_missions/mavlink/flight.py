@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Flight logic behind MAVLink: arming, modes, mission and set-points for a vehicle of mission_node.
 
 FlightLogic executes no items: it turns each request into a plan of mission items, which the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Flight modes of ground stations, as PX4 numbers them in HEARTBEAT.custom_mode.
 
 Main mode in bits 16 to 23, sub mode in bits 24 to 31 (PX4, `px4_custom_mode.h`).

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """States of a vehicle that MAVLink's ground stations fly, and the events that change them.
 
 Theory of operation: a vehicle is disarmed, or it is armed and in one of three states. IDLE means

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink's gimbal protocol, the vehicle's side: one gimbal, which only pitches.
 
 https://mavlink.io/en/services/gimbal_v2.html It is fixed to the body: its pitch follows the

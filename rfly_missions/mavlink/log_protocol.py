@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink's log protocol, the vehicle's side: the logs are the MCAP files of a folder.
 
 https://mavlink.io/en/messages/common.html, LOG_REQUEST_LIST and what follows; ids count from 0, as

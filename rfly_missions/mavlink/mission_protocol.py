@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink's mission protocol, the vehicle's side.
 
 Missions are uploaded row by row, and sent back as they came. Fences and rally points are no

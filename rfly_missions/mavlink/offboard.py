@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Set-points of MAVLink's OFFBOARD mode, and the items that a vehicle flies for them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink's parameter protocol, the vehicle's side: numbers with ranges, all MAV_PARAM_TYPE_REAL32.
 
 https://mavlink.io/en/services/parameter.html

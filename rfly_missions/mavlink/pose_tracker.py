@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Motion of a vehicle, from its poses alone."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Telemetry of a vehicle: the messages that ground stations get, and their rates."""
 
 from __future__ import annotations

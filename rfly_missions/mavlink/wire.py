@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Datagrams ↔ MAVLink 2 messages of the dialect `common`, signed if there is a key.
 
 pymavlink is the codec.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Exact clearance of straight lines over the bilinear ground and from upright boxes. NED metres."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mission files: QGroundControl's .plan and MAVLink's .waypoints.
 
 Formats: QGroundControl developer guide, "Plan File Format"; MAVLink developer guide, "Mission

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Geofences: inclusion and exclusion polygons and circles, upright walls without top or bottom.
 
 A place is within the fence if every inclusion holds it and no exclusion does (MAVLink,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mission items, their modes, and the commands that interrupt a mission.
 
 NED metres, angles in radians; a positive turn is clockwise seen from above. The modes, parameters

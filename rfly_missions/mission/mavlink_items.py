@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MAVLink mission items <-> mission items: commands, frames, degrees, parameter positions.
 
 Commands and frames are those of MAVLink's common message set (MAV_CMD, MAV_FRAME). Items lie about

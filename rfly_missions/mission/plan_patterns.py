@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """QGroundControl's .plan: its JSON values, checked; structure scans and landings as simple items.
 
 A .plan describes only the layout of these two. Keys: QGroundControl developer guide, "Plan File

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mavlink_node: vehicles of mission_node as MAVLink systems, around a MavlinkEndpoint."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """One vehicle of mavlink_node: mission_node's interfaces as the `RemotePilot` of a MavlinkVehicle.
 
 Feedback and the gains of a controller go the other way.

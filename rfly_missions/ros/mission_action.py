@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The action `<name>/execute_mission` of one vehicle of mission_node: goals and feedback."""
 
 from __future__ import annotations

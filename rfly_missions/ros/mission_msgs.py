@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mission items, poses and commands as ROS messages, in either world frame.
 
 The mission side is NED throughout.

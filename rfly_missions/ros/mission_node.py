@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mission_node: missions of several vehicles. A thin shell around MissionRunner."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """One vehicle of mission_node: its topics and service around a MissionRunner."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UAV Toolbox's mission, follower, guidance and path objects by MATLAB's names, as functions too.
 
 Scripts written for UAV Toolbox use `from rfly_missions.sdk.matlab_uav import *`. Where MATLAB

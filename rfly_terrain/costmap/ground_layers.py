@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layers of the ground on the cells of a traversability grid.
 
 They are elevation, slope, roughness, traversability and normals.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Traversability costs from slope, roughness, steps, water and objects, on square cells.
 
 The disc of a cell is the cells within half a wheelbase of its centre. Slope is the tilt of the

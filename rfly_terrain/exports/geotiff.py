@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """GeoTIFF export of a height map, for GIS programs; needs rasterio, the extra `geo`."""
 
 from __future__ import annotations

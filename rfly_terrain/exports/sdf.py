@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Gazebo export of a height map (gz-sim; SDF 1.9): height image, texture, model and world file.
 
 Gazebo's conventions, from the code of gz-common's ImageHeightmap, gz-rendering's (Ogre2)Heightmap,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Maps that a peer of the graph requests by name, in a message or a service."""
 
 from __future__ import annotations

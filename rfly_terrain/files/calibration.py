@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Calibration of a map, NAME.txt: three points that fix pixel positions and height scale.
 
 The points are in centimetres. Axes: x north, y east, z up, all in cm. Columns run along x, rows

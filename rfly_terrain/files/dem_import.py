@@ -1,8 +1,13 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Import of digital elevation models: GeoTIFF and four other formats of heights.
 
-GDAL reads them through rasterio. A north-up raster in metres keeps its own cells, bit by bit. Any
-other (degrees, feet, rotated) is resampled onto a local metric grid: a transverse Mercator
-projection on WGS 84 whose origin is the map's, so x is east and y is north.
+GDAL reads them through rasterio. A north-up raster in metres keeps its own cells, bit by bit, if
+its projection is nearly true to scale and north around the origin. Any other (degrees, feet,
+rotated, Web Mercator far from the equator, polar stereographic) is resampled onto a local metric
+grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is
+north.
 
 rasterio is optional, the extra `geo`. GDAL has some 150 formats; some of them are texts that name
 other files or addresses. Here it may use the formats of DRIVERS and read one file.
@@ -12,6 +17,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +72,12 @@ _METRES_PER_UNIT = {
     ),
     **dict.fromkeys(("cm", "centimetre", "centimeter"), 0.01),
 }
+MIN_CELL = 0.01
+"""Smallest side of a cell, m. Degrees in a file that says metres are smaller."""
+MAX_SCALE_ERROR = 0.01
+"""Largest share by which lengths in a raster's own projection may differ from metres."""
+MAX_CONVERGENCE = math.radians(10.0)
+"""Largest angle between a raster's own axes and east and north, rad."""
 _ROWS_AT_ONCE = 256
 _MOSTLY = 0.8
 """Share of the extent that must lie within the edges for a resampled raster to be cut to a
@@ -181,11 +193,8 @@ def import_dem(
 
         # the raster's own grid, or a new one
         latitude, longitude = center if center is not None else raster.center()
-        metric = raster_crs.is_projected and math.isclose(
-            raster_crs.linear_units_factor[1], 1.0, rel_tol=1e-9
-        )
         north_up = dataset.transform.b == dataset.transform.d == 0
-        if metric and north_up and not local_grid:
+        if north_up and not local_grid and raster.is_metric(latitude, longitude):
             target, x_0, y_0 = raster.own_grid(center)
         else:
             target = raster.local_grid(latitude, longitude)
@@ -198,6 +207,11 @@ def import_dem(
                 f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x "
                 f"{-grid.step_y:g} m, expected 2 x 2 to {MAX_CELLS:,}; choose another "
                 "--resolution or --size"
+            )
+        if min(grid.step_x, -grid.step_y) < MIN_CELL:
+            raise TerrainFormatError(
+                f"{path}: cells of {grid.step_x:.3g} x {-grid.step_y:.3g} m, expected at least "
+                f"{MIN_CELL:g}; if its numbers are degrees, say so with --crs EPSG:4326"
             )
         heights = raster.read(band, target, resampling, progress)
         heights *= _metres_per_unit(dataset, band, path)
@@ -262,11 +276,14 @@ def _open_alone(file: str) -> DatasetReader:
     """
     rasterio = rasterio_module()
     errors = []
-    for driver in DRIVERS:
-        try:
-            return rasterio.open(file, driver=driver)
-        except rasterio.errors.RasterioIOError as error:
-            errors.append(error)
+    with warnings.catch_warnings():
+        # _check_raster refuses a raster without a place
+        warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+        for driver in DRIVERS:
+            try:
+                return rasterio.open(file, driver=driver)
+            except rasterio.errors.RasterioIOError as error:
+                errors.append(error)
     raise errors[0]
 
 
@@ -275,6 +292,12 @@ def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
 
     This happens before any of it is unpacked.
     """
+    if dataset.transform.is_identity:
+        raise TerrainFormatError(
+            f"{path}: does not say where its cells lie; give it its corners first, such as with "
+            "gdal_translate -a_srs EPSG:32632 -a_ullr WEST NORTH EAST SOUTH"
+        )
+
     numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
     usable = all(map(math.isfinite, numbers)) and dataset.transform.determinant != 0
     if dataset.count > MAX_BANDS or not usable:
@@ -338,12 +361,28 @@ class _Raster:
         """Return latitude and longitude of its middle."""
         x, y = self._world(self.dataset.width / 2, self.dataset.height / 2)
         (longitude,), (latitude,) = rasterio_module().warp.transform(self.crs, _WGS84, [x], [y])
-        if not (math.isfinite(latitude) and math.isfinite(longitude)):
+        if not (abs(latitude) <= 90.0 and abs(longitude) <= 360.0):
             raise TerrainFormatError(
                 f"{self.dataset.name}: its middle, {x:g}, {y:g}, is no place on the Earth in "
                 f"{self.crs.to_string()}"
             )
         return latitude, longitude
+
+    def is_metric(self, latitude: float, longitude: float) -> bool:
+        """Return whether the raster's coordinates are nearly metres east and north at a place."""
+        if not self.crs.is_projected:
+            return False
+        steps = rasterio_module().warp.transform(
+            local_crs(latitude, longitude), self.crs, [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
+        )
+        (x, east_x, north_x), (y, east_y, north_y) = steps
+        for along, across in ((east_x - x, east_y - y), (north_y - y, north_x - x)):
+            # also false where the place has no coordinates, and they are infinite
+            if not abs(math.hypot(along, across) - 1.0) <= MAX_SCALE_ERROR:
+                return False
+            if not abs(math.atan2(across, along)) <= MAX_CONVERGENCE:
+                return False
+        return True
 
     def _world(self, column: Any, row: Any) -> tuple[Any, Any]:
         """Return x, y in the raster's coordinates at pixel coordinates.
@@ -418,8 +457,10 @@ class _Raster:
         whole_x = (edges[0].min(), edges[0].max())
         whole_y = (edges[1].min(), edges[1].max())
 
-        inner = min(_length(x_range) / _length(whole_x), _length(y_range) / _length(whole_y))
-        if self.size is not None or inner < _MOSTLY:
+        is_small = _length(x_range) < _MOSTLY * _length(whole_x) or _length(
+            y_range
+        ) < _MOSTLY * _length(whole_y)
+        if self.size is not None or is_small:
             # for a requested part, and a raster so rotated that an upright rectangle inside it
             # would be small: cells that reach over its edges hold no data and are reported
             x_range = whole_x

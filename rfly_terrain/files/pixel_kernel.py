@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Heights of pixels, compiled.
 
 `calibration.heights_up` uses this in a process that has loaded the height map's kernels already:

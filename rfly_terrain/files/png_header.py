@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Png header, read and checked before anything is decoded.
 
 A decoder gets only files whose size is sane, whose chunks are complete and whose compressed data

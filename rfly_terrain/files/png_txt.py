@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim map files: NAME.png holds height counts, NAME.txt the calibration."""
 
 from __future__ import annotations

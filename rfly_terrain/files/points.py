@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Points in files: query points from text, and clouds in four formats.
 
 The formats are PLY, PCD (both binary, little-endian), NumPy and text.

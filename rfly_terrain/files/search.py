@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Search path of maps. A folder counts only if it holds both the png and the txt."""
 
 from __future__ import annotations

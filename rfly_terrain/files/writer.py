@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Writer of RflySim maps: heights to a png and a txt.
 
 RflySim's Python and MATLAB tools read them alike.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Bilinear look-ups for kernels; `scalar` has them for plain floats.
 
 `ground` is a `ground.GroundGrid`. Row u and column v are clamped each on its own, and a NaN becomes

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Regular grid of cells: places of cells, cells of positions, and one rule for those on an edge."""
 
 from __future__ import annotations

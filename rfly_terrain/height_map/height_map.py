@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """HeightMap: the ground as a grid of heights, with altitude, normal, ray and cloud queries."""
 
 from __future__ import annotations

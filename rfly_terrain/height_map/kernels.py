@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled look-ups in a height map: altitude, gradient and its rate, normal, inside, point cloud.
 
 Rules that all kernels share:

@@ -1,13 +1,22 @@
-"""Organised point cloud of a height map, filled by one kernel."""
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Organised point cloud of a height map, filled by a kernel where kernels are loaded.
+
+A cloud alone does not load them: that takes longer than 10 million points in NumPy.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map.scalar import KERNELS
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -22,8 +31,6 @@ def point_cloud(
     height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False
 ) -> NDArray[np.float32]:
     """Return (rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
-    from rfly_terrain.height_map import kernels
-
     if isinstance(stride, bool) or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")
 
@@ -37,11 +44,16 @@ def point_cloud(
     y_of_column = (height_map.origin_y + column * height_map.step_y).astype(np.float32)
 
     points = np.empty((row.size, column.size, 3), np.float32)
+    fill: Callable[..., None] = _fill
+    if KERNELS in sys.modules:
+        from rfly_terrain.height_map import kernels
+
+        fill = kernels.cloud
 
     def work(start: int, stop: int) -> None:
         first = first_row + start * stride
         part = slice(start, stop)
-        kernels.cloud(
+        fill(
             height_map.heights,
             x_of_row[part],
             y_of_column,
@@ -54,6 +66,26 @@ def point_cloud(
 
     in_chunks(work, row.size, max(1, _POINTS_PER_PIECE // column.size))
     return points
+
+
+def _fill(
+    heights: NDArray[np.floating[Any]],
+    x_of_row: NDArray[np.floating[Any]],
+    y_of_column: NDArray[np.floating[Any]],
+    first_row: int,
+    first_column: int,
+    stride: int,
+    ned: bool,
+    points: NDArray[np.floating[Any]],
+) -> None:
+    """Write points as `kernels.cloud` does, bit by bit."""
+    z = heights[first_row::stride, first_column::stride][: len(x_of_row), : len(y_of_column)]
+    points[..., int(ned)] = x_of_row[:, None]
+    points[..., 1 - int(ned)] = y_of_column
+    if ned:
+        np.subtract(np.float32(0.0), z, out=points[..., 2])  # no negative zeros
+    else:
+        points[..., 2] = z
 
 
 def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice]:

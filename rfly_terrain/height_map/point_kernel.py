@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The compiled look-up at a single point, which takes a memory address instead of arrays.
 
 numba unpacks each array that Python hands to a kernel, which takes longer than the look-up itself.

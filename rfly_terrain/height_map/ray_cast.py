@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Ray casting against a height map: checks of arguments, threads, hit points and lines of sight.
 
 The conventions are those of `HeightMap.cast`.

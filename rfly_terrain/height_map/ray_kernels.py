@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled ray casting against a bilinear height map.
 
 A ray is o + t·d with d of length 1, so that t is metres. In rows u and columns v it is a straight

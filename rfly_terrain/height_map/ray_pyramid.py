@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Max-height pyramid (mipmap) of a map, which lets rays skip most of the ground.
 
 Maxima suffice. All below the surface is ground, so a ray comes from above. A block is skipped where

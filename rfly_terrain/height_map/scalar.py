@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Look-ups at a single point, on plain Python floats.
 
 A program that asks for some single heights should not wait for numba. `PointLookup` therefore

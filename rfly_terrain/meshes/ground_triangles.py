@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The ground as coloured triangles, for viewers that draw triangles and neither light nor textures.
 
 The samples of a map, or fewer points between its edges if there is a limit, are the corners of

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MATLAB's call forms in addition to Python's: texts in position, name-value pairs, both spellings.
 
 One table, CALL_FORMS, lists the arguments of each method. Source: MathWorks, Navigation Toolbox,

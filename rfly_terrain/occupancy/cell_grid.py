@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cell geometry of an occupancy map: cell coordinates, edge rule, blocks, argument checks.
 
 Cell coordinates u (to the right) and v (upwards) count cells from the bottom-left corner of the

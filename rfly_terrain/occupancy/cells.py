@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Operations on cell matrices: inflation, shift, resampling, look-up. Row 0 is the top row."""
 
 from __future__ import annotations

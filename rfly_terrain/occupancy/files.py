@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Occupancy map files: YAML and image of ROS's map_server, and the data of an OccupancyGrid.
 
 Files come from anywhere: sizes are checked before anything is decoded.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of an occupancy map, world, local and grid, with its size and default value."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """BinaryOccupancyMap: free and occupied cells, with occupancy, ray and inflation queries."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Octrees in OctoMap's binary form: the data of `octomap_msgs/Octomap`, and of a .bt file."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cells that a query names, by points, by a block, or all; and the rays of an observation.
 
 Maps of free and occupied cells and of probabilities share them.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """OccupancyMap: the probability that each cell is occupied, updated by observations.
 
 A cell holds the log-odds l = ln(p / (1 − p)) of its probability p. An observation with probability
@@ -382,6 +385,8 @@ class OccupancyMap(MapFrames):
         may end with the probabilities of miss and hit ([0.4 0.7]). A ray of `max_range` or more
         misses over `max_range` metres, and its last cells are not updated; NaN is skipped.
         """
+        from rfly_terrain.occupancy import ray_kernels
+
         names = _ray_arguments(start, rays, others)
         options = {"angles": angles, "max_range": max_range, "inverse_model": inverse_model}
         for name, value in names.items():
@@ -405,13 +410,15 @@ class OccupancyMap(MapFrames):
         cells, offsets, is_end = touched_cells(
             segments_between(observed.start, observed.ends), self._rows, self._columns
         )
-        ends_at_obstacle = np.repeat(observed.is_hit, np.diff(offsets))
-        changes = np.where(is_end, np.where(ends_at_obstacle, hit, 0.0), miss)
-
-        index = cells[:, 0].astype(np.int64) * self._columns + cells[:, 1]
-        flat = self._log_odds.reshape(-1)
-        np.add.at(flat, index, changes)
-        flat[index] = np.clip(flat[index], *_log_odds(np.array(self._saturation)))
+        ray_kernels.integrate(
+            self._log_odds,
+            cells,
+            offsets,
+            is_end,
+            observed.is_hit,
+            (miss, hit),
+            (_log_odds(self._saturation[0]).item(), _log_odds(self._saturation[1]).item()),
+        )
         self._changed()
 
     @in_call_forms

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Occupancy maps to try planners on: random mazes, scattered obstacles, and MATLAB's .mat files.
 
 The random ones accept the arguments of MATLAB's `mapMaze` and `mapClutter` (MathWorks, Navigation

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays over a grid of cells, in cell coordinates: traversed cells, first occupied hit.
 
 Arrays of rays go to compiled kernels on all cores.

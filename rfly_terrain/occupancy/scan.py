@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Range scans for an occupancy map: checked poses and ranges, and MATLAB's `lidarScan`."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Hybrid A* over a cost grid for a vehicle with a turning radius, then short cuts.
 
 The costs are those of `traversability`: a metre in a cell of cost c counts 1 + COST_WEIGHT · c /

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Flight paths of least altitude within a climb limit, straight over or around high ground.
 
 The lowest profile along a path follows from the required heights: seen backwards it falls no faster

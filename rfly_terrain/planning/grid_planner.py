@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerAStarGrid: the cheapest way from cell to cell of an occupancy map.
 
 Source of properties, cost functions and outputs: MathWorks, Navigation Toolbox, reference pages of
@@ -134,20 +137,35 @@ class PlannerAStarGrid:
         cells, or their centres. It is empty if no path leads to the goal. ValueError for a start or
         goal off the map or on a cell that is not free.
         """
-        from rfly_terrain.planning.grid_search_kernels import search_cells
+        from rfly_terrain.planning import grid_search_kernels as kernels
 
         check_frame(frame, ("grid", "world"))
         free = np.ascontiguousarray(self.map.check_occupancy() == 0)
         first = self._cell("start", start, frame, free)
         last = self._cell("goal", goal, frame, free)
 
-        # costs of steps and estimates, in whole arrays
+        # estimates: a function gives all of them, a metric is worked out where it is needed
         rows, columns = free.shape
-        cells = np.stack(np.divmod(np.arange(free.size), columns), axis=1).astype(float)
-        steps = np.array(STRAIGHT_STEPS + (DIAGONAL_STEPS if self.diagonal_search else ()))
-        estimates = _costs("h_cost", self.h_cost, cells, np.broadcast_to(cells[last], cells.shape))
+        cells = np.empty((0, 2))
+        if callable(self.g_cost) or callable(self.h_cost):
+            cells = np.stack(np.divmod(np.arange(free.size), columns), axis=1).astype(float)
+        metric = kernels.GIVEN
+        estimates = np.ones(1)
+        if callable(self.h_cost):
+            goals = np.broadcast_to(cells[last], cells.shape)
+            estimates = _costs("h_cost", self.h_cost, cells, goals)
+        else:
+            metric = {
+                "Chebyshev": kernels.CHEBYSHEV,
+                "Euclidean": kernels.EUCLIDEAN,
+                "EuclideanSquared": kernels.EUCLIDEAN_SQUARED,
+                "Manhattan": kernels.MANHATTAN,
+            }[self.h_cost]
         if self.tie_breaker:
             estimates *= 1.0 + 1.0 / free.size
+
+        # costs of steps
+        steps = np.array(STRAIGHT_STEPS + (DIAGONAL_STEPS if self.diagonal_search else ()))
         if callable(self.g_cost):
             step_costs = np.stack(
                 [_costs("g_cost", self.g_cost, cells, cells + step) for step in steps]
@@ -158,8 +176,10 @@ class PlannerAStarGrid:
 
         # the search, and the way back from the goal
         costs = np.full(free.size, np.inf)
-        parents = np.full(free.size, -1)
-        explored = search_cells(free, steps, step_costs, estimates, first, last, costs, parents)
+        parents = np.full(free.size, -1, np.int32)
+        explored = kernels.search_cells(
+            free, steps, step_costs, metric, estimates, first, last, costs, parents
+        )
         info = GridPlanInfo(float(costs[last]), int(explored), costs.reshape(rows, columns))
         path = []
         cell = last if np.isfinite(costs[last]) else -1

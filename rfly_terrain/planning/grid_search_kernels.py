@@ -1,16 +1,39 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernel: A* from cell to cell of a grid."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_terrain.planning.search_kernels import _pop, _push
 
 _FIRST_ROOM = 1 << 12
 """Cells for which the heap has room at first."""
+
+# metrics, by which the cost to the goal is estimated
+GIVEN = 0
+CHEBYSHEV = 1
+EUCLIDEAN = 2
+EUCLIDEAN_SQUARED = 3
+MANHATTAN = 4
+
+
+@inlined_kernel
+def measured(metric: int, rows: float, columns: float) -> float:
+    """Return the distance of two cells that are so many rows and columns apart."""
+    if metric == CHEBYSHEV:
+        return float(max(rows, columns))
+    if metric == MANHATTAN:
+        return float(rows + columns)
+    if metric == EUCLIDEAN_SQUARED:
+        return float(rows * rows + columns * columns)
+    return math.hypot(rows, columns)
 
 
 @kernel
@@ -18,6 +41,7 @@ def search_cells(
     free: Any,
     steps: Any,
     step_costs: Any,
+    metric: int,
     estimates: Any,
     start: int,
     goal: int,
@@ -27,10 +51,11 @@ def search_cells(
     """Fill in the costs and parents of cells from a start on, and return how many were explored.
 
     `free` (rows, columns) bool; all other arrays are flat. `steps` (k, 2): rows and columns to the
-    neighbours; `step_costs` (k, 1) or (k, cells): what a step from a cell costs. `estimates`
-    (cells,): lower bounds of the cost to the goal; where they are none the path may not be the
-    cheapest. `costs` (cells,) inf and `parents` (cells,) -1 before the call. The search ends at the
-    goal, whose cost stays infinite if no path leads there.
+    neighbours; `step_costs` (k, 1) or (k, cells): what a step from a cell costs. The estimate of
+    the cost to the goal is that of a `metric` times `estimates` (1,), or with GIVEN `estimates`
+    (cells,); where it is no lower bound the path may not be the cheapest. `costs` (cells,) inf and
+    `parents` (cells,) -1 before the call. The search ends at the goal, whose cost stays infinite if
+    no path leads there.
     """
     rows, columns = free.shape
     cells = free.reshape(rows * columns)
@@ -38,8 +63,11 @@ def search_cells(
     heap_f = np.empty(_FIRST_ROOM)
     heap_n = np.empty(_FIRST_ROOM, np.int64)
 
+    goal_row = goal // columns
+    goal_column = goal - goal_row * columns
+
     costs[start] = 0.0
-    _push(heap_f, heap_n, 0, estimates[start], start)
+    _push(heap_f, heap_n, 0, 0.0, start)
     waiting = 1
     count = 0
     while waiting > 0:
@@ -70,7 +98,13 @@ def search_cells(
             if cost < costs[to]:
                 costs[to] = cost
                 parents[to] = cell
-                _push(heap_f, heap_n, waiting, cost + estimates[to], to)
+                if metric == GIVEN:
+                    estimate = estimates[to]
+                else:
+                    estimate = estimates[0] * measured(
+                        metric, abs(to_row - goal_row), abs(to_column - goal_column)
+                    )
+                _push(heap_f, heap_n, waiting, cost + estimate, to)
                 waiting += 1
     return count
 

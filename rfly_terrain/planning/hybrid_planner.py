@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerHybridAStar: paths of lines and arcs on an occupancy map, driven both ways.
 
 It is MATLAB's `plannerHybridAStar` on the search of `drive`, which chooses its own motions: the

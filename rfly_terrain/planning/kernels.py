@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels of planning on a grid.
 
 - `weight`: (rows, columns) float32, row 0 in the south: what a metre costs in a cell, at least 1; 0

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Least-energy plans that drive and fly: a coarse graph of both, refined piece by piece.
 
 The graph has two layers over one lattice. Edges on the ground lead over cells that can be driven

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plans: poses over the terrain, mode of each segment, length and energy."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pose of a plan's start or goal, which messages use without the planner's kernels."""
 
 from __future__ import annotations

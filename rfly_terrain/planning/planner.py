@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Planner of driven, flown or mixed paths over a terrain for a vehicle class."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Matplotlib plots of plans on an occupancy map."""
 
 from __future__ import annotations

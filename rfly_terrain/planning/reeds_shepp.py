@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: Reeds' and Shepp's paths, the shortest of a car that can reverse.
 
 A word is a row of arcs (C, to the left L or to the right R) and straights (S); a bar marks a change

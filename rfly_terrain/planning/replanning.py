@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Planning again and again among obstacles that come in sight on the way."""
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerRRTStar: random trees of motions on an occupancy map, improved while they grow.
 
 Source of properties, defaults, outputs and the radius of the ball: MathWorks, Navigation Toolbox,
-reference pages of `plannerRRTStar` and of its `plan`. MATLAB's GoalReachedFcn is a distance here,
+reference pages of `plannerRRTStar` and of its `plan`; which of them were compared, docs/support.md
+says. MATLAB's GoalReachedFcn is a distance here,
 and its random numbers are not those of NumPy, so trees differ.
 """
 

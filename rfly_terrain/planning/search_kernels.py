@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: hybrid A* over a grid, and short cuts of the paths that it finds.
 
 See `kernels` for the arguments.
@@ -12,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats, Ints
-from rfly_common.kernels.jit import inlined_kernel, kernel
+from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
+from rfly_common.kernels.vectors import set_vector, vector_at
 from rfly_terrain.planning.kernels import (
     BLOCKED,
     Steering,
@@ -314,7 +318,7 @@ def _cusp(previous: float, direction: float, steering: Steering) -> float:
     return steering.cusp_cost if previous * direction < 0.0 else 0.0
 
 
-@kernel
+@inner_kernel
 def _estimate(
     to_go: Any, grid: Any, pose: Any, goal: Any, free_goal: bool, steering: Steering
 ) -> float:
@@ -333,7 +337,7 @@ def _estimate(
     return max(over_grid, word[0] + word[1] + word[2])
 
 
-@kernel
+@inner_kernel
 def _shot(pose: Any, goal: Any, free_goal: bool, steering: Steering) -> Any:
     """Return the shortest path from a pose to the goal on free ground, as a word.
 
@@ -357,7 +361,7 @@ def _shot(pose: Any, goal: Any, free_goal: bool, steering: Steering) -> Any:
     return _in_five(word, 1.0)
 
 
-@kernel
+@inner_kernel
 def _reverse_word(
     pose: Any, goal: Any, radius: float, backward_cost: float, cusp_cost: float
 ) -> Any:
@@ -371,7 +375,7 @@ def _reverse_word(
     return shortest_reeds_shepp(ahead, left, goal[2] - pose[2], radius, backward_cost, cusp_cost)
 
 
-@kernel
+@inner_kernel
 def _in_five(word: Any, direction: float) -> Any:
     """Return a Dubins word as one of five pieces.
 
@@ -382,14 +386,14 @@ def _in_five(word: Any, direction: float) -> Any:
     return d * a, d * b, d * c, 0.0, 0.0, d * k, d * m, d * n, 0.0, 0.0
 
 
-@kernel
+@inner_kernel
 def _price(word: Any, steering: Steering) -> float:
     """Return the cost of a word on the best ground."""
     lengths = (word[0], word[1], word[2], word[3], word[4])
     return word_price(lengths, steering.backward_cost, steering.cusp_cost)
 
 
-@kernel
+@inner_kernel
 def _key(pose: Any, direction: float, grid: Any, lattice: Lattice) -> int:
     """Return the key of a pose and of the direction that led there, at least 1.
 
@@ -402,7 +406,7 @@ def _key(pose: Any, direction: float, grid: Any, lattice: Lattice) -> int:
     return 1 + 2 * number + (1 if direction < 0.0 else 0)
 
 
-@kernel
+@inner_kernel
 def _slot(keys: Any, key: int) -> int:
     """Return the slot of a key above 0 in an open-addressed table of 2**k slots.
 
@@ -415,7 +419,7 @@ def _slot(keys: Any, key: int) -> int:
     return int(slot)
 
 
-@kernel
+@inner_kernel
 def _larger_table(keys: Any, values: Any) -> tuple[Any, Any]:
     """Return the same entries in four times the slots."""
     more_keys = np.zeros(4 * keys.size, np.int64)
@@ -428,7 +432,7 @@ def _larger_table(keys: Any, values: Any) -> tuple[Any, Any]:
     return more_keys, more_values
 
 
-@kernel
+@inner_kernel
 def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
     """Put a node into a binary heap of `size` entries that has room for it."""
     place = size
@@ -443,7 +447,7 @@ def _push(heap_f: Any, heap_n: Any, size: int, f: float, node: int) -> None:
     heap_n[place] = node
 
 
-@kernel
+@inner_kernel
 def _pop(heap_f: Any, heap_n: Any, size: int) -> None:
     """Take the first entry, the one of the least f, out of a heap of `size` entries."""
     f = heap_f[size - 1]
@@ -552,7 +556,7 @@ def _try_word(
     return cusp + part
 
 
-@kernel
+@inner_kernel
 def _short_cut(start: Any, end: Any, free_ends: Any, steering: Steering) -> tuple[Any, float]:
     """Return (word, heading at its start) of the shortest path between poses.
 
@@ -577,7 +581,7 @@ def _short_cut(start: Any, end: Any, free_ends: Any, steering: Steering) -> tupl
     return _shot(start, end, free_end, steering), start[2]
 
 
-@kernel
+@inner_kernel
 def _nodes_to(parent: Any, last: int) -> Any:
     """Return the nodes from one without a parent to `last`, both included."""
     steps = 0
@@ -603,7 +607,7 @@ def _traced(nodes: Nodes, last: int, word: Any, lattice: Lattice) -> tuple[Any, 
     radius = lattice.steering.radius
     poses = np.empty((2 * path.size + 4, 3))
     pieces = np.empty((2 * path.size + 3, 2))
-    poses[0] = nodes.pose[path[0]]
+    set_vector(poses, 0, 0, vector_at(nodes.pose, path[0], 0))
     count = 0
     for i in range(1, path.size):
         move = lattice.words[nodes.made_by[path[i]]]
@@ -614,7 +618,7 @@ def _traced(nodes: Nodes, last: int, word: Any, lattice: Lattice) -> tuple[Any, 
     return poses[: count + 1].copy(), pieces[:count].copy()
 
 
-@kernel
+@inner_kernel
 def _joined_words(
     words: Any, path: Any, start: Any, heading: float, radius: float
 ) -> tuple[Any, Any]:
@@ -635,7 +639,7 @@ def _joined_words(
     return poses[: count + 1].copy(), pieces[:count].copy()
 
 
-@kernel
+@inner_kernel
 def _extended(poses: Any, pieces: Any, count: int, length: float, curvature: float) -> int:
     """Append a piece to `count` pieces, unless it has no length; return their number."""
     if abs(length) <= 1e-9:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Obstacles above the known ground, and places not seen yet, for a planner, from an octomap."""
 
 from __future__ import annotations

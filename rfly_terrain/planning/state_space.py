@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """States x, y, theta, which of them are valid on an occupancy map, and paths of them.
 
 Source of properties, defaults and the distance: MathWorks, Navigation Toolbox, reference pages of

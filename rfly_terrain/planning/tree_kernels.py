@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels: states and motions on an occupancy map, and the tree of RRT*.
 
 States are x, y (m), theta (rad).

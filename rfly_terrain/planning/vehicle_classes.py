@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle classes of the planner, from a YAML file: limits and energy use."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shaded relief and hillshade.
 
 Relief shows heights in colours, lit from the north-west, with axes in metres; hillshade is an

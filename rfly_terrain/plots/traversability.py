@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plot of traversability: costs in colours over shaded relief."""
 
 from __future__ import annotations

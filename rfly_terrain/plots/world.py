@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pictures of worlds from above: the relief, and the objects on it in their own colours."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layers of square cells -> grid_map_msgs/GridMap.
 
 grid_map's convention (its README, "Conventions & Definitions"): index 0, 0 is the cell at the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`get_grid_map` and `terrain_grid_map`: the ground's layers as grid_map_msgs/GridMap.
 
 Part of terrain_node.
@@ -59,8 +62,8 @@ class TerrainGridMap:
         self._world: CostedTerrain | None = None
         waiting_service(node, GetGridMap, "get_grid_map", self._get_grid_map)
 
-    def take(self, world: CostedTerrain) -> None:
-        """Use this map for all further answers."""
+    def take(self, world: CostedTerrain | None) -> None:
+        """Use this map, or none, for all further answers."""
         self._world = world
 
     async def publish(self, world: CostedTerrain) -> None:
@@ -89,7 +92,9 @@ class TerrainGridMap:
         try:
             world = self._world
             if world is None:
-                raise ConfigError("the map's costs are not computed yet: ask again in a moment")
+                raise ConfigError(
+                    "there is no map, or its costs are not computed yet: ask again in a moment"
+                )
             region = _region(request, self._frames.resolve(request.frame_id or "map"))
             names = tuple(request.layers) or LAYERS
             most = self._max_cells

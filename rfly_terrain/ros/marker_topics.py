@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`terrain_marker` and `traversability_marker`: the ground and its costs as RViz draws them.
 
 Part of terrain_node.
@@ -91,6 +94,10 @@ class TerrainMarkers:
         self._unsent[self._traversability] = lambda: traversability_triangles(
             terrain, costs, self._max_triangles
         )
+
+    def forget(self) -> None:
+        """Publish nothing more of the present map."""
+        self._unsent.clear()
 
     def _publish_unsent(self) -> None:
         """Publish new markers on topics with subscribers."""

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters of terrain_node and planner_node. No ROS."""
 
 from __future__ import annotations
@@ -44,6 +47,11 @@ class TerrainParameters:
         [], "latitude (deg), longitude (deg), altitude (m) of the map's origin"
     )
     publish_tf: bool = parameter(True, "publish the static transform from the ENU to the NED frame")
+    lifecycle: bool = parameter(
+        False,
+        "wait for a lifecycle manager such as Nav2's: configure loads the map, activate publishes "
+        "and serves it",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`terrain_occupancy`: traversability as a latched nav_msgs/OccupancyGrid. Part of terrain_node.
 
 The grid is computed in a separate thread when the map, the objects on it, or the limits of the
@@ -93,6 +96,12 @@ class TerrainOccupancy:
         self._diagnostics.hardware_id = terrain.name
         self._note_change()
 
+    def forget(self) -> None:
+        """Compute and publish nothing more, until a map is taken."""
+        self._terrain = self._grid = None
+        self._inputs = ()
+        self._grid_map.take(None)
+
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         """Compute a new grid for the objects."""
         self._objects = message
@@ -178,6 +187,9 @@ class TerrainOccupancy:
         except (ConfigError, WorkError) as reason:
             error = str(reason)
 
+        if self._terrain is None:  # forgotten meanwhile
+            self._working = self._again = False
+            return
         world = None if grid is None else CostedTerrain(terrain, grid, limits)
         if world is not None:
             self._grid_map.take(world)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """rfly_suite/PlacedObjectArray -> the convex parts of the objects in the scene."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plans <-> nav_msgs/Path in any frame; geometry_msgs/Pose -> poses of the planner in ENU."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Classes and positions of the vehicles for which paths are planned. Part of planner_node."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """planner_node: paths over the terrain as a service, and for RViz's goal.
 
 A thin shell around Planner.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """HeightMap <-> rfly_suite/TerrainMap, and clouds -> sensor_msgs/PointCloud2."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """terrain_node: a terrain as a latched cloud and map, altitudes as services.
 
 A thin shell around HeightMap.
@@ -20,7 +23,7 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_common.config.checks import finite_array
 from rfly_common.diagnostic_reasons import Notice, Reason
-from rfly_common.errors import FrameError, RflyError, WorkError
+from rfly_common.errors import ConfigError, FrameError, RflyError, WorkError
 from rfly_common.frames import (
     QUAT_ENU_NED_XYZW,
     ned_to_enu,
@@ -29,7 +32,7 @@ from rfly_common.frames import (
     up_to_down,
 )
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
-from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
+from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, transform_to_msg
@@ -45,6 +48,7 @@ from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.warm_up import warm_up
 
 if TYPE_CHECKING:
+    from rfly_common.ros.lifecycle import Lifecycle
     from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
 MAX_POINTS_PER_CALL = 10_000_000
@@ -86,23 +90,76 @@ class TerrainNode(Node):
         self._terrain: HeightMap | None = None
         self._occupancy: TerrainOccupancy | None = None
         self._load_error = ""
+        self._configured: _LoadedMap | None = None
+        """The map that was loaded last, which a lifecycle's activation serves."""
         self._loading = threading.Lock()
+        self._lifecycle: Lifecycle | None = None
 
         self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
         self._map = publisher(self, TerrainMap, "terrain_map", LATCHED)
         self._markers = TerrainMarkers(self, params.marker_max_triangles)
         self._diagnostics = Diagnostics(self, "terrain", params.map, self._update_diagnostics)
 
-        # the map first, all else after it
-        warm_up()
-        self._use_loaded(self._load(params.map))
-        self._occupancy = self._make_occupancy()
+        # the map first, all else after it; kernels before the first question
+        if params.lifecycle:
+            self._lifecycle = self._make_lifecycle()
+        else:
+            self._use_loaded(self._load(params.map))
         if params.publish_tf:
             self._publish_static_transform()
+        warm_up()
+        self._occupancy = self._make_occupancy()
 
         self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
         self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
         waiting_service(self, LoadTerrain, "load_terrain", self._load_terrain)
+
+    def _make_lifecycle(self) -> Lifecycle:
+        """Let a manager bring the node up; imports that no other node needs."""
+        from rfly_common.ros.lifecycle import Lifecycle
+
+        return Lifecycle(
+            self,
+            configure=self._configure,
+            activate=self._activate,
+            deactivate=self._deactivate,
+            cleanup=self._cleanup,
+        )
+
+    def _configure(self) -> None:
+        """Load the parameter's map. Raises ConfigError for one that cannot be loaded."""
+        loaded = self._load(self._params.map)
+        if loaded.error:
+            raise ConfigError(loaded.error)
+        self._configured = loaded
+
+    def _activate(self) -> None:
+        """Publish and serve the map that was loaded last."""
+        assert self._configured is not None
+        self._use_loaded(self._configured)
+
+    def _deactivate(self) -> None:
+        """Stop serving; the map stays loaded."""
+        self._terrain = None
+        self._markers.forget()
+        if self._occupancy is not None:
+            self._occupancy.forget()
+
+    def _cleanup(self) -> None:
+        """Forget the map."""
+        self._configured = None
+
+    def _is_inactive(self) -> bool:
+        """Return whether a manager has not activated the node."""
+        return self._lifecycle is not None and self._terrain is None
+
+    def _reason_not_to_serve(self) -> str:
+        """Return why there is no map to serve; "" if there is one."""
+        if self._terrain is not None:
+            return ""
+        if self._lifecycle is not None:
+            return f"the lifecycle's state is {self._lifecycle.state}, expected active"
+        return f"no map is loaded: {self._load_error}; call load_terrain"
 
     def _load(self, name: str, requested: bool = False) -> _LoadedMap:
         """Return the map or its error.
@@ -138,6 +195,7 @@ class TerrainNode(Node):
             return
 
         self._terrain = terrain
+        self._configured = loaded
         origin, source = self._choose_geo_origin(terrain)
         self.get_logger().info(
             f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells "
@@ -193,11 +251,11 @@ class TerrainNode(Node):
                 "extent_y_m": f"{y_min:.2f} … {y_max:.2f}",
             }
 
-        text = f"no map is loaded: {error}; call load_terrain"
-        no_map = Notice(text, Reason.NO_MAP_LOADED, error)
+        no_map = Notice(self._reason_not_to_serve(), Reason.NO_MAP_LOADED, error)
+        level = ERROR if self._lifecycle is None else WARN
         self._diagnostics.set_first(
             [
-                (terrain is None, ERROR, no_map),
+                (terrain is None, level, no_map),
                 (error, ERROR, f"the last load failed, the previous map is in service: {error}"),
                 (True, OK, "serving"),
             ],
@@ -257,7 +315,7 @@ class TerrainNode(Node):
     ) -> tuple[tuple[Any, Any, Any] | None, str]:
         """Return (altitude, inside, normal) in the requested frame, or None and the reason."""
         if self._terrain is None:
-            return None, f"no map is loaded: {self._load_error}; call load_terrain"
+            return None, self._reason_not_to_serve()
         try:
             frame = self._frames.resolve(frame_id or self._frame_id)
             return _altitude_in_frame(self._terrain, frame, frame_id, x, y, normals), ""
@@ -271,6 +329,9 @@ class TerrainNode(Node):
             response.message = (
                 "map is empty: give a name on the search path, or the path of a png or txt"
             )
+            return response
+        if self._is_inactive():
+            response.message = self._reason_not_to_serve()
             return response
         if not self._loading.acquire(blocking=False):
             response.message = "another map is being loaded: ask again when it is done"
@@ -286,6 +347,9 @@ class TerrainNode(Node):
             self._loading.release()
 
         self.get_logger().debug(f"map {request.map!r}: read in {time.monotonic() - start:.2f} s")
+        if self._is_inactive():  # a manager came first
+            response.message = self._reason_not_to_serve()
+            return response
         self._use_loaded(loaded)
         terrain = loaded.terrain
         response.message = loaded.error

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Subscription of `terrain_map` as a HeightMap, part of every node that needs the ground."""
 
 from __future__ import annotations

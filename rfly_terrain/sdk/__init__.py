@@ -1,1 +1,4 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Drop-in replacements of RflySim's SDK: UEMapServe, MATLAB's functions."""

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MATLAB's occupancy maps and lidar scans by their names, as functions.
 
 Scripts written for Navigation Toolbox use `from rfly_terrain.sdk.matlab_mapping import *`. Each

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """LoadPngData and getTerrainAltData: RflySim's two MATLAB tools as functions.
 
 They have the tools' search, rounding and file. Axes: x north, y east, z down, metres. The third

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UEMapServe: the terrain class of RflySim's Python SDK, name by name.
 
 A ported script changes its import line only.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Footprints, with reentrant corners and courtyards too, as convex pieces."""
 
 from __future__ import annotations

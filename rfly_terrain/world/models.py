@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Models of objects: convex parts with a colour and a class.
 
 They come from .glb and .obj meshes too, which needs trimesh.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Moving objects of a world: bodies on given paths, whose positions follow from the time alone."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Buildings of an OpenStreetMap file (.osm, the XML of API 0.6) as objects of a world.
 
 Tags are those of Key:building, Key:height, Key:building:levels, Simple_3D_Buildings and

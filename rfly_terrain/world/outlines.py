@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Convex outlines of solids seen from above: the cells that they cover, and points near them."""
 
 from __future__ import annotations

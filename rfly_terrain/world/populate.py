@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Populated worlds: forest, village, its roads, and pillars on any terrain.
 
 The same seed makes the same world.

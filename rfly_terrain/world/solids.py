@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Solids: the objects on a terrain as convex parts in flat arrays. Immutable."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Light, clouds, fog and rain for lidar, cameras and the window. docs/model, Eq. 11.8, 11.9."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """World: a terrain and its objects. Immutable: a change makes one of the next version."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """World files: YAML checked against `data/schemas/worlds.schema.json`, to a World and back."""
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ from rfly_common.config.documents import (
     shipped_names,
 )
 from rfly_common.config.marked_yaml import Document
+from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
-from rfly_common.vehicle_models import type_number
 from rfly_terrain.world.models import (
     CLASSES,
     GREY,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles that join a fleet while it drives, and vehicles that are moved elsewhere. No ROS."""
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_common.config.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_common.errors import ConfigError, PlacementError
-from rfly_common.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
 from rfly_trajectory.fleet.follow_path import deceleration, stop
 from rfly_trajectory.motion.speed_profile import SpeedProfile

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleet: many vehicles on timed paths over a terrain, sampled in one vectorised call."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleet files: YAML checked against `data/schemas/fleet.schema.json`, read as a Fleet."""
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from rfly_common.config.documents import (
     shipped_names,
 )
 from rfly_common.config.marked_yaml import Document
+from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, TooLargeError
-from rfly_common.vehicle_models import type_number
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Take-over of a path by a moving vehicle of a fleet, from its present position and speed."""
 
 from __future__ import annotations

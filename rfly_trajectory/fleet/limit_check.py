@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of a fleet: limits (slope, speed, acceleration), separation, and tracks off the map."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run clock of a fleet: common start, pause, reset, and changes of time scale without a jump.
 
 Several nodes agree on the start through the topic `fleet_start`, in any order of arrival. A start

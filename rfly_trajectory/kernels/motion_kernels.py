@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled loops over vehicles: points of paths, progress in time, poses."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kernel tables: paths, altitudes and motion of many vehicles as flat arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Height and attitude of vehicles that move along plane paths over a terrain.
 
 In the heading frame (x along the horizontal direction of travel, y left, z up) a vehicle's floor is

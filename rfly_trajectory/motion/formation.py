@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Formations: offsets of a vehicle's copies from the leading point on the path.
 
 An offset is (ahead, left) in metres. In the path frame it turns with the path: a member drives

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Speed profiles: progress along a path over time, delays, and end behaviour.
 
 Every profile becomes a row of pieces of constant jerk for each vehicle (`Departures`). The last

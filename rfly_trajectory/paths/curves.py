@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Smooth plane curves by arc length: polynomial segments with position, tangent and curvature."""
 
 from __future__ import annotations

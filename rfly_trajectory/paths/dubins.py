@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dubins paths as Path objects.
 
 They are the shortest curves between poses for forward motion with a turn radius. Such a path is one

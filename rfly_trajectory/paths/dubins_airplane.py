@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shortest paths of an airplane between poses in space, MATLAB's `uavDubinsConnection`.
 
 A path is one of Dubins' six words seen from above, flown at one angle of climb. If the climb is too

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Waypoints of a planned `nav_msgs/Path`, from arrays or from the YAML of `ros2 topic echo`."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plane paths by arc length, made of segments with exact formulas, and the altitudes along them.
 
 A path is a row of pieces, each with the arc length s0 at which it begins:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Waypoint files: CSV, NumPy, GPX, nav_msgs/Path.
 
 Files may come from anywhere: every size has a limit.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Path shapes of a fleet file: circle, line, waypoints and others, each a path by arc length."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Smooth paths through waypoints, and transitions of a moving vehicle onto them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles of a fleet as entities of simulation_interfaces, and their time.
 
 They can be spawned, deleted and moved. Part of trajectory_node.

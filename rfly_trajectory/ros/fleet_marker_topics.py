@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`fleet_markers`: vehicles, names and paths as RViz draws them.
 
 Part of trajectory_node and mission_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`<name>/follow_path`: paths for single vehicles. Part of trajectory_node."""
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from rclpy.node import Node
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, FrameError, WorkError
-from rfly_common.ros.endpoints import destroy_endpoint, subscription
+from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
@@ -84,7 +87,7 @@ class FollowPaths:
         """Let these vehicles of a fleet take paths from now on, and no others."""
         self._vehicles = {vehicle.name: vehicle for vehicle in vehicles}
         for name in self._subscriptions.keys() - self._vehicles.keys():
-            destroy_endpoint(self._node, self._subscriptions.pop(name))
+            self._node.destroy_subscription(self._subscriptions.pop(name))
             self.release(name)
             self.following = [each for each in self.following if each != name]
         for name in self._vehicles.keys() - self._subscriptions.keys():

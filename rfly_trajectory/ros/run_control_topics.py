@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run control of a fleet: start, pause, reset, time scale, and a common start by `fleet_start`.
 
 Part of trajectory_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """trajectory_node: a fleet that drives and flies over the terrain of `terrain_map`.
 
 A thin shell around Fleet.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of a fleet's vehicles: `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`.
 
 Part of trajectory_node.
@@ -15,7 +18,7 @@ from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
 from rfly_common.frames import enu_to_ned
-from rfly_common.ros.endpoints import destroy_endpoint, publisher
+from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
@@ -68,8 +71,8 @@ class PerVehicleTopics:
 
         gone = self._poses.keys() - set(names)
         for name in gone:
-            destroy_endpoint(self._node, self._poses.pop(name))
-            destroy_endpoint(self._node, self._paths.pop(name))
+            self._node.destroy_publisher(self._poses.pop(name))
+            self._node.destroy_publisher(self._paths.pop(name))
 
         for name in names:
             if name not in self._poses:

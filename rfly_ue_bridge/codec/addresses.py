@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's addresses and ports on the network.
 
 Standard library only: the command line reads them before anything else is loaded.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of arguments that go into datagrams and console commands.
 
 They work without NumPy, so that a script can do without it.

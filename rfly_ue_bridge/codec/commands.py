@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's console commands: one function each, and their datagrams.
 
     sender.send(encode_command(camera_pose(0, 0, -20, pitch_deg=-45)))
@@ -6,32 +9,49 @@ The functions know words, order and units: positions in m, NED from the origin o
 angles in degrees. Numbers keep their value and have no exponent, because Unreal's console does not
 read exponents everywhere. Texts with blanks are put in double quotes, as RflySim3D's console reads
 them. CommandError, a ValueError that names argument and limit, is raised for what RflySim3D would
-misread: a map's name of two words, NaN, an id that is no int32. Any other console command, such as
-`t.MaxFPS 30`, can be sent as plain text.
+misread: a map's name of two words, NaN, an id that is no int32. `unreal_commands` has Unreal's own,
+such as `t.MaxFPS 30`. Any other console command can be sent as plain text.
 """
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
+from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError
-from rfly_common.vehicle_models import model_named
-from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
+from rfly_ue_bridge.codec.command_words import (
+    MAX_LAN_BYTES,
+    MAX_LONG_BYTES,
+    MAX_SHORT_BYTES,
+    checked_bytes,
+    colour_word,
+    command_text,
+    flag_word,
+    id_word,
+    ids_word,
+    integer_word,
+    number_word,
+    pose_words,
+    quoted_text,
+    single_word,
+)
 from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
-
-MAX_SHORT_BYTES = 51
-"""Longest text of a short command, bytes."""
-MAX_LONG_BYTES = 249
-"""Longest text of a long command, bytes: RflySim's own limit, although the field holds 252."""
-MAX_LAN_BYTES = 91
-"""Longest text of a command to a whole network, bytes."""
-
-_COLOUR = re.compile(r"#?([0-9A-Fa-f]{6})", re.ASCII)
 
 MAP_CHANGE_SECONDS = 1.0
 """Time after a map change in which RflySim3D takes no poses, s; RflySim's SDK waits as long."""
+KEYS = ("F1", "F2", "ESC", "S", "H", "D", "M", "B", "C", "P", "V", "N", "T", "I", "O", "L")
+"""Keys of RflySim3D's window: the fifteen of its manual, and L of public scripts."""
+ACTUATORS = 8
+"""Numbers that RflySetActuatorPWMs holds."""
+MORE_ACTUATORS = 16
+"""Numbers that RflySetActuatorPWMsExt holds."""
+
+Cleared = Literal["cameras", "vehicles", "objects", "vehicles and objects", "all"]
+_CLEAR_FLAGS = {"cameras": 20, "vehicles": 21, "objects": 22, "vehicles and objects": 23, "all": 24}
+_DELETE_CAMERA = "10"
+_DELETE_VEHICLE = "11"
+_DELETE_OBJECT = "12"
 
 
 def encode_command(text: str) -> bytes:
@@ -41,7 +61,7 @@ def encode_command(text: str) -> bytes:
     CommandError for a text that is empty, too long or holds a zero byte, where RflySim3D would cut
     it.
     """
-    raw = _checked(text, MAX_LONG_BYTES)
+    raw = checked_bytes(text, MAX_LONG_BYTES)
     return (UE4_CMD0 if len(raw) <= MAX_SHORT_BYTES else UE4_CMD).pack_flat(raw)
 
 
@@ -50,7 +70,7 @@ def encode_command_lan(text: str) -> bytes:
 
     It is a Ue4CMDNet (96 bytes) with up to 91 bytes of UTF-8. Errors as `encode_command`.
     """
-    return UE4_CMD_NET.pack_flat(_checked(text, MAX_LAN_BYTES))
+    return UE4_CMD_NET.pack_flat(checked_bytes(text, MAX_LAN_BYTES))
 
 
 def changes_map(text: str) -> bool:
@@ -69,27 +89,35 @@ def change_map_by_name(name: str) -> str:
 
     RflySim3D takes no poses for about a second after it (`MAP_CHANGE_SECONDS`).
     """
-    return _command("RflyChangeMapbyName", _word("name", name))
+    return command_text("RflyChangeMapbyName", single_word("name", name))
 
 
 def change_map_by_id(map_id: int) -> str:
     """Load the map of that number, as in RflySim3D's menu; otherwise as `change_map_by_name`."""
-    return _command("RflyChangeMapbyID", _integer("map_id", map_id, 0))
+    return command_text("RflyChangeMapbyID", integer_word("map_id", map_id, 0))
 
 
 def show_text(text: str) -> str:
     """Show a text on the screen for 5 s."""
-    return _command("RflyShowText", _text("text", text))
+    return command_text("RflyShowText", quoted_text("text", text))
 
 
 def show_text_time(text: str, seconds: float) -> str:
     """Show a text on the screen for `seconds`."""
-    return _command("RflyShowTextTime", _text("text", text), _number("seconds", seconds, 0.0))
+    return command_text(
+        "RflyShowTextTime", quoted_text("text", text), number_word("seconds", seconds, 0.0)
+    )
 
 
-def change_view_key(key: str, number: int) -> str:
-    """Press a key and a number in RflySim3D's window, such as V and 1."""
-    return _command("RflyChangeViewKeyCmd", _word("key", key), _integer("number", number, 0))
+def change_view_key(key: str, number: int | None = None) -> str:
+    """Press one of `KEYS` in RflySim3D's window, and a number unless it is None: V and 1, S and -1.
+
+    docs/howto/console-commands.md says what each does.
+    """
+    if not isinstance(key, str) or key.upper() not in KEYS:
+        raise CommandError(f"key: {key!r}, expected one of {', '.join(KEYS)}")
+    numbers = [] if number is None else [integer_word("number", number, -1)]
+    return command_text("RflyChangeViewKeyCmd", key.upper(), *numbers)
 
 
 def camera_pose(
@@ -101,7 +129,7 @@ def camera_pose(
     yaw_deg: float = 0.0,
 ) -> str:
     """Put the camera at a pose: m NED from the map's origin."""
-    return _command("RflyCameraPosAng", *_pose(x, y, z, roll_deg, pitch_deg, yaw_deg))
+    return command_text("RflyCameraPosAng", *pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg))
 
 
 def camera_pose_add(
@@ -113,23 +141,104 @@ def camera_pose_add(
     yaw_deg: float = 0.0,
 ) -> str:
     """Move and turn the camera relative to its present pose."""
-    return _command("RflyCameraPosAngAdd", *_pose(x, y, z, roll_deg, pitch_deg, yaw_deg))
+    return command_text("RflyCameraPosAngAdd", *pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg))
 
 
 def camera_fov(fov_deg: float) -> str:
     """Set the camera's horizontal angle of view, above 0 and below 180 degrees."""
-    text = _number("fov_deg", fov_deg, 0.0, 180.0)
+    text = number_word("fov_deg", fov_deg, 0.0, 180.0)
     if not 0.0 < fov_deg < 180.0:
         raise CommandError(f"fov_deg: {fov_deg}, expected above 0 and below 180")
-    return _command("RflyCameraFovDegrees", text)
+    return command_text("RflyCameraFovDegrees", text)
 
 
-def clear_capture() -> str:
-    """Clear the unit that captures pictures."""
-    return _command("RflyClearCapture")
+def clear_capture(seq_id: int | None = None) -> str:
+    """Clear the cameras and lidars that capture: the one of that SeqID, or (-1, None) all.
+
+    Windows before 2025 know the command without a SeqID only, as None sends it.
+    """
+    numbers = [] if seq_id is None else [integer_word("seq_id", seq_id, -1)]
+    return command_text("RflyClearCapture", *numbers)
+
+
+def synchronous_images(wanted: bool) -> str:
+    """Capture pictures in step with the simulation, or not."""
+    return command_text("RflyEnImgSync", flag_word("wanted", wanted))
+
+
+def simulation_speed(factor: float) -> str:
+    """Tell the window the speed of the simulation; RflySim's SDK does so after a map change."""
+    return command_text("RflySetSimSpeed", number_word("factor", factor, 0.0))
+
+
+def run_script(path: str) -> str:
+    """Run a text file on RflySim3D's machine, which has one command on each line."""
+    text = quoted_text("path", path)
+    return command_text("RflyLoad3DFile", text if text.startswith('"') else f'"{text}"')
 
 
 # ---- vehicles
+
+
+def delete_vehicles(copter_ids: Iterable[int]) -> str:
+    """Delete vehicles.
+
+    RflySim3D never forgets a vehicle by itself. The next state of a deleted one creates it again,
+    so its sender has to stop first. CommandError for more ids than fit into 249 bytes; for them
+    there is `delete_vehicles_by_parts`.
+    """
+    return command_text("RflyDelVehicles", ids_word(copter_ids))
+
+
+def delete_vehicles_by_parts(copter_ids: Iterable[int]) -> list[str]:
+    """Return as many `delete_vehicles` as it takes for these ids, each as long as it can be."""
+    texts: list[str] = []
+    for word in map(id_word, copter_ids):
+        longer = f"{texts[-1]},{word}" if texts else ""
+        if longer and len(longer) <= MAX_LONG_BYTES:
+            texts[-1] = longer
+        else:
+            texts.append(f"RflyDelVehicles {word}")
+    return texts
+
+
+def delete_vehicle(copter_id: int) -> str:
+    """Delete a vehicle by RflyReqObjData; otherwise as `delete_vehicles`."""
+    return command_text("RflyReqObjData", _DELETE_VEHICLE, id_word(copter_id), "0")
+
+
+def disable_movement(copter_ids: Iterable[int], disabled: bool = True) -> str:
+    """Ignore all states of these vehicles, so that they stand still, or follow them again."""
+    return command_text("RflyDisableVeMove", ids_word(copter_ids), flag_word("disabled", disabled))
+
+
+def set_track_colour(copter_id: int, colour: str) -> str:
+    """Set the colour, RRGGBB, of the track that key T shows behind a vehicle."""
+    return command_text("RflySetCopterLine", id_word(copter_id), colour_word(colour)[1:])
+
+
+def set_position_scale(factor: float) -> str:
+    """Multiply every position that arrives by UDP, which is in m; 1 restores it.
+
+    RflySim's manual proposes 100, as Unreal counts in cm, although senders use m with 1.
+    """
+    text = number_word("factor", factor, 0.0)
+    if not factor > 0:
+        raise CommandError(f"factor: {factor}, expected above 0")
+    return command_text("RflySetPosScale", text)
+
+
+def set_actuators(copter_id: int, values: Sequence[float]) -> str:
+    """Give a vehicle's blueprint up to eight numbers, such as the speeds of its rotors, rounds/s.
+
+    The model's blueprint alone knows their meaning.
+    """
+    return _actuators("RflySetActuatorPWMs", copter_id, values, ACTUATORS)
+
+
+def set_actuators_extended(copter_id: int, values: Sequence[float]) -> str:
+    """Give a vehicle's blueprint the up to sixteen numbers that follow the first eight."""
+    return _actuators("RflySetActuatorPWMsExt", copter_id, values, MORE_ACTUATORS)
 
 
 def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
@@ -142,14 +251,23 @@ def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
         model = model_named(vehicle_type)
         if model is not None:
             return change_3d_model(copter_id, model.vehicle_type)
-        return _command("RflyChange3DModel", _id(copter_id), _word("vehicle_type", vehicle_type))
-    return _command("RflyChange3DModel", _id(copter_id), _integer("vehicle_type", vehicle_type, 0))
+        return command_text(
+            "RflyChange3DModel", id_word(copter_id), single_word("vehicle_type", vehicle_type)
+        )
+    return command_text(
+        "RflyChange3DModel", id_word(copter_id), integer_word("vehicle_type", vehicle_type, 0)
+    )
 
 
 def set_id_label(copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0) -> str:
     """Set the first line over a vehicle: text, colour as #RRGGBB or RRGGBB, and size."""
-    words = [_id(copter_id), _text("text", text), _colour(colour), _number("size", size, 0.0)]
-    return _command("RflySetIDLabel", *words)
+    words = [
+        id_word(copter_id),
+        quoted_text("text", text),
+        colour_word(colour),
+        number_word("size", size, 0.0),
+    ]
+    return command_text("RflySetIDLabel", *words)
 
 
 def set_message_label(
@@ -164,13 +282,20 @@ def set_message_label(
 
     `seconds` 0 shows it for ever; `flag` says which line, -1 for one more.
     """
-    words = [_id(copter_id), _text("text", text), _colour(colour), _number("size", size, 0.0)]
-    return _command("RflySetMsgLabel", *words, _number("seconds", seconds), _integer("flag", flag))
+    words = [
+        id_word(copter_id),
+        quoted_text("text", text),
+        colour_word(colour),
+        number_word("size", size, 0.0),
+    ]
+    return command_text(
+        "RflySetMsgLabel", *words, number_word("seconds", seconds), integer_word("flag", flag)
+    )
 
 
 def change_vehicle_size(copter_id: int, size: float = 0.0) -> str:
     """Show a vehicle in another size."""
-    return _command("RflyChangeVehicleSize", _id(copter_id), _number("size", size, 0.0))
+    return command_text("RflyChangeVehicleSize", id_word(copter_id), number_word("size", size, 0.0))
 
 
 def move_vehicle(
@@ -188,8 +313,10 @@ def move_vehicle(
 
     `fit_ground` keeps it on the ground.
     """
-    pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
-    return _command("RflyMoveVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
+    pose = pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg)
+    return command_text(
+        "RflyMoveVehiclePosAng", id_word(copter_id), flag_word("fit_ground", fit_ground), *pose
+    )
 
 
 def set_vehicle_pose(
@@ -204,8 +331,10 @@ def set_vehicle_pose(
     fit_ground: bool = False,
 ) -> str:
     """Put a vehicle at a pose: m NED from the map's origin; `fit_ground` keeps it on the ground."""
-    pose = _pose(x, y, z, roll_deg, pitch_deg, yaw_deg)
-    return _command("RflySetVehiclePosAng", _id(copter_id), _flag("fit_ground", fit_ground), *pose)
+    pose = pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg)
+    return command_text(
+        "RflySetVehiclePosAng", id_word(copter_id), flag_word("fit_ground", fit_ground), *pose
+    )
 
 
 # ---- map files, requests, stencil values
@@ -224,12 +353,12 @@ def scan_terrain(
     A rectangle, the height to scan from and the distance of the samples, all in m.
     """
     words = [
-        _number("x_left_bottom", x_left_bottom),
-        _number("y_left_bottom", y_left_bottom),
-        _number("x_right_top", x_right_top),
-        _number("y_right_top", y_right_top),
-        _number("scan_height", scan_height),
-        _number("scan_interval", scan_interval, 0.0),
+        number_word("x_left_bottom", x_left_bottom),
+        number_word("y_left_bottom", y_left_bottom),
+        number_word("x_right_top", x_right_top),
+        number_word("y_right_top", y_right_top),
+        number_word("scan_height", scan_height),
+        number_word("scan_interval", scan_interval, 0.0),
     ]
 
     # a rectangle with an area
@@ -239,16 +368,23 @@ def scan_terrain(
         raise CommandError(
             "x_right_top and y_right_top: equal to the other corner's, the rectangle has no area"
         )
-    return _command("RflyScanTerrainH", *words)
+    return command_text("RflyScanTerrainH", *words)
 
 
-def cesium_origin(latitude_deg: float, longitude_deg: float, altitude: float) -> str:
-    """Set the geodetic origin of a Cesium map; altitude in m."""
-    return _command(
+def cesium_origin(
+    latitude_deg: float, longitude_deg: float, altitude: float, solar_time: float | None = None
+) -> str:
+    """Set the geodetic origin of a Cesium map, altitude in m.
+
+    `solar_time`, 0 to 24 hours, sets the light; None leaves it, as older windows want it.
+    """
+    hours = [] if solar_time is None else [number_word("solar_time", solar_time, 0.0, 24.0)]
+    return command_text(
         "RflyCesiumOriPos",
-        _number("latitude_deg", latitude_deg, -90.0, 90.0),
-        _number("longitude_deg", longitude_deg, -180.0, 180.0),
-        _number("altitude", altitude),
+        number_word("latitude_deg", latitude_deg, -90.0, 90.0),
+        number_word("longitude_deg", longitude_deg, -180.0, 180.0),
+        number_word("altitude", altitude),
+        *hours,
     )
 
 
@@ -257,7 +393,7 @@ def request_vehicle_data(wanted: bool = True) -> str:
 
     It is sent for vehicles that change, so ask before creating them.
     """
-    return _command("RflyReqVehicleData", _flag("wanted", wanted))
+    return command_text("RflyReqVehicleData", flag_word("wanted", wanted))
 
 
 def request_object(kind: int, name: int | str) -> str:
@@ -268,18 +404,35 @@ def request_object(kind: int, name: int | str) -> str:
     """
     if kind not in (0, 1, 2):
         raise CommandError(f"kind: {kind!r}, expected 0 (camera), 1 (vehicle) or 2 (object)")
-    kind_text = _integer("kind", kind)
+    kind_text = integer_word("kind", kind)
     if kind == 2:
-        return _command("RflyReqObjData", kind_text, _word("name", name), "0")
+        return command_text("RflyReqObjData", kind_text, single_word("name", name), "0")
     if isinstance(name, str):
         raise CommandError(f"name: {name!r}, expected a number for kind {kind}")
-    return _command("RflyReqObjData", kind_text, _integer("name", name), "0")
+    return command_text("RflyReqObjData", kind_text, integer_word("name", name), "0")
+
+
+def delete_camera(seq_id: int) -> str:
+    """Delete a camera or lidar by its SeqID."""
+    return command_text("RflyReqObjData", _DELETE_CAMERA, integer_word("seq_id", seq_id, 0), "0")
+
+
+def delete_object(name: str) -> str:
+    """Delete an object of the scene by its name, which a double click shows."""
+    return command_text("RflyReqObjData", _DELETE_OBJECT, single_word("name", name), "0")
+
+
+def clear(what: Cleared = "all") -> str:
+    """Delete all cameras, vehicles, objects, vehicles and objects, or all three."""
+    if what not in _CLEAR_FLAGS:
+        raise CommandError(f"what: {what!r}, expected one of {', '.join(_CLEAR_FLAGS)}")
+    return command_text("RflyReqObjData", str(_CLEAR_FLAGS[what]), "0", "0")
 
 
 def set_stencil_value_by_copter_id(copter_id: int, value: int) -> str:
     """Set a vehicle's stencil value, 0 to 255, which segmentation and infrared pictures show."""
-    return _command(
-        "RflySetStencilValueByCopterID", _id(copter_id), _integer("value", value, 0, 255)
+    return command_text(
+        "RflySetStencilValueByCopterID", id_word(copter_id), integer_word("value", value, 0, 255)
     )
 
 
@@ -316,107 +469,28 @@ def weather(light: float, visibility: float, cloud_cover: float, rain_rate: floa
     """
     from rfly_terrain.world.weather import MOST_RAIN  # NumPy: not for the other commands
 
-    return _command(
+    return command_text(
         WEATHER,
-        _number("light", light, 0.0, 1.0),
-        _number("visibility", visibility, 0.0),
-        _number("cloud_cover", cloud_cover, 0.0, 1.0),
-        _number("rain_rate", rain_rate, 0.0, MOST_RAIN),
+        number_word("light", light, 0.0, 1.0),
+        number_word("visibility", visibility, 0.0),
+        number_word("cloud_cover", cloud_cover, 0.0, 1.0),
+        number_word("rain_rate", rain_rate, 0.0, MOST_RAIN),
     )
-
-
-# ---- words
-
-
-def _command(*words: str) -> str:
-    text = " ".join(words)
-    _checked(text, MAX_LONG_BYTES)
-    return text
-
-
-def _pose(
-    x: float, y: float, z: float, roll_deg: float, pitch_deg: float, yaw_deg: float
-) -> list[str]:
-    names = ("x", "y", "z", "roll_deg", "pitch_deg", "yaw_deg")
-    numbers = (x, y, z, roll_deg, pitch_deg, yaw_deg)
-    return [_number(name, number) for name, number in zip(names, numbers, strict=True)]
 
 
 def _stencil(command: str, name: str, value: int, is_regex: bool) -> str:
-    _flag("is_regex", is_regex)
-    return _command(
-        command, _word("name", name), _integer("value", value, 0, 255), str(bool(is_regex))
+    flag_word("is_regex", is_regex)
+    return command_text(
+        command,
+        single_word("name", name),
+        integer_word("value", value, 0, 255),
+        str(bool(is_regex)),
     )
 
 
-def _word(argument: str, value: Any) -> str:
-    if (
-        not isinstance(value, str)
-        or not value
-        or len(value.split()) != 1
-        or value.split()[0] != value
-    ):
-        raise CommandError(f"{argument}: {value!r}, expected one word, without a blank")
-    if not value.isprintable():
-        raise CommandError(f"{argument}: {value!r} holds a character that cannot be printed")
-    return value
-
-
-def _text(argument: str, value: Any) -> str:
-    """Return a text, in double quotes if it has blanks."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise CommandError(f"{argument}: {value!r}, expected a text on one line")
-    if '"' in value:
-        raise CommandError(f"{argument}: {value!r} has a double quote, which ends it in a command")
-    return f'"{value}"' if " " in value else value
-
-
-def _colour(value: Any) -> str:
-    """Return a colour with #, as public scripts send those of labels."""
-    match = _COLOUR.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise CommandError(f"colour: {value!r}, expected #RRGGBB or RRGGBB, such as #0080FF")
-    return f"#{match[1]}"
-
-
-def _id(value: Any) -> str:
-    return _integer("copter_id", value)
-
-
-def _integer(argument: str, value: Any, low: int = INT32[0], high: int = INT32[1]) -> str:
-    return str(whole_number(argument, value, low, high, CommandError))
-
-
-def _flag(argument: str, value: Any) -> str:
-    return "1" if check_flag(argument, value, CommandError) else "0"
-
-
-def _number(argument: str, value: Any, low: float = -FLOAT_MAX, high: float = FLOAT_MAX) -> str:
-    """Return the shortest text that is this number, without an exponent."""
-    number = number_within(argument, value, low, high, CommandError)
-    if number == int(number):
-        return str(int(number))
-    return format(Decimal(repr(number)), "f")
-
-
-def _checked(text: str, max_bytes: int) -> bytes:
-    try:
-        raw = text.encode()
-    except UnicodeEncodeError as error:
-        raise CommandError(f"the command is not valid Unicode text: {error}") from error
-
-    if not raw.strip():
-        raise CommandError(
-            "the command is empty; expected a text such as 'RflyChangeMapbyName Grasslands'"
-        )
-
-    if len(raw) > max_bytes:
-        raise CommandError(
-            f"the command has {len(raw)} bytes, at most {max_bytes} are possible: {text[:40]!r}…"
-        )
-
-    if b"\0" in raw:
-        raise CommandError(
-            f"the command holds a zero character, where RflySim3D would cut it: {text[:60]!r}"
-        )
-    return raw
+def _actuators(command: str, copter_id: int, values: Sequence[float], most: int) -> str:
+    if not 1 <= len(values) <= most:
+        raise CommandError(f"values: {len(values)}, expected 1 to {most}")
+    return command_text(
+        command, id_word(copter_id), *(number_word("values", value) for value in values)
+    )

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Packets of CopterSim that belong to RflySim3D's sensors: the IMU, and the start of its clock.
 
 CopterSim has the IMU; RflySim3D only pictures and clouds. A request with port and address starts

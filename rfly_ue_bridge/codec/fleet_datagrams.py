@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Batch datagrams of fleets, straight from arrays: 100 vehicles a packet, or 20 with motor speeds.
 
 Ids, types and scales that do not fit these packets, where they are uint16, are refused;
@@ -20,6 +23,8 @@ from rfly_ue_bridge.codec.state_datagrams import (
     encode_fleet_columns,
 )
 from rfly_ue_bridge.codec.to_rflysim3d import MOTORS, MULTI3D_DATA_2_NEW, MULTI3D_DATA_100_NEW
+
+_LARGEST_SCALE = np.float32(MAX_SCALE)
 
 
 def encode_fleet(
@@ -88,16 +93,19 @@ def _common(
         raise ValueError(f"vehicle_id: an array of {id_array.ndim} axes, expected one axis")
     n = len(id_array)
 
-    # each id once
+    # each id once, which ascending ids show
     ids = _integers("vehicle_id", id_array, id_array.shape, 1)
-    present = np.zeros(MAX_UINT16 + 1, np.bool_)
-    present[ids] = True
-    if np.count_nonzero(present) != n:
-        raise ValueError("vehicle_id: an id occurs twice, expected each once")
+    if not np.all(ids[1:] > ids[:-1]):
+        present = np.zeros(MAX_UINT16 + 1, np.bool_)
+        present[ids] = True
+        if np.count_nonzero(present) != n:
+            raise ValueError("vehicle_id: an id occurs twice, expected each once")
 
     # checked before broadcasting: it may be one number for all
     scales = _packable("scale", scale).astype(np.float32)
-    _refuse("scale", scales, (scales < 0) | (scales > np.float32(MAX_SCALE)), f"0 to {MAX_SCALE}")
+    if scales.size and (scales.min() < 0 or scales.max() > _LARGEST_SCALE):
+        wrong = (scales < 0) | (scales > _LARGEST_SCALE)
+        _refuse("scale", scales, wrong, f"0 to {MAX_SCALE}")
     hundredths = np.rint(scales.astype(np.float64) * 100.0).astype(np.uint16)
 
     return ids, {
@@ -147,7 +155,9 @@ def _packable(name: str, value: ArrayLike) -> NDArray[Any]:
 
 
 def _booleans(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Bools:
-    array = _broadcast(name, value, shape)
+    array = np.asarray(value)
+    if array.ndim:  # one for all stays one
+        array = _broadcast(name, array, shape)
     if array.dtype.kind != "b":
         raise ValueError(f"{name}: {array.dtype}, expected True or False")
     return array

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Packets from RflySim3D and CopterSim on UDP 20006, and the table that recognises them.
 
 `FROM_RFLYSIM3D.decode` reads them. `PacketType.make(...).encode()` and `PacketType.pack` write

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle states in RflySim3D's terms: NED, Euler angles of FRD, motor speeds in rpm.
 
 Whole arrays. Impossible states are filtered out here, because the codec packs whatever it gets.
@@ -63,7 +66,7 @@ class NedStates(Rows):
     """True where RflySim3D keeps the vehicle on the ground, (n,)."""
 
     def to_removal(self) -> NedStates:
-        """Return the states that hide these vehicles: no packet deletes a vehicle of RflySim3D.
+        """Return the states that hide these vehicles in a window that cannot delete them.
 
         Each stands REMOVED_DEPTH below its place, in its natural size, which the next vehicle with
         its id inherits.

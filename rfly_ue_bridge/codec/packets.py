@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Packet declarations: one table of fields each, for packing, unpacking and recognition.
 
 Bytes in, packets out: there is no socket here. Two rules hold for every packet:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fragments in which RflySim3D sends the data of its cameras and lidars.
 
 A frame is cut into datagrams of at most 60,000 bytes, each behind a header of 24 bytes (frames are

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Payloads of RflySim3D's sensors: pictures, clouds, distances and detections, both directions.
 
 `decode_payload` reads what the fragments of a frame make together, `encode_…` write it. Nothing is

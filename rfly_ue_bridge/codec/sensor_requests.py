@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Requests for RflySim3D's cameras and lidars: a record, its datagrams, and their reader.
 
 A request goes to UDP 20010 + window. RflySim3D does not acknowledge it: the first data are the

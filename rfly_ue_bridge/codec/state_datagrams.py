@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Choice of packet for each vehicle, and packing of whole fleets.
 
 | vehicle                           | packet                                                   |
@@ -120,17 +123,23 @@ def encode_fleet_columns(
 
     Those that are kept on the ground come last, in packets of their own. columns: an array for each
     field but the checksum, n rows; the caller has made sure that the values fit the field.
+    fit_ground: (n,), or one for all.
     """
-    runs = []
-    for checksum, chosen in ((CHECKSUM, ~fit_ground), (CHECKSUM_GROUND, fit_ground)):
-        if not chosen.any():
-            continue
-        rows = columns
-        if not chosen.all():
-            rows = {name: values[chosen] for name, values in columns.items()}
-        runs.append(_encode_columns(packet_type, checksum, rows))
+    if not len(columns["copterID"]):
+        return []
 
-    return runs
+    # usually all vehicles of a fleet are of one kind
+    on_ground = np.count_nonzero(fit_ground)
+    if on_ground in (0, fit_ground.size):
+        checksum = CHECKSUM_GROUND if on_ground else CHECKSUM
+        return [_encode_columns(packet_type, checksum, columns)]
+
+    return [
+        _encode_columns(
+            packet_type, checksum, {name: values[chosen] for name, values in columns.items()}
+        )
+        for checksum, chosen in ((CHECKSUM, ~fit_ground), (CHECKSUM_GROUND, fit_ground))
+    ]
 
 
 def _encode_columns(

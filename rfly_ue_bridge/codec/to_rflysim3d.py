@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Packets to RflySim3D, and the table that recognises them.
 
 | packets | for |

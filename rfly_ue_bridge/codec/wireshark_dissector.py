@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Wireshark dissector in Lua, generated from the packet declarations.
 
 Every packet becomes a subtree with its fields by name; arrays have a line for each element, fleet

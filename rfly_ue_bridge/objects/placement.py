@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placement of objects on a terrain, and a registry of them by id.
 
 An object is a vehicle of RflySim3D that nothing moves: the first packet with its id creates it, and

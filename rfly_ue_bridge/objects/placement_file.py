@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placement files: YAML or CSV lists of objects.
 
 They are checked against `data/schemas/placements.schema.json`. A CSV has a heading with keys of an
@@ -25,9 +28,9 @@ from rfly_common.config.documents import (
     shipped_names,
 )
 from rfly_common.config.marked_yaml import Document
+from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, PlacementError
 from rfly_common.files import StrPath
-from rfly_common.vehicle_models import type_number
 from rfly_ue_bridge.objects.placement import MAX_OBJECTS, PlacedObject, from_ned
 
 MAX_FILE_BYTES = 10_000_000

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UDP datagrams in the frames of a capture: link layers, IPv4 with fragments, UDP.
 
 Link types are those of https://www.tcpdump.org/linktypes.html: Ethernet with VLAN tags, Linux

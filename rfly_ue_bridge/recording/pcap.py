@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Capture files of tcpdump and Wireshark: classic pcap is written and read, pcapng read.
 
 A classic pcap file has 24 bytes of header (magic, version, zone, accuracy, snapshot length, link

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Reader of pcapng, Wireshark's own format of capture files.
 
 A pcapng file is a row of blocks: type, total length, body, total length again. A section header

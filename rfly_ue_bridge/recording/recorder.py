@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Recorder of UDP ports in RflySim3D's place, with forwarding on request.
 
 Under Linux the time of a datagram is the kernel's, taken when it arrived and not when this process

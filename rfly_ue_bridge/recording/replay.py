@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Replay of a recording with its original timing.
 
 Datagram n leaves at start + (t_n - t_0) / speed of one steady clock, so that delays never add up.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's feedback packets -> messages, in the axes of a ROS frame.
 
 Position, angles and box of the answers to requests are read as NED metres and radians, as
@@ -12,7 +15,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Vector3
 from rfly_suite.msg import (
     Px4SilData,
     UeCameraData,
@@ -55,23 +58,15 @@ def has_finite_pose(packet: Packet) -> bool:
     )
 
 
-def answer_to_pose(
-    packet: Packet, header: Header, axes: str
-) -> tuple[PoseStamped, Numbers, Numbers]:
+def answer_to_pose(packet: Packet, header: Header, axes: str) -> tuple[PoseStamped, Point, Vector3]:
     """Return the pose of an answer to a request, and the middle and half size of its box.
 
     A camera's box is 0.
     """
-    position, quat = _POSE[axes](packet["PosUE"], packet["angEuler"])
-    stamped = PoseStamped(header=header)
-
-    stamped.pose.position.x, stamped.pose.position.y, stamped.pose.position.z = position
-    q = stamped.pose.orientation
-    q.x, q.y, q.z, q.w = quat
-
+    stamped = PoseStamped(header=header, pose=_pose(packet["PosUE"], packet["angEuler"], axes))
     if "boxOrigin" not in packet.values:
-        return stamped, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    return stamped, _VECTOR[axes](packet["boxOrigin"]), packet["boxExtent"]
+        return stamped, Point(), Vector3()
+    return stamped, _point(packet["boxOrigin"], axes), _size(packet["boxExtent"], axes)
 
 
 def _unchanged(vector: Numbers) -> Numbers:
@@ -84,11 +79,31 @@ _POSE: dict[str, Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]] = {
 }
 _VECTOR: dict[str, Callable[[Numbers], Numbers]] = {"enu": vector_ned_to_enu, "ned": _unchanged}
 
+
+def _pose(position: Numbers, euler: Numbers, axes: str) -> Pose:
+    (x, y, z), (qx, qy, qz, qw) = _POSE[axes](position, euler)
+    return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+
+
+def _point(position: Numbers, axes: str) -> Point:
+    x, y, z = _VECTOR[axes](position)
+    return Point(x=x, y=y, z=z)
+
+
+def _vector(vector: Numbers, axes: str) -> Vector3:
+    x, y, z = _VECTOR[axes](vector)
+    return Vector3(x=x, y=y, z=z)
+
+
+def _size(extent: Numbers, _axes: str) -> Vector3:
+    x, y, z = extent
+    return Vector3(x=x, y=y, z=z)
+
+
 # field of a message: field of its packet
 
 _POSE_FIELDS = {
-    "position": "PosUE",
-    "orientation": "angEuler",
+    "pose": "PosUE",
     "wire_quaternion": "angQuat",
     "timestamp": "timestamp",
 }
@@ -99,8 +114,7 @@ _REPORT = {
     "crash_type": "CrashType",
     "crashed_name": "CrashedName",
     "run_time": "runnedTime",
-    "position": "PosE",
-    "orientation": "AngEuler",
+    "pose": "PosE",
     "velocity": "VelE",
     "crash_position": "CrashPos",
     "target_position": "targetPos",
@@ -147,7 +161,16 @@ _TOPICS: dict[str, tuple[str, type, dict[str, str]]] = {
 }
 """Kind of packet -> its topic, its message type, and the packet's field for each of the message's.
 """
-_VECTORS = ("velocity", "crash_position", "target_position", "box_origin")
+_ANGLES = {"PosUE": "angEuler", "PosE": "AngEuler"}
+"""Packet's field of the angles that belong to a position."""
+_GEOMETRY: dict[str, Callable[[Numbers, str], Any]] = {
+    "velocity": _vector,
+    "crash_position": _point,
+    "target_position": _point,
+    "box_origin": _point,
+    "box_extent": _size,
+}
+"""Message's fields of geometry_msgs, poses apart, and how they are made."""
 
 TOPICS = MappingProxyType({topic: message for topic, message, _ in _TOPICS.values()})
 TOPIC_OF = MappingProxyType(
@@ -168,13 +191,11 @@ def packet_to_msg(packet: Packet, header: Header, axes: str) -> Any:
         name: packet_values[field] for name, field in fields.items() if field in packet_values
     }
 
-    if "orientation" in values:
-        values["position"], values["orientation"] = _POSE[axes](
-            values["position"], values["orientation"]
-        )
-    for name in _VECTORS:
-        if name in values:
-            values[name] = _VECTOR[axes](values[name])
+    if "pose" in values:
+        angles = packet_values[_ANGLES[fields["pose"]]]
+        values["pose"] = _pose(values["pose"], angles, axes)
+    for name in _GEOMETRY.keys() & values.keys():
+        values[name] = _GEOMETRY[name](values[name], axes)
     if "motor_speed" in values:
         values["motor_speed"] = [speed * _RPM for speed in values["motor_speed"]]
     return message(header=header, **values)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's feedback as topics, and the service `request_object`. Part of ue_bridge_node."""
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from geometry_msgs.msg import Point, Vector3
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
@@ -236,9 +238,9 @@ class FeedbackTopics:
         response.message, packet = await self._request(request)
         response.success = packet is not None
         if packet is not None:
-            response.pose, origin, extent = answer_to_pose(packet, self._header(), self._axes)
-            response.box_origin = Point(**dict(zip("xyz", origin, strict=True)))
-            response.box_extent = Vector3(**dict(zip("xyz", extent, strict=True)))
+            response.pose, response.box_origin, response.box_extent = answer_to_pose(
+                packet, self._header(), self._axes
+            )
         return response
 
     async def _request(self, request: Any) -> tuple[str, Packet | None]:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters of ue_bridge_node. No ROS."""
 
 from __future__ import annotations
@@ -50,6 +53,11 @@ class BridgeParameters:
         "auto",
         "how the vehicles of a VehicleStateArray leave: one by one, as fleet packets, or auto: "
         "fleet packets if they are more than 20",
+    )
+    removal: Literal["delete", "lower"] = parameter(
+        "delete",
+        "how vehicles and objects leave RflySim3D: deleted by the command RflyDelVehicles, or, for "
+        "windows that do not know it, lowered by 1,000 m",
     )
     vehicles: list[str] = parameter(
         [], "names of foreign robots to show; each has the parameters <name>.id …"

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Services of placed objects, and the latched `placed_objects`. Part of ue_bridge_node.
 
 RflySim3D keeps objects, but a window that was restarted or has changed its map has lost them: all
@@ -67,7 +70,8 @@ MOVING_PERIOD_S = 0.05
 class PlacedObjects:
     """Services and topics of placed objects; they own the registry.
 
-    `send` shows states in RflySim3D, `owners` keeps the ids of vehicles and objects apart.
+    `send` shows states in RflySim3D, and `take_away` removes them there. `owners` keeps the ids of
+    vehicles and objects apart.
     """
 
     def __init__(
@@ -77,12 +81,14 @@ class PlacedObjects:
         own_frame: str,
         owners: IdOwners,
         send: Callable[[NedStates], None],
+        take_away: Callable[[NedStates], None],
     ) -> None:
         self._node = node
         self._frames = frames
         self._own_frame = own_frame
         self._owners = owners
         self._send = send
+        self._take_away = take_away
         self._registry = ObjectRegistry(
             lambda object_id: owners.owner_of(object_id, time.monotonic_ns())
         )
@@ -156,9 +162,9 @@ class PlacedObjects:
         with self._answering(response):
             removed = self._registry.remove(request.id)
             self._owners.release(removed.id)
-            leaving = self._placed(removed).to_ned_states().to_removal()
+            leaving = self._placed(removed).to_ned_states()
             self._leaving[removed.id] = (leaving, REMOVALS_SENT - 1)
-            self._send(leaving)
+            self._take_away(leaving)
             self._note_change()
         return response
 
@@ -289,7 +295,7 @@ class PlacedObjects:
                 del self._leaving[object_id]
                 continue
             self._leaving[object_id] = (states, left - 1)
-            self._send(states)
+            self._take_away(states)
 
     def _message(self) -> PlacedObjectArray:
         axes = self._frames.axes(self._own_frame) or "enu"

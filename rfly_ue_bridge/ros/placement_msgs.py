@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placed objects <-> rfly_suite/PlacedObjectArray, and single poses."""
 
 from __future__ import annotations
@@ -8,12 +11,12 @@ import numpy as np
 from geometry_msgs.msg import Pose
 from rfly_suite.msg import PlacedObjectArray
 
+from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_common.vehicle_models import type_number
 from rfly_common.vehicle_states import VehicleStates
 from rfly_ue_bridge.objects.placement import PlacedObject, Placement, poses_in_frame
 
@@ -23,9 +26,9 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
 
     A scale of 0 0 0 means 1. Raises PlacementError.
     """
-    scale = [float(factor) for factor in request.scale]
+    scale = (request.scale.x, request.scale.y, request.scale.z)
     if not any(scale):
-        scale = [1.0, 1.0, 1.0]
+        scale = (1.0, 1.0, 1.0)
 
     vehicle_type = request.vehicle_type
     if request.model:
@@ -41,7 +44,7 @@ def request_to_object(request: Any, place: dict[str, Any]) -> PlacedObject:
         offset=request.offset,
         use_ground_packet=request.use_ground_packet,
         size=(size.x, size.y, size.z),
-        scale=(scale[0], scale[1], scale[2]),
+        scale=scale,
         **place,
     )
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foreign robots that the bridge shows: parameters, and poses, odometry or states.
 
 Part of ue_bridge_node.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of RflySim3D's sensors -> sensor_msgs."""
 
 from __future__ import annotations
@@ -99,7 +102,8 @@ def boxes_to_msg(boxes: NDArray[Any]) -> Any:
     The id of a detection, and its class, is the CopterID of the vehicle.
     """
     detections = []
-    for copter_id, score, low, high in boxes.tolist():
+    columns = (boxes[name].tolist() for name in ("copter_id", "score", "min", "max"))
+    for copter_id, score, low, high in zip(*columns, strict=True):
         center = Point2D(x=(low[0] + high[0]) / 2, y=(low[1] + high[1]) / 2)
         box = BoundingBox2D(
             center=Pose2D(position=center), size_x=high[0] - low[0], size_y=high[1] - low[1]

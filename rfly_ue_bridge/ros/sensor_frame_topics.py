@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Topics of one of RflySim3D's sensors. Part of ue_sensors_node.
 
 The receiver's thread joins fragments and never decodes. A thread of the sensor decodes what has
@@ -20,6 +23,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2, Ran
 
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import PacketError
+from rfly_common.ros.callback_errors import report_error
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher
@@ -50,9 +54,14 @@ QUEUE = 2
 FISHEYE = 8
 WORLD_LIDAR = 21
 WORLD = "map"
+_FLAT_DEG = 180.0
+"""Angle of view that no plane picture has, deg."""
 _LATENCIES = 128
 """Frames over which the delay is a median."""
 _LOSSES = (
+    "length",
+    "checksum",
+    "header",
     "incomplete",
     "contradictions",
     "undecodable",
@@ -92,12 +101,13 @@ class SensorFrameTopics:
         stamp: Stamp,
     ) -> None:
         self.sensor = sensor
+        self.frames = frames
         self.dropped: Callable[[], int] = lambda: 0
         """Function that counts the datagrams that the system has dropped."""
         self.heard_s = -np.inf
         """Arrival of the last datagram, steady clock."""
+        self._node = node
         self._parameters = parameters
-        self.frames = frames
         self._stamp = stamp
         self._assembler = FrameAssembler(sensor)
         self._publishers = _publishers(node, sensor)
@@ -166,7 +176,10 @@ class SensorFrameTopics:
                 if self._ending:
                     return
                 joined, stamp_ns = self._queue.popleft()
-            self._publish(joined, stamp_ns)
+            try:
+                self._publish(joined, stamp_ns)
+            except Exception as error:  # noqa: BLE001  logged and counted; the next frame comes
+                report_error(self._node, error)
 
     def _publish(self, joined: JoinedFrame, stamp_ns: int) -> None:
         heard = {name for name, out in self._publishers.items() if out.get_subscription_count()}
@@ -193,7 +206,7 @@ class SensorFrameTopics:
             encoding = sensor_type(sensor.type_id).content.value
             message = compressed_to_msg(joined.payload, form, encoding)
             self._send("compressed", message, stamp_ns, self.frames.optical)
-        if "camera_info" in heard:
+        if "camera_info" in heard and 0.0 < sensor.fov_deg < _FLAT_DEG:
             size = picture_size(sensor, joined.payload, form)
             matrix = pinhole_matrix(sensor.fov_deg, *size)
             self._publishers["camera_info"].publish(

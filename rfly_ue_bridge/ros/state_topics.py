@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle states to RflySim3D: checked, converted to NED, sent or held back.
 
 Part of ue_bridge_node.
@@ -24,6 +27,7 @@ from rfly_common.ros.qos import FLEET_IN
 from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates
+from rfly_ue_bridge.codec.commands import delete_vehicles_by_parts, encode_command
 from rfly_ue_bridge.codec.ned_states import NedStates, states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states, goes_in_fleet
 from rfly_ue_bridge.ros.node_parameters import BridgeParameters
@@ -78,7 +82,7 @@ class _Leaving(NamedTuple):
     """Removed vehicles."""
 
     states: NedStates
-    """Hidden states of the vehicles."""
+    """Their last states."""
     since_ns: int
     left: int
     """Number of times they are still to be sent: a datagram may be lost."""
@@ -104,6 +108,7 @@ class StateTopics:
     ) -> None:
         self._node = node
         self._packets = params.packets
+        self._deletes = params.removal == "delete"
         self.frames = frames
         self.own_frame = own_frame
         self.sender = sender
@@ -151,7 +156,7 @@ class StateTopics:
         self.send(states, "vehicle_states", in_fleet=in_fleet)
 
     def _on_removed_vehicles(self, message: VehicleStateArray) -> None:
-        """Hide removed vehicles.
+        """Take removed vehicles out of RflySim3D.
 
         States that are still in flight would show them again, so it is repeated.
         """
@@ -167,14 +172,14 @@ class StateTopics:
         claim = self.owners.claim(states.id, states.source, steady_ns)  # no other source's vehicles
         ned = self._to_ned(states.select(claim.accepted), topic)
         if ned is not None:
-            self._leaving.append(_Leaving(ned.to_removal(), steady_ns, REMOVALS_SENT))
+            self._leaving.append(_Leaving(ned, steady_ns, REMOVALS_SENT))
             self.send_removals()
 
     def send_removals(self) -> None:
         """Send recent removals again, except for ids that are in use again."""
         for each in self._leaving:
             gone = ~self.owners.heard(each.states.id, each.since_ns + LATE_NS)
-            self.send_now(each.states.select(gone))
+            self.take_away(each.states.select(gone))
         self._leaving = [
             each._replace(left=each.left - 1) for each in self._leaving if each.left > 1
         ]
@@ -218,6 +223,15 @@ class StateTopics:
         self.sender.send_runs(encode_states(sendable, in_fleet=in_fleet))
         if len(sendable) < len(ned):
             self._arm_flush()
+
+    def take_away(self, ned: NedStates) -> None:
+        """Delete vehicles in RflySim3D, or lower them out of sight, as `removal` says."""
+        if not self._deletes:
+            self.send_now(ned.to_removal())
+            return
+        self.outbox.forget(ned.id)  # a waiting state would create its vehicle again
+        for text in delete_vehicles_by_parts(ned.id.tolist()):
+            self.sender.send(encode_command(text))
 
     def _arm_flush(self) -> None:
         next_ns = self.outbox.next_due_ns()

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Node that sends vehicle states and poses of foreign robots to RflySim3D by UDP.
 
 It is a thin shell around the library.
@@ -93,7 +96,12 @@ class UeBridgeNode(Node):
         axes = frames.axes(own_frame) or "enu"
         self._feedback = FeedbackTopics(self, params.host, own_frame, axes, self._send_command)
         self._objects = PlacedObjects(
-            self, frames, own_frame, self._states.owners, self._states.send_now
+            self,
+            frames,
+            own_frame,
+            self._states.owners,
+            self._states.send_now,
+            self._states.take_away,
         )
 
         self.get_logger().info(f"sending to {where} ({len(self._sender.windows)} windows)")

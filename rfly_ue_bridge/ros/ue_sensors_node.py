@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Node that requests RflySim3D's cameras and lidars and publishes what they send.
 
 Theory of operation. One thread reads all ports and joins fragments; each sensor has a thread that

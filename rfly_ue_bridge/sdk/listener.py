@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Receiving half of UE4CtrlAPI: RflySim3D's answers as lists of records for RflySim's scripts.
 
 Unlike the SDK's, one bad datagram does not end the listening, and ending it does not wait for a

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySendUE4CMD and RflyCameraPosAng: RflySim's two MATLAB calls, with their defaults.
 
 Both broadcast to UDP 20010, as MATLAB's do; `host` sends elsewhere. Numbers are written as in

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Brightness of objects for an infrared camera: RflySim's `Radiation`, with your own objects.
 
 It is the radiance of a grey body over 8 to 14 µm by Planck's law; the SDK shows it by an object's

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Records of RflySim's SDK for RflySim3D's answers: class names, attributes and flat constructor.
 
 The SDK's names differ from those of the wire in places (`timestmp`, `BoxExtent`, `CopterID`,

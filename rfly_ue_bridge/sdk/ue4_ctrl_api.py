@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UE4CtrlAPI: RflySim's control interface of RflySim3D, for RflySim's unchanged scripts.
 
     from rfly_ue_bridge import UE4CtrlAPI
@@ -38,7 +41,7 @@ import numpy as np
 
 from rfly_ue_bridge.codec import to_rflysim3d
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
-from rfly_ue_bridge.codec.commands import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
+from rfly_ue_bridge.codec.command_words import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.from_rflysim3d import CAMERA, OBJECT, VEHICLE
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.sdk import listener
@@ -377,6 +380,13 @@ class UE4CtrlAPI:
         Types: 0 not, 1 position, 2 position and yaw, 3 position and attitude.
         """
         self._send(_pack_attachments(CopterIDs, AttatchIDs, AttatchTypes), windowID)
+
+    def sendUE4Destroy(self, copterID: int = 1, windowID: int = -1) -> None:
+        """Delete a vehicle, as newer SDKs do.
+
+        Their datagram is not public; this one is the command RflyDelVehicles of the manual.
+        """
+        self.sendUE4Cmd(f"RflyDelVehicles {copterID:d}", windowID)
 
     def sendUE4LabelID(
         self,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of one sensor from its fragments.
 
 Theory of operation. UDP loses, doubles and reorders datagrams, and nothing protects a frame but its

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Times of RflySim3D's frames as times since 1970.
 
 Frames bear s of CopterSim's clock, which is 0 at its start. Its heart-beat RflyTimeStmp tells when

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Places of RflySim3D's sensors in ROS's frames, and back.
 
 RflySim3D takes positions forward, right, down of the vehicle (FRD), or NED of the map. ROS has

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim's Config.json: which sensors RflySim3D is to send, and where to.
 
     config = VisionConfig.read("Config.json")

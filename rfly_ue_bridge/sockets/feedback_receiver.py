@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Receiver of RflySim3D's feedback on UDP 20006: unicast, and multicast 224.0.0.10 on request.
 
 One thread reads and recognises datagrams (length and checksum, a dictionary look-up) and puts them

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rate limit of each vehicle's datagrams, and the pause while RflySim3D loads a map.
 
 Theory of operation. A state leaves at once if no pause holds all states back and its vehicle's last
@@ -12,6 +15,7 @@ Times are nanoseconds of a steady clock, passed in by the caller.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_common.state_sources import IdTable
 from rfly_ue_bridge.codec.ned_states import NedStates
@@ -68,6 +72,12 @@ class RateLimiter:
         self._waiting = held_back if self._waiting is None else self._waiting.concatenate(held_back)
         self._note_idle()
         return states.select(ready)
+
+    def forget(self, vehicle_ids: NDArray[np.int32]) -> None:
+        """Drop the waiting states of these vehicles."""
+        if self._waiting is not None:
+            self._waiting = _or_none(self._waiting.select(~np.isin(self._waiting.id, vehicle_ids)))
+            self._note_idle()
 
     def due(self, steady_ns: int) -> NedStates | None:
         """Return the waiting states that may leave now, if any."""

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Receiver of RflySim3D's sensor data: one thread for all ports.
 
 The thread only reads and hands on, so that decoding a picture never delays the next datagram. A raw

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Datagrams that the system drops because a socket's buffer is full."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UDP sender to RflySim3D's windows: one connected socket each, errors counted and never raised.
 
 A connected socket is quicker, and only a connected one learns that no program listens: the other

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layer of the labels over vehicles in a viser scene, for each browser. ENU, m."""
 
 from __future__ import annotations
@@ -8,8 +11,8 @@ import numpy as np
 import viser
 
 from rfly_common.arrays import Floats
+from rfly_common.config.vehicle_models import model_text
 from rfly_common.frames import ned_to_enu
-from rfly_common.vehicle_models import model_text
 from rfly_viewer.drawing.screen import Screen, labels_with_room
 from rfly_viewer.models.vehicle_models import BOX_HIGH, MARKER
 from rfly_viewer.scene.labels import Labels
@@ -36,6 +39,11 @@ class LabelLayers:
         self._server = server
         self._layers: dict[int, LabelLayer] = {}
 
+    def clear(self) -> None:
+        """Remove all labels."""
+        for layer in self._layers.values():
+            layer.clear()
+
     def show(self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats) -> None:
         """Draw these labels and no others; `enlarge` (n,) as for the vehicles."""
         clients = self._server.get_clients()
@@ -57,6 +65,11 @@ class LabelLayer:
     def __init__(self, scene: viser.SceneApi) -> None:
         self._scene = scene
         self._handles: dict[int, Any] = {}
+
+    def clear(self) -> None:
+        """Remove all labels."""
+        while self._handles:
+            self._handles.popitem()[1].remove()
 
     def show(
         self, poses: WorldPoses, labels: Labels, ids: bool, enlarge: Floats, screen: Screen

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Positions on a browser's screen: smallest sizes of far vehicles, and labels with room."""
 
 from __future__ import annotations

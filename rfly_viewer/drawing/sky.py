@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sky of the browser window: background, sun, skylight and fog, by the weather."""
 
 from __future__ import annotations

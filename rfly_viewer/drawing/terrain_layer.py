@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layer of the ground in a viser scene.
 
 Each browser gets a coarse ground at once and the fine one after its first picture.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Textured mesh of a HeightMap: height colours, shaded by the slopes of the full map.
 
 Tiles without seams keep the ground sharp near a camera, where one pixel of its picture covers

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layer of the vehicles' trails in a viser scene. ENU, m."""
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.models.vehicle_models import colour_of
+from rfly_viewer.scene.scene_commands import Rgb
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 TRAIL_POINTS = 240
@@ -22,6 +26,9 @@ TRAIL_EVERY_S = 0.25
 """Time between two samples, s."""
 MAX_TRAILS = 200
 """Vehicles with a trail; those with the lowest ids."""
+THICKNESS_PX = 3.0
+"""Usual width of a trail, pixels."""
+MAX_THICKNESS_PX = 30.0
 _MOVED_M = 0.01
 _OVER_GROUND_M = 0.15
 """Height of lines over the ground, m, whose triangles are flatter than it is."""
@@ -39,6 +46,13 @@ class TrailLayer:
         self._handle: Any = None
         self._samples: deque[tuple[Ints, Floats]] = deque(maxlen=TRAIL_POINTS)
         self._next_s = 0.0
+        self._colours: dict[int, Rgb] = {}
+        self.thickness = THICKNESS_PX
+
+    def set_colour(self, vehicle_id: int, rgb: Rgb) -> None:
+        """Draw a vehicle's trail in this colour from now on."""
+        if vehicle_id in self._colours or len(self._colours) < MAX_TRAILS:
+            self._colours[vehicle_id] = rgb
 
     def clear(self) -> None:
         """Forget all trails."""
@@ -69,7 +83,10 @@ class TrailLayer:
             return
 
         points[..., 2] += _OVER_GROUND_M
-        colours = np.repeat(colour_of(ids)[:, None], 2, axis=1)
+        own = np.array(colour_of(ids))
+        for vehicle_id, rgb in self._colours.items():
+            own[ids == vehicle_id] = rgb
+        colours = np.repeat(own[:, None], 2, axis=1)
         if below is not None:
             points, colours = with_ground_lines(points, colours, below)
 
@@ -78,7 +95,7 @@ class TrailLayer:
             "/trails",
             points.astype(np.float32),
             colors=colours,
-            thickness=3.0,
+            thickness=self.thickness,
             thickness_units="screen",
         )
 

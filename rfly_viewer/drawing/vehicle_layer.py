@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layer of all vehicles in a viser scene. ENU, m."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Triangles of a world's objects.
 
 Meshes that many objects share are drawn as instances, the rest in one mesh for each colour.

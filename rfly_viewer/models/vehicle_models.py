@@ -1,8 +1,11 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Simple meshes of RflySim3D's vehicle types, drawn around their collision shapes.
 
 RflySim3D has detailed models; these only show the kind of a vehicle, its place and its direction.
 The shipped shape set gives the size of each kind and its vehicle types
-(`rfly_collision.shapes.shape_file`); `rfly_common.vehicle_models` has the names of the types.
+(`rfly_collision.shapes.shape_file`); the types have names in `rfly_common.config.vehicle_models`.
 
 All meshes are in body axes FLU: x forward, y left, z up, with the origin at the packet's position.
 """
@@ -20,7 +23,7 @@ from rfly_collision.shapes.shape import ConvexHull, Shape, core_of
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.shapes.vehicle_shapes import parts_of
 from rfly_common.arrays import Floats, Ints
-from rfly_common.vehicle_models import type_number
+from rfly_common.config.vehicle_models import type_number
 
 SHAPES = load_shapes()
 """Collision shapes of the kinds, in the order of MODELS."""

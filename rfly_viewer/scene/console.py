@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parser of RflySim3D's console commands: text in, a typed command out."""
 
 from __future__ import annotations
@@ -5,13 +8,40 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rfly_common.arrays import Triple
+from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError, ConfigError
-from rfly_common.vehicle_models import model_named
 from rfly_terrain.world.weather import Weather
-from rfly_ue_bridge.codec.commands import WEATHER
+from rfly_ue_bridge.codec.commands import ACTUATORS, WEATHER
+from rfly_ue_bridge.codec.commands import KEYS as RFLYSIM3D_KEYS
+from rfly_ue_bridge.codec.unreal_commands import QUALITIES
+from rfly_viewer.scene.scene_commands import (
+    CameraFov,
+    ChangeMap,
+    ChangeModel,
+    ChangeSize,
+    ClearSensors,
+    ConsoleCommand,
+    DeleteVehicles,
+    DisableMovement,
+    Key,
+    LimitFrames,
+    MoveCamera,
+    MoveVehicle,
+    RequestObject,
+    RequestVehicles,
+    Rgb,
+    ScanTerrain,
+    SetActuators,
+    SetLabel,
+    SetPositionScale,
+    SetSpeed,
+    SetTrackColour,
+    SetWeather,
+    ShowText,
+    UnsupportedCommand,
+)
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
 
 DEFAULT_TEXT_S = 5.0
@@ -19,160 +49,40 @@ DEFAULT_TEXT_S = 5.0
 LONGEST_TEXT_S = 3600.0
 """Longest time for which a text can be shown, s."""
 KEYS = {
-    "B": "follows that vehicle, without a number the next one",
-    "V": "only camera 1 (ahead) and 0 (from outside) are known here",
-    "N": "a view of all vehicles, without following one",
+    "F1": "the list of keys",
+    "ESC": "all vehicles go",
     "S": "ids on (above 0) or off; without a number they are switched",
-    "T": "trails, as S",
-    "P": "collision mode on or off",
-    "L": "the viewer has no small map",
+    "H": "texts on or off, as S",
+    "D": "the followed vehicle's data on or off, as S",
+    "M": "the next map",
+    "B": "follows that vehicle, without a number the next one",
+    "C": "the next model of the newest vehicle",
+    "P": "contacts are reported, as in mode 2; without a number that is switched",
+    "V": "camera 0 from outside, 1 ahead, 2 to the right; without a number the next one",
+    "N": "0 follows, 1 stands and looks at the vehicle, 2 stands and looks north, 3 south; "
+    "otherwise all vehicles",
+    "T": "trails of that thickness, 0 or less: none; without a number they are switched",
+    "O": "a vehicle of that type where the mouse clicked twice",
 }
-"""RflySim3D's keys that are known here, and their effect, or why they have none.
+"""RflySim3D's keys that have an effect here.
 
-B, V, N, S, T, P and L are those of public scripts for it (PX4PSP's examples: B 1, V 1, N 6, S 1, S
--1, T 1, L 1, P). These scripts do not show the effect of other keys.
+B, V, N, S, T and P are also those of public scripts (PX4PSP's examples: B 1, V 1, N 6, S 1, S -1,
+T 1, P).
 """
+_OTHER_KEYS = {
+    "F2": "the tables of maps and models are RflySim3D's own",
+    "I": "this window talks to no other one",
+    "L": "there is no small map",
+}
+_CAMERAS = (0, 1, 2)
+_NO_OBJECTS = "the viewer has no objects but vehicles"
+_NO_STENCIL = "the viewer has no segmentation camera"
 MAX_TEXT = 200
 """Characters of a text that is shown."""
 
 _WORD = re.compile(r'"([^"]*)"(?!\S)|(\S+)')
 _PART = "([0-9A-Fa-f]{2})"
 _COLOUR = re.compile("#?" + 3 * _PART, re.ASCII)
-
-
-class ConsoleCommand:
-    """Base class of the commands that a text can hold."""
-
-
-@dataclass(frozen=True)
-class ChangeMap(ConsoleCommand):
-    """RflyChangeMapbyName."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class MoveCamera(ConsoleCommand):
-    """RflyCameraPosAng and RflyCameraPosAngAdd."""
-
-    position_ned: Triple
-    euler: Triple
-    """Roll, pitch, yaw, rad."""
-    relative: bool
-
-
-@dataclass(frozen=True)
-class CameraFov(ConsoleCommand):
-    """RflyCameraFovDegrees: the horizontal angle, as for Unreal's cameras."""
-
-    horizontal: float
-    """Angle, rad."""
-
-
-@dataclass(frozen=True)
-class ChangeModel(ConsoleCommand):
-    """RflyChange3DModel; id -1: all vehicles."""
-
-    vehicle_id: int
-    vehicle_type: int
-
-
-@dataclass(frozen=True)
-class ChangeSize(ConsoleCommand):
-    """RflyChangeVehicleSize; id -1: all vehicles."""
-
-    vehicle_id: int
-    size: float
-
-
-@dataclass(frozen=True)
-class MoveVehicle(ConsoleCommand):
-    """RflyMoveVehiclePosAng and RflySetVehiclePosAng."""
-
-    vehicle_id: int
-    on_ground: bool
-    position_ned: Triple
-    euler: Triple
-    """Roll, pitch, yaw, rad."""
-    relative: bool
-
-
-@dataclass(frozen=True)
-class RequestObject(ConsoleCommand):
-    """RflyReqObjData.
-
-    kind 0: the camera of a SeqID, 1: the vehicle of a copterID, 2: the scene object of a name.
-    """
-
-    kind: int
-    name: str
-
-
-@dataclass(frozen=True)
-class ClearSensors(ConsoleCommand):
-    """RflyClearCapture, and RflyReqObjData 10 and 20."""
-
-    seq_id: int | None
-    """Sensor that is removed; None: all."""
-
-
-@dataclass(frozen=True)
-class RequestVehicles(ConsoleCommand):
-    """RflyReqVehicleData."""
-
-    on: bool
-
-
-@dataclass(frozen=True)
-class ScanTerrain(ConsoleCommand):
-    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples."""
-
-    low: tuple[float, float]
-    high: tuple[float, float]
-    interval: float
-
-
-@dataclass(frozen=True)
-class ShowText(ConsoleCommand):
-    """RflyShowText and RflyShowTextTime."""
-
-    text: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class SetWeather(ConsoleCommand):
-    """RflySuiteWeather, of this suite."""
-
-    weather: Weather
-
-
-@dataclass(frozen=True)
-class SetLabel(ConsoleCommand):
-    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times."""
-
-    vehicle_id: int
-    text: str
-    rgb: tuple[int, int, int]
-    size: float
-    seconds: float
-    flag: int
-
-
-@dataclass(frozen=True)
-class Key(ConsoleCommand):
-    """RflyChangeViewKeyCmd: one of KEYS that has an effect here, as a capital, and a number."""
-
-    key: str
-    number: int | None
-
-
-@dataclass(frozen=True)
-class UnsupportedCommand(ConsoleCommand):
-    """Command of RflySim3D that has no effect here; `reason` is shown."""
-
-    text: str
-    reason: str
 
 
 def parse(text: str) -> ConsoleCommand:
@@ -271,16 +181,52 @@ def _clear_capture(words: Sequence[str]) -> ClearSensors:
 
 
 def _request(words: Sequence[str]) -> ConsoleCommand:
+    """Return what RflyReqObjData asks for: an object's data, or its end."""
     kind = _integer(words, 0)
-    if kind == _DELETE_CAMERA:
-        return ClearSensors(_integer(words, 1))
-    if kind == _DELETE_CAMERAS:
-        return ClearSensors(None)
-    if kind not in (0, 1, 2):
-        raise ValueError(f"type {kind}, known are 0 camera, 1 vehicle, 2 object, 10 and 20")
-    if kind < 2:
-        _integer(words, 1)
-    return RequestObject(kind, words[1])
+    if kind in (0, 1, 2):
+        if kind < 2:
+            _integer(words, 1)
+        return RequestObject(kind, words[1])
+
+    # deletes
+    if kind == 11:
+        return DeleteVehicles((_integer(words, 1),))
+    if kind in (21, 23, 24):
+        return DeleteVehicles(None)
+    if kind in (10, 20):
+        return ClearSensors(_integer(words, 1) if kind == 10 else None)
+    if kind in (12, 22):
+        return UnsupportedCommand(_shown("RflyReqObjData", words), _NO_OBJECTS)
+    raise ValueError(f"flag {kind}, known are 0 to 2, 10 to 12 and 20 to 24")
+
+
+def _ids(words: Sequence[str], index: int) -> tuple[int, ...]:
+    """Return ids with commas between them."""
+    if index >= len(words):
+        raise ValueError(f"argument {index + 1} is missing")
+    parts = [part for part in words[index].split(",") if part]
+    if not parts:
+        raise ValueError(f"argument {index + 1} is {words[index]}, expected ids with commas")
+    return tuple(_integer(parts, i) for i in range(len(parts)))
+
+
+def _position_scale(words: Sequence[str]) -> SetPositionScale:
+    factor = _number(words, 0)
+    if not 1e-3 <= factor <= 1e3:
+        raise ValueError(f"factor {factor:g}, allowed are 0.001 to 1000")
+    return SetPositionScale(factor)
+
+
+def _actuators(words: Sequence[str]) -> SetActuators:
+    numbers = tuple(_number(words, i) for i in range(1, min(len(words), 1 + ACTUATORS)))
+    if not numbers:
+        raise ValueError("argument 2 is missing")
+    return SetActuators(_integer(words, 0), numbers)
+
+
+def _max_fps(words: Sequence[str]) -> LimitFrames:
+    frames_per_s = _number(words, 0)
+    return LimitFrames(frames_per_s if frames_per_s > 0 else None)
 
 
 def _scan(words: Sequence[str]) -> ScanTerrain:
@@ -307,36 +253,54 @@ def _model(words: Sequence[str]) -> ConsoleCommand:
     if model is not None:
         return ChangeModel(_integer(words, 0), model.vehicle_type)
     if len(words) > 1 and not words[1].lstrip("+-").replace(".", "").isdigit():
-        text = "RflyChange3DModel " + " ".join(words)[:MAX_TEXT]
         return UnsupportedCommand(
-            text, "styles by name are RflySim3D's own, give the number of a vehicle type"
+            _shown("RflyChange3DModel", words),
+            "styles by name are RflySim3D's own, give the number of a vehicle type",
         )
     return ChangeModel(_integer(words, 0), _integer(words, 1, 0))
 
 
 def _key(words: Sequence[str]) -> ConsoleCommand:
-    """Return a key and its number, as public scripts for RflySim3D send them.
-
-    `KEYS` says what each key does here.
-    """
+    """Return a key and its number. `KEYS` says what each key does here."""
     key = words[0].upper()
     number = _integer(words, 1) if len(words) > 1 else None
-    if key in ("B", "N", "S", "T", "P") or (key == "V" and number in (None, 0, 1)):
+    if key == "V" and number is not None and number not in _CAMERAS:
+        return UnsupportedCommand(_shown("RflyChangeViewKeyCmd", words), f"here V is {KEYS[key]}")
+    if key == "O" and number is None:
+        raise ValueError("argument 2 is missing")
+    if key in ("M", "C") and number is not None:
+        return UnsupportedCommand(
+            _shown("RflyChangeViewKeyCmd", words),
+            f"numbers are RflySim3D's own; here {key} is {KEYS[key]}",
+        )
+    if key in KEYS:
         return Key(key, number)
 
-    reason = KEYS.get(key, f"no such key is known here; known are {', '.join(KEYS)}")
-    return UnsupportedCommand("RflyChangeViewKeyCmd " + " ".join(words)[:MAX_TEXT], reason)
+    reason = _OTHER_KEYS.get(key, f"no such key; known are {', '.join(RFLYSIM3D_KEYS)}")
+    return UnsupportedCommand(_shown("RflyChangeViewKeyCmd", words), reason)
+
+
+def _colour(words: Sequence[str], index: int) -> Rgb:
+    """Return a colour that is given as #RRGGBB or RRGGBB."""
+    if index >= len(words):
+        raise ValueError(f"argument {index + 1} is missing")
+    colour = _COLOUR.fullmatch(words[index])
+    if colour is None:
+        raise ValueError(
+            f"argument {index + 1} is {words[index]}, expected a colour as #RRGGBB or RRGGBB"
+        )
+    red, green, blue = (int(part, 16) for part in colour.groups())
+    return red, green, blue
+
+
+def _shown(command: str, words: Sequence[str]) -> str:
+    """Return a command as the log shows it."""
+    return " ".join((command, *words))[:MAX_TEXT]
 
 
 def _label(words: Sequence[str], is_message: bool) -> SetLabel:
     """Return the label of copterID, text, colour, size, and for a message seconds and flag."""
-    if len(words) < 3:
-        raise ValueError(f"argument {len(words) + 1} is missing")
-
-    colour = _COLOUR.fullmatch(words[2])
-    if colour is None:
-        raise ValueError(f"argument 3 is {words[2]}, expected a colour as #RRGGBB or RRGGBB")
-    red, green, blue = (int(part, 16) for part in colour.groups())
+    rgb = _colour(words, 2)
     size = min(max(_number(words, 3, 30.0), 1.0), 500.0)
     seconds = 0.0
     flag = 0
@@ -346,11 +310,9 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
 
     vehicle_id = _integer(words, 0)
     text = words[1][:MAX_TEXT]
-    return SetLabel(vehicle_id, text, (red, green, blue), size, seconds, flag)
+    return SetLabel(vehicle_id, text, rgb, size, seconds, flag)
 
 
-_DELETE_CAMERA = 10
-_DELETE_CAMERAS = 20
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
 _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
@@ -378,9 +340,23 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
         f"copterID fitGround {_POSE}",
         lambda words: _move(words, relative=False),
     ),
-    "RflyReqObjData": ("type name", _request),
+    "RflyDelVehicles": ("copterID,copterID,…", lambda words: DeleteVehicles(_ids(words, 0))),
+    "RflyDisableVeMove": (
+        "copterID,copterID,… 0 or 1",
+        lambda words: DisableMovement(_ids(words, 0), _integer(words, 1) != 0),
+    ),
+    "RflySetCopterLine": (
+        "copterID RRGGBB",
+        lambda words: SetTrackColour(_integer(words, 0), _colour(words, 1)),
+    ),
+    "RflySetPosScale": ("factor", _position_scale),
+    "RflySetActuatorPWMs": ("copterID p1 … p8 (rounds/s)", _actuators),
+    "RflySetSimSpeed": ("factor", lambda words: SetSpeed(_number(words, 0))),
+    "RflyReqObjData": ("flag name", _request),
     "RflyClearCapture": ("SeqID, or nothing or -1 for all", _clear_capture),
-    "RflyReqVehicleData": ("0 or 1", lambda words: RequestVehicles(_integer(words, 0) != 0)),
+    # older scripts give an address in place of 1
+    "RflyReqVehicleData": ("0 or 1", lambda words: RequestVehicles(words[0] != "0")),
+    "t.MaxFPS": ("pictures a second, 0 or less: no limit", _max_fps),
     "RflyScanTerrainH": (
         "xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval",
         _scan,
@@ -394,11 +370,15 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     ),
 }
 """Arguments of each command, and the function that reads them."""
-_NO_STENCIL = "the viewer has no segmentation camera"
+_UNREAL = "this window is not drawn by Unreal"
 _UNSUPPORTED = {
     "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",
+    "RflyEnImgSync": "the viewer sends each sensor's pictures at their own times",
+    "RflySetActuatorPWMsExt": "no model has further actuators here",
+    "RflyLoad3DFile": "a datagram may not name a file to be read; use rfly send --file",
     "RflyCesiumOriPos": "the viewer shows no Cesium globe",
     "RflySetStencilValueByCopterID": _NO_STENCIL,
     "RflySetStencilValueByActorName": _NO_STENCIL,
     "RflySetStencilValueByMeshComponentName": _NO_STENCIL,
+    **dict.fromkeys(("slomo", "HighResShot", "stat", "r.setRes", *QUALITIES), _UNREAL),
 }

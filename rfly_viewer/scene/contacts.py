@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts of the vehicles that the window shows, with each other and with the ground.
 
 They are those of a Scene of `rfly_collision`. The ground counts where a shape lies more than

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Label texts of vehicles: CopterMsg's flags and times.
 
 There is no clock here: the caller passes the time in.
@@ -7,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rfly_viewer.scene.console import SetLabel
+from rfly_viewer.scene.scene_commands import SetLabel
 
 MAX_LINES = 5
 """Lines in addition to the id line, as in RflySim3D."""

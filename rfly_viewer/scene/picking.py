@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Picking: a ray from the mouse against the vehicles' boxes and the ground."""
 
 from __future__ import annotations

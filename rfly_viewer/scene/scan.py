@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflyScanTerrainH: export of the shown terrain as RflySim's png and txt."""
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import numpy as np
 from rfly_common.errors import CommandError
 from rfly_terrain.files.writer import write_map
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.scene.console import ScanTerrain
+from rfly_viewer.scene.scene_commands import ScanTerrain
 
 MAX_CELLS = 16_000_000
 """Most samples of a scan, 4000 x 4000: a datagram can make this process compute them."""

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scene state: vehicles, map, labels and texts, changed by packets.
 
 Theory of operation. The scene changes in three ways only: states and packets go through `apply`,
@@ -20,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
+from rfly_common.config.vehicle_models import looks_of_class
 from rfly_common.errors import CommandError, TerrainError
 from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
@@ -27,6 +31,7 @@ from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE
 from rfly_viewer.scene import console
+from rfly_viewer.scene import scene_commands as commands
 from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M, StateBatch
 from rfly_viewer.scene.vehicle_table import VehicleTable
@@ -78,8 +83,12 @@ class SceneState:
         """RflyReqVehicleData: True if reqVeCrashData is sent."""
         self.collision_mode = False
         """Key P: True if CopterSimCrash is sent."""
+        self.position_scale = 1.0
+        """RflySetPosScale: factor of all positions that arrive."""
+        self.speed = 1.0
+        """RflySetSimSpeed: speed of the simulation, as the sender says."""
         self._load = load or (lambda name: HeightMap.load(name, search_path))
-        self._events: deque[console.ConsoleCommand] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[commands.ConsoleCommand] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
         """Take over vehicle states, or one packet of another kind.
@@ -87,7 +96,7 @@ class SceneState:
         No content of a datagram makes it raise.
         """
         if isinstance(update, StateBatch):
-            self.vehicles.update(update, now_s)
+            self.vehicles.update(update.scaled(self.position_scale), now_s)
             return
         handler = _HANDLERS.get(update.name)
         if handler is None:
@@ -100,7 +109,7 @@ class SceneState:
         if not self.log or self.log[-1] != text:
             self.log.append(text)
 
-    def take_events(self) -> list[console.ConsoleCommand]:
+    def take_events(self) -> list[commands.ConsoleCommand]:
         """Return the events in their order, each once."""
         events = list(self._events)
         self._events.clear()
@@ -118,30 +127,51 @@ class SceneState:
             return
 
         match command:
-            case console.ChangeMap(name) if _is_path(name):
+            case commands.ChangeMap(name) if _is_path(name):
                 self.add_log_line(
                     f"RflyChangeMapbyName {name}: "
                     "expected the name of a map on the search path, not a path"
                 )
-            case console.ChangeMap(name):
+            case commands.ChangeMap(name):
                 self.change_map(name)
-            case console.ChangeModel(vehicle_id, vehicle_type):
+            case commands.ChangeModel(vehicle_id, vehicle_type):
                 self._set_column(vehicle_id, vehicle_type=vehicle_type)
-            case console.ChangeSize(vehicle_id, size):
+            case commands.ChangeSize(vehicle_id, size):
                 self._set_column(vehicle_id, scale=size or 1.0)
-            case console.MoveVehicle():
+            case commands.MoveVehicle():
                 self._move(command)
-            case console.RequestVehicles(on):
+            case commands.RequestVehicles(on):
                 self.reports_vehicles = on
                 self.add_log_line(
                     f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}"
                 )
-            case console.Key("P"):
-                self.collision_mode = not self.collision_mode
+            case commands.DeleteVehicles(vehicle_ids):
+                self._delete(vehicle_ids)
+            case commands.DisableMovement(vehicle_ids, disabled):
+                self.vehicles.hold(vehicle_ids, disabled)
+            case commands.SetPositionScale(factor):
+                self.position_scale = factor
+                self.add_log_line(f"positions that arrive are multiplied by {factor:g}")
+            case commands.SetActuators(vehicle_id, rounds_per_s):
+                turning = [speed for speed in rounds_per_s if speed]
+                mean = sum(turning) / max(len(turning), 1)
+                self._set_column(vehicle_id, motor_speed_rpm=60.0 * mean)
+            case commands.SetSpeed(factor):
+                self.speed = factor
+                self.add_log_line(f"the simulation runs at {factor:g} times real time")
+
+            # keys
+            case commands.Key("P", number):
+                self.collision_mode = not self.collision_mode if number is None else True
                 self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
-            case console.SetLabel():
+            case commands.Key("ESC"):
+                self._delete(None)
+            case commands.Key("C"):
+                self._change_look()
+
+            case commands.SetLabel():
                 self.labels.apply(command, now_s)
-            case console.UnsupportedCommand(text, reason):
+            case commands.UnsupportedCommand(text, reason):
                 self.add_log_line(f"{text}: {reason}")
             case _:
                 self._events.append(command)
@@ -162,9 +192,35 @@ class SceneState:
         self.map_name = name
         self.vehicles.clear()
         self.labels = Labels()
-        self._events.append(console.ChangeMap(name))
+        self._events.append(commands.ChangeMap(name))
 
-    def _move(self, command: console.MoveVehicle) -> None:
+    def _delete(self, vehicle_ids: tuple[int, ...] | None) -> None:
+        """Remove vehicles and their labels; None: all."""
+        if vehicle_ids is None:
+            vehicle_ids = tuple(self.vehicles.id.tolist())
+        unknown = self.vehicles.remove(vehicle_ids)
+        if unknown:
+            self.add_log_line(f"no vehicle {', '.join(map(str, unknown))} was seen yet")
+        for vehicle_id in vehicle_ids:
+            self.labels.by_id.pop(vehicle_id, None)
+
+    def _change_look(self) -> None:
+        """Show the vehicle that came last as the next model of its class."""
+        newest = self.vehicles.newest
+        if newest is None:
+            self.add_log_line("key C: no vehicle was seen yet")
+            return
+
+        row = self.vehicles.row(newest)
+        shown = int(self.vehicles["vehicle_type"][row])
+        looks = looks_of_class(shown)
+        following = looks[(looks.index(shown) + 1) % len(looks)] if shown in looks else None
+        if following in (None, shown):
+            self.add_log_line(f"key C: the list has no other model for type {shown}")
+        else:
+            self._set_column(newest, vehicle_type=following)
+
+    def _move(self, command: commands.MoveVehicle) -> None:
         row = self.vehicles.row(command.vehicle_id)
         if row is None:
             self.add_log_line(f"no vehicle {command.vehicle_id} was seen yet: it cannot be moved")
@@ -224,7 +280,7 @@ class SceneState:
 
         # the limits of a console command's label
         red, green, blue = (min(max(part, 0), 255) for part in values["RGB"])
-        label = console.SetLabel(
+        label = commands.SetLabel(
             values["copterID"],
             values["text"],
             (red, green, blue),

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Batch decoding of vehicle state datagrams to arrays; single packets for all others.
 
 Datagrams of one size are read with one `frombuffer`, so 5,000 a second cost little more than 50.
@@ -5,6 +8,7 @@ Datagrams of one size are read with one `frombuffer`, so 5,000 a second cost lit
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +46,14 @@ class StateBatch(Rows):
     """Mean speed of a land-air vehicle's wheels, (n,), rpm, positive = forward; else 0."""
     on_ground: Bools
     """True if the vehicle is kept on the ground, whatever its z."""
+
+    def scaled(self, factor: float) -> StateBatch:
+        """Return the states with positions times `factor`, without those that leave the world."""
+        if factor == 1.0:
+            return self
+        position = factor * self.position_ned
+        inside = (np.abs(position) <= MAX_COORDINATE_M).all(axis=1)
+        return dataclasses.replace(self, position_ned=position).select(inside)
 
 
 def land_air_rotors(vehicle_type: ArrayLike) -> Ints:

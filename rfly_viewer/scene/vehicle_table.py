@@ -1,7 +1,11 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle table: columns sorted by id, with world poses."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,11 +84,14 @@ class VehicleTable:
         self.descriptions = descriptions
         self.refused = 0
         """Number of states of ids that found no room."""
+        self._held: Ints = np.empty(0, np.int64)
         self.clear()
 
     def clear(self) -> None:
         """Forget all vehicles."""
         self.id: Ints = np.empty(0, np.int64)
+        self.newest: int | None = None
+        """Id of the vehicle that came last."""
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty((0, *shape), kind) for name, (kind, shape, _) in _COLUMNS.items()
         }
@@ -104,6 +111,8 @@ class VehicleTable:
 
         A scale or velocity that a packet does not carry stays unchanged.
         """
+        if len(self._held):
+            batch = batch.select(~np.isin(batch.id, self._held))
         known = np.isin(batch.id, self.id)
         if not known.all():
             batch = self._add(batch, known)
@@ -124,6 +133,21 @@ class VehicleTable:
         for name in ("velocity_ned", "scale"):
             sent = getattr(batch, name)
             columns[name][rows] = np.where(np.isfinite(sent), sent, columns[name][rows])
+
+    def remove(self, vehicle_ids: Sequence[int]) -> list[int]:
+        """Forget vehicles; return the ids that were never seen."""
+        gone = np.isin(self.id, np.array(vehicle_ids, np.int64))
+        unknown = [each for each in vehicle_ids if self.row(each) is None]
+        self.id = self.id[~gone]
+        self._columns = {name: column[~gone] for name, column in self._columns.items()}
+        if self.newest is not None and self.row(self.newest) is None:
+            self.newest = None
+        return unknown
+
+    def hold(self, vehicle_ids: Sequence[int], held: bool) -> None:
+        """Ignore the states of these vehicles, up to MAX_VEHICLES of them, or no longer."""
+        change = np.union1d if held else np.setdiff1d
+        self._held = change(self._held, np.array(vehicle_ids, np.int64))[:MAX_VEHICLES]
 
     def attach(self, ids: Ints, parents: Ints, kinds: Ints) -> list[int]:
         """Attach vehicles; return the ids that were never seen, which are left out."""
@@ -193,6 +217,8 @@ class VehicleTable:
             new = new[:room]
 
         added = np.setdiff1d(batch.id, self.id)
+        if len(new):
+            self.newest = int(batch.id[new[-1]])
         places = np.searchsorted(self.id, added)
         self.id = np.insert(self.id, places, added)
         for name, (_, _, default) in _COLUMNS.items():

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Viewpoints of cameras in RflySim3D's terms and in a browser's.
 
 RflySim3D has NED, looking along body x; a browser has ENU, position and look-at point. It works

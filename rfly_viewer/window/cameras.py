@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cameras of all browsers: commands, vehicle following, new maps."""
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.scene.console import MoveCamera
 from rfly_viewer.scene.picking import ground_distance
+from rfly_viewer.scene.scene_commands import MoveCamera
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.scene.viewpoint import (
     ALL_VEHICLES,
@@ -33,6 +36,10 @@ FRONT_CAMERA = Viewpoint(np.array((0.3, 0.0, 0.05)), np.zeros(3))
 
 Public scripts put it there by RflyCameraPosAng.
 """
+RIGHT_CAMERA = Viewpoint(np.array((0.05, 0.3, 0.05)), np.array((0.0, 0.0, math.pi / 2)))
+"""Viewpoint of camera 2, as that of camera 1; the side is RflySim's, the place is ours."""
+MOUNTS = (None, FRONT_CAMERA, RIGHT_CAMERA)
+"""Viewpoints of the cameras of key V by number; None is outside."""
 _AHEAD_M = 20.0
 _LOW_ELEVATION_DEG = 14.0
 """Elevation of the view that goes with all vehicles: hills and sky are in it."""
@@ -52,6 +59,9 @@ class Cameras:
         """Cameras by browser."""
         self._mount: Viewpoint | None = None
         """Viewpoint on the followed vehicle; None: from outside."""
+        self._mount_number = 0
+        self._stands = False
+        """True if the cameras from outside stay where they are, and turn to the vehicle."""
         self._untouched = True
         """True before a command has moved the camera, or a vehicle was seen."""
         self._place: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
@@ -83,13 +93,30 @@ class Cameras:
         position[2] = max(position[2], ground + 3.0)
         self._go(position, look_at, np.array((0.0, 0.0, 1.0)))
 
-    def mount(self, camera: int) -> None:
+    def mount(self, camera: int | None) -> None:
         """Choose the camera of a followed vehicle, as by RflyChangeViewKeyCmd V.
 
-        1 is on the vehicle, looking ahead, 0 outside.
+        1 is on the vehicle, looking ahead, 2 looks to the right, 0 is outside. None: the next one.
         """
-        self._mount = FRONT_CAMERA if camera else None
+        self._mount_number = (self._mount_number + 1) % len(MOUNTS) if camera is None else camera
+        self._mount = MOUNTS[self._mount_number]
+        self._stands = False
         self._follows = None
+
+    def stand(self, stands: bool) -> None:
+        """Let the cameras stay where they are and look at the followed vehicle, or go with it."""
+        self._untouched = False
+        self._stands = stands
+        self._follows = None
+
+    def look(self, yaw: float) -> None:
+        """Look level in this direction, rad from north to the east, from where each camera is."""
+        self._untouched = False
+        for client in self._server.get_clients().values():
+            here = from_browser(client.camera.position, client.camera.wxyz)
+            pose = Viewpoint(here.position_ned, np.array((0.0, 0.0, yaw)))
+            forward, up = pose.axes_enu()
+            _set(client, pose.position_enu, pose.position_enu + _AHEAD_M * forward, up)
 
     def move(self, command: MoveCamera, terrain: HeightMap) -> None:
         """Move the cameras, as by RflyCameraPosAng, or RflyCameraPosAngAdd.
@@ -175,6 +202,9 @@ class Cameras:
             self._following = {}
 
         for number, client in self._server.get_clients().items():
+            if self._stands:
+                _set(client, client.camera.position, target, np.array((0.0, 0.0, 1.0)))
+                continue
             following = self._following.setdefault(number, FollowingCamera(back))
             place = following.place(target, client.camera.position, client.camera.look_at, terrain)
             _set(client, place, target, np.array((0.0, 0.0, 1.0)))

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Limits of browsers: number of connections, unsent data, and the form of messages.
 
 viser answers its own page and trusts all messages: a message of another form ends in a traceback,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Side panel: traffic, vehicle list, follow selection, clicked object."""
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import viser
 
-from rfly_common.vehicle_models import model_of
+from rfly_common.config.vehicle_models import model_of
 from rfly_viewer.models.vehicle_models import MODELS, colour_of
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 from rfly_viewer.scene.viewpoint import ALL_VEHICLES
@@ -63,6 +66,10 @@ class Panel:
             ),
             "ids": gui.add_checkbox(
                 "Ids", True, hint="the number over each vehicle, for up to 40 of them"
+            ),
+            "texts": gui.add_checkbox("Texts", True, hint="key H: all texts over vehicles"),
+            "data": gui.add_checkbox(
+                "Vehicle data", True, hint="key D: speed, height and attitude of the followed one"
             ),
         }
         self._place = gui.add_checkbox(
@@ -131,7 +138,7 @@ class Panel:
         self._follow.value = _NOBODY  # type: ignore[misc]
 
     def show(self, box: str, number: int | None) -> None:
-        """Show ids or trails for a number above 0, hide them for others, or (None) switch."""
+        """Check a box for a number above 0, uncheck it for others, or (None) switch it."""
         checkbox = self._boxes[box]
         checkbox.value = (not checkbox.value) if number is None else number > 0  # type: ignore[misc]
 
@@ -143,7 +150,8 @@ class Panel:
     def shows(self, box: str) -> bool:
         """Return whether a box is checked.
 
-        `ids` are drawn over the vehicles, `trails` behind them, and `ground_trails` below those.
+        `ids` and `texts` are drawn over the vehicles, `trails` behind them, and `ground_trails`
+        below those; `data` are those of the followed vehicle.
         """
         return bool(self._boxes[box].value)
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Small panel in each browser: compass, scale bar, and the state of the followed vehicle."""
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class Readouts:
     def update(
         self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float
     ) -> None:
-        """Show the present state, at most every EVERY_S."""
+        """Show the present state, at most every EVERY_S; `followed` None: no vehicle's."""
         if now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S

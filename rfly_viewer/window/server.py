@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Viewer server: one loop that drains datagrams and redraws at most RATE times a second."""
 
 from __future__ import annotations
@@ -7,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,11 @@ from typing import Any
 import numpy as np
 
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
+from rfly_common.arrays import Triple
+from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
+from rfly_terrain.files.search import known_maps
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
@@ -24,11 +30,12 @@ from rfly_viewer.drawing.label_layer import LabelLayers
 from rfly_viewer.drawing.screen import Screen, drawn_enlarged
 from rfly_viewer.drawing.sky import Sky
 from rfly_viewer.drawing.terrain_layer import TerrainLayer
-from rfly_viewer.drawing.trail_layer import TrailLayer
+from rfly_viewer.drawing.trail_layer import MAX_THICKNESS_PX, TrailLayer
 from rfly_viewer.drawing.vehicle_layer import VehicleLayer
 from rfly_viewer.drawing.world_layer import WorldLayer
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene import console
+from rfly_viewer.scene import scene_commands as commands
+from rfly_viewer.scene.console import KEYS
 from rfly_viewer.scene.picking import Click, pick
 from rfly_viewer.scene.scan import scan_terrain
 from rfly_viewer.scene.scene_state import SceneState
@@ -51,6 +58,8 @@ DOUBLE_CLICK_APART = 0.01
 """Longest distance between them, relative to the picture's width or height."""
 FIRST_TARGET_ID = 1001
 """Smallest id of a target that is put down by a click."""
+FIRST_OBJECT_ID = 1000
+"""Smallest id of a vehicle that key O puts down."""
 MAX_CLICKS = 8
 """Clicks that are taken for one picture, the latest."""
 MAX_NOTICES = 4
@@ -127,6 +136,7 @@ class Viewer:
         self._readouts = Readouts(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
 
+        self._rate_hz = RATE_HZ
         self._frames = 0
         self._notices_left = MAX_NOTICES
         self._last_frame_s = time.monotonic()
@@ -161,12 +171,12 @@ class Viewer:
                 wheels_turn = bool((self._poses.wheel_speed_rpm != 0).any())
                 measured = self._sensors is not None and self._sensors.is_running
                 often = motors_turn or wheels_turn or measured
-                self.listener.arrived.wait(1 / RATE_HZ if often else 0.1)
+                self.listener.arrived.wait(1 / self._rate_hz if often else 0.1)
 
                 early = due - time.monotonic()
                 if early > 0 and self._stopped.wait(early):
                     break
-                due = time.monotonic() + 1 / RATE_HZ
+                due = time.monotonic() + 1 / self._rate_hz
                 self.draw(time.monotonic())
         finally:
             self.listener.close()
@@ -204,10 +214,15 @@ class Viewer:
             self._vehicles.show(drawn, enlarge, elapsed)
             below = state.terrain if self.panel.shows("ground_trails") else None
             self._trails.show(drawn, self.panel.shows("trails"), below, now_s)
-        self._labels.show(drawn, state.labels, self.panel.shows("ids"), enlarge)
+        if self.panel.shows("texts"):
+            self._labels.show(drawn, state.labels, self.panel.shows("ids"), enlarge)
+        else:
+            self._labels.clear()
 
-        self.cameras.update(poses, self.panel.followed, state.terrain)
-        self._readouts.update(poses, self.panel.followed, state.terrain, now_s)
+        followed = self.panel.followed
+        self.cameras.update(poses, followed, state.terrain)
+        described = followed if self.panel.shows("data") else None
+        self._readouts.update(poses, described, state.terrain, now_s)
         self.server.flush()
 
         # report
@@ -254,36 +269,30 @@ class Viewer:
         """Do what a command asks of the window; errors go to the log."""
         try:
             match event:
-                case console.ChangeMap():
+                case commands.ChangeMap():
                     self._clear_sensors(None)  # as RflySim3D does
                     self._map_shown()
-                case console.ClearSensors(seq_id):
+                case commands.ClearSensors(seq_id):
                     self._clear_sensors(seq_id)
-                case console.MoveCamera():
+                case commands.MoveCamera():
                     self.cameras.move(event, self.state.terrain)
-                case console.CameraFov(horizontal):
+                case commands.CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
 
-                # keys
-                case console.Key("B", vehicle_id):
-                    self.panel.follow(vehicle_id)
-                case console.Key("V", camera):
-                    self.cameras.mount(1 if camera is None else camera)
-                case console.Key("N"):
-                    self.panel.follow_nobody()
-                    self.cameras.mount(0)
-                    self._show_all()
-                case console.Key("S" | "T" as key, number):
-                    self.panel.show("ids" if key == "S" else "trails", number)
-
-                case console.SetWeather(weather):
+                case commands.Key():
+                    self._press(event)
+                case commands.SetTrackColour(vehicle_id, rgb):
+                    self._trails.set_colour(vehicle_id, rgb)
+                case commands.LimitFrames(frames_per_s):
+                    self._rate_hz = min(frames_per_s or RATE_HZ, RATE_HZ)
+                case commands.SetWeather(weather):
                     self._weather = weather
                     self._sky.show(weather)
-                case console.ShowText(text, seconds):
+                case commands.ShowText(text, seconds):
                     self._notify(text, "", seconds)
-                case console.RequestObject():
+                case commands.RequestObject():
                     self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
-                case console.ScanTerrain():
+                case commands.ScanTerrain():
                     path = scan_terrain(
                         event, self.state.terrain, self.state.map_name, self._settings.scan_folder
                     )
@@ -294,6 +303,45 @@ class Viewer:
     def _clear_sensors(self, seq_id: int | None) -> None:
         if self._sensors is not None:
             self._sensors.clear_sensors(seq_id)
+
+    def _press(self, key: commands.Key) -> None:
+        """Do what a key asks of the window."""
+        match key:
+            case commands.Key("B", vehicle_id):
+                self.panel.follow(vehicle_id)
+            case commands.Key("V", camera):
+                self.cameras.mount(camera)
+            case commands.Key("N", number):
+                self._take_birds_view(number)
+            case commands.Key("S" | "H" | "D" as name, number):
+                self.panel.show({"S": "ids", "H": "texts", "D": "data"}[name], number)
+            case commands.Key("T", number):
+                self.panel.show("trails", number)
+                if number is not None and number > 0:
+                    self._trails.thickness = min(float(number), MAX_THICKNESS_PX)
+            case commands.Key("M"):
+                self.state.change_map(next_map(self.state.map_name, known_maps()))
+            case commands.Key("O", int(vehicle_type)):
+                self._place_at_click(vehicle_type)
+            case commands.Key("F1"):
+                self._notify(
+                    "Keys", "; ".join(f"{name}: {does}" for name, does in KEYS.items()), 30.0
+                )
+
+    def _take_birds_view(self, number: int | None) -> None:
+        """Look at a vehicle or the scene from outside, as key N of that number asks."""
+        self.cameras.mount(0)
+        match number:
+            case 0 | 1:
+                if self.panel.followed is None:
+                    self.panel.follow(None)
+                self.cameras.stand(number == 1)
+            case 2 | 3:
+                self.panel.follow_nobody()
+                self.cameras.look(math.pi * (number == 3))
+            case _:
+                self.panel.follow_nobody()
+                self._show_all()
 
     def _map_shown(self) -> None:
         self._terrain.show(self.state.terrain)
@@ -345,14 +393,23 @@ class Viewer:
         click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
         if click is None:
             return
+        self._put_down(models.TARGET_TYPE, click.point, FIRST_TARGET_ID)
+
+    def _place_at_click(self, vehicle_type: int) -> None:
+        """Put a vehicle of a type where the mouse clicked twice, as key O does."""
+        if self._ground_click is None:
+            raise CommandError("key O: double click on the ground first")
+        self._put_down(vehicle_type, self._ground_click.point, FIRST_OBJECT_ID)
+
+    def _put_down(self, vehicle_type: int, point: Triple, first_id: int) -> None:
         ids = self.state.vehicles.id
-        target = int(max(FIRST_TARGET_ID, ids.max() + 1 if len(ids) else 0))
-        x, y, z = click.point
+        target = int(max(first_id, ids.max() + 1 if len(ids) else 0))
+        x, y, z = point
 
         batch = StateBatch(
             id=np.array([target]),
-            vehicle_type=np.array([models.TARGET_TYPE]),
-            position_ned=np.array([click.point]),
+            vehicle_type=np.array([vehicle_type]),
+            position_ned=np.array([point]),
             euler=np.zeros((1, 3)),
             velocity_ned=np.zeros((1, 3)),
             scale=np.ones((1, 3)),
@@ -363,7 +420,9 @@ class Viewer:
 
         self.state.vehicles.update(batch, time.monotonic())
         self._poses = self.state.vehicles.world(self.state.terrain)
-        self.state.add_log_line(f"target {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)")
+        self.state.add_log_line(
+            f"{model_text(vehicle_type)} {target} was put at {x:.3f} {y:.3f} {z:.3f} (NED, m)"
+        )
 
     def _double_click(self, event: Any) -> None:
         click = pick(self.state.terrain, self._poses, event.ray_origin, event.ray_direction)
@@ -417,6 +476,14 @@ class Viewer:
 
 def _is_sensor_request(datagram: bytes) -> bool:
     return isinstance(datagram, SensorRequest)
+
+
+def next_map(shown: str, names: Sequence[str]) -> str:
+    """Return the map that key M shows after `shown`. Raises CommandError if there is none."""
+    if not names:
+        raise CommandError("key M: no map is on the search path")
+    following = names.index(shown) + 1 if shown in names else 0
+    return names[following % len(names)]
 
 
 def click_lines(

@@ -1,1 +1,4 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Datagrams in and out of the browser window."""

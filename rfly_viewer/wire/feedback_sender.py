@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Feedback on UDP 20006 as RflySim3D sends it: cameras, vehicles, changes, contacts.
 
 | sent                  | when                                                                   |
@@ -38,8 +41,8 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
 )
 from rfly_ue_bridge.sockets.udp_sender import resolve
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.console import RequestObject
 from rfly_viewer.scene.contacts import VehicleContacts, find_contacts
+from rfly_viewer.scene.scene_commands import RequestObject
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 from rfly_viewer.scene.viewpoint import Viewpoint
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UDP listener on RflySim3D's ports 20010 + k: one thread with a bounded queue."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The part of a program that answers requests for cameras and lidars in the window's scene.
 
 It renders with what lies above this package, so the window gets it from whoever starts it.

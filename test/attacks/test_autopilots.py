@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Autopilots that misbehave: their odd answers are odd, and the nodes stand them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Odd words on the command line: bad ends are reported, and every command withstands odd lines."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Deaths by `kill -9`: their effect on others is seen, and nodes under `rfly up` die one by one."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated files and bombs: every reader withstands some; a failure is reported with its file."""
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from optional_parts import missing
 from attacks import files
 from attacks.mutators import BOMBS, MAKERS
 
-NEEDS = {"files: geotiff": "rasterio", "files: ascii grid": "rasterio"}
+NEEDS = dict.fromkeys(("files: geotiff", "files: placed geotiff", "files: ascii grid"), "rasterio")
 
 
 def test_every_kind_has_a_reader_and_files():

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Odd messages: they are odd, the same for the same seed, and two nodes withstand them.
 
 A message that ends a node is found.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Peers that misbehave: a node and the viewer withstand them.
 
 Their effect on a careless server is found.

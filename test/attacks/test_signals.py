@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Signal storms: bad ends are seen, and a few nodes and commands end well."""
 
 from __future__ import annotations

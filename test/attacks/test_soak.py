@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The soak: what it compares is right, and a few seconds of it run."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The table of attacks: what failed is named, and fails the run."""
 
 from __future__ import annotations

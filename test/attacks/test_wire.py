@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mutated packets: a wrong outcome is reported with its seed; decoders withstand thousands."""
 
 from __future__ import annotations

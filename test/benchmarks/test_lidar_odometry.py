@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lidar odometry's error as the KITTI benchmark measures it, on motions worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The scripts of the eight experiments, as processes against UDP sockets in RflySim3D's place."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The example controllers fly and drive the vehicle through the real nodes, in lock-step."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Throw random and mutated datagrams at a listening `FeedbackReceiver`, through a real socket.
 
     python test/fuzz/fuzz_feedback.py 1000000 [seed]

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Throw random and mutated frames at the decoder of the link, and streams of them at its reader.
 
     python test/fuzz/fuzz_link.py 1000000 [seed]

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Throw random and mutated datagrams at the decoder; only PacketError may come out of it.
 
     python test/fuzz/fuzz_packets.py 1000000 [seed]

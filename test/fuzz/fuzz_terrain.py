@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Throws mutated txt and png files at the map reader: a finite map or a typed error must come out,
 and nothing else.
 

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The short run of `fuzz_packets`; `make attack AREAS=wire` has a long one."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The fuzz program of the map reader, with some thousand files in every run.
 
 `make attack AREAS=files` has others.

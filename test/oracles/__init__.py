@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Slow, obvious implementations of compiled kernels, which tests compare the kernels with."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Oracle of `rfly_collision.broad_phase.kernels`: boxes around bodies and their overlaps."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Oracle of `rfly_terrain.height_map.kernels`: look-ups in a height map, whole arrays at a time.
 
 The conventions are those that `kernels.py` states.

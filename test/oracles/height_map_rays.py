@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Oracle of `rfly_terrain.height_map.ray_kernels`: rays against a bilinear height map.
 
 All rays of a block take one step at a time, each in its own part of the map; those that are done

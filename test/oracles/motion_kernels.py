@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Oracle of `rfly_trajectory.kernels.motion_kernels`: whole arrays instead of loops."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Oracle of `rfly_terrain.occupancy.ray_kernels`: rays over an occupancy grid.
 
 The conventions are those that `ray_kernels.py` states. Touched cells are made for all slabs of all

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kernels as plain Python: the oracle of those that have none in NumPy.
 
 A process of its own, started with `ENVIRONMENT`, imports this module before any kernel. numba then

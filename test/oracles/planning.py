@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Least costs over a grid by SciPy's Dijkstra: the peer of planning's `kernels.cost_to_go`."""
 
 from __future__ import annotations

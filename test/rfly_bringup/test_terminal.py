@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Foreign text is printed without effects on the terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kernels that a node needs are compiled before it starts, once for each version of the sources."""
 
 from __future__ import annotations
@@ -25,13 +28,14 @@ def compiled(monkeypatch, tmp_path):
 
     class Compiler(contextlib.nullcontext):
         returncode = 0
+        stdout = ("altitude\n", "cloud\n")
 
         def __init__(self, command, **options):
             super().__init__(self)
             parts.append(command[-1])
 
-        def communicate(self):
-            return "", ""
+        def wait(self):
+            pass
 
     monkeypatch.setattr(warm_up.subprocess, "Popen", Compiler)
     return parts
@@ -40,9 +44,7 @@ def compiled(monkeypatch, tmp_path):
 def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path):
     warm_up.compile_for_nodes(["trajectory_node", "terrain_node", "ue_bridge_node"])
     assert compiled == ["terrain", "trajectory"]
-    assert (
-        "compiling kernels, once for this version (terrain, trajectory)" in capsys.readouterr().err
-    )
+    assert "compiling kernels, once for this version" in capsys.readouterr().err
     warm_up.compile_for_nodes(["terrain_node", "collision_node", "trajectory_node"])
     assert compiled == ["terrain", "trajectory", "collision"]
     warm_up.compile_for_nodes(["terrain_node", "collision_node", "trajectory_node"])
@@ -50,6 +52,17 @@ def test_a_part_is_compiled_once_and_the_ground_first(compiled, capsys, tmp_path
     shutil.rmtree(tmp_path)  # a cache that the user has cleared
     warm_up.compile_for_nodes(["terrain_node"])
     assert compiled[3:] == ["terrain"]
+
+
+def test_the_bar_grows_with_each_kernel_and_is_full_at_the_end(compiled, monkeypatch):
+    shares = []
+    monkeypatch.setattr(warm_up, "progress_bar", lambda text: contextlib.nullcontext(shares.append))
+    monkeypatch.setattr(warm_up, "PARTS", {name: warm_up.Part(4, ()) for name in ("a", "b")})
+    warm_up.compile_first(["a", "b"])
+    # two kernels of each part's four, then the rest as the part is ready
+    assert sorted(shares)[-1] == shares[-1] == 1.0
+    assert {0.125, 0.25} <= set(shares)
+    assert all(8 * share == round(8 * share) for share in shares)
 
 
 def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
@@ -74,7 +87,9 @@ def test_the_nodes_that_are_named_are_nodes():
 
 def test_the_functions_of_all_parts_are_there():
     assert all(
-        callable(pkgutil.resolve_name(name)) for names in warm_up.PARTS.values() for name in names
+        callable(pkgutil.resolve_name(name))
+        for part in warm_up.PARTS.values()
+        for name in part.functions
     )
 
 

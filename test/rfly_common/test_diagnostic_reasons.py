@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Codes that diagnostics carry for programs."""
 
 from __future__ import annotations

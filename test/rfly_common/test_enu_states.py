@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """States of any frame in `map`: by hand, and what no vehicle can be is left out."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The tree of exceptions that `rfly_common.errors` draws."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Files are opened in one way: at once, regular ones only, and none above its limit."""
 
 import os

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames by signed examples worked out by hand, and by matrices that are built from the definition
 of the axes.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Conversion of degrees to metres, compared with PROJ, and back."""
 
 import math

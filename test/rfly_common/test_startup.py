@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Signals of a process: at once at its start, in order in a loop, and by force where neither
 happens.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Stale stamps and doubled ids. Times are made up: nothing here waits."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Values that vehicle states accept, fill in and refuse."""
 
 import numpy as np

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The transition tables of a mission and of a vehicle behind MAVLink, as wholes."""
 
 from rfly_missions.execution.mission_phase import (

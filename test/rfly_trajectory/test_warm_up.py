@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Warm-up: afterwards nothing is left to compile.
 
 The first state of a fleet comes as quickly as any other.

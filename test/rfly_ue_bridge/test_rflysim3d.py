@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The strict interface: datagrams read back by the decoder, and none for a wrong argument."""
 
 from __future__ import annotations

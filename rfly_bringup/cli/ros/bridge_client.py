@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Client of ue_bridge_node's object services, for `rfly objects`."""
 
 from __future__ import annotations
@@ -7,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_bringup.cli.ros.command_client import CommandClient
@@ -44,8 +46,9 @@ class BridgeClient(CommandClient):
                     frame_id="map",
                     offset=thing.offset,
                     use_ground_packet=thing.use_ground_packet,
-                    scale=np.array(thing.scale, np.float32),
                 )
+                scale = request.scale
+                scale.x, scale.y, scale.z = thing.scale
                 request.size.x, request.size.y, request.size.z = thing.size
                 answer = self.call(PlaceObject, "place_object", request)
                 if index < SHOWN:

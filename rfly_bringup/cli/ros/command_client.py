@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Node that lives for one command: it calls services and waits for conditions."""
 
 from __future__ import annotations

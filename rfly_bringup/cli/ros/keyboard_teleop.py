@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Keyboard teleoperation node of `rfly drive`: keys to cmd_vel and cmd/mode, a status line back."""
 
 from __future__ import annotations

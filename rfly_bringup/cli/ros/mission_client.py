@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Client of mission_node's action and services, for the commands of `rfly mission`."""
 
 from __future__ import annotations

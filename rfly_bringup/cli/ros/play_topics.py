@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly replay FILE.mcap`: messages of a recording published again, each at its time."""
 
 from __future__ import annotations

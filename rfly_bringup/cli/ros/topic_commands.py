@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly record --mcap` and `rfly view --foxglove`: topics to a file or to Foxglove."""
 
 from __future__ import annotations
@@ -81,15 +84,19 @@ def record_topics(
             # printed before the node is taken down, which may take longer than a stop may
             node.close()
             seconds = time.monotonic() - start
-            console.print(
-                f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in "
-                f"{seconds:.1f} s"
-            )
+            if not node.ended:
+                console.print(
+                    f"{writer.messages} messages on {writer.topics} topics, {writer.size} bytes in "
+                    f"{seconds:.1f} s"
+                )
 
     for reason in node.left_out:
         console.print(f"left out: {reason}", style="yellow", markup=False)
     if node.ended:
-        raise ConfigError(f"the recording has ended: {node.ended}")
+        raise ConfigError(
+            f"the recording has ended: {node.ended}; rfly record --recover makes a whole file of "
+            "what it holds"
+        )
 
 
 def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str], None]) -> None:

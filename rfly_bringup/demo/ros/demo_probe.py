@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The demo's observer node: subscriber of the latched terrain, client of the altitude service."""
 
 from __future__ import annotations

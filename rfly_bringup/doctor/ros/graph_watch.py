@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Observation of a running graph for `rfly doctor` and `rfly status`; it publishes nothing."""
 
 from __future__ import annotations

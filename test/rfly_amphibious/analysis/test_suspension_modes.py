@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Modes of the suspension against closed forms and the full model's motion.
 
 docs/model, section 16.

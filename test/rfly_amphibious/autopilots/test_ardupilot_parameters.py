@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ArduPilot's parameters for the vehicles: frame, order of motors, and gains worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Betaflight's own firmware flies the quad vehicle, on the wall clock, through its own ports.
 
 The ports are fixed in the firmware: each flight has a session of its own, one after the other on

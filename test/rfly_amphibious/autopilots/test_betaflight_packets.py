@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The datagrams of Betaflight's simulator target, byte by byte, its MSP answers, and the sticks.
 
 No firmware is needed.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The parts of the driving law by themselves, and the chassis computer in each mode."""
 
 import math

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The control computers in closed loop with the vehicle.
 
 Their responses are compared with linear models made of the laws' gains.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The mode table, the requests, and the flight computer's use of sensors."""
 
 import math

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Motor outputs against numbers worked out by hand, and the limits."""
 
 from __future__ import annotations

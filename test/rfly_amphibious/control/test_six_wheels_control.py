@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Control of six wheels: steering, braking, and turning on the spot."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Keys and joysticks: their velocities and requests in each mode, worked out by hand."""
 
 from __future__ import annotations

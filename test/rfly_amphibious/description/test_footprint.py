@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The frame base_footprint: straight below on the ground, level, with only the heading."""
 
 from __future__ import annotations

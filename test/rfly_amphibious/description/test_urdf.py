@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The URDF: one tree, joints where the model has wheels and rotors, masses and inertia that add up
 to the model's.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Pieces of the kernels: the ground they see, and one vehicle among many."""
 
 from __future__ import annotations

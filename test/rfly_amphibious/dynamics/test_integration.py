@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Integration: a tenth of the step, another integrator, convergence and energy."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles side by side in lanes.
 
 Each does bit by bit what it does alone, whatever happens to its neighbours.

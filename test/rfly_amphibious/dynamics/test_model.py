@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Interface of the model, its symmetries, contact and the crash latch, gusts, chassis and rotor
 layouts.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contact with moving solids: a wall in its own frame, a car that pushes, a platform. docs/model,
 section 6.2.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contact with solids on the ground: walls, kerbs, roofs, poles, falls.
 
 docs/model, section 6.2.

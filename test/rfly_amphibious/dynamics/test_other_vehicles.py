@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Other vehicles as solid things: a truck that stands or comes, an equal vehicle head-on.
 docs/model, section 6.2.
 """

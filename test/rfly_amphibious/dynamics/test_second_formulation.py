@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Second, slow formulation of the equations: a mass matrix Σ JᵀmJ, 10 x 10 or 12 x 12.
 
 It belongs to a rigid body and point masses, and uses nothing of the closed forms of the kernels: no

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Six wheels: what three axles carry, how they roll, turn and stop.
 
 Expected values are from statics and textbook formulas.

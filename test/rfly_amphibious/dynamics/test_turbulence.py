@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dryden's gusts against the spectra of MIL-F-8785C.
 
 They are worked out here in feet as in the specification.

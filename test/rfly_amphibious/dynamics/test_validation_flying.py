@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Validation table of the model: rotors, flight, mixer, air, and a landing.
 
 Expected values are analytic.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The state estimator on the readings of the real sensors, against the simulation's truth."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """REP-105's `odom` is continuous where the estimate jumps.
 
 `map` → `odom` → `base_link` is the estimate all the same.

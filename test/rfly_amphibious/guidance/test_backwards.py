@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A planned way with a cusp, driven by the land-air vehicle under its chassis controller."""
 
 from __future__ import annotations

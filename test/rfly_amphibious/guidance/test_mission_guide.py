@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Setpoints for modes, legs and estimates made by hand; legs of planned paths."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Hidden parameters of simulated vehicles, identified from noisy sensor readings."""
 
 from __future__ import annotations

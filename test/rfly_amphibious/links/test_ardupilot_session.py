@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ArduPilot's frames as bytes written by hand, and its session through a real socket."""
 
 from __future__ import annotations

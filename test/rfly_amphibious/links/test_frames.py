@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The frames against bytes written by hand, and a reader that finds them in a stream."""
 
 from __future__ import annotations

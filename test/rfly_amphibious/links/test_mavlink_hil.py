@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Messages to an autopilot, decoded by pymavlink and compared with numbers worked out by hand."""
 
 from __future__ import annotations

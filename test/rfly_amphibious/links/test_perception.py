@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Reports to an external controller, of samples made by hand."""
 
 from __future__ import annotations

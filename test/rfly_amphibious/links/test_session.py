@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The link with real sockets, against correct and incorrect peers."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The elevation map: fusion worked out by hand, a moving map, and `hills` seen by the lidar."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Voxels against a slow obvious walk, log-odds by hand and by OctoMap, .bt files for its tools."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Motion among unknown objects: lidar, OctomapGrid, Replanner and path followers in a loop."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Poses between poses: positions on lines, attitudes against SciPy's slerp, unknown times."""
 
 from __future__ import annotations

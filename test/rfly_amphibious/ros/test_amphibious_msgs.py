@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Samples, commands and estimates as messages and back, through their serialized form."""
 
 from __future__ import annotations

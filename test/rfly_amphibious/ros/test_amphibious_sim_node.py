@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """amphibious_sim_node as others meet it: a running process and real DDS."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ardupilot_json_node with a stand-in for ArduPilot, through a real socket and real DDS."""
 
 from __future__ import annotations

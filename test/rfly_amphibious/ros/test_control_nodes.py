@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """flight_control_node and chassis_control_node through DDS: a peer plays the simulation and the
 estimator.
 """

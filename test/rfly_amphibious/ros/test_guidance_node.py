@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """guidance_node against a vehicle of the test, which obeys each command at once."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """link_node and mavlink_hil_node against sensor topics and controllers of the test; real DDS."""
 
 from __future__ import annotations

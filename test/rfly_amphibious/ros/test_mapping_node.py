@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mapping_node: clouds of a sensor that moves while it measures become the voxels of the walls that
 were there.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ExecuteMission and PlanPath reach the simulated vehicle: all nodes of the loop, in lock-step, on
 sensors only.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """motor_output_node over real topics, its serial line a pseudo-terminal whose other end the test
 holds.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lidar and cameras of amphibious_sim_node as others meet them: a running process and real DDS."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """state_estimator_node over DDS, with messages of real sensors, against the library's own
 estimates.
 """

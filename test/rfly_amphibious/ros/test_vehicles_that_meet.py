@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Running simulations whose vehicles roll towards another one, over real DDS."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scenarios closed through sensors and estimates only.
 
 They are done softly, at the place where the estimate says, not the truth.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MCAP files of runs, read back by the libraries (and by ROS itself) and compared with the run."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs of scenarios against numbers worked out by hand.
 
 Ways, energy, touchdown, order of modes, and endings.

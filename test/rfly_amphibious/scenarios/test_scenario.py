@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scenario files: their scenarios, their refusals with file, line and key, and mission files."""
 
 from __future__ import annotations

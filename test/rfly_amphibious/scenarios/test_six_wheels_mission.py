@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A mission on six wheels by estimates only, and its log."""
 
 from __future__ import annotations

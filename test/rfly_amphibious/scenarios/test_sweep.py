@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sweeps: variations, refusals, the same results in every way of running, and their table."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cameras: depths worked out by hand, pixels, noise, light and fog; the gimbal."""
 
 from __future__ import annotations

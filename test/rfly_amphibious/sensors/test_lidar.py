@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The lidar: ranges worked out by hand and by a slow marcher, sweeps in motion, noise, fog."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The common noise model: moments, growth, correlation, ranges, repeatability."""
 
 from __future__ import annotations

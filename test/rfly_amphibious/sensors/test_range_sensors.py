@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RangeSensors: due measurements along a simulation, and the bodies that a vehicle sees."""
 
 from __future__ import annotations

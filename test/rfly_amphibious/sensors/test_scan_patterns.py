@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Livox's patterns: fields of view, rates, coverage, and ranges against formulas."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays against still and moving triangle meshes, compared with NumPy over all triangles."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Sensor files: the shipped sets hold the defaults of docs/model, section 11; errors of wrong
 files.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The sensors against truths worked out by hand; statistics, latency, ticks and repetition."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dead reckoning against circles worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Number of ticks that are due by the wall clock."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Simulation of one vehicle with its sensors: commands, fail-safe, events, reset and save."""
 
 from __future__ import annotations

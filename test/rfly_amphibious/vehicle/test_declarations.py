@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters declared once: schema files, values and the kernels' record follow, whatever the order
 of keys.
 """

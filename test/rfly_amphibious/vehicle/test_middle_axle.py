@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A middle axle in a vehicle's file: what it takes, what is refused, and what it changes in arrays
 and names.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameter files: shipped sets, derived values, and the errors of bad files."""
 
 from __future__ import annotations

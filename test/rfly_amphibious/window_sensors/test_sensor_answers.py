@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The closed loop: requests by UDP to the window, frames back, and the renderer's own arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames of the window's sensors against distances and angles that are worked out by hand.
 
 A car stands at x = 0, y = 0 of level ground, another one 20 m to the north. Cars look north.

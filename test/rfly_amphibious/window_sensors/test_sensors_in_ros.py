@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Our window and ue_sensors_node: topics hold the renderer's own pixels and points."""
 
 from __future__ import annotations

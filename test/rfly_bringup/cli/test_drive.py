@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly drive` in a terminal of the test's own, and teleop_node, as a vehicle hears them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly fleet check` and `plot`: exit codes, messages, and the picture."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly mission` as a user meets it: what it prints and writes, and one line with exit code 2 for
 each mistake.
 """
@@ -328,6 +331,43 @@ def test_preflight_tells_how_high_a_fixed_wing_flies(rfly, plan):
     high = rfly(*where, "multirotor", "--min-height", 50)[1]
     assert f"is flown at {sea + 50:.1f} m above sea, 20.0 m higher than it says" in high
     assert "note: " not in rfly(*where, "ground", "--min-height", 50)[1]
+
+
+def test_a_mission_too_low_for_a_fixed_wing_is_flown_higher_or_refused(rfly, plan):
+    """The map's hills demand more than 30 m of it: `climb` says so, `refuse` flies nothing."""
+    terrain = HeightMap.load("JacksboroFault")
+    home = [*DEFAULT_GEO_ORIGIN[:2], DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))]
+    items = [simple(22, 3, [0, 0, 0, None, *place(0, 0), 30])]
+    file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
+    where = ("fly", file, "--map", "JacksboroFault", *ORIGIN, "--limit", 1)
+
+    _, out, _ = rfly(*where, "--uav-type", "fixed-wing")
+    assert "flown higher than the mission says" in out
+    code, out, err = rfly(*where, "--uav-type", "fixed-wing", "--too-low", "refuse")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "mission item 0: TAKEOFF at " in err
+    code, out, _ = rfly(*where, "--too-low", "refuse")
+    assert code == 1  # the time limit
+    assert "item 0: TAKEOFF from " in out
+
+
+def test_items_off_the_map_are_named_by_check_preflight_and_fly(rfly, plan):
+    terrain = HeightMap.load("JacksboroFault")
+    home = [*DEFAULT_GEO_ORIGIN[:2], DEFAULT_GEO_ORIGIN[2] + float(terrain.altitude(0, 0))]
+    x_max = terrain.bounds[1]
+    items = [
+        simple(22, 3, [0, 0, 0, None, *place(0, 0), 60]),
+        simple(16, 3, [0, 3, 0, None, *place(0, x_max - 1.0), 60]),
+        simple(16, 3, [0, 3, 0, None, *place(0, x_max + 70.0), 60]),
+    ]
+    file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
+    where = ("--map", "JacksboroFault", *ORIGIN)
+    note = "item 2 (WAYPOINT) reaches 70.0 m beyond the map's east edge; "
+
+    for command in (("check", file), ("preflight", file), ("fly", file, "--limit", 1)):
+        out = rfly(*command, *where)[1]
+        assert out.count(note) == out.count("beyond the map") == 1
+    assert "beyond the map" not in rfly("check", file)[1]
 
 
 def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):

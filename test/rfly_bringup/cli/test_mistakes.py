@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mistyped commands: one line that helps and exit code 2, before anything is started."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly objects`: datagrams to a real socket, XML files on the disk, and a running bridge."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly plan`: what it prints, draws and writes, and what it says of wrong input."""
 
 from __future__ import annotations
@@ -11,6 +14,13 @@ import numpy as np
 import pytest
 
 from rfly_bringup.cli.main import main
+from rfly_bringup.warm_up import compile_first
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled():
+    """Compile the kernels beforehand, so that stderr holds what the command itself says."""
+    compile_first(["planner"])
 
 
 def rfly(monkeypatch, capsys, *words):

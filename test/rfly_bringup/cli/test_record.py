@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly record` and `rfly replay` as processes, over real sockets."""
 
 from __future__ import annotations
@@ -261,6 +264,24 @@ def test_a_truncated_recording_is_replayed_as_far_as_it_is_whole(tmp_path, windo
         r"ends at byte 119, within the record that begins at byte 73; what comes before",
         done.stderr,
     )
+
+
+def test_a_full_disk_ends_a_recording_and_names_its_file(tmp_path):
+    """A file of 4096 bytes holds a header of 24, and records of 16 + 28 + 60."""
+    resource = pytest.importorskip("resource")
+    out = tmp_path / "flight.pcap"
+    with Recording(out) as recording:
+        resource.prlimit(recording.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+        while recording.process.poll() is None:
+            recording.send(bytes(60), gap_s=0.001)
+        code, _, errors = recording.rest()
+
+    assert code == 2
+    assert errors.splitlines()[-1] == (
+        f"rfly: {out}: File too large: the recording has ended; what it holds can be replayed"
+    )
+    done = rfly("replay", str(out), "--port", str(free_port()), "--ports", str(recording.port))
+    assert f"sent {(4096 - 24) // (16 + 28 + 60)} datagrams" in done.stdout
 
 
 def test_what_was_left_out_is_told(tmp_path, windows):

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sensors listen` as a user runs it, with a sender in RflySim3D's place."""
 
 from __future__ import annotations

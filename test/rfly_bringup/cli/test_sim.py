@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sim run`: exit codes, messages, and files."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sim fit` and `rfly sim modes`: from the manoeuvre that they write to a vehicle's file."""
 
 from __future__ import annotations

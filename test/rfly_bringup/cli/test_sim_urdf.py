@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly sim urdf`: the text of the library, to a file or stdout; mistakes in one line."""
 
 from __future__ import annotations

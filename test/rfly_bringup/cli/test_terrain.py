@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly terrain` as a user meets it: what it prints, what it writes, and one line with exit code 2
 for each mistake.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly send` and `rfly listen` against real sockets, as processes."""
 
 from __future__ import annotations
@@ -90,6 +93,35 @@ def test_send_joins_words_and_reaches_three_windows(window):
     assert f":{port_of(window) - 2}-{port_of(window)}" in done.stdout
 
 
+def test_send_a_script_waits_after_a_map_change(window, tmp_path):
+    script = tmp_path / "scene.txt"
+    script.write_text("# the map\nRflyChangeMapbyName Grasslands\n\n  t.MaxFPS 30  \nslomo 2\n")
+    done = rfly("send", "--file", script, "--port", str(port_of(window)), "--window", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 3
+
+    assert window.recv(4096) == MAP_COMMAND
+    assert window.recv(4096) == struct.pack("<i52s", 1234567890, b"t.MaxFPS 30")
+    assert window.recv(4096) == struct.pack("<i52s", 1234567890, b"slomo 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("t.MaxFPS 30\n" + "x" * 250 + "\n", "line 2: the command has 250 bytes"),
+        ("# nothing\n", "no command, expected one on each line"),
+    ],
+)
+def test_a_script_is_checked_before_its_first_command_is_sent(window, tmp_path, text, named):
+    script = tmp_path / "scene.txt"
+    script.write_text(text)
+    done = rfly("send", "--file", script, "--port", str(port_of(window)), "--window", "0")
+    assert (done.returncode, named in done.stderr) == (2, True)
+    window.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        window.recv(4096)
+
+
 def test_send_says_where_nothing_listens():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
@@ -104,6 +136,8 @@ def test_send_says_where_nothing_listens():
     [
         pytest.param(["send", "x" * 250], "at most 249", id="too-long"),
         pytest.param(["send", ""], "empty", id="empty"),
+        pytest.param(["send"], "expected either a command or --file SCRIPT", id="nothing"),
+        pytest.param(["send", "--file", "/no/such.txt"], "/no/such.txt: cannot be read", id="file"),
         pytest.param(["send", "x" * 92, "--lan"], "at most 91", id="too-long-for-lan"),
         pytest.param(["send", "x", "--host", "no such host"], "no such host", id="host"),
         pytest.param(

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly world` and `rfly plan --world`: what they write, print and refuse."""
 
 from __future__ import annotations

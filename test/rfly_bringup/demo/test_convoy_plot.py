@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The demo's picture: where the tracks are, also for odd fleets."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The demo's own options, and what is wrong with them in one line."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Findings in snapshots written by hand: no ROS, no network."""
 
 from __future__ import annotations

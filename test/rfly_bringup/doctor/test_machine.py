@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The machine as the doctor sees it.
 
 Sockets and locks are real; /dev/shm and the routes are files that the tests write.

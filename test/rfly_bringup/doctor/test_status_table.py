@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The tables of `rfly status`, as they are printed."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`--autopilot` of `rfly up amphibious` and its launch file: which nodes it starts, what it
 refuses.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`--controller` of `rfly up amphibious` and its launch file: which nodes a controller outside
 replaces.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Which processes `rfly up amphibious` and its launch file start, with which parameters."""
 
 from __future__ import annotations

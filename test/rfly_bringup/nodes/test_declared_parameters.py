@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A node declares the parameters that its page shows."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Files that a peer may reach by naming them.
 
 Every service, action, topic and parameter that could take a name is listed here. Those that read

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The description of the nodes, and the launch files and command lines made from it."""
 
 import configparser

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A world file is one scene for all: planner, contacts, lidar and window know the same tower."""
 
 from __future__ import annotations

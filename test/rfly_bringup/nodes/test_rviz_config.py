@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """rviz/*.rviz with running nodes.
 
 Each display asks for an existing topic of its type, with a matching QoS.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A process for test_foxglove_server: two latched topics of 20 MB, images, and a small topic."""
 
 import os

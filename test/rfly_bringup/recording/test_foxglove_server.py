@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The server for Foxglove against clients that stall, come in crowds, or are foreign pages."""
 
 from __future__ import annotations
@@ -260,6 +263,16 @@ def test_foreign_pages_are_refused(publisher, origin, status):
     with socket.create_connection(("127.0.0.1", publisher.port), 5.0) as client:
         client.sendall(hello(publisher.port, origin))
         assert client.recv(12) == f"HTTP/1.1 {status}".encode()
+
+
+def test_a_refused_client_with_a_broken_frame_leaves_nothing_in_the_log(publisher):
+    """The frame comes with the request that is refused, and has bits that are reserved."""
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", publisher.port), 5.0) as client:
+            client.sendall(hello(publisher.port, "https://example.com") + b"\xf1\x80abcd")
+            while client.recv(1000):
+                pass
+    assert "error" not in publisher.log.read_text().lower()
 
 
 def test_a_foreign_name_for_this_machine_is_refused(publisher):

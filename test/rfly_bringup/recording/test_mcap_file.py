@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MCAP files without ROS: whole ones, cut ones, foreign ones."""
 
 from __future__ import annotations

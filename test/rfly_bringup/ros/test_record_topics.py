@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly record --mcap`, `rfly replay` and recorder_node between a test's own node and libraries
 that are not ours.
 """
@@ -258,6 +261,17 @@ def publisher_of(peer, topic):
     publisher = peer.node.create_publisher(message_class(TYPES[topic]), topic, 50)
     peer.spin_until(lambda: publisher.get_subscription_count() > 0)
     return publisher
+
+
+def test_a_full_disk_ends_a_recording_in_one_line(domain_id):
+    with Rfly(domain_id, "record", "/dev/full", "--force", "--mcap") as recording:
+        code, output = recording.end()
+    assert code == 2
+    assert output.splitlines()[-1] == (
+        "rfly: the recording has ended: /dev/full: No space left on device; "
+        "rfly record --recover makes a whole file of what it holds"
+    )
+    assert "0 messages" not in output
 
 
 def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):

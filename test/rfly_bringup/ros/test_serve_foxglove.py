@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly view --foxglove` as a WebSocket client sees it, and the layout that is shipped for it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly up` and the demo as a user runs them: processes, real DDS, real sockets."""
 
 import os

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly up amphibious` as a user runs it: processes, real DDS, and a vehicle that sets out by
 itself.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Overlapping boxes, compared with all pairs.
 
 Sizes span many orders of magnitude. Filters drop the pairs that they should.

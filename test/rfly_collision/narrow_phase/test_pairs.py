@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts of two bodies.
 
 Random pairs are compared with the hull of their differences; others have a known answer.

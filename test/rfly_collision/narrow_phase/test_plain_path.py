@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The kernels as plain Python, in a process of their own, give the same contacts."""
 
 from __future__ import annotations

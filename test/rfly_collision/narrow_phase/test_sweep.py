@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts over a step: nothing passes through anything, and the time of the first touch."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts with the ground.
 
 Random ones are compared with samples of the bilinear surface; others have a known answer.

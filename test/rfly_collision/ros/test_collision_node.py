@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """collision_node from outside: a running process and real DDS.
 
 Two nodes serve the whole module. Two vehicles that lie within each other are in every message, so a

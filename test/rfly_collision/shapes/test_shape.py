@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shapes: the values they refuse and the part of a hull that remains.
 
 Faces and edges are those that the narrow phase uses.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shapes of vehicle types: the shipped set, scales, and wrong files.
 
 Each error names file, line and key.
@@ -262,13 +265,14 @@ def test_the_file_of_the_page_is_one():
     page = Path(__file__).resolve().parents[3] / "docs" / "howto" / "collisions.md"
     text = page.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
     table = parse_shapes(text.encode(), page.name)
-    assert names(table, [55, 100150, 150, 70, 71, 72]) == [
+    assert names(table, [55, 100070, 150, 70, 71, 72, 73]) == [
         "rover",
         "rover",
         "box",
         "balloon",
         "rocket",
         "wedge",
+        "gate",
     ]
     low, high = shape_bounds(table.shapes[0].touching)
     assert (low[2], high[2]) == pytest.approx((0.15, 0.6))

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Visible changes by vehicle XML.
 
 The files are laid out as RflySim3D's own.

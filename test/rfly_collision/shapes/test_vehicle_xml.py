@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle descriptions: safe to read, corrected in place, every other byte kept."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The whole world step by step, without ROS: poses in, contacts out, worked out by hand."""
 
 from __future__ import annotations

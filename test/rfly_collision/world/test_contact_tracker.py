@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Contacts that begin, go on and end.
 
 The sequences are worked out by hand, or compared with a slow dictionary.

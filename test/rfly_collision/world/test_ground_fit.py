@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles on the ground: a plane by its analytic slope, a ridge and a step by hand."""
 
 from __future__ import annotations

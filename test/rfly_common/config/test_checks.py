@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Checks of arguments: what passes, and the words for what does not."""
 
 from __future__ import annotations
@@ -40,11 +43,13 @@ def test_other_numbers_are_refused(value, bounds, said):
 
 def test_arrays_are_told_by_shape_and_by_their_first_wrong_number():
     np.testing.assert_array_equal(finite_array("v", (1, 2, 3), (3,)), [1.0, 2.0, 3.0])
+    assert finite_array("v", np.full(20_000, 1e200)).size == 20_000  # their squares overflow
     for values, shape, said in (
         ((1, 2), (3,), "v: 2 numbers, expected 3"),
         ([[1, 2]], (3,), "v: shape (1, 2), expected (3,)"),
         ([[1, math.nan], [math.inf, 0]], None, "v[0, 1]: nan, expected a finite number"),
         (math.inf, None, "v: inf, expected a finite number"),
+        ([*[0.0] * 20_000, math.nan], None, "v[20000]: nan, expected a finite number"),
     ):
         with pytest.raises(ConfigError) as caught:
             finite_array("v", values, shape)

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Parameters declared once: the schema that follows from dataclass fields, and the values read by
 it.
 """

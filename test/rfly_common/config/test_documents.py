@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Configuration documents: what is refused before it costs time, and errors of one short line."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Arc tangent and sine of `arcs` against those of the mathematics library."""
 
 from __future__ import annotations

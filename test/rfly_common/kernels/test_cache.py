@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Cache of compiled kernels: never old code, one for all checkouts, damaged files, no folder."""
 
 from __future__ import annotations
@@ -36,8 +39,11 @@ def twice(x):
 CALL = """
 import logging
 logging.basicConfig(level=logging.INFO, format="%(message)s")
+from rfly_common.kernels.compiling import on_compile
 from rfly_example.outer import outer
-print(outer(5.0), outer(5), sum(outer.stats.cache_hits.values()))
+with on_compile(lambda name: print(name, end=" ")):
+    results = outer(5.0), outer(5)
+print(*results, sum(outer.stats.cache_hits.values()))
 """
 
 
@@ -76,17 +82,23 @@ class Checkout:
         )
 
     def call(self) -> str:
-        """The results for a float and an int, and how many signatures came from the cache."""
+        """The results for a float and an int, and how many signatures came from the cache.
+
+        `compiled` has the names of the kernels that were not in it.
+        """
         process = self.start()
         out, self.log = process.communicate(timeout=120)
         assert process.returncode == 0, self.log
-        return out.strip()
+        *self.compiled, float_result, int_result, hits = out.split()
+        return f"{float_result} {int_result} {hits}"
 
 
 def test_a_changed_inner_kernel_is_compiled_and_the_old_one_found_again(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     assert checkout.call() == "11.0 11.0 0"
+    assert checkout.compiled == ["outer", "twice", "outer", "twice"]  # for a float, and an int
     assert checkout.call() == "11.0 11.0 2"
+    assert checkout.compiled == []
     inner = checkout.folder / "inner.py"
     inner.write_text(INNER.replace("FACTOR * x", "FACTOR + x"))
     assert checkout.call() == "8.0 8.0 0"
@@ -102,7 +114,7 @@ def test_a_changed_inner_kernel_is_compiled_and_the_old_one_found_again(tmp_path
 def test_processes_that_compile_at_once(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     processes = [checkout.start() for _ in range(3)]
-    assert [process.communicate(timeout=300)[0].split()[:2] for process in processes] == 3 * [
+    assert [process.communicate(timeout=300)[0].split()[-3:-1] for process in processes] == 3 * [
         ["11.0", "11.0"]
     ]
     assert checkout.call() == "11.0 11.0 2"
@@ -126,7 +138,7 @@ def test_unused_folders_are_removed(tmp_path):
     assert len(list(kernels.iterdir())) == 2
 
 
-def flip_a_bit(content: bytes) -> bytes:
+def flip_a_bit(content: bytes, _: list[Path]) -> bytes:
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
@@ -135,21 +147,25 @@ def flip_a_bit(content: bytes) -> bytes:
     "damage",
     [
         flip_a_bit,
-        lambda content: content[:100],
-        lambda content: content[:-1],
-        lambda content: content + b"\0",
-        lambda _: b"",
-        lambda _: sealed(b"no pickle"),
-        lambda _: sealed(pickle.dumps(("no", "compile result"))),
+        lambda content, _: content[:100],
+        lambda content, _: content[:-1],
+        lambda content, _: content + b"\0",
+        lambda *_: b"",
+        lambda _, files: files[1].read_bytes(),
+        lambda _, files: sealed(b"no pickle", files[0]),
+        lambda _, files: sealed(pickle.dumps(("no", "compile result")), files[0]),
     ],
-    ids=["flipped", "truncated", "last byte", "longer", "empty", "no pickle", "other pickle"],
+    ids=[
+        *("flipped", "truncated", "last byte", "longer", "empty"),
+        *("another kernel's", "no pickle", "other pickle"),
+    ],
 )
 def test_a_bad_file_is_logged_and_replaced(tmp_path, damage):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     assert checkout.call() == "11.0 11.0 0"
     files = sorted((tmp_path / "cache").glob("rfly_suite/kernels/*/*.nbc"))
     sound = [file.read_bytes() for file in files]
-    files[0].write_bytes(damage(sound[0]))
+    files[0].write_bytes(damage(sound[0], files))
     assert checkout.call() == "11.0 11.0 1"
     assert checkout.log.count("cannot be used") == 1
     assert str(files[0]) in checkout.log
@@ -158,10 +174,14 @@ def test_a_bad_file_is_logged_and_replaced(tmp_path, damage):
 
 
 def test_what_was_sealed_is_unsealed():
-    assert unsealed(sealed(b"")) == b""
-    assert unsealed(sealed(b"machine code")) == b"machine code"
+    file = Path("kernels") / "module-1" / "twice.nbc"
+    assert unsealed(sealed(b"", file), file) == b""
+    assert unsealed(sealed(b"machine code", file), file) == b"machine code"
     with pytest.raises(ValueError, match="length or hash"):
-        unsealed(b"machine code")
+        unsealed(b"machine code", file)
+    for other in (file.with_name("thrice.nbc"), Path("kernels") / "module-2" / "twice.nbc"):
+        with pytest.raises(ValueError, match="length or hash"):
+            unsealed(sealed(b"machine code", file), other)
 
 
 def in_suite(file):

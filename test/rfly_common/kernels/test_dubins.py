@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dubins' curves: ways known by hand, ends that are met, and no shorter way among thousands of
 others.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Nodes that run no kernel start without numba, and kernels without SciPy."""
 
 import subprocess

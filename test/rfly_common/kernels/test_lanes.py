@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Kernels in lanes: the same numbers, bit by bit, as the same kernel for one vehicle after the
 other.
 """

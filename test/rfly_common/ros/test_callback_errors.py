@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Errors in callbacks, ours and rclpy's own: the node logs, counts, answers and goes on."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Differences between versions 1 and 2.1 of simulation_interfaces, and name filters. No graph."""
 
 from __future__ import annotations

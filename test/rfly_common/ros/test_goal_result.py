@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A goal's result whose first response is lost."""
 
 from __future__ import annotations

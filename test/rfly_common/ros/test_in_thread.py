@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Work in a thread of its own: its caller is answered, however it ends."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Clouds written byte by byte with struct, read by sensor_msgs_py and by the few lines that stand
 in for it.
 """

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`qos_overrides.<topic>.…`: a topic's QoS as the user wants it, and no other topic's."""
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ def test_an_override_counts_for_its_topic_alone(domain_id, flat_map):
     overridden.
     """
     from node_harness import NodeProcess, Peer
+    from rcl_interfaces.srv import ListParameters
     from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
     overrides = {
@@ -66,44 +70,55 @@ def test_an_override_counts_for_its_topic_alone(domain_id, flat_map):
             == ReliabilityPolicy.BEST_EFFORT
         )
         assert profile("/tf_static", subscriptions).reliability == ReliabilityPolicy.RELIABLE
+
+        # `ros2 param list` shows what was given, and nothing for all other topics and policies
+        listed = peer.call(ListParameters, "/site/terrain_node/list_parameters").result.names
+        assert {name for name in listed if name.startswith("qos_overrides")} == set(overrides)
         peer.close()
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize(("policy", "value"), [("reliability", "sometimes"), ("depth", "many")])
-def test_an_override_that_is_none_ends_the_node_in_one_line(domain_id, flat_map, policy, value):
+@pytest.mark.parametrize(
+    ("policy", "value", "text"),
+    [
+        ("reliability", "sometimes", "reliability: 'sometimes': "),
+        ("depth", "many", "depth: 'many': "),
+        ("durability", "volatile", "'durability', expected one of history, depth, reliability"),
+    ],
+)
+def test_an_invalid_override_ends_the_node_in_one_line(domain_id, flat_map, policy, value, text):
     from node_harness import NodeProcess
 
     name = f"qos_overrides./outTerrainPoint.publisher.{policy}"
     with NodeProcess("terrain_node", domain_id, {"map": flat_map, name: value}) as node:
         assert node.process.wait(60) == 2
         node.stop()
-        assert f"parameter {name}: '{value}'" in node.output
-        assert "reliable or best_effort" in node.output
+        assert "parameter qos_overrides./outTerrainPoint.publisher." in node.output
+        assert text in node.output
         assert "Traceback" not in node.output
 
 
 @pytest.mark.ros
-def test_a_destroyed_endpoint_takes_its_parameters_along_and_looks_at_no_others():
-    """A thousand spawned vehicles have nine thousand of them."""
-    from types import SimpleNamespace
+def test_an_override_counts_again_for_an_endpoint_that_is_made_again(domain_id):
+    """A vehicle that is removed and spawned again has the same topic."""
+    import rclpy
+    from node_harness import Peer
+    from rclpy.node import Node
+    from std_msgs.msg import Empty
 
-    from rfly_common.ros.endpoints import destroy_endpoint
+    from rfly_common.ros.endpoints import publisher
 
-    class Parameters(dict):
-        def __iter__(self):
-            raise AssertionError("all parameters are looked at")
-
-    class Subscription:
-        topic_name = "/a/follow_path"
-
-    own = [
-        f"qos_overrides./a/follow_path.subscription.{policy}"
-        for policy in ("history", "depth", "reliability")
-    ]
-    given = dict.fromkeys([*own, "qos_overrides./a/pose.publisher.depth", "rate"])
-    node = SimpleNamespace(_parameters=Parameters(given), _descriptors=Parameters(given))
-    node.destroy_subscription = lambda _: None
-    destroy_endpoint(node, Subscription())
-    for left in (node._parameters, node._descriptors):
-        assert sorted(left.keys()) == ["qos_overrides./a/pose.publisher.depth", "rate"]
+    peer = Peer(domain_id)
+    name = "qos_overrides./a/pose.publisher.depth"
+    node = Node(
+        "vehicles",
+        context=peer.node.context,
+        parameter_overrides=[rclpy.Parameter(name, value=7)],
+    )
+    for _ in range(2):
+        made = publisher(node, Empty, "a/pose", rclpy.qos.QoSProfile(depth=1))
+        assert made.qos_profile.depth == 7
+        node.destroy_publisher(made)
+    assert [each for each in node._parameters if each.startswith("qos")] == [name]
+    node.destroy_node()
+    peer.close()

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Output of a node's process besides the node's own: it goes to the log, in one line."""
 
 import pytest

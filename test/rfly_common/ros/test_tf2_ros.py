@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The stand-in for tf2_ros through DDS: what user code writes first, and what it gets.
 
 With a ROS installation the same tests run against the real one.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The unpacked size of a .mat file is checked before SciPy unpacks it."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Array files that lie: headers are checked first, and only requested arrays are unpacked."""
 
 from __future__ import annotations

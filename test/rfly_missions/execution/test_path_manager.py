@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The mission state machine: worked scenarios, bad input, random runs beside plain rules."""
 
 from __future__ import annotations

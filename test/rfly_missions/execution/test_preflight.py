@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Preflight compared with a dense sampling of the same way, cases by hand, and repaired plans."""
 
 from __future__ import annotations
@@ -288,6 +291,27 @@ def test_items_that_the_vehicle_flies_higher_are_reported():
     assert preflight(items, HOME, cliff).raised == ()
     (raised,) = preflight(items, HOME, cliff, min_height=30.0).raised
     assert raised.flown_height == 30.0
+
+
+def test_items_beyond_the_map_are_reported_with_edge_and_distance():
+    """The map spans 100 m north and south and 50 m west and east of its origin."""
+    flat = HeightMap(np.zeros((11, 21)), origin_x=-50, origin_y=-100, step_x=10, step_y=10)
+    items = [
+        MissionItem.takeoff((0, 0, -20)),
+        MissionItem.waypoint((100, 50, -20)),  # on the corner
+        MissionItem.waypoint((112, 55, -20)),
+        MissionItem.orbit((0, 30, -20), 25.0),
+        MissionItem.mavlink(17, (-60, -49, -20)),  # a loiter
+        MissionItem.land((-100.5, 0, 0)),
+        MissionItem.return_to_launch(),
+    ]
+
+    def found(**kind):
+        report = preflight(items, HOME, flat, **kind)
+        return [(each.index, each.edge, each.distance) for each in report.off_map]
+
+    assert found() == [(2, "north", 12.0), (3, "east", 5.0), (5, "south", 0.5)]
+    assert (4, "west", 39.0) in found(fixed_wing=True, loiter_radius=40.0)
 
 
 def jump(to, times):

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Whole missions flown without ROS: items, limits, the ground, fence, jumps, conditions."""
 
 import json
@@ -700,6 +703,25 @@ def test_items_too_low_for_a_fixed_wing_are_flown_higher_and_the_log_says_how_hi
 
     many = Flight("fixed-wing", [LOW[0], *[LOW[1]] * 8], terrain=cliff()).logged
     assert many[0].endswith("item 4 (WAYPOINT) at 48.2 m instead of 30.0 m and 4 more")
+
+
+def test_items_beyond_the_map_are_logged_when_mission_or_map_come():
+    """The map ends 300 m from its origin; before it is known, none of it is said."""
+    items = [MissionItem.takeoff((0, 0, -80)), MissionItem.waypoint((0, -320, -80))]
+    note = (
+        "item 1 (WAYPOINT) reaches 20.0 m beyond the map's west edge; the ground there is unknown, "
+        "and the edge's height stands for it"
+    )
+    assert Flight("multirotor", items, terrain=cliff()).logged == [note]
+
+    flight = Flight("multirotor", items)
+    assert flight.logged == []
+    flight.runner.ground = Ground(cliff())
+    assert flight.logged == [note]
+
+    many = Flight("multirotor", [items[0], *[items[1]] * 8], terrain=cliff(), start_index=2).logged
+    assert len(many) == 6
+    assert many[-1] == "2 more items reach beyond the map"
 
 
 def test_missions_with_items_too_low_are_refused_where_that_is_chosen():

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Missions on wheels and half on wheels: their ways, limits, and completion."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Guidance models against solutions on paper: oscillators, coordinated turns, wind triangles."""
 
 from __future__ import annotations

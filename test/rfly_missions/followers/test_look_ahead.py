@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Waypoint and orbit followers: outputs worked out by hand, flags, and vehicles that fly along."""
 
 from __future__ import annotations

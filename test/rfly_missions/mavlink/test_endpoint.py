@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The endpoint against a ground station of pymavlink: reports, actions, and refusals."""
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from mavlink_station import NAN, ORIGIN, Station, of_type
 from optional_parts import late_module
 
 from rfly_missions.mavlink.flight_modes import FlightMode
-from rfly_missions.mavlink.wire import signing_key
+from rfly_missions.mavlink.wire import Reader, Writer, signing_key
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -413,6 +416,16 @@ def test_only_stations_with_the_key_are_heard():
     received = station.endpoint.received
     station.endpoint.receive(once, ("127.0.0.1", 1), station.now)  # recorded, and sent again
     assert station.endpoint.received == received
+
+
+def test_the_first_signed_message_of_a_stream_may_be_a_minute_old():
+    """MAVLink's rule for a stream that was not heard before, such as after a node's start."""
+    now = 1.8e9
+    key = signing_key("a passphrase")
+    heartbeat = common.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3)
+    for age, taken in ((59.0, 1), (61.0, 0)):
+        datagram = Writer(245, key, clock=lambda age=age: now - age).write(heartbeat)
+        assert len(Reader(key, clock=lambda: now).read(datagram)) == taken
 
 
 def test_a_station_that_speaks_gets_messages_until_it_is_silent(station):

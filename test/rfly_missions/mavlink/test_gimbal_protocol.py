@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The gimbal of a vehicle against a ground station of pymavlink: signs, limits, rates, control."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Recorded files as MAVLink's logs: listed, downloaded with gaps filled, kept or erased."""
 
 from __future__ import annotations

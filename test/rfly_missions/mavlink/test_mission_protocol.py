@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Missions up and down, lost and doubled rows, refusals, and the flight of rows."""
 
 from __future__ import annotations

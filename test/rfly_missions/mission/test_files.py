@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Mission files against a table of commands worked by hand; refusals by name; there and back."""
 
 import json

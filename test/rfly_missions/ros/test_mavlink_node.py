@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mavlink_node with mission_node behind it, and ground stations of pymavlink and MAVSDK."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """mission_node as other nodes see it: a running process, real DDS, goals, commands."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """MATLAB's names and call forms of UAV Toolbox."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Layers of the ground, compared with planes fitted one after the other and with a map's costs."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Traversability, compared with a slow implementation, and with planes, steps and peaks.
 
 The slow one handles one cell after the other. It fits each plane by `lstsq` over the cells of the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The world for Gazebo, read back from its files by Gazebo's rules.
 
 Its ground lies where the map's does.

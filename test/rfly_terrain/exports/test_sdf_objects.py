@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Objects of a world in Gazebo's file, read back as XML and STL by rules of SDF 1.9.
 
 The solids lie where ours do.

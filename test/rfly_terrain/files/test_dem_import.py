@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Elevation models into height maps.
 
 They are compared with their own formulas and PROJ's geodesics, not with the importer's path.
@@ -192,6 +195,61 @@ def test_a_geographic_raster_lies_where_the_geodesics_say(tmp_path):
         v, u = np.unravel_index(np.argmax(window), window.shape)
         assert math.hypot(u - 20, v - 20) * 2 < 6  # a cell of 5 m, and sampling steps of 2 m
         assert window.max() > 70
+
+
+@pytest.mark.parametrize(
+    ("crs", "place"),
+    [
+        ("EPSG:3857", (60.0, 10.0)),  # Web Mercator: lengths are doubled here
+        ("EPSG:3413", (78.0, 100.0)),  # polar stereographic: north is turned by 145 degrees
+    ],
+)
+def test_a_projection_that_is_not_true_is_resampled(tmp_path, crs, place):
+    """Lengths and directions on the map are those of geodesics, not the projection's.
+
+    GDAL finds places to an eighth of a cell, which is 40 m wide.
+    """
+    (x,), (y,) = rasterio.warp.transform("EPSG:4326", crs, [place[1]], [place[0]])
+    transform = affine.from_origin(x - 2000, y + 2000, 40, 40)
+    xs, ys = transform * np.meshgrid(np.arange(100) + 0.5, np.arange(100) + 0.5)
+    longitudes, latitudes = rasterio.warp.transform(crs, "EPSG:4326", xs.ravel(), ys.ravel())
+    azimuth, _, distance = pyproj.Geod(ellps="WGS84").inv(
+        np.full(10_000, place[1]), np.full(10_000, place[0]), longitudes, latitudes
+    )
+    north = np.reshape(distance * np.cos(np.radians(azimuth)), (100, 100))
+    path = write_tif(tmp_path / "a.tif", north.astype(np.float32), transform, crs)
+
+    terrain = import_dem(path, size=(800, 800))
+    for east, north in ((0, 0), (350, 0), (0, 350), (-200, -350)):
+        assert terrain.altitude(float(east), float(north)) == pytest.approx(north, abs=5.0)
+
+
+@pytest.mark.parametrize(
+    ("crs", "corner", "message"),
+    [
+        (UTM32, (8.0, 47.0), "cells of 0.000278 x 0.000278 m, .* say so with --crs EPSG:4326"),
+        ("EPSG:4326", (500_000, 5_200_000), "is no place on the Earth in EPSG:4326"),
+    ],
+)
+def test_degrees_and_metres_mistaken_for_each_other_are_refused(tmp_path, crs, corner, message):
+    cell = 1 / 3600 if crs == UTM32 else 30
+    path = write_tif(
+        tmp_path / "a.tif", rows_and_columns(9, 9), affine.from_origin(*corner, cell, cell), crs
+    )
+    with pytest.raises(TerrainFormatError, match=message):
+        import_dem(path)
+
+
+@pytest.mark.parametrize("crs", [None, UTM32])
+def test_a_raster_without_a_place_is_refused_without_a_warning(tmp_path, crs, recwarn):
+    with rasterio.open(
+        tmp_path / "a.tif", "w", driver="GTiff", width=3, height=3, count=1, dtype="int16", crs=crs
+    ) as dataset:
+        dataset.write(np.ones((3, 3), np.int16), 1)
+    recwarn.clear()
+    with pytest.raises(TerrainFormatError, match="does not say where its cells lie"):
+        import_dem(tmp_path / "a.tif", crs=UTM32)
+    assert not [each for each in recwarn if "georeferenced" in str(each.message)]
 
 
 def test_center_and_altitude(tmp_path):

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Heights of pixels by the compiled kernel and by the table, against the formula."""
 
 from __future__ import annotations

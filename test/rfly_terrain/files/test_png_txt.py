@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Map files against values worked out by hand.
 
 They cover calibration, every refusal, the png formats and the search order.

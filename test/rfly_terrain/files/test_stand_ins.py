@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Our maps in place of RflySim's MountainTerrain and Grasslands.
 
 They are the ground of its experiments, come last in the order, and cause one warning.

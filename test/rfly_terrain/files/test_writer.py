@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Written maps read back within one quantisation step, by both of RflySim's third-pixel rules."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The regular grid: corners, centres, edges and rows from the north.
 
 The values are worked out by hand.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """HeightMap against formulas, numbers worked out by hand, and a slow obvious implementation."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled kernels, their Python source and the oracle: the same results for the same points."""
 
 from __future__ import annotations
@@ -212,6 +215,34 @@ def test_clouds_are_the_same(ned):
     z = terrain.heights[7, 6]
     last = [12, 3, -z] if ned else [3, 12, z]
     assert compiled[3, 2].tolist() == last
+
+
+CLOUDS = """
+import hashlib, sys
+import numpy as np
+from rfly_terrain import HeightMap
+heights = np.random.default_rng(1).normal(0.0, 9.0, (300, 200)).astype(np.float32)
+heights[::7] = 0.0
+terrain = HeightMap(heights, origin_x=-3.1, origin_y=7.7, step_x=0.3, step_y=-0.7)
+
+def clouds():
+    for stride, region in ((1, None), (3, None), (2, (10.0, 70.0, -90.0, 5.0))):
+        for cloud in (terrain.point_cloud, terrain.point_cloud_ned):
+            points = cloud(stride, region)
+            yield points.shape, hashlib.sha256(points).hexdigest()
+
+plain = list(clouds())
+assert "numba" not in sys.modules
+terrain.altitude(np.zeros(3), np.zeros(3))
+assert "numba" in sys.modules
+print(plain == list(clouds()), plain[0][0])
+"""
+
+
+def test_a_cloud_loads_no_kernels_and_is_the_same_bit_by_bit_once_they_are_loaded():
+    command = [sys.executable, "-c", CLOUDS]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.stdout == "True (300, 200, 3)\n", ended.stderr
 
 
 QUERY = """

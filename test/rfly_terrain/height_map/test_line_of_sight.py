@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lines of sight over ridges and between points on the ground."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Clouds of a height map: every sample once, at its place, in its order."""
 
 from __future__ import annotations

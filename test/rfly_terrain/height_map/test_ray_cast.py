@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays against planes and saddles worked out by hand.
 
 Rays are also compared with dense sampling of the bilinear function.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compiled ray casting, its Python source and the oracle: the same results for the same rays."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Triangles of the ground: where they lie, that they leave no gap, and that brighter is higher."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Each of MATLAB's call forms against its Python form, as methods and as functions."""
 
 from __future__ import annotations

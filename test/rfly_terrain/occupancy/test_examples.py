@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Worked examples of a binary occupancy map: set-up, call and expected result.
 
 An example is a function without arguments. It returns the actual and the expected result.

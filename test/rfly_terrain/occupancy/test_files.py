@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Files of map_server and nav_msgs/OccupancyGrid: round trips and refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Scans by hand: Cartesian points, invalid readings, another frame; maps from .mat files."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """BinaryOccupancyMap against slow, obvious implementations: cell by cell, in rational numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Octrees in OctoMap's binary form: bytes worked out by hand, the writer, and OctoMap itself."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rows and columns that count from 1: every index is one more than in the worked examples."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """OccupancyMap: Bayes' rule on paper, thresholds, rays, window; the order of observations."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Rays over random maps against exact geometry: compiled kernels, their Python and the oracle."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Driven paths: lengths known by hand, and dense samples of every path and bend."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerAStarGrid against Dijkstra's algorithm in plain Python, and ways known by hand."""
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from kernels_as_python import as_python
 
 from rfly_terrain import BinaryOccupancyMap, OccupancyMap, PlannerAStarGrid, matlab_mapping
 from rfly_terrain.planning import grid_search_kernels, search_kernels
+from rfly_terrain.planning.grid_planner import METRICS
 
 STEP_COSTS = {
     "Euclidean": math.hypot,
@@ -208,11 +212,27 @@ def test_the_compiled_search_is_the_python_one(monkeypatch):
     free[0, 0] = free[14, 19] = True
     steps = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)])
     step_costs = np.hypot(*steps.T)[:, None]
-    estimates = np.zeros(free.size)
+    given = grid_search_kernels.GIVEN, np.zeros(free.size)
     results = []
     for search in (plain, grid_search_kernels.search_cells):
         costs = np.full(free.size, np.inf)
         parents = np.full(free.size, -1)
-        explored = search(free, steps, step_costs, estimates, 0, free.size - 1, costs, parents)
+        explored = search(free, steps, step_costs, *given, 0, free.size - 1, costs, parents)
         results.append((explored, costs.tolist(), parents.tolist()))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_metric_by_name_explores_what_the_same_function_does(metric, diagonal):
+    free = np.random.default_rng(5).random((30, 40)) < 0.8
+    free[0, 0] = free[29, 39] = True
+    m = BinaryOccupancyMap.from_matrix(~free)
+    options = {"diagonal_search": diagonal, "tie_breaker": True}
+    by_name = PlannerAStarGrid(m, h_cost=metric, **options)
+    by_function = PlannerAStarGrid(m, h_cost=METRICS[metric], **options)
+    path, info = by_name.plan([0, 0], [29, 39])
+    same_path, same_info = by_function.plan([0, 0], [29, 39])
+    assert len(path) >= 30
+    np.testing.assert_array_equal(path, same_path)
+    assert info.num_nodes_explored == same_info.num_nodes_explored

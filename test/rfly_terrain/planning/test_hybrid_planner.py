@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerHybridAStar: paths known by hand, free cells, radii and directions."""
 
 from __future__ import annotations

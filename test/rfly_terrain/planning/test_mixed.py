@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plans that drive and fly: a channel by hand, the slope of take-offs, and what cannot be done."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The nearest free cell on grids drawn by hand; # is forbidden, north is up."""
 
 from __future__ import annotations

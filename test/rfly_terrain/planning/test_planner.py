@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plans over terrains: heights, energies by hand, limits of the ground.
 
 Flights keep clear of the ground.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Plans keep clear of objects on the ground, by an oracle of its own.
 
 The oracle measures distances of dense samples to the objects.

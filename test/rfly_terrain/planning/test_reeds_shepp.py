@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Reeds' and Shepp's curves: ways known by hand, ends that are met, and symmetries.
 
 No shorter way is found among thousands.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PlannerRRTStar: whole trees, valid motions, costs that only fall, the way around a wall."""
 
 from __future__ import annotations

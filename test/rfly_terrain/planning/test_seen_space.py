@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Obstacles and known places of an octomap, by boxes computed by hand; plans that hold or not."""
 
 from __future__ import annotations

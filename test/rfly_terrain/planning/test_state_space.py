@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """States and motions: distances by hand, validity against the map's own answer."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Files of vehicle classes: the shipped one, what is refused, and energies by hand."""
 
 from __future__ import annotations

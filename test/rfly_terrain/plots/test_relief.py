@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The relief picture: right way up, lit from the north-west, its colours those of the heights."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`get_grid_map` and `terrain_grid_map` as grid_map's users meet them.
 
 The tests use a running terrain_node and a decoder of their own. The map's samples run from north to

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Long work next to the executor: services go on meanwhile, a second call is refused by name."""
 
 from __future__ import annotations

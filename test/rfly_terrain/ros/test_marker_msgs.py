@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Serialised markers are those that rclpy would have made."""
 
 import numpy as np

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Nav2's checks of our grid and our paths: the rules of its sources, Jazzy to Lyrical, one by one.
 
 nav2_util/validate_messages.hpp, nav2_costmap_2d's StaticLayer, nav2_controller's setPlannerPath,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`terrain_occupancy` as planners and map displays meet it.
 
 The tests use a running terrain_node, objects and parameters that change. The ground is level but

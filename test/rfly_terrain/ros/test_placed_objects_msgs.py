@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """placed_objects -> solids: frames and axes by hand, and arrays that contradict each other."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """planner_node as other nodes meet it: a running process, real DDS, a map of the test's own."""
 
 from __future__ import annotations

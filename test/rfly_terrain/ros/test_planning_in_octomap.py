@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """planner_node in the map that mapping_node makes, over real DDS.
 
 Clouds and poses go in, and a way around the obstacles that they show comes out.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """terrain_node as other nodes meet it: a running process, real DDS."""
 
 import math

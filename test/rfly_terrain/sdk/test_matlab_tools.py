@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """LoadPngData and getTerrainAltData against the documented behaviour of the MATLAB tools."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UEMapServe against the SDK's documented attributes, numbers and faults."""
 
 from __future__ import annotations

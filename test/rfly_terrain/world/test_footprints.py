@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Footprints in convex pieces: together they cover what the outlines enclose, and nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Moving objects of a world: positions at a time, by hand; files and generated worlds."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Buildings of an OpenStreetMap file, by hand.
 
 At 0° N, 0° E a degree is 110,574.28 m north and 111,319.49 m east.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Outlines from above, against shares of dense points and hulls by hand."""
 
 from __future__ import annotations

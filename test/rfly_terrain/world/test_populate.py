@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Populated worlds: the same seed the same file, and nothing where it cannot stand."""
 
 from __future__ import annotations

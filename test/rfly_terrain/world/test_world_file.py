@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """World files: every shape by hand, errors with file and line, meshes, and back to YAML."""
 
 from __future__ import annotations

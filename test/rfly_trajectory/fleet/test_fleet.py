@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleets: one call for all vehicles gives the same as a call for each alone.
 
 Compiled kernels and NumPy agree.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleet files: their meaning and their errors.
 
 Errors name file, line, key and the allowed values.

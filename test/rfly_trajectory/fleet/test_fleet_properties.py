@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Properties of every fleet.
 
 No vehicle is below the ground, no state jumps, headings follow velocities, and rates are

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles that leave their fleet.
 
 Place, heading and velocity go on, and the vehicle ends where the path ends.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Limits and closest approach, compared with values worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Fleet time over node time, the common start of several nodes, and shards.
 
 Expected values are integrals and counts by hand.

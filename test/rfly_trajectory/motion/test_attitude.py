@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Height and attitude over a terrain.
 
 Planes and slopes are worked out by hand, body rates compared with differences of quaternions.

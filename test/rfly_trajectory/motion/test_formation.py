@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Formations: offsets by hand, places and motion in a turn in closed form.
 
 Derivatives are compared with differences.

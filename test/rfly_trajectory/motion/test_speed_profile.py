@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Speed profiles and the ends of paths, with times and distances worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Motions that begin on the way.
 
 Trapezoids are worked out by hand, all profiles compared with integrals of their pieces.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Wheel contact.
 
 Planes and twisted ground are worked out by hand; on a rough map each wheel is computed from the

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Heights of waypoints and of fleet files.
 
 Profiles are worked out by hand, climb and attitude compared with differences.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dubins paths: lengths by hand and ends by integration in the complex plane.
 
 A slow search over all first turns finds the same lengths.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Dubins paths in space: ends that are met, angles within their limits, no shorter way found."""
 
 from __future__ import annotations

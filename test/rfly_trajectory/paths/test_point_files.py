@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Waypoints from files: their points, and one line of error for damaged and hostile files."""
 
 from __future__ import annotations

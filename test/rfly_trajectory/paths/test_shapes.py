@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Shapes: geometry worked out by hand.
 
 Derivatives are compared with central differences, arc length with quadrature.

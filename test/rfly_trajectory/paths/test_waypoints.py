@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Paths through given points and the ways onto them.
 
 They are compared with circles, corners by hand and each other's joints.

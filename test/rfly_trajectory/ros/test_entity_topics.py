@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles that come and go by simulation_interfaces, from a client's side.
 
 A trajectory_node runs, with real DDS.

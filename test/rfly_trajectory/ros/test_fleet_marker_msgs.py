@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Markers of a fleet, worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A ring of vehicles from two hosts with separate ROS graphs, seen by one viewer."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles of a running trajectory_node that leave their fleet for a nav_msgs/Path.
 
 The others go on.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """A fleet is loaded in parallel to the executor: the one before it drives on."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Planned paths: a goal of RViz becomes one, and trajectory_node drives it, over real DDS."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Run control of trajectory_node: real processes, real DDS.
 
 Every state is compared with the circle's own formula.

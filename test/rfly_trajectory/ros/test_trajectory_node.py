@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The trajectory_node from outside: a running process, real DDS, a latched terrain_map."""
 
 from __future__ import annotations

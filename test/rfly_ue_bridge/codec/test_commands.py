@@ -1,6 +1,11 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Console commands: which packet, which words, and what is refused."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
@@ -125,6 +130,39 @@ BUILT = [
     (commands.cesium_origin(47.397742, 8.545594, 488), "RflyCesiumOriPos 47.397742 8.545594 488"),
     (commands.weather(0.6, 60, 0.9, 0), "RflySuiteWeather 0.6 60 0.9 0"),
     (commands.clear_capture(), "RflyClearCapture"),
+    (commands.clear_capture(2), "RflyClearCapture 2"),
+    (commands.clear_capture(-1), "RflyClearCapture -1"),
+    (commands.synchronous_images(True), "RflyEnImgSync 1"),
+    (commands.simulation_speed(2), "RflySetSimSpeed 2"),
+    (commands.run_script("C:\\foo.txt"), 'RflyLoad3DFile "C:\\foo.txt"'),
+    (commands.run_script("C:\\my scene.txt"), 'RflyLoad3DFile "C:\\my scene.txt"'),
+    (commands.change_view_key("P"), "RflyChangeViewKeyCmd P"),
+    (commands.change_view_key("s", -1), "RflyChangeViewKeyCmd S -1"),
+    (commands.change_view_key("Esc"), "RflyChangeViewKeyCmd ESC"),
+    (commands.delete_vehicles([1000, 1001]), "RflyDelVehicles 1000,1001"),
+    (commands.delete_vehicle(1000), "RflyReqObjData 11 1000 0"),
+    (commands.delete_camera(3), "RflyReqObjData 10 3 0"),
+    (commands.delete_object("Landscape_1"), "RflyReqObjData 12 Landscape_1 0"),
+    (commands.clear("cameras"), "RflyReqObjData 20 0 0"),
+    (commands.clear("vehicles"), "RflyReqObjData 21 0 0"),
+    (commands.clear("objects"), "RflyReqObjData 22 0 0"),
+    (commands.clear("vehicles and objects"), "RflyReqObjData 23 0 0"),
+    (commands.clear(), "RflyReqObjData 24 0 0"),
+    (commands.disable_movement([1, 2]), "RflyDisableVeMove 1,2 1"),
+    (commands.disable_movement([1], False), "RflyDisableVeMove 1 0"),
+    (commands.set_track_colour(1, "FF0000"), "RflySetCopterLine 1 FF0000"),
+    (commands.set_track_colour(1, "#00ff00"), "RflySetCopterLine 1 00ff00"),
+    (commands.set_position_scale(2), "RflySetPosScale 2"),
+    (
+        commands.set_actuators(1000, [10, 10, 10, 10, 0, 0, 0, 0]),
+        "RflySetActuatorPWMs 1000 10 10 10 10 0 0 0 0",
+    ),
+    (commands.set_actuators(1, [500]), "RflySetActuatorPWMs 1 500"),
+    (commands.set_actuators_extended(1, [1]), "RflySetActuatorPWMsExt 1 1"),
+    (
+        commands.cesium_origin(40, 116, 50, 12),
+        "RflyCesiumOriPos 40 116 50 12",
+    ),
     (commands.request_vehicle_data(), "RflyReqVehicleData 1"),
     (commands.request_vehicle_data(False), "RflyReqVehicleData 0"),
     (commands.request_object(0, 3), "RflyReqObjData 0 3 0"),
@@ -152,6 +190,18 @@ NAN = float("nan")
 INF = float("inf")
 
 REFUSED = [
+    (lambda: commands.delete_vehicles([]), "copter_ids: none"),
+    (lambda: commands.delete_vehicles([2**31]), "copter_ids: 2147483648"),
+    (lambda: commands.delete_vehicles(range(10_000, 10_100)), "at most 249"),
+    (lambda: commands.clear("everything"), "what: 'everything', expected one of cameras"),
+    (lambda: commands.change_view_key("Q"), "key: 'Q', expected one of F1"),
+    (lambda: commands.change_view_key("V", -2), "number: -2"),
+    (lambda: commands.set_position_scale(0), "factor: 0, expected above 0"),
+    (lambda: commands.set_actuators(1, range(9)), "values: 9, expected 1 to 8"),
+    (lambda: commands.set_actuators_extended(1, []), "values: 0, expected 1 to 16"),
+    (lambda: commands.set_track_colour(1, "red"), "colour: 'red'"),
+    (lambda: commands.cesium_origin(0, 0, 0, 25), "solar_time: 25"),
+    (lambda: commands.run_script('C:\\"x".txt'), "double quote"),
     (lambda: commands.change_map_by_name("Grass lands"), r"name: 'Grass lands', expected one word"),
     (lambda: commands.change_map_by_name("Grass\n"), r"name: 'Grass\\n', expected one word"),
     (lambda: commands.change_map_by_name(""), "name: ''"),
@@ -247,11 +297,31 @@ def test_numbers_keep_their_value(number):
 
 
 def test_every_documented_command_has_a_builder():
-    """The list of RflySim's documentation, two of its public examples, and one of this suite."""
+    """The commands of RflySim's manual and SDK, two of public examples, and one of this suite."""
     documented = """RflyShowTextTime RflyShowText RflyChangeMapbyID RflyChangeMapbyName
         RflyChangeViewKeyCmd RflyCameraPosAngAdd RflyCameraPosAng RflyCameraFovDegrees
         RflyChange3DModel RflyChangeVehicleSize RflyMoveVehiclePosAng RflySetVehiclePosAng
         RflyScanTerrainH RflyCesiumOriPos RflyClearCapture RflyReqVehicleData RflyReqObjData
         RflySetStencilValueByCopterID RflySetStencilValueByActorName
-        RflySetStencilValueByMeshComponentName RflySetIDLabel RflySetMsgLabel RflySuiteWeather"""
+        RflySetStencilValueByMeshComponentName RflySetIDLabel RflySetMsgLabel RflySuiteWeather
+        RflyDelVehicles RflyDisableVeMove RflySetCopterLine RflySetPosScale RflySetActuatorPWMs
+        RflySetActuatorPWMsExt RflyLoad3DFile RflyEnImgSync RflySetSimSpeed"""
     assert {text.split()[0] for _, text in BUILT} == set(documented.split())
+
+
+def test_a_delete_byte_by_byte():
+    """The example of RflySim's manual, worked out by hand."""
+    text = "52 66 6c 79 44 65 6c 56 65 68 69 63 6c 65 73 20 31 30 30 30 2c 31 30 30 31"
+    expected = bytes.fromhex("d2 02 96 49" + text).ljust(56, b"\0")
+    assert encode_command(commands.delete_vehicles([1000, 1001])) == expected
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=300))
+def test_many_deletes_are_parted_without_losing_or_changing_an_id(ids):
+    texts = commands.delete_vehicles_by_parts(ids)
+    found = [int(word) for text in texts for word in text.split()[1].split(",")]
+    assert found == ids
+    assert all(len(text) <= 249 for text in texts)
+    for text, following in itertools.pairwise(texts):
+        first = following.split()[1].split(",")[0]
+        assert len(f"{text},{first}") > 249

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Arrays to fleet packets, against `struct.pack` of one vehicle after the other.
 
 Other tests are on values that must be refused.

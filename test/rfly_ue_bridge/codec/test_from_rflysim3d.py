@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The packets that RflySim3D sends, against datagrams written by hand, in both directions."""
 
 from __future__ import annotations

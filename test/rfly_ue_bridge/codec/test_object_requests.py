@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Questions about cameras, vehicles and objects, and which packets answer them."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The machinery of packets: what a declaration and a table refuse, whatever the packets are."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Payloads of sensors against bytes written by hand from the wire table."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicle states to datagrams.
 
 Every frame rule has a signed example, every packet rule a test; a slow, obvious oracle does the

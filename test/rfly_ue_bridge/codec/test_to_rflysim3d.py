@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Packet declarations against datagrams written by hand, and the decoder against any bytes.
 
 One complete datagram of each packet is spelled as hex from the wire table, every field with a value

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Wireshark plugin: its table against offsets counted by hand, and the plugin itself in tshark."""
 
 from __future__ import annotations

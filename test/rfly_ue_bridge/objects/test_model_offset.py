@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The sign of the offset, with the numbers of RflySim's experiments worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Places of objects on a terrain, and the packets that show and remove them.
 
 Numbers are worked out by hand.

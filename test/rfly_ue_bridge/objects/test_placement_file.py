@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Lists of objects from YAML and CSV; errors name file, line and key."""
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def test_the_list_of_the_page_is_one():
     text = page.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
     person, target, walker = parse_placements(text.encode(), "page.yaml")
     assert (person.vehicle_type, person.x, person.y, person.z) == (30, 12.5, -4.0, None)
-    assert (target.id, target.offset, target.scale) == (1010, 0.8, (1.5, 1.5, 1.5))
+    assert (target.id, target.offset, target.scale) == (1010, 1.2, (1.5, 1.5, 1.5))
     assert walker.use_ground_packet
 
 

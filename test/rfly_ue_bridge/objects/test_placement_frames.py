@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Places in ENU, NED and frames that hang on them, by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Recordings against files spelled out byte by byte.
 
 The format is https://www.tcpdump.org/manpages/pcap-savefile.5.html.

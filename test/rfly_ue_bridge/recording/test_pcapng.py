@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Reading of pcapng files, spelled out block by block.
 
 The format is https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Order and time of a replay, on a clock of the test's own; and on the real one over loopback."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's feedback in ROS: a running bridge, real DDS, and a RflySim3D of sockets.
 
 Expected values are turned by hand: NED (n, e, d) is ENU (e, n, -d).
@@ -12,7 +15,7 @@ import time
 
 import numpy as np
 import pytest
-from bridge_harness import Bridge, pose, time_packet
+from bridge_harness import Bridge, pose, time_packet, xyz
 from feedback_datagrams import DATAGRAMS
 from node_harness import NodeProcess, diagnostic
 
@@ -200,7 +203,9 @@ ENU = np.array(
 
 
 def assert_orientation(message, euler, world=ENU):
-    np.testing.assert_allclose(rotation(message.orientation), quat_of(euler, world), atol=1e-9)
+    q = message.pose.orientation
+    own = rotation((q.x, q.y, q.z, q.w))
+    np.testing.assert_allclose(own, quat_of(euler, world), atol=1e-9)
 
 
 @pytest.mark.parametrize("name", TOPICS)
@@ -231,10 +236,10 @@ def test_vehicle_report(heard):
         message.CRASH_GROUND,
     )
     assert (message.crashed_name, message.run_time) == ("Boden", 12.5)
-    assert list(message.velocity) == [-2, 1, -3]
-    assert list(message.position) == [5, 4, 6]
-    assert list(message.crash_position) == [8, 7, 9]
-    assert list(message.target_position) == [11, 10, 12]
+    assert xyz(message.velocity) == [-2, 1, -3]
+    assert xyz(message.pose.position) == [5, 4, 6]
+    assert xyz(message.crash_position) == [8, 7, 9]
+    assert xyz(message.target_position) == [11, 10, 12]
     assert_orientation(message, (0.5, 0.25, -0.125))
     expected = np.arange(1, 9) * 2 * math.pi
     np.testing.assert_allclose(message.motor_speed, expected, rtol=1e-6)
@@ -248,7 +253,7 @@ def test_camera(heard, name, quat, time):
     message = heard[name]
     assert (message.id, message.sensor_type, message.height, message.width) == (11, 2, 480, 640)
     assert message.fov_deg == 90
-    assert list(message.position) == [2, 1, 3]
+    assert xyz(message.pose.position) == [2, 1, 3]
     assert_orientation(message, (0.5, 0.25, -0.125))
     assert list(message.wire_quaternion) == quat
     assert message.timestamp == time
@@ -267,11 +272,11 @@ def test_vehicle_and_object(heard, name, quat, time):
     message = heard[name]
     assert message.id == 12
     assert getattr(message, "name", "Ziel_ä") == "Ziel_ä"
-    assert list(message.position) == [10, 9, 11]
+    assert xyz(message.pose.position) == [10, 9, 11]
     assert_orientation(message, (0.75, -0.75, -0.375))
     assert list(message.wire_quaternion) == quat
-    assert list(message.box_origin) == [13, 12, 14]
-    assert list(message.box_extent) == [15, 16, 17]
+    assert xyz(message.box_origin) == [13, 12, 14]
+    assert xyz(message.box_extent) == [15, 16, 17]
     assert message.timestamp == time
 
 
@@ -434,7 +439,7 @@ def test_losses_are_counted_and_said(shared):
     assert "datagrams lost" in message or "CoptReqData with a number that is not finite" in message
 
     good = shared.heard("CoptReqData", datagram("CoptReqData"), lists)
-    assert list(good.position) == [10, 9, 11]
+    assert xyz(good.pose.position) == [10, 9, 11]
 
 
 def test_what_nobody_wants_is_counted(start):
@@ -451,12 +456,12 @@ def test_positions_in_map_ned_where_that_is_the_bridges_frame(start):
     lists = bridge.listen("CoptReqData", "reqVeCrashData")
     message = bridge.heard("CoptReqData", datagram("CoptReqData"), lists)
     assert message.header.frame_id == "map_ned"
-    assert list(message.position) == [9, 10, -11]
-    assert list(message.box_origin) == [12, 13, -14]
+    assert xyz(message.pose.position) == [9, 10, -11]
+    assert xyz(message.box_origin) == [12, 13, -14]
     assert_orientation(message, (0.75, -0.75, -0.375), np.eye(3))
     report = bridge.heard("reqVeCrashData", datagram("reqVeCrashData"), lists)
-    assert list(report.velocity) == [1, -2, 3]
-    assert list(report.crash_position) == [7, 8, -9]
+    assert xyz(report.velocity) == [1, -2, 3]
+    assert xyz(report.crash_position) == [7, 8, -9]
 
 
 def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The running bridge while its feedback port is flooded."""
 
 from __future__ import annotations

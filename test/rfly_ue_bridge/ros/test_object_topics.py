@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Placed objects for robots and RflySim3D: a running bridge, real DDS, a real UDP socket."""
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from bridge_harness import Bridge, H, assert_same, fleet, pose, time_packet, transform
+from bridge_harness import Bridge, H, assert_same, fleet, pose, time_packet, transform, vector3
 
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -47,12 +50,14 @@ class Scene(Bridge):
         return self.call("place_object", **{"vehicle_type": 151, **fields})
 
     def remove(self, vehicle_id):
-        """Remove an object, and wait for its last three datagrams: below the ground."""
+        """Remove an object, and wait for the three deletes."""
         self.window.clear()
         assert self.call("remove_object", id=vehicle_id).success
-        self.peer.spin_until(
-            lambda: sum(down(datagram) > 500.0 for datagram in self.so_far(vehicle_id)) == 3
-        )
+        self.peer.spin_until(lambda: len(self.deletes(vehicle_id)) == 3)
+
+    def deletes(self, vehicle_id):
+        command = struct.pack("<i52s", 1234567890, f"RflyDelVehicles {vehicle_id}".encode())
+        return [number for number, d in enumerate(self.window.poll()) if bytes(d) == command]
 
     def seen(self, ready):
         """The newest placed_objects that fits."""
@@ -67,10 +72,6 @@ class Scene(Bridge):
         return [
             bytes(d) for d in self.window.poll() if struct.unpack_from("<i", d, 4) == (vehicle_id,)
         ]
-
-
-def down(datagram):
-    return struct.unpack_from("<d", datagram, 96)[0]
 
 
 @pytest.fixture
@@ -148,13 +149,25 @@ def test_a_life_of_objects(scene):
     scene.window.clear()
     assert scene.call("remove_object", id=1001).success
     assert scene.seen(lambda array: len(array.id) == 1).id.tolist() == [30]
-    below = time_packet(1001, 151, (5.0, 5.0, 946.25), (0, 0, math.pi / 2))
-    scene.peer.spin_until(lambda: sum(d[80:] == below[80:] for d in scene.so_far(1001)) == 3)
-    last = scene.so_far(1001)[-3:]
-    for datagram in last:  # nothing shows it again between them
-        assert_same(datagram, below)
+    scene.peer.spin_until(lambda: len(scene.deletes(1001)) == 3)
+    shown = [n for n, d in enumerate(scene.window.poll()) if bytes(d[4:8]) == b"\xe9\x03\0\0"]
+    assert max(shown, default=-1) < min(scene.deletes(1001)), "nothing shows it again"
     listed = scene.call("list_objects")
     assert (listed.success, listed.objects.id.tolist()) == (True, [30])
+
+
+def test_old_windows_get_objects_lowered_out_of_sight(domain_id):
+    """At 0, 0 and altitude 100 the object's centre is at down -100, and then at 900."""
+    scene = Scene(domain_id, removal="lower")
+    show_terrain(scene)
+    assert scene.place(id=41, x=0.0, y=0.0).success
+    scene.window.clear()
+    assert scene.call("remove_object", id=41).success
+    below = time_packet(41, 151, (0.0, 0.0, 900.0), (0, 0, 0))
+    scene.peer.spin_until(lambda: sum(d[80:] == below[80:] for d in scene.so_far(41)) == 3)
+    assert_same(scene.so_far(41)[-1], below)
+    assert not scene.deletes(41)
+    scene.close()
 
 
 def vector(x, y, z):
@@ -204,7 +217,7 @@ def test_the_ground_packet_needs_no_terrain(scene):
     expected = struct.pack("<3i7f", 1234567891, 101, 30, 0, -17.479, 1.45, 0, 0, 0, math.pi)
     assert scene.sent(101)[0] == expected
 
-    assert scene.place(id=102, x=1.0, y=2.0, use_ground_packet=True, scale=[2.0, 2.0, 3.0]).success
+    assert scene.place(id=102, x=1.0, y=2.0, use_ground_packet=True, scale=vector3(2, 2, 3)).success
     assert scene.sent(102)[0][:8] == struct.pack("<2i", 1234567891, 102)
     assert scene.sent(102)[0][-12:] == struct.pack("<3f", 2, 2, 3)
 
@@ -239,7 +252,7 @@ def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
     [
         ("place_object", {"x": math.nan}, "x: nan"),
         ("place_object", {"offset": math.inf}, "offset: inf"),
-        ("place_object", {"scale": [1.0, 0.0, 1.0]}, "scale: 1 0 1"),
+        ("place_object", {"scale": (1, 0, 1)}, "scale: 1 0 1"),
         ("place_object", {"id": -4}, "id: -4"),
         ("place_object", {"vehicle_type": -1}, "vehicle_type: -1"),
         ("place_object", {"model": "ring"}, "model: no model is named 'ring'; did you mean"),
@@ -250,6 +263,8 @@ def test_ids_of_vehicles_and_objects_are_kept_apart(scene):
 )
 def test_refusals_say_why(shared_scene, name, fields, named):
     shared_scene.window.clear()
+    if "scale" in fields:
+        fields = {"scale": vector3(*fields["scale"])}
     response = shared_scene.call(name, **fields)
     assert not response.success
     assert named in response.message

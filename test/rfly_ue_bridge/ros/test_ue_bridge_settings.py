@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The node ue_bridge_node with other parameters, windows and clocks.
 
 A process for each test, real DDS, real UDP sockets.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """ue_sensors_node with real sockets and DDS, and a sender in RflySim3D's place."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UE4CtrlAPI's listening half, on a port of its own.
 
 Records have the SDK's names; the SDK's weak spots are healed.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim's MATLAB calls: their datagrams on a real socket, and MATLAB's way to write numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """UE4CtrlAPI's datagrams, byte by byte on real sockets.
 
 RflySim3D's three windows have a loopback address of their own. The bytes were put together by hand
@@ -145,6 +148,12 @@ CALLS = [
         (b"r.setres 720x405w",),
         "d2029649" + b"r.setres 720x405w".hex() + "00" * 35,
         id="b",
+    ),
+    pytest.param(
+        "sendUE4Destroy",
+        (1000,),
+        "d2029649" + b"RflyDelVehicles 1000".hex() + "00" * 32,
+        id="Destroy",
     ),
     pytest.param("sendUE4Cmd", ("x" * 249,), "d2029649" + "78" * 249 + "000000", id="long-Cmd"),
     pytest.param(

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Frames from fragments that are lost, doubled, reordered, mixed and spoilt."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Stamps from CopterSim's clock, with and without its heart-beat."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Poses of sensors between RflySim3D's axes and those of ROS, by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Config.json as RflySim's users write it, and what is told about it."""
 
 from __future__ import annotations

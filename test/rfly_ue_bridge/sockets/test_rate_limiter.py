@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Waiting and leaving states: rate limit and map change. Times are made up."""
 
 from __future__ import annotations

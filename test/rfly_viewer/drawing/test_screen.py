@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Vehicles that are large enough to be seen, and labels with room.
 
 They are worked out with a camera that looks straight down.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The ground's file for a browser, taken apart by the rules of glTF 2.0, section 4.4."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Terrain meshes, picking, contacts, cameras and scans, against values worked out by hand."""
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.console import ScanTerrain
 from rfly_viewer.scene.contacts import find_contacts
 from rfly_viewer.scene.picking import pick
 from rfly_viewer.scene.scan import scan_terrain
+from rfly_viewer.scene.scene_commands import ScanTerrain
 from rfly_viewer.scene.scene_state import flat_ground
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.scene.viewpoint import Viewpoint, from_browser, vertical_fov

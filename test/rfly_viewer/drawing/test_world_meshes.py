@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Triangles of a world's objects, and which boxes of the bridge's they are."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Models as lit triangles: size, place on the ground, and which sides are bright."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The scene after packets; every expected value is worked out by hand."""
 
 from __future__ import annotations
@@ -11,7 +14,13 @@ import pytest
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.console import CameraFov, ChangeMap, Key, MoveCamera
+from rfly_viewer.scene.scene_commands import (
+    CameraFov,
+    ChangeMap,
+    ClearSensors,
+    Key,
+    MoveCamera,
+)
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
 from rfly_viewer.scene.viewpoint import Viewpoint, on_board
@@ -227,16 +236,24 @@ def test_camera_commands_wait_as_events_in_radians(state):
         ("RflyChangeVehicleSize 5 2", "no vehicle 5"),
         ("RflyMoveVehiclePosAng 5 0 0 0 0 0 0 0", "no vehicle 5"),
         ("RflyChangeMapbyID 3", "use RflyChangeMapbyName"),
-        ("t.MaxFPS 30", "not known here"),
-        ("RflyChangeViewKeyCmd L 1", "L 1: the viewer has no small map"),
-        (
-            "RflyChangeViewKeyCmd V 3",
-            "V 3: only camera 1 (ahead) and 0 (from outside) are known here",
-        ),
-        (
-            "RflyChangeViewKeyCmd Z 1",
-            "Z 1: no such key is known here; known are B, V, N, S, T, P, L",
-        ),
+        ("r.ForceLOD 2", "not drawn by Unreal"),
+        ("t.MaxFPS x", "could not convert"),
+        ("RflyChangeViewKeyCmd L 1", "L 1: there is no small map"),
+        ("RflyChangeViewKeyCmd V 3", "V 3: here V is camera 0 from outside, 1 ahead"),
+        ("RflyChangeViewKeyCmd M 2", "M 2: numbers are RflySim3D's own; here M is the next map"),
+        ("RflyChangeViewKeyCmd O", "argument 2 is missing"),
+        ("RflyChangeViewKeyCmd Z 1", "Z 1: no such key; known are F1, F2, ESC"),
+        ("RflyChangeViewKeyCmd C", "key C: no vehicle was seen yet"),
+        ("RflyDelVehicles 7", "no vehicle 7 was seen yet"),
+        ("RflyDelVehicles 7,x", "could not convert"),
+        ("RflyDelVehicles ,", "expected ids with commas"),
+        ("RflyReqObjData 13 7 0", "flag 13, known are 0 to 2, 10 to 12 and 20 to 24"),
+        ("RflyReqObjData 10 0 0", "captures no images"),
+        ("RflyReqObjData 12 Tree_1 0", "no objects but vehicles"),
+        ("RflySetPosScale 0", "factor 0, allowed are 0.001 to 1000"),
+        ("RflySetActuatorPWMs 7", "argument 2 is missing"),
+        ("RflySetCopterLine 1 red", "expected a colour"),
+        ('RflyLoad3DFile "/etc/passwd"', "use rfly send --file"),
         ("RflyChange3DModel 1 FSJ150_Yellow_FBPanddles", "styles by name are RflySim3D's own"),
         ("RflySetIDLabel 1 U1", "argument 3 is missing"),
         ("RflySetIDLabel 1 U1 red 28", "expected a colour as #RRGGBB"),
@@ -312,8 +329,84 @@ def test_labels_for_all_and_labels_that_end(state):
 def test_reports_and_collision_mode_are_switched_by_commands(state):
     tell(state, command("RflyReqVehicleData 1"), command("RflyChangeViewKeyCmd P 0"))
     assert (state.reports_vehicles, state.collision_mode) == (True, True)
-    tell(state, command("RflyReqVehicleData 0"), command("RflyChangeViewKeyCmd P 0"))
+    tell(state, command("RflyReqVehicleData 0"), command("RflyChangeViewKeyCmd P"))
     assert (state.reports_vehicles, state.collision_mode) == (False, False)
+    tell(state, command("RflyReqVehicleData 127.0.0.1"), command("RflyChangeViewKeyCmd P 2"))
+    assert (state.reports_vehicles, state.collision_mode) == (True, True)
+
+
+def test_deleted_vehicles_go_with_their_labels_and_come_back_with_their_next_state(state):
+    tell(state, pose(1), pose(2), pose(3), label(2, -1, 0.0, "two"))
+    tell(state, command("RflyDelVehicles 2,3"))
+    assert state.vehicles.id.tolist() == [1]
+    assert 2 not in state.labels.by_id
+
+    tell(state, pose(3))
+    assert state.vehicles.id.tolist() == [1, 3]
+    tell(state, command("RflyReqObjData 11 1 0"))
+    assert state.vehicles.id.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RflyReqObjData 21 0 0",
+        "RflyReqObjData 23 0 0",
+        "RflyReqObjData 24 0 FFFFFF",
+        "RflyChangeViewKeyCmd ESC",
+    ],
+)
+def test_all_vehicles_are_deleted_at_once(state, text):
+    tell(state, pose(1), pose(2), command(text))
+    assert len(state.vehicles) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seq_id"),
+    [
+        ("RflyClearCapture", None),
+        ("RflyClearCapture -1", None),
+        ("RflyClearCapture 3", 3),
+        ("RflyReqObjData 10 3 0", 3),
+        ("RflyReqObjData 20 0 0", None),
+    ],
+)
+def test_sensors_are_cleared_by_the_window(state, text, seq_id):
+    tell(state, command(text))
+    assert state.take_events() == [ClearSensors(seq_id)]
+    assert not state.log
+
+
+def test_vehicles_without_movement_stand_still_and_no_new_one_comes(state):
+    tell(state, pose(1, x=1.0), command("RflyDisableVeMove 1,2 1"))
+    tell(state, pose(1, x=9.0), pose(2))
+    assert state.vehicles.id.tolist() == [1]
+    assert state.vehicles["position_ned"][0].tolist() == [1.0, 0.0, 0.0]
+
+    tell(state, command("RflyDisableVeMove 1 0"), pose(1, x=9.0))
+    assert state.vehicles["position_ned"][0].tolist() == [9.0, 0.0, 0.0]
+
+
+def test_positions_are_scaled_as_they_arrive(state):
+    tell(state, command("RflySetPosScale 2"), pose(1, x=1.0, y=-2.0, z=3.0))
+    assert state.vehicles["position_ned"][0].tolist() == [2.0, -4.0, 6.0]
+    tell(state, pose(2, x=9e5))
+    assert state.vehicles.id.tolist() == [1], "beyond the world"
+
+
+def test_actuators_turn_the_rotors(state):
+    """The mean of those that turn, 25 rounds/s, is 1,500 rpm."""
+    tell(state, pose(1), command("RflySetActuatorPWMs 1 10 20 30 40 0 0 0 0"))
+    assert state.vehicles["motor_speed_rpm"].tolist() == [1500.0]
+
+
+def test_the_newest_vehicle_changes_its_look_within_its_class(state):
+    """Class 3 has, by the list, quadcopter 3, F450 10000003 and three land-air vehicles."""
+    tell(state, pose(2), pose(1), command("RflyChangeViewKeyCmd C"))
+    assert state.vehicles["vehicle_type"].tolist() == [10_000_003, 3]
+    for _ in range(4):
+        tell(state, command("RflyChangeViewKeyCmd C"))
+    assert state.vehicles["vehicle_type"].tolist() == [3, 3]
 
 
 def test_keys_of_public_scripts_are_events_for_the_window(state):

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Runs of datagrams as arrays: every packet with a state, the order, and dropped ones."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Browsers that send nonsense, read nothing or are too many.
 
 `rfly view` is a process; the bytes are made here.

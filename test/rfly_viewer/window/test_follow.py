@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The following camera stays where the mouse leaves it, whatever a browser's late reports say."""
 
 import numpy as np

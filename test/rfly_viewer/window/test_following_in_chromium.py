@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Effect of the panel's controls on the picture.
 
 The viewer runs in this process, so that they can be set.

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Keys and numbers by command: panel and cameras, with a browser that only remembers."""
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 from optional_parts import late_module
 
-from rfly_viewer.scene.console import MoveCamera
+from rfly_viewer.scene.scene_commands import MoveCamera
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch
 from rfly_viewer.scene.viewpoint import ALL_VEHICLES
@@ -107,6 +110,57 @@ def test_the_cameras_go_with_the_middle_of_all_vehicles():
     cameras.update(vehicles(SceneState(), 11, 13), ALL_VEHICLES, state.terrain)
     np.testing.assert_allclose(camera.look_at, [0.0, 120.0, 5.0])
     np.testing.assert_allclose(camera.position, first + np.array([0.0, 100.0, 0.0]))
+
+
+def test_key_v_goes_through_the_cameras_and_2_looks_to_the_right():
+    """The vehicle looks north: its right is the east, x."""
+    state = SceneState()
+    server = Server()
+    cameras = cameras_module.Cameras(server)
+    poses = vehicles(state, 1)
+
+    def looked_along():
+        cameras.update(poses, 1, state.terrain)
+        camera = server.browser.camera
+        towards = camera.look_at - camera.position
+        return towards / np.linalg.norm(towards)
+
+    cameras.mount(2)
+    np.testing.assert_allclose(looked_along(), [1.0, 0.0, 0.0], atol=1e-9)
+    cameras.mount(None)  # outside
+    assert np.linalg.norm(server.browser.camera.position) < 12.0
+    outside = looked_along()
+    assert outside[2] < 0.0
+    cameras.mount(None)  # ahead
+    np.testing.assert_allclose(looked_along(), [0.0, 1.0, 0.0], atol=1e-9)
+
+
+def test_a_camera_that_stands_turns_to_its_vehicle():
+    state = SceneState()
+    server = Server()
+    cameras = cameras_module.Cameras(server)
+    camera = server.browser.camera
+    camera.position = np.array([3.0, -4.0, 12.0])
+
+    cameras.stand(True)
+    for north in (1, 5):
+        cameras.update(vehicles(SceneState(), north), north, state.terrain)
+        np.testing.assert_allclose(camera.position, [3.0, -4.0, 12.0])
+        np.testing.assert_allclose(camera.look_at, [0.0, 10.0 * north, 5.0])
+
+
+@pytest.mark.parametrize(("yaw", "along"), [(0.0, [0.0, 1.0, 0.0]), (np.pi, [0.0, -1.0, 0.0])])
+def test_a_view_to_the_north_and_the_south_stays_where_it_is(yaw, along):
+    server = Server()
+    cameras = cameras_module.Cameras(server)
+    camera = server.browser.camera
+    camera.position = np.array([3.0, -4.0, 12.0])
+    camera.wxyz = np.array([1.0, 0.0, 0.0, 0.0])
+
+    cameras.look(yaw)
+    np.testing.assert_allclose(camera.position, [3.0, -4.0, 12.0])
+    towards = camera.look_at - camera.position
+    np.testing.assert_allclose(towards / np.linalg.norm(towards), along, atol=1e-9)
 
 
 class Controls:

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Compass, scale bar and the followed vehicle's state, with browsers that only remember."""
 
 from __future__ import annotations

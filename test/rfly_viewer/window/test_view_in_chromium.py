@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly view` as a process, drawn by a real Chromium, fed with bytes that are written here.
 
 Where a vehicle must appear is worked out here, from the camera command alone, with a pinhole of 90

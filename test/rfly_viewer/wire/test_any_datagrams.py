@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Whatever arrives: the scene takes it or leaves it, and stays drawable."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Datagrams to port 20006, received by a socket and taken apart with `struct`."""
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import CommandError
-from rfly_viewer.scene.console import RequestObject
+from rfly_viewer.scene.scene_commands import RequestObject
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
 from rfly_viewer.scene.viewpoint import Viewpoint

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """PointCloud2 to and from NumPy arrays, with the functions of ROS's sensor_msgs_py."""
 
 from __future__ import annotations

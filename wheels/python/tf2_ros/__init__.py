@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Stand-in for ROS's tf2_ros on a machine with the ROS wheels, which lack it.
 
 It has the broadcasters, Buffer with look-ups, TransformListener and the exceptions, with the names,

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """Buffer: look-ups of transforms as tf2_ros has them, on the suite's transform buffer."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """StaticTransformBroadcaster: transforms that stay, on /tf_static."""
 
 from __future__ import annotations

@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """TransformListener: /tf and /tf_static into a Buffer."""
 
 from __future__ import annotations

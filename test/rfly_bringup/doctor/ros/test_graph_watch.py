@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """`rfly doctor` and `rfly status` with running nodes: a graph with every problem, and a healthy
 one.
 """

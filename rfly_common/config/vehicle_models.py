@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """RflySim3D's models by name and number, from `data/vehicle_models.yaml`."""
 
 from __future__ import annotations
@@ -71,6 +74,12 @@ def model_of(vehicle_type: int) -> VehicleModel | None:
     """Return the model of a number: its own, else the first of its class; None if unknown."""
     models = _by_number()
     return models.get(vehicle_type) or models.get(vehicle_type % STYLE)
+
+
+def looks_of_class(vehicle_type: int) -> list[int]:
+    """Return the vehicleTypes of the models that share this one's class, in the list's order."""
+    class_id = vehicle_type % STYLE
+    return [model.vehicle_type for model in vehicle_models() if model.class_id == class_id]
 
 
 def model_text(vehicle_type: int) -> str:

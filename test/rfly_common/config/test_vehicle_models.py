@@ -1,3 +1,6 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
 """The list of RflySim3D's models: numbers of its manual, both rules for styles, and names."""
 
 from __future__ import annotations
@@ -5,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from rfly_collision.shapes.shape_file import load_shapes
+from rfly_common.config.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_common.errors import ConfigError
-from rfly_common.vehicle_models import model_of, model_text, type_number, vehicle_models
 
 # ClassIDs of the manual's tables
 CLASSES = {

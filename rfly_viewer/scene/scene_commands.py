@@ -1,0 +1,200 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Commands that the window can follow, typed. `console` reads them from texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rfly_common.arrays import Triple
+from rfly_terrain.world.weather import Weather
+
+Rgb = tuple[int, int, int]
+
+
+class ConsoleCommand:
+    """Base class of the commands that a text can hold."""
+
+
+@dataclass(frozen=True)
+class ChangeMap(ConsoleCommand):
+    """RflyChangeMapbyName."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class MoveCamera(ConsoleCommand):
+    """RflyCameraPosAng and RflyCameraPosAngAdd."""
+
+    position_ned: Triple
+    euler: Triple
+    """Roll, pitch, yaw, rad."""
+    relative: bool
+
+
+@dataclass(frozen=True)
+class CameraFov(ConsoleCommand):
+    """RflyCameraFovDegrees: the horizontal angle, as for Unreal's cameras."""
+
+    horizontal: float
+    """Angle, rad."""
+
+
+@dataclass(frozen=True)
+class ChangeModel(ConsoleCommand):
+    """RflyChange3DModel; id -1: all vehicles."""
+
+    vehicle_id: int
+    vehicle_type: int
+
+
+@dataclass(frozen=True)
+class ChangeSize(ConsoleCommand):
+    """RflyChangeVehicleSize; id -1: all vehicles."""
+
+    vehicle_id: int
+    size: float
+
+
+@dataclass(frozen=True)
+class MoveVehicle(ConsoleCommand):
+    """RflyMoveVehiclePosAng and RflySetVehiclePosAng."""
+
+    vehicle_id: int
+    on_ground: bool
+    position_ned: Triple
+    euler: Triple
+    """Roll, pitch, yaw, rad."""
+    relative: bool
+
+
+@dataclass(frozen=True)
+class RequestObject(ConsoleCommand):
+    """RflyReqObjData.
+
+    kind 0: the camera of a SeqID, 1: the vehicle of a copterID, 2: the scene object of a name.
+    """
+
+    kind: int
+    name: str
+
+
+@dataclass(frozen=True)
+class ClearSensors(ConsoleCommand):
+    """RflyClearCapture, and RflyReqObjData 10 and 20."""
+
+    seq_id: int | None
+    """Sensor that is removed; None: all."""
+
+
+@dataclass(frozen=True)
+class RequestVehicles(ConsoleCommand):
+    """RflyReqVehicleData."""
+
+    on: bool
+
+
+@dataclass(frozen=True)
+class ScanTerrain(ConsoleCommand):
+    """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    interval: float
+
+
+@dataclass(frozen=True)
+class ShowText(ConsoleCommand):
+    """RflyShowText and RflyShowTextTime."""
+
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DeleteVehicles(ConsoleCommand):
+    """RflyDelVehicles, and RflyReqObjData 11; None, as 21, 23 and 24: all vehicles."""
+
+    vehicle_ids: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class DisableMovement(ConsoleCommand):
+    """RflyDisableVeMove: states of these vehicles are ignored, or no longer."""
+
+    vehicle_ids: tuple[int, ...]
+    disabled: bool
+
+
+@dataclass(frozen=True)
+class SetTrackColour(ConsoleCommand):
+    """RflySetCopterLine."""
+
+    vehicle_id: int
+    rgb: Rgb
+
+
+@dataclass(frozen=True)
+class SetPositionScale(ConsoleCommand):
+    """RflySetPosScale: a factor for every position that arrives."""
+
+    factor: float
+
+
+@dataclass(frozen=True)
+class SetActuators(ConsoleCommand):
+    """RflySetActuatorPWMs: speeds of up to eight rotors, rounds/s."""
+
+    vehicle_id: int
+    rounds_per_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SetSpeed(ConsoleCommand):
+    """RflySetSimSpeed: a number that the window shows."""
+
+    factor: float
+
+
+@dataclass(frozen=True)
+class LimitFrames(ConsoleCommand):
+    """t.MaxFPS: most pictures a second; None: as many as usual."""
+
+    frames_per_s: float | None
+
+
+@dataclass(frozen=True)
+class SetWeather(ConsoleCommand):
+    """RflySuiteWeather, of this suite."""
+
+    weather: Weather
+
+
+@dataclass(frozen=True)
+class SetLabel(ConsoleCommand):
+    """RflySetIDLabel (flag 0) and RflySetMsgLabel, with CopterMsg's flags and times."""
+
+    vehicle_id: int
+    text: str
+    rgb: Rgb
+    size: float
+    seconds: float
+    flag: int
+
+
+@dataclass(frozen=True)
+class Key(ConsoleCommand):
+    """RflyChangeViewKeyCmd: one of KEYS that has an effect here, as a capital, and a number."""
+
+    key: str
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class UnsupportedCommand(ConsoleCommand):
+    """Command of RflySim3D that has no effect here; `reason` is shown."""
+
+    text: str
+    reason: str
