@@ -166,8 +166,8 @@ ARGUMENTS = (
     Argument(
         "nodes",
         "only these nodes, separated by commas: terrain, ue_bridge, trajectory, mission, mavlink, "
-        "collision, planner, ue_sensors, recorder (default: the first three, and those that other arguments "
-        "need)",
+        "collision, planner, ue_sensors, recorder (default: the first three, and those that other "
+        "arguments need)",
     ),
     switch("respawn", "restart a node that dies"),
     switch(

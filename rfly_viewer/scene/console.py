@@ -313,8 +313,6 @@ def _label(words: Sequence[str], is_message: bool) -> SetLabel:
     return SetLabel(vehicle_id, text, rgb, size, seconds, flag)
 
 
-_DELETE_CAMERA = 10
-_DELETE_CAMERAS = 20
 _POSE = "x y z roll pitch yaw (m NED, degrees)"
 _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
     "RflyChangeMapbyName": ("name", lambda words: ChangeMap(_text(words))),
@@ -375,7 +373,7 @@ _READERS: dict[str, tuple[str, Callable[[Sequence[str]], ConsoleCommand]]] = {
 _UNREAL = "this window is not drawn by Unreal"
 _UNSUPPORTED = {
     "RflyChangeMapbyID": "map numbers are RflySim3D's own; use RflyChangeMapbyName",
-    "RflyEnImgSync": "pictures are as new as the window's poses here",
+    "RflyEnImgSync": "the viewer sends each sensor's pictures at their own times",
     "RflySetActuatorPWMsExt": "no model has further actuators here",
     "RflyLoad3DFile": "a datagram may not name a file to be read; use rfly send --file",
     "RflyCesiumOriPos": "the viewer shows no Cesium globe",

@@ -300,6 +300,10 @@ class Viewer:
         except (CommandError, RflyError, OSError, ValueError, ArithmeticError) as error:
             self.state.add_log_line(str(error))
 
+    def _clear_sensors(self, seq_id: int | None) -> None:
+        if self._sensors is not None:
+            self._sensors.clear_sensors(seq_id)
+
     def _press(self, key: commands.Key) -> None:
         """Do what a key asks of the window."""
         match key:
@@ -338,10 +342,6 @@ class Viewer:
             case _:
                 self.panel.follow_nobody()
                 self._show_all()
-
-    def _clear_sensors(self, seq_id: int | None) -> None:
-        if self._sensors is not None:
-            self._sensors.clear_sensors(seq_id)
 
     def _map_shown(self) -> None:
         self._terrain.show(self.state.terrain)
@@ -474,16 +474,16 @@ class Viewer:
         self.panel.show_log(self.state.log)
 
 
+def _is_sensor_request(datagram: bytes) -> bool:
+    return isinstance(datagram, SensorRequest)
+
+
 def next_map(shown: str, names: Sequence[str]) -> str:
     """Return the map that key M shows after `shown`. Raises CommandError if there is none."""
     if not names:
         raise CommandError("key M: no map is on the search path")
     following = names.index(shown) + 1 if shown in names else 0
     return names[following % len(names)]
-
-
-def _is_sensor_request(datagram: bytes) -> bool:
-    return isinstance(datagram, SensorRequest)
 
 
 def click_lines(

@@ -38,6 +38,7 @@ def free_port():
     [
         (["--udp-port", "65535", "--window", "1"], "there is no UDP port 65536"),
         (["--scan-folder", "/nowhere/at/all"], "no such folder"),
+        (["--sensors-to", "my-laptop"], "--sensors-to: 'my-laptop' is no IPv4 address"),
         (["--follow", "lead"], "--follow lead: expected the id of a vehicle, or all"),
         (["--lan-interface", "x", "--udp-port", "0"], "--udp-port"),
     ],

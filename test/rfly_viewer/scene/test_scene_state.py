@@ -14,7 +14,13 @@ import pytest
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.models import vehicle_models as models
-from rfly_viewer.scene.scene_commands import CameraFov, ChangeMap, Key, MoveCamera
+from rfly_viewer.scene.scene_commands import (
+    CameraFov,
+    ChangeMap,
+    ClearSensors,
+    Key,
+    MoveCamera,
+)
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
 from rfly_viewer.scene.viewpoint import Viewpoint, on_board
@@ -353,6 +359,22 @@ def test_deleted_vehicles_go_with_their_labels_and_come_back_with_their_next_sta
 def test_all_vehicles_are_deleted_at_once(state, text):
     tell(state, pose(1), pose(2), command(text))
     assert len(state.vehicles) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seq_id"),
+    [
+        ("RflyClearCapture", None),
+        ("RflyClearCapture -1", None),
+        ("RflyClearCapture 3", 3),
+        ("RflyReqObjData 10 3 0", 3),
+        ("RflyReqObjData 20 0 0", None),
+    ],
+)
+def test_sensors_are_cleared_by_the_window(state, text, seq_id):
+    tell(state, command(text))
+    assert state.take_events() == [ClearSensors(seq_id)]
+    assert not state.log
 
 
 def test_vehicles_without_movement_stand_still_and_no_new_one_comes(state):

@@ -11,8 +11,9 @@ import time
 import pytest
 
 from rfly_common.errors import ConfigError
+from rfly_ue_bridge import RequestLayout, VisionSensor, encode_request
 from rfly_viewer.wire import listener as module
-from rfly_viewer.wire.listener import Listener
+from rfly_viewer.wire.listener import Listener, SensorRequest
 
 
 def send(port, *datagrams, host="127.0.0.1"):
@@ -37,6 +38,17 @@ def test_datagrams_come_in_their_order():
         send(listener.port, b"one", b"two", b"three")
         assert take(listener, 3) == [b"one", b"two", b"three"]
         assert listener.take() == []
+
+
+def test_requests_for_sensors_bear_their_senders_address():
+    request = encode_request(VisionSensor(3, 1), RequestLayout.OLD)
+    with Listener(port=0) as listener:
+        send(listener.port, b"one", request, request[:-1])
+        plain, asked, cut = take(listener, 3)
+    assert isinstance(asked, SensorRequest)
+    assert (asked, asked.source) == (request, "127.0.0.1")
+    assert not isinstance(plain, SensorRequest)
+    assert not isinstance(cut, SensorRequest)
 
 
 def test_what_finds_no_room_is_counted(monkeypatch):
