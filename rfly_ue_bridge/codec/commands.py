@@ -20,10 +20,10 @@ from typing import Literal
 
 from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError
+from rfly_ue_bridge.codec.command_words import MAX_LAN_BYTES as MAX_LAN_BYTES
+from rfly_ue_bridge.codec.command_words import MAX_LONG_BYTES as MAX_LONG_BYTES
+from rfly_ue_bridge.codec.command_words import MAX_SHORT_BYTES as MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.command_words import (
-    MAX_LAN_BYTES,
-    MAX_LONG_BYTES,
-    MAX_SHORT_BYTES,
     checked_bytes,
     colour_word,
     command_text,
