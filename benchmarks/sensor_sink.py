@@ -11,23 +11,31 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import zlib
 from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import ExternalShutdownException
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import Image, PointCloud2
 
+KINDS = {
+    "image": (Image, "img_rgb", np.uint8),
+    "cloud": (PointCloud2, "mid360_lidar", np.float32),
+}
+"""Message, topic and numbers by the kind of sensor."""
+REPORTED = ("latency_ms", "frames", "incomplete", "not_in_time", "undecodable", "system_dropped")
+"""Values of a sensor's status that are printed."""
+
 
 def main() -> None:
     """Listen until standard input ends."""
     kind, number = sys.argv[1:]
-    msg_type, topic = (Image, "img_rgb") if kind == "image" else (PointCloud2, "mid360_lidar")
+    msg_type, topic, number_type = KINDS[kind]
     counts: Counter[int] = Counter()
     newest: dict[int, Any] = {}
     statuses: dict[str, dict[str, float]] = {}
@@ -40,8 +48,7 @@ def main() -> None:
         for status in message.status:
             numbers = {each.key: each.value for each in status.values}
             if "latency_ms" in numbers:
-                wanted = ("latency_ms", "frames", "not_in_time", "undecodable")
-                statuses[status.name] = {name: float(numbers[name]) for name in wanted}
+                statuses[status.name] = {name: float(numbers[name]) for name in REPORTED}
 
     rclpy.init()
     node = rclpy.create_node("sensor_sink")
@@ -55,7 +62,10 @@ def main() -> None:
         sys.stdin.read()
         found = {
             "counts": dict(counts),
-            "crc": {sensor: zlib.crc32(data) for sensor, data in newest.items()},
+            "mean": {
+                sensor: float(np.frombuffer(data, number_type).mean(dtype=float))
+                for sensor, data in newest.items()
+            },
             "statuses": statuses,
         }
         print(json.dumps(found), flush=True)

@@ -40,6 +40,7 @@ ONLY_PARSED = {
     "record": "runs until Ctrl-C, and waits for datagrams",
     "replay": "needs a recording",
     "objects": "needs a running ue_bridge_node",
+    "sensors listen": "waits for RflySim3D",
     "doctor": "looks at running nodes",
     "status": "looks at running nodes",
     **{
@@ -96,6 +97,9 @@ def files_of_a_user(tmp_path_factory) -> Path:
     )
     drive = "{speed: 4, turning_radius: 1.2, reverse: true}"
     mule = f"{{name: mule, kind: ground, mass: 20, radius: 0.6, drive: {drive}}}"
+    (folder / "Config.json").write_text(
+        fenced(ROOT / "docs" / "howto" / "rflysim3d-sensors.md", "json")[0]
+    )
     (folder / "mine.yaml").write_text(f"version: 1\nclasses: [{mule}]\n")
     signals = "[{signal: lift_n, from_s: 1, to_s: 1.5, value: 50}]"
     (folder / "excite.yaml").write_text(

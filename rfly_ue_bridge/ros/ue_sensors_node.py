@@ -35,6 +35,7 @@ from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.process_memory import keep_freed_arrays
 from rfly_common.ros.qos import COMMANDS, SENSORS, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
 from rfly_ue_bridge.codec.addresses import COPTER_SIM_PORT, IMU_PORT
@@ -69,6 +70,7 @@ class UeSensorsNode(Node):
 
     def __init__(self) -> None:
         super().__init__("ue_sensors_node")
+        keep_freed_arrays()
         self._params = declare_parameters(self, SensorsParameters)
         self._frames = Frames(self, listen=False)
         self._layout = RequestLayout(int(self._params.layout))
