@@ -84,6 +84,19 @@ class ConvexHull(_Solid):
     offset: Offset = (0.0, 0.0, 0.0)
     """Translation of all vertices, body axes, m."""
 
+    @classmethod
+    def of_corners(cls, vertices: Floats) -> ConvexHull:
+        """Return the hull of points (n, 3) that are all corners of it, as the caller knows.
+
+        It is not checked: the check loads SciPy, for which a node that only draws has no use.
+        """
+        hull = object.__new__(cls)
+        corners = np.array(vertices, np.float64)
+        corners.flags.writeable = False
+        object.__setattr__(hull, "vertices", corners)
+        object.__setattr__(hull, "offset", (0.0, 0.0, 0.0))
+        return hull
+
 
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:

@@ -322,9 +322,8 @@ def frame_on_post(
         across = np.array([[-math.sin(turn), math.cos(turn), 0.0], [0.0, 0.0, 1.0]])
         for k in range(sides):
             side = np.concatenate([inner[k : k + 2], outer[k : k + 2]]) @ across
-            parts.append(
-                ConvexHull(np.concatenate([side - bar / 2 * along, side + bar / 2 * along]))
-            )
+            corners = np.concatenate([side - bar / 2 * along, side + bar / 2 * along])
+            parts.append(ConvexHull.of_corners(corners))
 
     if centre_height > opening + bar:
         low = (-bar / 2, -bar / 2, -centre_height)

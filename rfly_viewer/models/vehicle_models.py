@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_collision.shapes.shape import ConvexHull, Shape, core_of
+from rfly_collision.shapes.shape import Box, ConvexHull
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.shapes.vehicle_shapes import parts_of
 from rfly_common.arrays import Floats, Ints
@@ -280,21 +280,30 @@ def _light() -> VehicleModel:
 def _frame(name: str) -> VehicleModel:
     """Return a target to fly through, as it is in contacts; its post is dark."""
     parts = parts_of(SHAPES[int(SHAPES.index_of(type_number(name)))].shape)
-    sides = [_solid(part) for part in parts if isinstance(part, ConvexHull)]
-    posts = [_solid(part) for part in parts if not isinstance(part, ConvexHull)]
+    sides = [_side(part) for part in parts if isinstance(part, ConvexHull)]
+    posts = [_post(part) for part in parts if isinstance(part, Box)]
     return VehicleModel(name, (Part(join(*sides)), Part(join(*posts), DARK)))
 
 
-def _solid(shape: Shape) -> Mesh:
-    """Return the surface of a box or hull."""
-    core = core_of(shape)
-    corners = core.vertices[core.triangles]
+def _side(hull: ConvexHull) -> Mesh:
+    """Return the surface of a frame's side, whose corners are in the order of `frame_on_post`."""
+    vertices = np.asarray(hull.vertices, np.float32)
+    faces = _triangles(
+        [(0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)]
+    )
+
+    # fronts outside
+    corners = vertices[faces]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    outward = corners.mean(axis=1) - core.vertices.mean(axis=0)
-    faces = core.triangles.copy()
+    outward = corners.mean(axis=1) - vertices.mean(axis=0)
     inside_out = np.einsum("ij,ij->i", normal, outward) < 0
     faces[inside_out] = faces[inside_out, ::-1]
-    return Mesh(core.vertices.astype(np.float32), faces.astype(np.uint32))
+    return Mesh(vertices, faces)
+
+
+def _post(shape: Box) -> Mesh:
+    x, y, z = shape.offset
+    return box(*shape.size).moved((x, y, z - shape.size[2] / 2))
 
 
 def _plane() -> VehicleModel:
