@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Vector3
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
@@ -59,9 +59,18 @@ def fleet_markers(
     `<name>/base_link`: sent once, it moves with /tf.
     """
     stamp = ns_to_stamp(stamp_ns)
+    bodies = [
+        model_triangles(each.vehicle_type, colour_of(each.id), np.array(each.scale) * enlargement)
+        for each in vehicles
+    ]
+
+    # names stand above the highest vehicle, so that their levels are apart
+    tops = [float(points[..., 2].max()) for points, _ in bodies]
+    lowest = max(tops, default=0.0) + 1.6 * _TEXT * enlargement
     markers = list[Marker]()
-    for row, vehicle in enumerate(vehicles):
-        markers += _vehicle(vehicle, row % _LEVELS, enlargement, stamp)
+    for row, (vehicle, body, top) in enumerate(zip(vehicles, bodies, tops, strict=True)):
+        label = lowest + 1.15 * (row % _LEVELS) * _TEXT * enlargement
+        markers += _vehicle(vehicle, body, top, label, enlargement, stamp)
     for points, ids in paths:
         colour = colour_of(ids[0]) if len(ids) == 1 else SHARED_PATH
         markers.append(_path(points, min(ids), colour, enlargement, stamp))
@@ -73,15 +82,18 @@ def deletions(markers: Sequence[tuple[str, int]]) -> list[Marker]:
     return [Marker(ns=ns, id=number, action=Marker.DELETE) for ns, number in markers]
 
 
-def _vehicle(vehicle: ShownVehicle, level: int, enlargement: float, stamp: Time) -> list[Marker]:
-    colour = colour_of(vehicle.id)
-    points, colours = model_triangles(
-        vehicle.vehicle_type, colour, np.array(vehicle.scale) * enlargement
-    )
+def _vehicle(
+    vehicle: ShownVehicle,
+    triangles: tuple[Floats, NDArray[np.float64]],
+    top: float,
+    label: float,
+    enlargement: float,
+    stamp: Time,
+) -> list[Marker]:
+    """Return body, pin and name of a vehicle; its top and its name's place in m above its frame."""
+    points, colours = triangles
     frame = f"{vehicle.name}/base_link"
     text = _TEXT * enlargement
-    top = float(points[..., 2].max())
-    label = top + (1.6 + 1.15 * level) * text
 
     body = _marker(VEHICLES, vehicle.id, Marker.TRIANGLE_LIST, frame, stamp)
     body.points = _points(points.reshape(-1, 3))
@@ -92,7 +104,7 @@ def _vehicle(vehicle: ShownVehicle, level: int, enlargement: float, stamp: Time)
     pin = _marker(PINS, vehicle.id, Marker.LINE_LIST, frame, stamp)
     pin.points = _points(np.array([(0.0, 0.0, top), (0.0, 0.0, label - 0.6 * text)]))
     pin.scale.x = _PIN_WIDTH * enlargement
-    pin.color = _rgba(colour)
+    pin.color = _rgba(colour_of(vehicle.id))
 
     name = _marker(NAMES, vehicle.id, Marker.TEXT_VIEW_FACING, frame, stamp)
     name.text = vehicle.name
