@@ -92,6 +92,7 @@ def files_of_a_user(tmp_path_factory) -> Path:
         MissionItem.land((20, 0, 0)),
     )
     write_mission(folder / "survey.plan", Mission(survey, origin))
+    (folder / "scene.txt").write_text("# the rate of cameras\nt.MaxFPS 30\n")
     (folder / "masts.yaml").write_text(
         "version: 1\nobjects: [{type: 151, x: 40, y: 33, size: [2, 2, 50]}]\n"
     )
@@ -205,7 +206,9 @@ def test_every_page_is_in_a_menu_of_the_site():
     The build itself refuses broken links and undocumented names.
     """
     packages = {
-        path.parent.name for path in ROOT.glob("rfly_*/__init__.pyi") if path.read_text("utf-8")
+        path.parent.name
+        for path in ROOT.glob("rfly_*/__init__.pyi")
+        if "import" in path.read_text("utf-8")
     }
     assert {path.stem for path in (ROOT / "docs" / "api").glob("*.md")} == packages
     menus = set((ROOT / "docs" / "index.md").read_text(encoding="utf-8").splitlines())
@@ -224,7 +227,7 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         return
 
     if command == "send":
-        check_sent(line, monkeypatch)
+        check_sent(line, "t.MaxFPS 30" if "--file" in line else line[-1], monkeypatch)
         return
 
     code, err = run(line, monkeypatch, capsys)
@@ -245,7 +248,7 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         assert all(path.stat().st_size > 0 for path in made)
 
 
-def check_sent(line: list[str], monkeypatch: Any) -> None:
+def check_sent(line: list[str], expected: str, monkeypatch: Any) -> None:
     """Send the example to a socket of this test instead of the machine that the page names."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
@@ -263,7 +266,7 @@ def check_sent(line: list[str], monkeypatch: Any) -> None:
         with pytest.raises(SystemExit) as end:
             main()
         assert not end.value.code
-        assert line[-1].encode() in window.recv(1000)
+        assert expected.encode() in window.recv(1000)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

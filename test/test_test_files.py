@@ -45,6 +45,7 @@ FROM_PIP = {
         "pyproj",
     ),
     *("rasterio", "rosbags", "viser"),
+    *("catkin_pkg", "docutils"),  # with colcon
     *(
         "msgspec",
         "PIL",

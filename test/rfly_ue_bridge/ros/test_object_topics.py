@@ -163,7 +163,7 @@ def test_old_windows_get_objects_lowered_out_of_sight(domain_id):
     assert scene.place(id=41, x=0.0, y=0.0).success
     scene.window.clear()
     assert scene.call("remove_object", id=41).success
-    below = time_packet(41, 151, (0.0, 0.0, 900.0), (0, 0, 0))
+    below = time_packet(41, 151, (0.0, 0.0, 900.0), (0, 0, math.pi / 2))  # it faces east
     scene.peer.spin_until(lambda: sum(d[80:] == below[80:] for d in scene.so_far(41)) == 3)
     assert_same(scene.so_far(41)[-1], below)
     assert not scene.deletes(41)
