@@ -89,7 +89,7 @@ STATE_FRAME = PacketType(
     (
         _HIT,
         Field("len", "i", "112"),
-        Field("time", "I", "ms"),
+        Field("time", "I", "ms of CopterSim's clock (not confirmed)"),
         Field("copterID", "I"),
         Field("GpsPos", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude"),
         Field("GpsVel", "3i", "cm/s, NED"),
