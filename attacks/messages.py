@@ -67,6 +67,15 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "ue_sensors_node",
         {"sensors": "[camera]", "port": NOBODYS_PORT, "camera.data_port": "29012"},
     ),
+    "coptersim_node": (
+        "coptersim_node",
+        {
+            "offboard": "true",
+            "truth_port": "29014",
+            "state_port": "29015",
+            "offboard_port": "29016",
+        },
+    ),
     "trajectory_node": ("trajectory_node", {}),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
     "mission_node of a real vehicle": (

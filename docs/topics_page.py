@@ -50,6 +50,13 @@ _PARAMETERS: dict[str, dict[str, str]] = {
         "imu_vehicles": "[1]",
         "port": "45020",
     },
+    "coptersim_node": {
+        "offboard": "true",
+        "clock": "truth",
+        "truth_port": "45030",
+        "state_port": "45031",
+        "offboard_port": "45032",
+    },
     "mission_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.uav_type": "land-air"},
     "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},
     "trajectory_node": {"fleet": "fleet.yaml"},
@@ -95,6 +102,7 @@ Main inputs and outputs of each node; the sections below list all of them. `<nam
 | `recorder_node` | all topics | an MCAP file for `ros2 bag play`, Foxglove, PlotJuggler |
 | `ue_bridge_node` | `vehicle_states`, poses, odometry, `ue_command`, `terrain_map` | UDP 20010 + window; `send_ue_command`; `place_object` …, `placed_objects` (latched) |
 | `ue_sensors_node` | UDP of RflySim3D's cameras and lidars, 9999 + SeqID; a `Config.json` | `rflysim/sensor<SeqID>/…`, `rflysim/imu`, `/tf_static`; `~/set_sensor` |
+| `coptersim_node` | UDP of CopterSim, 30101, 20101, 20005; with `offboard` `copter<id>/cmd_vel`, `copter<id>/cmd/pose` | `copter<id>/truth/…`, `copter<id>/estimate/odometry`, `copter<id>/pose`, `/tf`, `/clock`; UDP 20100; `~/copter<id>/arm` |
 
 The nodes of [the land-air vehicle](../howto/land-air-vehicle.md) run in the vehicle's namespace. Estimator and
 controllers use the sensors' topics only.

@@ -41,6 +41,8 @@ class Reason(str, Enum):
     """Another program holds the port for RflySim3D's answers. Subject: the port."""
     NO_SENSOR_DATA = "no_sensor_data"
     """Nothing arrives from one of RflySim3D's sensors. Subject: the port."""
+    NO_COPTERSIM_DATA = "no_coptersim_data"
+    """No state of a vehicle arrives from CopterSim. Subject: the port."""
 
     # --- why input was dropped; these are names of counters, too
     NOT_FINITE = "not_finite"

@@ -464,6 +464,16 @@ def _no_sensor_data(port: str, report: DiagnosticReport, _snapshot: Snapshot) ->
     )
 
 
+def _no_coptersim_data(port: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:no_coptersim_data:{port}",
+        f"no data on port {port}",
+        "does CopterSim run, with this vehicle's id? Does it send to this machine, with UDP mode "
+        "UDP_Full or UDP_Simple? If it runs elsewhere: is bind not loopback, host its address, and "
+        f"the firewall open for UDP {port}?",
+    )
+
+
 def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> Finding:
     groups = _ids_by_sources(snapshot).values()
     group = next((ids for ids in groups if vehicle_id in map(str, ids)), None)
@@ -517,6 +527,7 @@ _EXPLAINED: Mapping[Reason, _Explain] = {
     Reason.WINDOW_UNREACHABLE: _window_unreachable,
     Reason.FEEDBACK_PORT_TAKEN: _feedback_port_taken,
     Reason.NO_SENSOR_DATA: _no_sensor_data,
+    Reason.NO_COPTERSIM_DATA: _no_coptersim_data,
     Reason.CONFIGURED: _same_id,
     Reason.OTHER_SOURCE: _same_id,
     Reason.UNKNOWN_FRAME: _unknown_frame,

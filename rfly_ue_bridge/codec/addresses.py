@@ -25,6 +25,12 @@ TIME_PORT = 20005
 """UDP port of a host on which it hears CopterSim's heart-beat with the start of its clock."""
 COPTER_SIM_PORT = 30100
 """UDP port on which CopterSim takes requests for vehicle 1; vehicle k's is 2 (k - 1) higher."""
+OFFBOARD_PORT = 20100
+"""UDP port on which CopterSim takes commands for vehicle 1; vehicle k's is 2 (k - 1) higher."""
+STATE_PORT = 20101
+"""UDP port of a host for vehicle 1's estimated state; vehicle k's is 2 (k - 1) higher."""
+TRUTH_PORT = 30101
+"""UDP port of a host for vehicle 1's true state; vehicle k's is 2 (k - 1) higher."""
 IMU_PORT = 31000
 """UDP port of a host for vehicle 1's IMU; vehicle k usually has IMU_PORT + k - 1."""
 

@@ -7,11 +7,12 @@ Bytes in, packets out: there is no socket here. Two rules hold for every packet:
 
 1. Little-endian, and the fields follow each other without a gap. RflySim's own structures have C
    alignment. It puts four padding bytes before a double in two of them: VehicleApi's packet of 104
-   bytes, which `padding` declares, and CopterSim's old truth of 200 bytes, which is not read here.
-   In all others both readings are the same bytes (the declared size is checked on import).
+   bytes and CopterSim's old truth of 200 bytes; `padding` declares it. In all others both readings
+   are the same bytes (the declared size is checked on import).
 2. A datagram is recognised by its length *and* its checksum. Neither is enough: there are two
    packets of 112 bytes, and 1234567890 begins most of them. Both directions reuse lengths, so each
-   direction has its own `PacketTable`.
+   direction has its own `PacketTable`. CopterSim's frames have no checksum; the length of their
+   contents takes its place (`mark`).
 
 The codec packs what it is given, as RflySim's SDK does: NaN and infinities go out as they are, and
 a number too large for a float becomes infinity. `ned_states` keeps such values from the wire.
@@ -93,6 +94,8 @@ class PacketType:
         default_factory=lambda: MappingProxyType({}), repr=False
     )
     """Bytes of C alignment behind a field, by its name."""
+    mark: str = "checksum"
+    """Name of the field that holds one of `checksums`."""
 
     def __post_init__(self) -> None:
         if self.struct.size != self.size:
@@ -118,7 +121,11 @@ class PacketType:
 
     @functools.cached_property
     def checksum_struct(self) -> Struct:
-        return Struct("<" + self.fields[0].format)
+        """The checksum, with what precedes it as padding."""
+        before = itertools.takewhile(lambda field: field.name != self.mark, self.fields)
+        skipped = Struct("<" + "".join(field.format for field in before)).size
+        checksum = next(field for field in self.fields if field.name == self.mark)
+        return Struct(f"<{skipped}x{checksum.format}")
 
     @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -152,7 +159,7 @@ class PacketType:
 
         Every field must be given.
         """
-        values["checksum"] = self.checksums[0] if checksum is None else checksum
+        values[self.mark] = self.checksums[0] if checksum is None else checksum
         return Packet(self, MappingProxyType(values))
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
@@ -167,9 +174,9 @@ class PacketType:
                 f"{self.name}: missing or unknown fields {', '.join(wrong)}; "
                 f"it has {', '.join(names)}"
             )
-        if values["checksum"] not in self.checksums:
+        if values[self.mark] not in self.checksums:
             raise ValueError(
-                f"{self.name}: checksum {values['checksum']}, allowed are {self.checksums}"
+                f"{self.name}: {self.mark} {values[self.mark]}, allowed are {self.checksums}"
             )
 
         flat: list[Any] = []
@@ -226,7 +233,7 @@ class Packet:
     @property
     def keep_on_ground(self) -> bool:
         """True for the ground variant of a packet that has one."""
-        return self.values["checksum"] in self.type.checksums[1:]
+        return self.values[self.type.mark] in self.type.checksums[1:]
 
     def __getitem__(self, field: str) -> Any:
         return self.values[field]

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Parameters of ue_bridge_node. No ROS."""
+"""Parameters of this package's nodes. No ROS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
-from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, FEEDBACK_PORT, TIME_PORT, WINDOW_PORT
+from rfly_ue_bridge.codec.addresses import (
+    DEFAULT_HOST,
+    FEEDBACK_PORT,
+    OFFBOARD_PORT,
+    STATE_PORT,
+    TIME_PORT,
+    TRUTH_PORT,
+    WINDOW_PORT,
+)
 from rfly_ue_bridge.objects.weather_actor import WEATHER_ACTOR
 
 
@@ -271,7 +279,79 @@ class SensorParameters:
     other_params: list[float] = parameter([0.0], "its otherParams, at most 16")
 
 
+@dataclass(frozen=True)
+class CopterSimParameters:
+    """Vehicles that CopterSim simulates, and how their states become messages."""
+
+    vehicles: list[int] = parameter([1], "CopterIDs of the vehicles")
+    name: str = parameter(
+        "copter{id}",
+        "namespace of a vehicle's topics and prefix of its frames; {id} is its CopterID",
+    )
+    host: str = parameter(DEFAULT_HOST, "name or IPv4 address of the machine that runs CopterSim")
+    bind: str = parameter(
+        "127.0.0.1", "IPv4 address of this machine on which states are received; 0.0.0.0 = all"
+    )
+    allow: list[str] = parameter(
+        [],
+        "addresses or networks (192.168.1.0/24) whose datagrams are read",
+        shown="the host and this machine",
+    )
+    truth_port: int = parameter(
+        TRUTH_PORT, "UDP port of vehicle 1's truth; vehicle k's is 2 (k - 1) higher",
+        low=1, high=65535,
+    )  # fmt: skip
+    state_port: int = parameter(
+        STATE_PORT, "UDP port of vehicle 1's estimate; vehicle k's is 2 (k - 1) higher",
+        low=1, high=65535,
+    )  # fmt: skip
+    time_port: int = parameter(
+        TIME_PORT,
+        "UDP port of CopterSim's heart-beat, for stamp: simulation and clock: heartbeat",
+        low=1,
+        high=65535,
+    )
+    silence_after: float = parameter(
+        3.0, "silence after which a vehicle is reported, s", low=0.1, high=3600.0
+    )
+    stamp: Literal["arrival", "simulation"] = parameter(
+        "arrival", "stamps: the arrival of a state, or its time by CopterSim's clock"
+    )
+    clock: Literal["off", "heartbeat", "truth"] = parameter(
+        "off",
+        "publish the first vehicle's time since CopterSim's start on /clock, from its heart-beat "
+        "or from its truth, which comes more often",
+    )
+    publish_tf: bool = parameter(True, "publish the true poses as transforms from map")
+    geo_origin: list[float] = parameter(
+        [],
+        "latitude deg, longitude deg, altitude m of the map's origin",
+        shown="what CopterSim sends",
+    )
+
+
+@dataclass(frozen=True)
+class OffboardParameters:
+    """Commands to the vehicles."""
+
+    offboard: bool = parameter(False, "take cmd_vel and cmd/pose; without it nothing is sent")
+    offboard_port: int = parameter(
+        OFFBOARD_PORT, "UDP port for vehicle 1's commands; vehicle k's is 2 (k - 1) higher",
+        low=1, high=65535,
+    )  # fmt: skip
+    udp_mode: Literal["simple", "full"] = parameter(
+        "simple",
+        "CopterSim's UDP mode: UDP_Simple (1), or UDP_Full (0), in which it cannot be armed here",
+    )
+    command_rate: float = parameter(50.0, "rate of commands, Hz", low=30.0, high=400.0)
+    command_timeout: float = parameter(
+        0.5, "silence of commands after which zero velocity is sent, s", low=0.05, high=60.0
+    )
+    stamped_cmd_vel: bool = parameter(True, "cmd_vel is a TwistStamped; false: a Twist")
+
+
 NODES = {
+    "coptersim_node": (CopterSimParameters, OffboardParameters, FrameParameters),
     "ue_sensors_node": (SensorsParameters, SensorParameters, FrameParameters),
     "ue_bridge_node": (
         BridgeParameters,

@@ -52,7 +52,8 @@ from rfly_ue_bridge.codec.sensor_requests import (
 from rfly_ue_bridge.ros.node_parameters import SensorParameters, SensorsParameters
 from rfly_ue_bridge.ros.sensor_frame_msgs import fill_header, imu_to_msg
 from rfly_ue_bridge.ros.sensor_frame_topics import WORLD, SensorFrames, SensorFrameTopics
-from rfly_ue_bridge.sensors.frame_times import FrameTimes, SimulationStarts
+from rfly_ue_bridge.ros.simulation_stamps import SimulationStamps
+from rfly_ue_bridge.sensors.frame_times import FrameTimes
 from rfly_ue_bridge.sensors.mounting import mount_pose, with_mount_pose
 from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address, with_address
 from rfly_ue_bridge.sockets.sensor_receiver import BUFFER_BYTES, Handler, SensorReceiver
@@ -75,7 +76,7 @@ class UeSensorsNode(Node):
         self._frames = Frames(self, listen=False)
         self._layout = RequestLayout(int(self._params.layout))
         self._sender = UdpSender(self._params.host, self._params.port + self._params.window)
-        self._starts = SimulationStarts()
+        self._stamps = SimulationStamps(self, self._params.stamp)
         self._times: dict[int, FrameTimes] = {}
 
         self._topics = self._make_topics()
@@ -131,7 +132,7 @@ class UeSensorsNode(Node):
                 sensor,
                 self._params,
                 SensorFrames(link, f"{link}_optical"),
-                partial(self._stamp_ns, times, sensor.target),
+                partial(self._stamps.stamp_ns, times, sensor.target),
             )
             if sensor_type(sensor.type_id).content is Content.BYTES:
                 self.get_logger().warning(
@@ -212,7 +213,7 @@ class UeSensorsNode(Node):
         imus = {}
         for copter_id in vehicles:
             name = "imu" if len(vehicles) == 1 else f"imu{copter_id}"
-            stamp = partial(self._stamp_ns, FrameTimes(), copter_id)
+            stamp = partial(self._stamps.stamp_ns, FrameTimes(), copter_id)
             imu = _ImuTopic(self, name, copter_id, host, stamp)
             imu.request = encode_imu_request(
                 imu.port, with_address(VisionSensor(0, 0), address).address, self._params.imu_rate
@@ -224,7 +225,7 @@ class UeSensorsNode(Node):
         """Return the receiver of all ports. Raises ConfigError for one that cannot be opened."""
         handlers: dict[int, Handler] = {port: source.take for port, source in self._sources()}
         if self._params.stamp == "simulation" and self._params.time_port:
-            handlers[self._params.time_port] = self._take_time
+            handlers[self._params.time_port] = self._stamps.take_heart_beat
         try:
             receiver = SensorReceiver(handlers, self._params.bind)
         except (FeedbackError, ConfigError) as error:
@@ -242,22 +243,6 @@ class UeSensorsNode(Node):
     def _sources(self) -> list[tuple[int, SensorFrameTopics | _ImuTopic]]:
         """Return what receives data, with its port."""
         return [*self._topics.items(), *self._imus.items()]
-
-    # --- times
-
-    def _take_time(self, datagram: bytes, _arrival_s: float) -> None:
-        """Take CopterSim's heart-beat, in the receiver's thread."""
-        self._starts.hear(datagram, self.get_clock().now().nanoseconds * 1e-9)
-
-    def _stamp_ns(self, times: FrameTimes, copter_id: int, time_s: float) -> int:
-        """Return the stamp of data that have just arrived; in the receiver's thread."""
-        clock: Any = self.get_clock()
-        now_ns = clock.now().nanoseconds
-        if self._params.stamp == "arrival":
-            return now_ns
-        if clock.ros_time_is_active:
-            return round(time_s * 1e9)
-        return round(times.stamp(time_s, now_ns * 1e-9, self._starts.of(copter_id)) * 1e9)
 
     # --- requests
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import ipaddress
 import selectors
 import socket
 import sys
@@ -33,6 +32,7 @@ from rfly_common.files import Closing
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
+from rfly_ue_bridge.sockets.allow_list import AllowList
 from rfly_ue_bridge.sockets.socket_drops import dropped_by_system
 from rfly_ue_bridge.sockets.udp_sender import ipv4
 
@@ -119,7 +119,7 @@ class FeedbackReceiver(Closing):
             ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
         )
 
-        self._allow = [_network(text) for text in allow]
+        self._allow = AllowList(allow)
         if not 0 <= port <= 65535:
             raise ConfigError(f"port: {port}, expected 0 to 65535")
         if queue_size < 1:
@@ -340,7 +340,7 @@ class FeedbackReceiver(Closing):
                 break
 
             count += 1
-            if allow and not self._is_allowed(sender[0]):
+            if allow and not allow.allows(sender[0]):
                 counts["not_allowed"] += 1
                 continue
             head, packet_type = heads.get(size, no_head)
@@ -368,10 +368,6 @@ class FeedbackReceiver(Closing):
         if self._wake is not None:
             self._wake()
 
-    def _is_allowed(self, sender: str) -> bool:
-        number = int.from_bytes(socket.inet_aton(sender), "big")
-        return any(number & mask == network for network, mask in self._allow)
-
 
 def _prepare(sock: socket.socket) -> None:
     sock.setblocking(False)
@@ -380,14 +376,3 @@ def _prepare(sock: socket.socket) -> None:
     if _LINUX:
         # else it would also get what is sent to groups that other programs have joined
         sock.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
-
-
-def _network(text: str) -> tuple[int, int]:
-    try:
-        network = ipaddress.IPv4Network(text, strict=False)
-    except ValueError as error:
-        raise ConfigError(
-            f"allow: {text!r} is neither an IPv4 address nor a network "
-            f"such as 192.168.1.0/24 ({error})"
-        ) from error
-    return int(network.network_address), int(network.netmask)

@@ -15,10 +15,11 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rfly_common.errors import FeedbackError
 from rfly_common.files import Closing
+from rfly_ue_bridge.sockets.allow_list import AllowList
 from rfly_ue_bridge.sockets.socket_drops import dropped_by_system
 from rfly_ue_bridge.sockets.udp_sender import ipv4
 
@@ -35,18 +36,28 @@ Handler = Callable[[bytes, float], None]
 class SensorReceiver(Closing):
     """Receiver on several UDP ports, which reads from its creation until `close`.
 
-    `handlers`: by port, called in the reading thread; they must neither raise nor wait. Raises
-    ConfigError for an invalid address, FeedbackError for a port that cannot be opened.
+    `handlers`: by port, called in the reading thread; they must neither raise nor wait. `allow`:
+    addresses or networks whose datagrams are read; empty = all. Raises ConfigError for an invalid
+    address, FeedbackError for a port that cannot be opened.
     """
 
-    def __init__(self, handlers: Mapping[int, Handler], bind: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        handlers: Mapping[int, Handler],
+        bind: str = "127.0.0.1",
+        *,
+        allow: Sequence[str] = (),
+    ) -> None:
         address = ipv4(bind, "bind")
+        self._allow = AllowList(allow)
         self._sockets: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._nudged, self._nudge = socket.socketpair()
         self._selector.register(self._nudged, selectors.EVENT_READ, None)
         self.read_errors = 0
         """Failed reads."""
+        self.not_allowed = 0
+        """Datagrams of senders that are not on the list."""
         try:
             for port, handler in handlers.items():
                 self._sockets[port] = _open(address, port)
@@ -96,13 +107,16 @@ class SensorReceiver(Closing):
         """Hand on what waits at a port."""
         for _ in range(_BATCH):
             try:
-                size = opened.recv_into(view)
+                size, sender = opened.recvfrom_into(view)
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
                 self.read_errors += 1
                 return
-            handler(bytes(view[:size]), time.monotonic())
+            if self._allow.allows(sender[0]):
+                handler(bytes(view[:size]), time.monotonic())
+            else:
+                self.not_allowed += 1
 
 
 def _open(address: str, port: int) -> socket.socket:

@@ -233,6 +233,15 @@ CASES = {
         ),
         ("/ue_sensors_node: no data on port 9999", "sensor licence", "firewall"),
     ),
+    "status:/coptersim_node:no_coptersim_data:30101": (
+        reported(
+            STALE,
+            Notice("no truth on port 30101 yet", Reason.NO_COPTERSIM_DATA, "30101"),
+            node="/coptersim_node",
+            task="copter1",
+        ),
+        ("/coptersim_node: no data on port 30101", "UDP_Simple", "firewall"),
+    ),
     "status:/terrain_node:no_map_loaded": (
         reported(
             ERROR,
