@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from rfly_bringup.recording.sensor_log import SensorLog
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError, FeedbackError
 from rfly_common.startup import stop_by_signal
@@ -59,11 +60,18 @@ _Arrived = tuple[_Source, JoinedFrame]
 class SensorMonitor:
     """Monitor of the sensors of a configuration, whose window listens on `port` of `host`.
 
-    `save`: folder for the frames. Raises OSError and ConfigError for the file or the folder.
+    `save`: folder for the frames, `mcap`: file for them. Raises OSError and ConfigError for a file
+    or the folder.
     """
 
     def __init__(
-        self, config: Path, host: str, port: int, layout: RequestLayout, save: Path | None
+        self,
+        config: Path,
+        host: str,
+        port: int,
+        layout: RequestLayout,
+        save: Path | None,
+        mcap: Path | None,
     ) -> None:
         self._console = Console(highlight=False)
         read = VisionConfig.read(config)
@@ -72,6 +80,7 @@ class SensorMonitor:
 
         self._layout = layout
         self._save = save
+        self._log = None if mcap is None else SensorLog(mcap)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)
         self._frames: queue.SimpleQueue[_Arrived] = queue.SimpleQueue()
@@ -103,6 +112,8 @@ class SensorMonitor:
                     self._report(now_s)
             self._report(time.monotonic())
         self._sender.close()
+        if self._log is not None:
+            self._log.close()
         return all(source.assembler.counters["datagrams"] for source in self._sources)
 
     def _request_silent(self, now_s: float) -> None:
@@ -118,7 +129,13 @@ class SensorMonitor:
         except queue.Empty:
             return 0
         frame = source.assembler.decode(joined)
-        if frame is not None and self._save is not None:
+        if frame is None:
+            return 1
+
+        if self._log is not None:
+            late_s = time.monotonic() - frame.arrival
+            self._log.write(source.sensor, frame, time.time_ns() - round(late_s * 1e9))
+        if self._save is not None:
             source.saved += 1
             _write(frame, source.saved, self._save)
         return 1

@@ -67,6 +67,13 @@ def listen(
             metavar="DIR",
         ),
     ] = None,
+    mcap: Annotated[
+        options.MaybePath,
+        options.optional(
+            "new MCAP file for pictures, clouds and distances, with the topics of ue_sensors_node",
+            metavar="FILE.mcap",
+        ),
+    ] = None,
 ) -> None:
     """Request the sensors of a Config.json and show what arrives: rate, size and losses.
 
@@ -79,10 +86,14 @@ def listen(
         rfly sensors listen Config.json --host 192.168.1.20 --bind 0.0.0.0
 
         rfly sensors listen Config.json --count 10 --save pictures
+
+        rfly sensors listen Config.json --mcap flight.mcap
     """
     from rfly_bringup.cli.sensor_monitor import SensorMonitor
     from rfly_ue_bridge.codec.sensor_requests import RequestLayout
 
-    monitor = SensorMonitor(config, host, port + window, RequestLayout(int(layout.value)), save)
+    monitor = SensorMonitor(
+        config, host, port + window, RequestLayout(int(layout.value)), save, mcap
+    )
     if not monitor.run(bind, request=request, count=count, duration_s=duration):
         raise typer.Exit(1)

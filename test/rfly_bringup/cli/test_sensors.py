@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 import time
 
 import cv2
 import numpy as np
+import pytest
 from command_line import mistake
 from sensor_window import SensorWindow, write_config
 
@@ -63,6 +65,61 @@ def test_what_arrives_is_shown_and_saved(tmp_path):
     picture = cv2.imread(str(saved / "sensor1_000001.png"), cv2.IMREAD_UNCHANGED)
     np.testing.assert_array_equal(picture, depth)
     np.testing.assert_array_equal(np.load(saved / "sensor2_000001.npy"), POINTS)
+
+
+@pytest.mark.needs("mcap_ros2")
+def test_what_arrives_is_recorded_for_foxglove(tmp_path):
+    """An independent reader decodes the messages by the definitions in the file."""
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
+    lidar = {"TypeID": 23, "otherParams": [100] + [0] * 15}
+    finder = {"TypeID": 5, "otherParams": [200] + [0] * 15}
+    config = write_config(tmp_path, {}, {"TypeID": 2}, lidar, finder)
+    window = SensorWindow()
+    file = tmp_path / "flight.mcap"
+    process = listening(config, "--port", window.port, "--count", 4, "--mcap", file)
+    deadline = time.monotonic() + 60.0
+    while len(window.sensors) < 4:
+        window.poll()
+        assert time.monotonic() < deadline
+
+    jpeg = encode_image(PIXELS)
+    depth = np.full((48, 64), 1234, np.uint16)
+    before = time.time()
+    window.send(0, jpeg, 1.0, 1)
+    window.send(1, encode_image(depth, "raw"), 1.0, 1)
+    window.send(2, encode_cloud(POINTS), 1.0, 1)
+    window.send(3, struct.pack("<fi12f", 12.5, 2, *[0.0] * 12), 1.0, 1)
+    output, _ = process.communicate(timeout=60.0)
+    window.close()
+    assert process.returncode == 0, output
+
+    with file.open("rb") as opened:
+        reader = make_reader(opened, decoder_factories=[DecoderFactory()])
+        read = {channel.topic: ros for _, channel, _, ros in reader.iter_decoded_messages()}
+    assert set(read) == {
+        "/rflysim/sensor0/img_rgb/compressed",
+        "/rflysim/sensor1/img_depth",
+        "/rflysim/sensor2/mid360_lidar",
+        "/rflysim/sensor3/range",
+    }
+    picture = read["/rflysim/sensor0/img_rgb/compressed"]
+    assert (picture.format, bytes(picture.data)) == ("jpeg", jpeg)
+    assert before - 1.0 < picture.header.stamp.sec < time.time() + 1.0
+    image = read["/rflysim/sensor1/img_depth"]
+    assert (image.height, image.width, image.encoding, image.step) == (48, 64, "mono16", 128)
+    assert bytes(image.data) == depth.tobytes()
+    cloud = read["/rflysim/sensor2/mid360_lidar"]
+    assert [(field.name, field.offset) for field in cloud.fields][:3] == [
+        ("x", 0),
+        ("y", 4),
+        ("z", 8),
+    ]
+    np.testing.assert_allclose(
+        np.frombuffer(bytes(cloud.data), np.float32), POINTS.ravel(), atol=100 / 32767
+    )
+    assert read["/rflysim/sensor3/range"].range == 12.5
 
 
 def test_a_silent_sensor_is_an_exit_code_of_1(tmp_path):
