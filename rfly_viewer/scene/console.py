@@ -21,6 +21,7 @@ from rfly_viewer.scene.scene_commands import (
     ChangeMap,
     ChangeModel,
     ChangeSize,
+    ClearAll,
     ClearSensors,
     ConsoleCommand,
     DeleteVehicles,
@@ -191,8 +192,10 @@ def _request(words: Sequence[str]) -> ConsoleCommand:
     # deletes
     if kind == 11:
         return DeleteVehicles((_integer(words, 1),))
-    if kind in (21, 23, 24):
+    if kind in (21, 23):
         return DeleteVehicles(None)
+    if kind == 24:
+        return ClearAll()
     if kind in (10, 20):
         return ClearSensors(_integer(words, 1) if kind == 10 else None)
     if kind in (12, 22):

@@ -82,6 +82,11 @@ class RequestObject(ConsoleCommand):
 
 
 @dataclass(frozen=True)
+class ClearAll(ConsoleCommand):
+    """RflyReqObjData 24: all vehicles and all sensors."""
+
+
+@dataclass(frozen=True)
 class ClearSensors(ConsoleCommand):
     """RflyClearCapture, and RflyReqObjData 10 and 20."""
 
@@ -115,7 +120,7 @@ class ShowText(ConsoleCommand):
 
 @dataclass(frozen=True)
 class DeleteVehicles(ConsoleCommand):
-    """RflyDelVehicles, and RflyReqObjData 11; None, as 21, 23 and 24: all vehicles."""
+    """RflyDelVehicles, and RflyReqObjData 11; None, as 21 and 23: all vehicles."""
 
     vehicle_ids: tuple[int, ...] | None
 

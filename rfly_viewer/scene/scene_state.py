@@ -150,6 +150,9 @@ class SceneState:
                 )
             case commands.DeleteVehicles(vehicle_ids):
                 self._delete(vehicle_ids)
+            case commands.ClearAll():
+                self._delete(None)
+                self._events.append(commands.ClearSensors(None))
             case commands.DisableMovement(vehicle_ids, disabled):
                 self.vehicles.hold(vehicle_ids, disabled)
             case commands.SetPositionScale(factor):

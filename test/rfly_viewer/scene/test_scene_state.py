@@ -377,6 +377,12 @@ def test_sensors_are_cleared_by_the_window(state, text, seq_id):
     assert not state.log
 
 
+def test_everything_is_cleared_with_the_sensors(state):
+    tell(state, pose(1), command("RflyReqObjData 24 0 0"))
+    assert len(state.vehicles) == 0
+    assert state.take_events() == [ClearSensors(None)]
+
+
 def test_vehicles_without_movement_stand_still_and_no_new_one_comes(state):
     tell(state, pose(1, x=1.0), command("RflyDisableVeMove 1,2 1"))
     tell(state, pose(1, x=9.0), pose(2))
