@@ -391,7 +391,7 @@ def check_arguments(
 ) -> None:
     """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
     check_choices(arguments, known_arguments)
-    for name in ("params_file", "rviz_config"):
+    for name in ("params_file", "rviz_config", "ue_sensors"):
         path = arguments.get(name, "")
         if path and not os.path.isfile(path):
             raise ValueError(f"{name}: there is no file {path!r}")

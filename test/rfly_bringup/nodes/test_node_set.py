@@ -134,6 +134,10 @@ def test_no_recording_leaves_the_log_folder_empty():
             {"params_file": "/no/such.yaml"},
             "params_file: there is no file '/no/such.yaml'",
         ),
+        (
+            {"ue_sensors": "/no/such.json"},
+            "ue_sensors: there is no file '/no/such.json'",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(arguments, text):
