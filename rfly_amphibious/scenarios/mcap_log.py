@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
+from rfly_amphibious.scenarios.message_definitions import message_definition
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
@@ -28,7 +29,6 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.imports import require
-from rfly_common.message_definitions import message_definition
 
 Message = dict[str, Any]
 Stamped = tuple[int, str, Message]
