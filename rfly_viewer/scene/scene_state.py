@@ -87,8 +87,6 @@ class SceneState:
         """Key P: True if CopterSimCrash is sent."""
         self.position_scale = 1.0
         """RflySetPosScale: factor of all positions that arrive."""
-        self.speed = 1.0
-        """RflySetSimSpeed: speed of the simulation, as the sender says."""
         self._load = load or (lambda name: HeightMap.load(name, search_path))
         self._events: deque[commands.ConsoleCommand] = deque(maxlen=MAX_EVENTS)
 
@@ -98,7 +96,8 @@ class SceneState:
         No content of a datagram makes it raise.
         """
         if isinstance(update, StateBatch):
-            vehicles = update.select(update.vehicle_type % STYLE != _WEATHER_CLASS)
+            is_weather = update.vehicle_type % STYLE == _WEATHER_CLASS
+            vehicles = update.select(~is_weather) if is_weather.any() else update
             self.vehicles.update(vehicles.scaled(self.position_scale), now_s)
             return
         handler = _HANDLERS.get(update.name)
@@ -163,7 +162,6 @@ class SceneState:
                 mean = sum(turning) / max(len(turning), 1)
                 self._set_column(vehicle_id, motor_speed_rpm=60.0 * mean)
             case commands.SetSpeed(factor):
-                self.speed = factor
                 self.add_log_line(f"the simulation runs at {factor:g} times real time")
 
             # keys
