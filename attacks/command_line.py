@@ -323,7 +323,7 @@ OWN_PORTS: Mapping[str, Sequence[str]] = {
 """Options appended last, so that nothing reaches other peers of this machine."""
 RASTER_OPTIONS: Sequence[Sequence[str]] = (
     (),
-    ("--local-grid",),
+    ("--keep-cells",),
     ("--crs", "EPSG:4326"),
     ("--resolution", "0.001"),
     ("--resolution", "5", "--origin-altitude", "ground"),

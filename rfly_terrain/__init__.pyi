@@ -24,6 +24,7 @@ from rfly_terrain.files.writer import write_height_map as write_height_map
 from rfly_terrain.files.writer import write_map as write_map
 from rfly_terrain.height_map.height_map import HeightMap as HeightMap
 from rfly_terrain.height_map.height_map import TerrainQuery as TerrainQuery
+from rfly_terrain.height_map.places import Profile as Profile
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.files import image_to_cells as image_to_cells
@@ -50,6 +51,7 @@ from rfly_terrain.planning.vehicle_classes import Driving as Driving
 from rfly_terrain.planning.vehicle_classes import Flying as Flying
 from rfly_terrain.planning.vehicle_classes import VehicleClass as VehicleClass
 from rfly_terrain.planning.vehicle_classes import load_vehicle_classes as load_vehicle_classes
+from rfly_terrain.plots.profile import write_profile as write_profile
 from rfly_terrain.plots.relief import draw_relief as draw_relief
 from rfly_terrain.plots.relief import write_relief as write_relief
 from rfly_terrain.plots.traversability import draw_traversability as draw_traversability

@@ -12,10 +12,12 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.terrain_files import export, import_
+from rfly_bringup.cli.terrain_profile import LatLonOption, positions, profile
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_terrain.files.png_txt import RflySimMap
+    from rfly_terrain.height_map.height_map import HeightMap, TerrainQuery
 
 
 def traversable(
@@ -188,6 +190,7 @@ def query(
     name: options.MapArgument = options.DEMO_MAP,
     map_name: options.AlsoMapOption = None,
     frame: options.FrameOption = options.MapFrame.map,
+    latlon: LatLonOption = False,
     normal: Annotated[
         bool, typer.Option("--normal", help="also the unit normal of the ground")
     ] = False,
@@ -201,7 +204,8 @@ def query(
     """Print the altitude of the ground at one point or at many.
 
     A point outside the map gets the altitude of the map's edge, and `inside` says no. Many points
-    are lines of x,y (with or without a heading) and are answered as CSV.
+    are lines of x,y (with or without a heading) and are answered as CSV. With --latlon the altitude
+    counts as that of the map's origin does, usually from sea level.
 
     Examples:
 
@@ -212,19 +216,23 @@ def query(
         rfly terrain query 10 -3.5 --frame map_ned --normal --map MountainTerrain
 
         rfly terrain query --points path.csv > altitudes.csv
+
+        rfly terrain query 46.5474 7.9836 --latlon --map Alps
     """
     name = options.chosen_map(name, map_name)
+    if latlon and frame is not options.MapFrame.map:
+        raise typer.BadParameter("--latlon and --frame exclude each other")
     if points is not None and x is None:
-        return _query_many(name, search_path, third_pixel, frame, normal, points)
+        return _query_many(name, search_path, third_pixel, frame, latlon, normal, points)
     if x is None or y is None or points is not None:
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
 
     terrain = options.load_map(name, search_path, third_pixel)
-    query_altitude = terrain.query if frame is options.MapFrame.map else terrain.query_ned
-    answer = query_altitude(x, y, want_normals=normal)
-    axes = "z up" if frame is options.MapFrame.map else "z down"
+    answer = _ground_at(terrain, x, y, frame, latlon, normal)
+    reference = "z up" if frame is options.MapFrame.map else "z down"
+    where = "above the map's datum" if latlon else f"{reference}, frame {frame.value}"
 
-    print(f"altitude  {answer.altitude:.4f} m ({axes}, frame {frame.value})")
+    print(f"altitude  {answer.altitude:.4f} m ({where})")
     print("inside    " + ("yes" if answer.inside else "no: the altitude is that of the map's edge"))
     if answer.normal is not None:
         print("normal    " + " ".join(f"{n:.6f}" for n in answer.normal))
@@ -318,6 +326,7 @@ def plot(
     print(out)
 
 
+terrain_app.command(context_settings={"ignore_unknown_options": True})(profile)
 terrain_app.command("import")(import_)
 terrain_app.command()(export)
 terrain_app.command()(traversable)
@@ -386,11 +395,26 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _ground_at(
+    terrain: "HeightMap", x: Any, y: Any, frame: options.MapFrame, latlon: bool, normal: bool
+) -> "TerrainQuery":
+    """Return the ground at positions of a frame, or at latitudes and longitudes."""
+    from rfly_terrain.height_map.places import place_origin
+
+    if latlon:
+        east, north = positions(terrain, x, y)
+        answer = terrain.query(east, north, want_normals=normal)
+        return answer._replace(altitude=place_origin(terrain)[2] + answer.altitude)
+    query_altitude = terrain.query if frame is options.MapFrame.map else terrain.query_ned
+    return query_altitude(x, y, want_normals=normal)
+
+
 def _query_many(
     map_name: str,
     search_path: list[str] | None,
     third_pixel: options.ThirdPixel,
     frame: options.MapFrame,
+    latlon: bool,
     normal: bool,
     points: str,
 ) -> None:
@@ -401,10 +425,9 @@ def _query_many(
 
     xy = read_points(sys.stdin if points == "-" else Path(points))
     terrain = options.load_map(map_name, search_path, third_pixel)
-    query_altitude = terrain.query if frame is options.MapFrame.map else terrain.query_ned
-    answer = query_altitude(xy[:, 0], xy[:, 1], want_normals=normal)
+    answer = _ground_at(terrain, xy[:, 0], xy[:, 1], frame, latlon, normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
-    header = "x,y,altitude,inside"
+    header = "latitude,longitude,altitude,inside" if latlon else "x,y,altitude,inside"
 
     formats = ["%.10g", "%.10g", "%.4f", "%d"]
     if answer.normal is not None:

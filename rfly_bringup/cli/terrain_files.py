@@ -4,6 +4,7 @@
 """`rfly terrain import` and `export`: conversion of maps from and to other file formats."""
 
 from enum import Enum
+from math import degrees
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rfly_terrain.files.dem_import import ImportFacts
     from rfly_terrain.height_map.height_map import HeightMap
 
 
@@ -82,10 +84,12 @@ def import_(
         options.MaybeText,
         options.optional("coordinates of a raster that does not name them", metavar="EPSG:N"),
     ] = None,
-    local_grid: Annotated[
+    keep_cells: Annotated[
         bool,
         typer.Option(
-            "--local-grid", help="resample a metric raster too, so that y points to true north"
+            "--keep-cells",
+            help="keep a metric raster's cells though its scale or north is not true; the map then "
+            "names no latitude and longitude",
         ),
     ] = False,
     cell_size: Annotated[
@@ -101,7 +105,8 @@ def import_(
 ) -> None:
     """Make an RflySim map (png and txt) from an elevation model or an array.
 
-    A raster in degrees is resampled onto a local metric grid. Rasters need rasterio, the extra
+    A raster in degrees, or whose projection is not true to scale and north at the origin, is
+    resampled onto a local grid in metres, whose y is true north. Rasters need rasterio, the extra
     `geo`.
 
     Examples:
@@ -117,7 +122,7 @@ def import_(
     cell = options.given(cell_size, "--cell-size")
     origin = options.given(geo_origin, "--geo-origin")
 
-    filled_cells: list[int] = []
+    facts: list[ImportFacts] = []
     if source.suffix.lower() in (".npy", ".npz"):
         from rfly_terrain.files.arrays import import_array
 
@@ -145,7 +150,7 @@ def import_(
                 center=options.given(center, "--center"),
                 size=options.given(size, "--size"),
                 crs=crs,
-                local_grid=local_grid,
+                keep_cells=keep_cells,
                 origin_altitude=(
                     "ground" if origin_altitude == "ground" else _metres(origin_altitude)
                 ),
@@ -153,20 +158,46 @@ def import_(
                 resampling=resampling.value,
                 name=out.stem,
                 progress=progress,
-                on_filled=filled_cells.append,
+                on_read=facts.append,
             )
 
     with options.status(f"writing {out}"):
         files = write_height_map(terrain, out, overwrite=overwrite)
     x_min, x_max, y_min, y_max = terrain.bounds
     print(f"{files.png}\n{files.txt}")
-    if filled_cells:
-        print(f"{filled_cells[0]:,} of {terrain.heights.size:,} cells held no data and were filled")
+    for each in facts:
+        _print_import(each, terrain.heights.size)
     step = (terrain.z_max - terrain.z_min) / 65_535
     print(
         f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x "
         f"{terrain.step_y:g} m, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, "
         f"z {terrain.z_min:.2f} … {terrain.z_max:.2f} m, heights to ±{step / 2:.2g} m"
+    )
+
+
+def _print_import(facts: "ImportFacts", cells: int) -> None:
+    """Tell what an import did to a raster's scale, north, gaps and heights."""
+    if facts.filled_cells:
+        written = "" if facts.void is None else f", as {facts.void:g} stands for none"
+        print(f"{facts.filled_cells:,} of {cells:,} cells held no data and were filled{written}")
+
+    axes = facts.axes
+    if axes is not None and not axes.is_true:
+        turn = f"{degrees(axes.north_turn):+.2f}°"
+        print(
+            f"the raster's north is {turn} from true north, its lengths are {axes.scale:.4f} of "
+            "those on the ground: "
+            + (
+                "resampled with true north and metres"
+                if facts.is_resampled
+                else f"kept, so corners are up to {facts.largest_error:.1f} m off and the map "
+                "names no latitude and longitude"
+            )
+        )
+    print(
+        f"heights are above {facts.vertical_datum}, as the file says"
+        if facts.vertical_datum
+        else "the file does not say what its heights are above; most models count from sea level"
     )
 
 

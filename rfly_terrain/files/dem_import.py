@@ -4,10 +4,10 @@
 """Import of digital elevation models: GeoTIFF and four other formats of heights.
 
 GDAL reads them through rasterio. A north-up raster in metres keeps its own cells, bit by bit, if
-its projection is nearly true to scale and north around the origin. Any other (degrees, feet,
-rotated, Web Mercator far from the equator, polar stereographic) is resampled onto a local metric
-grid: a transverse Mercator projection on WGS 84 whose origin is the map's, so x is east and y is
-north.
+its projection is true to scale and north around the origin, or on request. Any other (degrees,
+feet, rotated, UTM off its meridian, Web Mercator, polar stereographic) is resampled onto a local
+metric grid: the transverse Mercator projection of `geodetic_to_ned` about the map's origin, so x is
+east and y is north.
 
 rasterio is optional, the extra `geo`. GDAL has some 150 formats; some of them are texts that name
 other files or addresses. Here it may use the formats of DRIVERS and read one file.
@@ -15,6 +15,7 @@ other files or addresses. Here it may use the formats of DRIVERS and read one fi
 
 from __future__ import annotations
 
+import cmath
 import math
 import os
 import warnings
@@ -33,6 +34,7 @@ from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.geodesy import geo_point
 from rfly_common.imports import require
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
+from rfly_terrain.files.gaps import fill_gaps, void_values
 from rfly_terrain.height_map.grid import Grid, snap
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -74,71 +76,54 @@ _METRES_PER_UNIT = {
 }
 MIN_CELL = 0.01
 """Smallest side of a cell, m. Degrees in a file that says metres are smaller."""
-MAX_SCALE_ERROR = 0.01
+MAX_SCALE_ERROR = 0.001
 """Largest share by which lengths in a raster's own projection may differ from metres."""
-MAX_CONVERGENCE = math.radians(10.0)
+MAX_CONVERGENCE = math.radians(0.05)
 """Largest angle between a raster's own axes and east and north, rad."""
 _ROWS_AT_ONCE = 256
 _MOSTLY = 0.8
 """Share of the extent that must lie within the edges for a resampled raster to be cut to a
 rectangle without empty corners.
 """
-_DIRECT = 200_000
-"""Unknown cells that are solved for at once; more are approached iteratively from a first guess."""
 
 
-def fill_gaps(heights: NDArray[np.float32]) -> None:
-    """Fill the cells of (rows, columns) that are not finite, in place, like a membrane.
+@dataclass(frozen=True)
+class ProjectionAxes:
+    """Directions and scale of a raster's own coordinates at the map's origin."""
 
-    The membrane hangs from the rims of the gaps: each filled cell becomes the mean of its four
-    neighbours, without those beyond the edge of the map. This is the discrete Laplace equation,
-    with the heights around a gap given. At least one cell must be finite.
-    """
-    from scipy import sparse
-    from scipy.ndimage import distance_transform_edt
-    from scipy.sparse import linalg
+    north_turn: float
+    """Angle from true north to the raster's north, rad, clockwise positive."""
+    scale: float
+    """Length in the raster's coordinates of a metre on the ground."""
+    shear: float
+    """Largest difference in scale and direction (rad) between the axis east and that north."""
 
-    gap = ~np.isfinite(heights)
-    count = int(np.count_nonzero(gap))
-    if count == 0:
-        return
-    number = np.full(heights.shape, -1)
-    number[gap] = np.arange(count)
+    @property
+    def is_true(self) -> bool:
+        """Return whether the coordinates are metres east and north, to within the limits."""
+        return (
+            abs(self.scale - 1.0) <= MAX_SCALE_ERROR
+            and abs(self.north_turn) <= MAX_CONVERGENCE
+            and self.shear <= MAX_CONVERGENCE
+        )
 
-    # the matrix: one row for each filled cell, one entry for each neighbour
-    pairs = [(np.s_[1:, :], np.s_[:-1, :]), (np.s_[:, 1:], np.s_[:, :-1])]
-    diagonal = np.zeros(count)
-    right = np.zeros(count)
-    rows = []
-    columns = []
-    for cells, neighbours in [*pairs, *((b, a) for a, b in pairs)]:
-        here = gap[cells]
-        own = number[cells][here]
-        neighbour = number[neighbours][here]
-        known = heights[neighbours][here].astype(float)
-        diagonal += np.bincount(own, minlength=count)
-        inner = neighbour >= 0
-        rows.append(own[inner])
-        columns.append(neighbour[inner])
-        right += np.bincount(own[~inner], known[~inner], minlength=count)
-    row = np.concatenate(rows)
-    column = np.concatenate(columns)
-    off_diagonal = sparse.csc_matrix((np.full(len(row), -1.0), (row, column)), (count, count))
-    matrix = sparse.csc_matrix(off_diagonal + sparse.diags(diagonal))
-    if count <= _DIRECT:
-        heights[gap] = linalg.spsolve(matrix, right)
-        return
 
-    # about the mean: the tolerance, 1e-5, is then relative to the heights' differences
-    nearest = distance_transform_edt(gap, return_distances=False, return_indices=True)
-    guess = heights[tuple(nearest)][gap].astype(float)
-    offset = float(guess.mean())
-    rim = matrix @ np.full(count, offset)
-    scale = sparse.diags(1.0 / diagonal)
-    solution, _ = linalg.cg(
-        matrix, right - rim, guess - offset, maxiter=20 * max(heights.shape), M=scale
-    )
-    heights[gap] = solution + offset
+@dataclass(frozen=True)
+class ImportFacts:
+    """What was done to a raster's cells, for whoever has asked for the import."""
+
+    axes: ProjectionAxes | None
+    """The raster's own axes; None for one in degrees, and where they are not defined."""
+    is_resampled: bool
+    """False if the cells are the raster's own."""
+    largest_error: float
+    """Distance, m, between the map's farthest corner and its true place; 0 if resampled."""
+    filled_cells: int
+    """Number of cells without data that were filled."""
+    void: float | None
+    """Number that the file does not declare, but that stands for no height; None: there is none."""
+    vertical_datum: str
+    """What the heights are above, as the file says; "": it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -161,25 +146,25 @@ def import_dem(
     center: tuple[float, float] | None = None,
     size: tuple[float, float] | None = None,
     crs: str | None = None,
-    local_grid: bool = False,
+    keep_cells: bool = False,
     origin_altitude: float | Literal["ground"] = 0.0,
     fill_nodata: bool = False,
     resampling: Resampling = "bilinear",
     name: str | None = None,
     progress: Progress | None = None,
-    on_filled: Callable[[int], None] | None = None,
+    on_read: Callable[[ImportFacts], None] | None = None,
 ) -> HeightMap:
     """Return a height map, ENU metres, from a band of a raster file.
 
     resolution: cell size, m; by default the raster's own. center: (latitude, longitude) in degrees
     of the map's origin, x = y = 0; by default the middle of the raster. size: (east, north) m of
     the part around the center; by default all that the raster covers. crs: coordinate system of the
-    raster (such as EPSG:4326), if the file has none or a wrong one. local_grid: resample a metric
-    raster too, so that y is true north at the origin, not the projection's grid north.
-    origin_altitude: the elevation that becomes z = 0, m; "ground": that of the ground at x = y = 0.
-    fill_nodata: fill cells without data like a membrane fixed at their rims; otherwise they are
-    refused. on_filled: called with the number of filled cells. resampling: for all cells that are
-    not kept.
+    raster (such as EPSG:4326), if the file has none or a wrong one. keep_cells: keep the cells of a
+    metric raster whose scale or north is not true; the map then names no place on the Earth, as
+    every latitude computed from it would be wrong. origin_altitude: the elevation that becomes
+    z = 0, m; "ground": that of the ground at x = y = 0. fill_nodata: fill cells without data like a
+    membrane fixed at their rims; otherwise they are refused. resampling: for all cells that are not
+    kept. on_read: called with what was done.
 
     Raises TerrainFileNotFound, TerrainFormatError (an unusable raster), ConfigError (an argument,
     or rasterio is not installed).
@@ -193,8 +178,15 @@ def import_dem(
 
         # the raster's own grid, or a new one
         latitude, longitude = center if center is not None else raster.center()
-        north_up = dataset.transform.b == dataset.transform.d == 0
-        if north_up and not local_grid and raster.is_metric(latitude, longitude):
+        axes = raster.axes_at(latitude, longitude)
+        is_upright = dataset.transform.b == dataset.transform.d == 0
+        is_true = axes is not None and axes.is_true
+        if keep_cells and not (is_upright and axes is not None):
+            raise ConfigError(
+                f"{path}: its cells are not in metres, or its rows are turned; they can only be "
+                "resampled, without --keep-cells"
+            )
+        if is_upright and (is_true or keep_cells):
             target, x_0, y_0 = raster.own_grid(center)
         else:
             target = raster.local_grid(latitude, longitude)
@@ -213,18 +205,23 @@ def import_dem(
                 f"{path}: cells of {grid.step_x:.3g} x {-grid.step_y:.3g} m, expected at least "
                 f"{MIN_CELL:g}; if its numbers are degrees, say so with --crs EPSG:4326"
             )
-        heights = raster.read(band, target, resampling, progress)
-        heights *= _metres_per_unit(dataset, band, path)
 
-    missing = _check_gaps(heights, fill_nodata, path)
+        # heights
+        void = raster.undeclared_void(band, target)
+        heights = raster.read(band, target, resampling, void, progress)
+        heights *= _metres_per_unit(dataset, band, path)
+        keeps_own = target.crs == raster_crs
+        error = raster.largest_error(grid, (x_0, y_0), (latitude, longitude)) if keeps_own else 0.0
+
+    missing = _check_gaps(heights, fill_nodata, path, void)
     if missing:
         fill_gaps(heights)
-        if on_filled is not None:
-            on_filled(missing)
+    if on_read is not None:
+        datum = _vertical_datum(raster_crs)
+        on_read(ImportFacts(axes, not keeps_own, error, missing, void, datum))
 
-    return _height_map(
-        heights, grid, (x_0, y_0), (latitude, longitude), origin_altitude, name or Path(path).stem
-    )
+    place = (latitude, longitude) if is_true or not keeps_own else None
+    return _height_map(heights, grid, (x_0, y_0), place, origin_altitude, name or Path(path).stem)
 
 
 def local_crs(latitude: float, longitude: float) -> CRS:
@@ -368,21 +365,68 @@ class _Raster:
             )
         return latitude, longitude
 
-    def is_metric(self, latitude: float, longitude: float) -> bool:
-        """Return whether the raster's coordinates are nearly metres east and north at a place."""
+    def axes_at(self, latitude: float, longitude: float) -> ProjectionAxes | None:
+        """Return the axes of the raster's coordinates at a place; None for degrees."""
         if not self.crs.is_projected:
-            return False
-        steps = rasterio_module().warp.transform(
+            return None
+        (x, east_x, north_x), (y, east_y, north_y) = rasterio_module().warp.transform(
             local_crs(latitude, longitude), self.crs, [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
         )
-        (x, east_x, north_x), (y, east_y, north_y) = steps
-        for along, across in ((east_x - x, east_y - y), (north_y - y, north_x - x)):
-            # also false where the place has no coordinates, and they are infinite
-            if not abs(math.hypot(along, across) - 1.0) <= MAX_SCALE_ERROR:
-                return False
-            if not abs(math.atan2(across, along)) <= MAX_CONVERGENCE:
-                return False
-        return True
+        east = complex(east_x - x, east_y - y)
+        north = complex(north_y - y, x - north_x)
+        if not (cmath.isfinite(east) and cmath.isfinite(north) and east and north):
+            return None
+        return ProjectionAxes(cmath.phase(north), abs(north), abs(cmath.log(east / north)))
+
+    def largest_error(self, grid: Grid, origin: _Pair, place: _Pair) -> float:
+        """Return how far a kept grid's corners are from where x east and y north say, m."""
+        x, y = np.transpose(
+            [grid.centres(r, c) for r in (0, grid.rows - 1) for c in (0, grid.columns - 1)]
+        )
+        true = rasterio_module().warp.transform(self.crs, local_crs(*place), x, y)
+        errors = np.hypot(x - origin[0] - true[0], y - origin[1] - true[1])
+        return float(errors.max())
+
+    def undeclared_void(self, band: int, target: _Target) -> float | None:
+        """Return the number in the part under the map that is no height, though none says so.
+
+        Raises TerrainFormatError for several, or if the file declares another one too.
+        """
+        rows, columns = self._part_under(target)
+        declared = self.dataset.nodatavals[band - 1]
+        found: set[float] = set()
+        for start in range(rows.start, rows.stop, _ROWS_AT_ONCE):
+            count = min(_ROWS_AT_ONCE, rows.stop - start)
+            window = rasterio_module().windows.Window(columns.start, start, len(columns), count)
+            block = self.dataset.read(band, window=window, masked=True)
+            found |= void_values(block.astype(np.float32).filled(np.nan))
+
+        if not found:
+            return None
+        if len(found) > 1 or declared is not None:
+            numbers = ", ".join(f"{number:g}" for number in sorted(found))
+            raise TerrainFormatError(
+                f"{self.dataset.name}: holds {numbers}, which are no heights; mark them as cells "
+                "without data, such as with gdal_calc.py"
+            )
+        return found.pop()
+
+    def _part_under(self, target: _Target) -> tuple[range, range]:
+        """Return the rows and columns of the raster that the map needs."""
+        grid = target.grid
+        if target.own_cells is not None:
+            row, column = target.own_cells
+            return range(row, row + grid.rows), range(column, column + grid.columns)
+
+        side = np.linspace(0.0, 1.0, 33)
+        east, north = (each.ravel() for each in np.meshgrid(side, side))
+        x = grid.x_corner + east * grid.columns * grid.step_x
+        y = grid.y_corner + north * grid.rows * grid.step_y
+        own_x, own_y = map(np.asarray, rasterio_module().warp.transform(target.crs, self.crs, x, y))
+        inverse = ~self.dataset.transform
+        columns = inverse.a * own_x + inverse.b * own_y + inverse.c
+        rows = inverse.d * own_x + inverse.e * own_y + inverse.f
+        return _range_around(rows, self.dataset.height), _range_around(columns, self.dataset.width)
 
     def _world(self, column: Any, row: Any) -> tuple[Any, Any]:
         """Return x, y in the raster's coordinates at pixel coordinates.
@@ -533,9 +577,14 @@ class _Raster:
                 )
 
     def read(
-        self, band: int, target: _Target, resampling: str, progress: Progress | None
+        self,
+        band: int,
+        target: _Target,
+        resampling: str,
+        void: float | None,
+        progress: Progress | None,
     ) -> NDArray[np.float32]:
-        """Return heights, (columns, rows) float32, NaN without data.
+        """Return heights, (columns, rows) float32, NaN without data and for `void`.
 
         The first index runs east and the second north, a height map's order.
         """
@@ -556,7 +605,7 @@ class _Raster:
                 width=grid.columns,
                 height=grid.rows,
                 resampling=rasterio.enums.Resampling[resampling],
-                src_nodata=dataset.nodatavals[band - 1],
+                src_nodata=dataset.nodatavals[band - 1] if void is None else void,
                 nodata=math.nan,
                 dtype="float32",
             )
@@ -565,6 +614,8 @@ class _Raster:
             count = min(_ROWS_AT_ONCE, grid.rows - start)
             window = rasterio.windows.Window(first_column, first_row + start, grid.columns, count)
             block = source.read(band, window=window, masked=True).astype(np.float32).filled(np.nan)
+            if void is not None:
+                block[block == np.float32(void)] = np.nan
             heights[:, grid.rows - start - count : grid.rows - start] = block[::-1].T
             if progress is not None:
                 progress((start + count) / grid.rows)
@@ -577,6 +628,24 @@ class _Raster:
             heights *= scale
             heights += offset
         return heights
+
+
+def _range_around(positions: Floats, count: int) -> range:
+    """Return the indices 0 … count - 1 of cells that positions lie in or next to."""
+    finite = positions[np.isfinite(positions)]
+    if not finite.size:
+        return range(0)
+    first = min(max(math.floor(finite.min()) - 2, 0), count)
+    return range(first, min(max(math.ceil(finite.max()) + 2, first), count))
+
+
+def _vertical_datum(crs: CRS) -> str:
+    """Return the name of what a coordinate system counts heights from; "" if it does not say."""
+    facts = crs.to_dict(projjson=True)
+    if facts["type"] == "CompoundCRS":
+        return str(facts["components"][-1]["name"])
+    axes = facts.get("coordinate_system", {}).get("axis", ())
+    return "the ellipsoid" if len(axes) == 3 else ""
 
 
 def _cells_within(first: float, step: float, center: float, size: float) -> range:
@@ -594,7 +663,7 @@ def _metres_per_unit(dataset: DatasetReader, band: int, path: StrPath) -> float:
     return _METRES_PER_UNIT[unit]
 
 
-def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
+def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath, void: float | None) -> int:
     """Return the number of cells without data.
 
     Raises TerrainFormatError if no cell has any, or if gaps are not to be filled.
@@ -603,9 +672,10 @@ def _check_gaps(heights: NDArray[np.float32], fill: bool, path: StrPath) -> int:
     if missing == heights.size:
         raise TerrainFormatError(f"{path}: no cell has data where the map would be")
     if missing and not fill:
+        written = "" if void is None else f" ({void:g} is written there)"
         raise TerrainFormatError(
-            f"{path}: {missing:,} of {heights.size:,} cells hold no data; interpolate them with "
-            "--fill-nodata, or choose a part without gaps with --center and --size"
+            f"{path}: {missing:,} of {heights.size:,} cells hold no data{written}; interpolate "
+            "them with --fill-nodata, or choose a part without gaps with --center and --size"
         )
     return missing
 
@@ -614,11 +684,14 @@ def _height_map(
     heights: NDArray[np.float32],
     grid: Grid,
     origin: tuple[float, float],
-    place: tuple[float, float],
+    place: tuple[float, float] | None,
     origin_altitude: float | Literal["ground"],
     name: str,
 ) -> HeightMap:
-    """Return the map of heights, which become relative to the origin's altitude in place."""
+    """Return the map of heights, which become relative to the origin's altitude in place.
+
+    `place`: latitude and longitude of the origin; None: the map names no place.
+    """
     x_west, y_south = grid.centres(grid.rows - 1, 0)
 
     def build(geo_origin: tuple[float, float, float] | None) -> HeightMap:
@@ -635,10 +708,10 @@ def _height_map(
     if origin_altitude == "ground":
         altitude = float(build(None).altitude(0.0, 0.0))
     else:
-        altitude = geo_point((*place, origin_altitude), "origin_altitude")[2]
+        altitude = geo_point((0.0, 0.0, origin_altitude), "origin_altitude")[2]
     heights -= np.float32(altitude)
     heights.flags.writeable = False  # so that it is shared, not copied
-    return build((*place, altitude))
+    return build(None if place is None else (*place, altitude))
 
 
 def _length(span: _Pair) -> float:

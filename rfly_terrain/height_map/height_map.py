@@ -20,6 +20,7 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_common.frames import ned_to_enu, up_to_down
+from rfly_terrain.height_map import places
 from rfly_terrain.height_map.arguments import check_finite, flat_arrays, run
 from rfly_terrain.height_map.ground import GroundGrid, ground_of_grid
 from rfly_terrain.height_map.point_cloud import Region, point_cloud
@@ -308,6 +309,34 @@ class HeightMap:
         gradient = self.gradient(x, y, smooth)
         slope = np.arctan(np.hypot(gradient[..., 0], gradient[..., 1]))
         return slope if slope.ndim else float(slope)
+
+    def position_of(self, latitude: Any, longitude: Any) -> tuple[Any, Any]:
+        """Return x east and y north, m, of places in degrees (WGS 84); numbers give floats.
+
+        The projection is that of `rfly_common.geodesy.geodetic_to_ned` about `geo_origin`. Raises
+        ConfigError for a map that names no place, ValueError for what is no place on the Earth.
+        """
+        return places.position_of(latitude, longitude, places.place_origin(self))
+
+    def place_of(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Return latitude and longitude, degrees, of x east, y north: inverse of `position_of`."""
+        return places.place_of(x, y, places.place_origin(self))
+
+    def altitude_at(self, latitude: Any, longitude: Any) -> Any:
+        """Return the altitude of the ground, m, at places in degrees (WGS 84).
+
+        It counts from where the altitude of `geo_origin` counts from, usually sea level, not from
+        z = 0. Places off the map get the altitude of its edge. Raises as `position_of` does.
+        """
+        return places.place_origin(self)[2] + self.altitude(*self.position_of(latitude, longitude))
+
+    def profile(self, start: ArrayLike, end: ArrayLike, count: int = 1000) -> places.Profile:
+        """Return the ground at evenly spaced points of the line from start to end.
+
+        `start`, `end`: x east, y north, m. Raises ValueError for equal ends, ends that are not
+        finite, and a count below 2 or above 1,000,000.
+        """
+        return places.profile(self, start, end, count)
 
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
         """Return every `stride`-th sample as a point, (rows', columns', 3) float32.

@@ -42,6 +42,7 @@ from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.files.asked_maps import load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.places import are_exchanged, position_of
 from rfly_terrain.ros.marker_topics import TerrainMarkers
 from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from rfly_common.ros.lifecycle import Lifecycle
     from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
+GEODETIC_FRAME = "wgs84"
+"""frame_id of queries whose x and y are latitude and longitude, degrees."""
 MAX_POINTS_PER_CALL = 10_000_000
 
 
@@ -317,6 +320,9 @@ class TerrainNode(Node):
         if self._terrain is None:
             return None, self._reason_not_to_serve()
         try:
+            if frame_id == GEODETIC_FRAME:
+                origin, _ = self._choose_geo_origin(self._terrain)
+                return _altitude_at_places(self._terrain, origin, x, y, normals), ""
             frame = self._frames.resolve(frame_id or self._frame_id)
             return _altitude_in_frame(self._terrain, frame, frame_id, x, y, normals), ""
         except (FrameError, ValueError) as error:
@@ -390,6 +396,24 @@ def _altitude_in_frame(
         if normals:
             normal = quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal)
     return height, inside, normal
+
+
+def _altitude_at_places(
+    terrain: HeightMap, origin: GeoPoint, latitude: Any, longitude: Any, normals: bool
+) -> tuple[Any, Any, Any]:
+    """Return altitude, inside mask and ENU normals of the ground at latitudes and longitudes.
+
+    The altitude counts from where that of `origin` does. Raises ValueError for what is no place on
+    the Earth, and for one place that is on the map only with the two exchanged.
+    """
+    x, y = position_of(latitude, longitude, origin)
+    if np.ndim(x) == 0 and are_exchanged(terrain, latitude, longitude, origin):
+        raise ValueError(
+            f"x is the latitude and y the longitude, and {latitude:g}, {longitude:g} is off the "
+            "map; the two seem to be exchanged"
+        )
+    altitude_up, inside, normal = terrain.query(x, y, want_normals=normals)
+    return origin[2] + altitude_up, inside, normal if normals else np.empty(0)
 
 
 def _stride(terrain: HeightMap, max_points: int) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from rfly_bringup.cli.main import main
+from rfly_terrain.files.writer import write_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -115,6 +116,77 @@ def test_query_one_point(rfly):
         "inside    no: the altitude is that of the map's edge"
         in rfly("query", "--map", "E", "-50", "0")[1]
     )
+
+
+def placed_plane():
+    """Write the map P: z = 0.1 x up to the east, its origin at 47° north, 8° east, 500 m."""
+    x, _ = np.mgrid[-1000.0:1001.0:10.0, -1000.0:1001.0:10.0]
+    plane = HeightMap(
+        0.1 * x,
+        origin_x=-1000.0,
+        origin_y=-1000.0,
+        step_x=10.0,
+        step_y=10.0,
+        geo_origin=(47.0, 8.0, 500.0),
+    )
+    write_height_map(plane, "P")
+
+
+def test_query_by_latitude_and_longitude(rfly):
+    """0.001° of longitude at 47° are 76.056 m, so the ground is 7.606 m higher."""
+    placed_plane()
+    code, out, _ = rfly("query", "--map", "P", "--latlon", "47", "8.001")
+    assert code == 0
+    assert "(above the map's datum)\ninside    yes" in out
+    half_a_count = 0.002
+    assert float(out.split()[1]) == pytest.approx(507.6056, abs=half_a_count)
+
+    Path("p.csv").write_text("47,8\n47,8.001\n")
+    lines = rfly("query", "--map", "P", "--latlon", "--points", "p.csv")[1].splitlines()
+    assert lines[0] == "latitude,longitude,altitude,inside"
+    altitudes = [float(line.split(",")[2]) for line in lines[1:]]
+    assert altitudes == [
+        pytest.approx(500.0, abs=half_a_count),
+        pytest.approx(507.6056, abs=half_a_count),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["query", "--map", "P", "--latlon", "8", "47"], "latitude comes first"),
+        (["query", "--map", "P", "--latlon", "95", "8"], "latitude is 95, expected degrees"),
+        (["query", "--map", "E", "--latlon", "47", "8"], "names no latitude and longitude"),
+        (["query", "--map", "P", "--latlon", "--frame", "map_ned", "47", "8"], "exclude"),
+        (["profile", "0", "0", "0", "0", "P"], "the same place"),
+        (["profile", "0", "0", "nan", "0", "P"], "must be finite"),
+    ],
+)
+def test_wrong_places_are_refused_in_a_line(rfly, arguments, message):
+    placed_plane()
+    code, _, error = rfly(*arguments)
+    assert code == 2
+    assert message in error
+
+
+def test_profile(rfly):
+    """500 m to the east on a plane that rises by 0.1: 50 m up, 5.7°."""
+    placed_plane()
+    code, out, _ = rfly(
+        *["profile", "-100", "0", "400", "0", "P", "-n", "6", "--out", "p.png", "--save", "p.csv"]
+    )
+    assert code == 0
+    assert out.splitlines() == [
+        "length    500.0 m, 6 points",
+        "z up      -10.00 … 40.00 m",
+        "climb     50.0 m up, 0.0 m down",
+        "steepest  5.7°",
+        "p.png",
+        "p.csv",
+    ]
+    assert Path("p.png").stat().st_size > 5000
+    assert Path("p.csv").read_text().splitlines()[2].startswith("100.0000,0.0000,0.0000,")
+    assert "off map   50%" in rfly("profile", "0", "0", "2000", "0", "P", "-n", "4")[1]
 
 
 def test_query_in_ned(rfly):

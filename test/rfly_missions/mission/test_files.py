@@ -59,7 +59,7 @@ WORKED = {
     "absolute altitude": (
         [simple(16, 0, [0, 0, 0, 270, 47.0, 8.001, 530])],
         "WAYPOINT",
-        (0, 76.0560, -30),
+        (0.0005, 76.0560, -30),
         (-math.pi / 2, 2, 0, 0),
     ),
     "turns, counter-clockwise": (
@@ -103,7 +103,7 @@ WORKED = {
     "land": (
         [simple(21, 3, [1, 2, 3, -90, 47.0, 8.001, 0])],
         "LAND",
-        (0, 76.056, 0),
+        (0.0005, 76.056, 0),
         (1, 2, 3, -math.pi / 2),
     ),
     "vertical land": (
@@ -171,7 +171,7 @@ WORKED = {
     "a speed, with the place of the item before it": (
         [FAR, simple(201, 3, [0, 0, 0, 0, 47.0, 8.001, 0]), simple(178, 2, [1, 7, 0, 0, 0, 0, 0])],
         "CUSTOM",
-        (0, 76.056, 0),
+        (0.0005, 76.056, 0),
         (1, 7, 0, 0),
         178,
     ),
@@ -226,7 +226,7 @@ def test_altitudes_above_terrain_need_a_terrain(read):
 
     file = plan(simple(16, 10, [0, 0, 0, 0, 47.001, 8.001, 15]))
     item = read(file, terrain=terrain).items[0]
-    np.testing.assert_allclose(item.position, [111.1708, 76.0560, 500 - 635], atol=1e-4)
+    np.testing.assert_allclose(item.position, [111.1713, 76.0546, 500 - 635], atol=1e-4)
     np.testing.assert_allclose(places, [(47.001, 8.001)], atol=1e-9)
 
     with pytest.raises(MissionFileError, match=r"item 1 .*frame: 10, expected .*map"):
@@ -589,7 +589,7 @@ def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path
     }
     rally = {"points": [[47.001, 8.001, 50], [47.0, 8.0, None]], "version": 2}
     mission = read(plan(FAR, geoFence=fence, rallyPoints=rally))
-    np.testing.assert_allclose(mission.rally, [(111.1708, 76.0560, -50), (0, 0, 0)], atol=1e-4)
+    np.testing.assert_allclose(mission.rally, [(111.1713, 76.0546, -50), (0, 0, 0)], atol=1e-4)
     np.testing.assert_allclose(mission.fence.breach_return, (111.1708, 0, -60), atol=1e-4)
 
     moved = mission.moved((1.0, 2.0, 3.0))

@@ -103,7 +103,7 @@ def test_the_origin_is_found_on_the_globe(tmp_path):
 def test_part_of_a_metric_raster(tmp_path):
     """--size cuts whole cells around the center, also between cells; nothing is resampled."""
     raster = rows_and_columns(20, 30)
-    path = write_tif(tmp_path / "a.tif", raster, affine.from_origin(400_000, 5_000_200, 10, 10))
+    path = write_tif(tmp_path / "a.tif", raster, affine.from_origin(500_000, 5_000_200, 10, 10))
     terrain = import_dem(path, size=(100, 60))
     # the middle lies between columns 14 and 15 (centres at -45 … 45) and between rows 9 and 10 (-25
     # … 25)
@@ -227,7 +227,7 @@ def test_a_projection_that_is_not_true_is_resampled(tmp_path, crs, place):
 @pytest.mark.parametrize(
     ("crs", "corner", "message"),
     [
-        (UTM32, (8.0, 47.0), "cells of 0.000278 x 0.000278 m, .* say so with --crs EPSG:4326"),
+        (UTM32, (8.0, 47.0), "cells of 0.00027. x 0.00027. m, .* say so with --crs EPSG:4326"),
         ("EPSG:4326", (500_000, 5_200_000), "is no place on the Earth in EPSG:4326"),
     ],
 )
@@ -330,10 +330,10 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
         import_dem(path)
 
     # filled
-    counted = []
-    filled = import_dem(path, fill_nodata=True, on_filled=counted.append)
+    facts = []
+    filled = import_dem(path, fill_nodata=True, on_read=facts.append)
     assert filled.heights[4, 12 - 1 - 5] == pytest.approx(9, abs=1e-5)  # a plane is harmonic
-    assert counted == [1]
+    assert (facts[0].filled_cells, facts[0].void) == (1, None)
 
     # without any data
     empty = write_tif(
@@ -344,6 +344,93 @@ def test_cells_without_data_are_refused_or_filled(tmp_path):
     )
     with pytest.raises(TerrainFormatError, match="no cell has data"):
         import_dem(empty, fill_nodata=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "zone"),
+    [((46.9, 7.2), 32632), ((-33.0, 18.1), 32734), ((60.0, 11.9), 32632), ((-16.8, -179.9), 32701)],
+)
+def test_the_north_of_utm_becomes_true_north(tmp_path, place, zone):
+    """A valley along PROJ's meridian through the origin lies at x = 0, to a cell, for 3 km."""
+    to_utm = pyproj.Transformer.from_crs("EPSG:4326", zone, always_xy=True)
+    x, y = to_utm.transform(place[1], place[0])
+    xs, ys = np.meshgrid(x + np.arange(-2000, 2000, 10.0) + 5, y - np.arange(-2000, 2000, 10.0) - 5)
+    longitudes, _ = to_utm.transform(xs, ys, direction="INVERSE")
+    east = np.radians(np.mod(longitudes - place[1] + 180, 360) - 180) * 6_378_137.0
+    path = write_tif(
+        tmp_path / "a.tif", np.abs(east), affine.from_origin(x - 2000, y + 2000, 10, 10), zone
+    )
+
+    facts = []
+    terrain = import_dem(path, center=place, on_read=facts.append)
+    # the valley at the meridian of the origin runs north
+    across, along = np.meshgrid(np.arange(-60.0, 61.0), np.arange(-1500.0, 1501.0, 500.0))
+    heights = terrain.altitude(across, along)
+    np.testing.assert_allclose(across[0][np.argmin(heights, axis=1)], 0.0, atol=6.0)
+
+    proj = pyproj.Proj(pyproj.CRS(zone))
+    expected = math.radians(proj.get_factors(place[1], place[0]).meridian_convergence)
+    assert facts[0].is_resampled
+    assert facts[0].axes.north_turn == pytest.approx(expected, abs=1e-5)
+    scale = proj.get_factors(place[1], place[0]).meridional_scale
+    assert facts[0].axes.scale == pytest.approx(scale, abs=1e-5)
+
+
+def test_kept_cells_name_no_place(tmp_path):
+    """UTM 1.8° off its meridian: 1.3° at 2 km are some 45 m, and no latitude is right."""
+    to_utm = pyproj.Transformer.from_crs("EPSG:4326", UTM32, always_xy=True)
+    x, y = to_utm.transform(7.2, 46.9)
+    raster = rows_and_columns(200, 200)
+    path = write_tif(tmp_path / "a.tif", raster, affine.from_origin(x - 1500, y + 1500, 15, 15))
+
+    facts = []
+    terrain = import_dem(path, keep_cells=True, on_read=facts.append)
+    np.testing.assert_array_equal(terrain.heights, raster[::-1].T)
+    assert terrain.geo_origin is None
+    assert not facts[0].is_resampled
+    corner = math.hypot(199 * 7.5, 199 * 7.5)
+    assert facts[0].largest_error == pytest.approx(corner * math.radians(1.313), rel=0.02)
+
+    degrees = write_tif(tmp_path / "d.tif", raster, affine.from_origin(8, 47, 1e-3, 1e-3), 4326)
+    with pytest.raises(ConfigError, match="can only be resampled, without --keep-cells"):
+        import_dem(degrees, keep_cells=True)
+
+
+@pytest.mark.parametrize("crs", [UTM32, "EPSG:4326"], ids=["own cells", "resampled"])
+@pytest.mark.parametrize("void", [-9999.0, -32768.0, 3.4e38])
+def test_undeclared_voids_are_cells_without_data(tmp_path, crs, void):
+    """They are not smeared over their neighbours either."""
+    cell, corner = (10, (500_000, 5_200_000)) if crs == UTM32 else (1e-4, (8.0, 47.0))
+    raster = np.full((40, 40), 500.0, np.float32)
+    raster[20, 20] = void
+    path = write_tif(tmp_path / "v.tif", raster, affine.from_origin(*corner, cell, cell), crs)
+
+    with pytest.raises(TerrainFormatError, match=rf"\({re.escape(f'{void:g}')} is written there\)"):
+        import_dem(path)
+    facts = []
+    terrain = import_dem(path, fill_nodata=True, on_read=facts.append)
+    assert (terrain.z_min, terrain.z_max) == (pytest.approx(500.0), pytest.approx(500.0))
+    assert facts[0].void == pytest.approx(void)
+
+
+def test_several_numbers_that_are_no_heights_are_refused(tmp_path):
+    raster = np.full((40, 40), 500.0, np.float32)
+    raster[3, 3] = -9999
+    raster[5, 5] = -32768
+    path = write_tif(tmp_path / "v.tif", raster, affine.from_origin(500_000, 5_200_000, 10, 10))
+    with pytest.raises(TerrainFormatError, match="holds -32768, -9999, which are no heights"):
+        import_dem(path, fill_nodata=True)
+
+
+@pytest.mark.parametrize(
+    ("crs", "datum"), [("EPSG:32632+5773", "EGM96 height"), ("EPSG:4979", "the ellipsoid")]
+)
+def test_the_vertical_datum_is_told(tmp_path, crs, datum):
+    place = (8.0, 47.0, 1e-4, 1e-4) if crs == "EPSG:4979" else (500_000, 5_200_000, 10, 10)
+    path = write_tif(tmp_path / "h.tif", rows_and_columns(9, 9), affine.from_origin(*place), crs)
+    facts = []
+    import_dem(path, on_read=facts.append)
+    assert facts[0].vertical_datum == datum
 
 
 def test_its_own_resolution_keeps_all_cells(tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_terrain.files import dem_import
+from rfly_terrain.files import gaps
 
 
 def saddle(rows, columns):
@@ -20,14 +20,14 @@ def saddle(rows, columns):
 @pytest.mark.parametrize("direct", [200_000, 0], ids=["solved at once", "approached"])
 def test_a_harmonic_surface_comes_back(monkeypatch, direct):
     """Holes of several sizes and shapes, none at the edge."""
-    monkeypatch.setattr(dem_import, "_DIRECT", direct)
+    monkeypatch.setattr(gaps, "_DIRECT", direct)
     whole = saddle(80, 90)
     holed = whole.astype(np.float32)
     holed[10:30, 15:40] = np.nan
     holed[50, 60] = holed[52, 60] = np.nan
     y, x = np.mgrid[0:80, 0:90]
     holed[(y - 55) ** 2 + (x - 30) ** 2 < 100] = np.inf
-    dem_import.fill_gaps(holed)
+    gaps.fill_gaps(holed)
     np.testing.assert_allclose(holed, whole, atol=2e-3)
 
 
@@ -39,7 +39,7 @@ def test_each_filled_cell_is_the_mean_of_its_neighbours_within_the_map():
     gap[0:3, 0:2] = gap[5:8, 3:6] = gap[4, 6] = True
     known = heights.copy()
     heights[gap] = np.nan
-    dem_import.fill_gaps(heights)
+    gaps.fill_gaps(heights)
     np.testing.assert_array_equal(heights[~gap], known[~gap])
     for row, column in np.argwhere(gap):
         beside = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
@@ -56,7 +56,7 @@ def test_a_large_hole_in_smooth_ground_leaves_no_ridge():
     ground = 40 * np.sin(x / 25.0) + 30 * np.cos(y / 30.0)
     holed = ground.astype(np.float32)
     holed[50:70, 40:65] = np.nan
-    dem_import.fill_gaps(holed)
+    gaps.fill_gaps(holed)
     assert np.abs(holed - ground)[50:70, 40:65].max() < 4.0
     steepest = max(np.abs(np.diff(ground, axis=axis)).max() for axis in (0, 1))
     assert max(np.abs(np.diff(holed, axis=axis)).max() for axis in (0, 1)) < 1.3 * steepest
@@ -64,9 +64,9 @@ def test_a_large_hole_in_smooth_ground_leaves_no_ridge():
 
 def test_nothing_to_fill_and_one_cell_to_fill_from():
     full = np.ones((3, 4), np.float32)
-    dem_import.fill_gaps(full)
+    gaps.fill_gaps(full)
     np.testing.assert_array_equal(full, 1.0)
     lonely = np.full((4, 5), np.nan, np.float32)
     lonely[2, 3] = 7.5
-    dem_import.fill_gaps(lonely)
+    gaps.fill_gaps(lonely)
     np.testing.assert_allclose(lonely, 7.5)

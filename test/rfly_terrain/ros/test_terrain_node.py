@@ -157,6 +157,28 @@ def test_normals_point_out_of_the_ground(served):
     np.testing.assert_allclose([ned.x, ned.y, ned.z], np.array([-1, -0.5, -1]) / length, atol=1e-6)
 
 
+def test_latitude_and_longitude(domain_id, peer, tmp_path):
+    """At the origin the ground is 10 m above its altitude; 1e-5° of latitude are 1.1117 m north."""
+    from node_harness import NodeProcess
+
+    place = "[47.0, 8.0, 500.0]"
+    parameters = {"map": f"'{write_map(tmp_path)}'", "geo_origin": place}
+    with NodeProcess("terrain_node", domain_id, parameters):
+        at_origin = altitude(peer, 47.0, 8.0, "wgs84")
+        assert (at_origin.success, at_origin.inside) == (True, True)
+        assert at_origin.altitude == pytest.approx(510.0, abs=1e-4)
+        assert at_origin.normal.z > 0.0
+
+        north = altitude(peer, 47.00001, 8.0, "wgs84")
+        expected = altitude(peer, 0.0, 1.1117, "map").altitude + 500.0
+        assert north.altitude == pytest.approx(expected, abs=1e-3)
+
+        exchanged = altitude(peer, 8.0, 47.0, "wgs84")
+        assert not exchanged.success
+        assert "the two seem to be exchanged" in exchanged.message
+        assert "latitude is 91" in altitude(peer, 91.0, 8.0, "wgs84").message
+
+
 @pytest.mark.parametrize(
     ("x", "y", "frame_id", "what"),
     [
