@@ -25,6 +25,8 @@ NEIGHBOURS = 6
 """Nearest vehicles of each vehicle that are checked for separation."""
 MAX_INSTANTS = 5000
 """Largest number of instants in a check of separation."""
+MEETING = 0.005
+"""Distance, m, below which two vehicles are at the same place."""
 MAX_PAIRS = 1000
 """Largest number of pairs whose least distance is refined."""
 TYPICAL_LIMITS = {
@@ -234,10 +236,8 @@ def check_separation(
         touching = float(radius[i] + radius[j])
         if distance >= max(separation, touching) * (1.0 - _SLACK):
             continue
-        text = (
-            f"comes within {distance:.3g} m of {second.name!r} after {t:.1f} s at x {x:.1f}, "
-            f"y {y:.1f}; "
-        )
+        meeting = "meets" if distance < MEETING else f"comes within {distance:.3g} m of"
+        text = f"{meeting} {second.name!r} after {t:.1f} s at x {x:.1f}, y {y:.1f}; "
         location = ""
         if distance < touching:
             text += f"their bodies meet below {touching:.3g} m"

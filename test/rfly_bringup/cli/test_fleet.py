@@ -85,8 +85,8 @@ def test_check_finds_vehicles_that_meet_and_bends_that_no_car_takes(tmp_path, mo
     path.write_text(CROSSING, encoding="utf-8")
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 1
-    assert "vehicle 'east': comes within " in out
-    assert " of 'north' after 10.0 s at x 0.0, y 0.0; their bodies meet below 1.96 m" in out
+    meeting = "meets 'north' after 10.0 s at x 0.0, y 0.0; their bodies meet below 1.96 m"
+    assert f"vehicle 'east': {meeting}" in out
     assert "1 finding" in out
 
     path.write_text(CROSSING.replace("[0, -100], to: [0, 100]", "[9, -100], to: [9, 90]"), "utf-8")

@@ -220,6 +220,7 @@ class TestSeparation:
         assert len(findings) == 15
         assert {finding.location for finding in findings} == {""}  # the file says nothing of it
         for finding in findings:
+            assert finding.text.startswith("meets 'v")
             assert finding.text.endswith("; their bodies meet below 1.8 m")
             assert np.hypot(*finding.position) < 1.8
 
