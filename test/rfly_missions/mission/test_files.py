@@ -593,7 +593,7 @@ def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path
     np.testing.assert_allclose(mission.fence.breach_return, (111.1708, 0, -60), atol=1e-4)
 
     moved = mission.moved((1.0, 2.0, 3.0))
-    np.testing.assert_allclose(moved.rally[0], (112.1708, 78.0560, -47), atol=1e-4)
+    np.testing.assert_allclose(moved.rally[0], (112.1713, 78.0546, -47), atol=1e-4)
     np.testing.assert_allclose(moved.fence.breach_return, (112.1708, 2, -57), atol=1e-4)
 
     assert write_mission(tmp_path / "back.plan", mission) == ()
