@@ -69,6 +69,7 @@ class MavlinkVehicle:
         send: Callable[[Any], None],
         values: Tunables | None = None,
         logs: LogFolder | None = None,
+        rotors: int = 4,
     ) -> None:
         self._d = load_dialect()
         self._send = send
@@ -80,7 +81,9 @@ class MavlinkVehicle:
 
         # protocols
         self.gimbal = GimbalManager(self.flight, pilot)
-        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.gimbal)
+        self._telemetry = Telemetry(
+            uav_type, system_id, self.flight, self.battery, self.gimbal, rotors
+        )
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
         self._missions = MissionProtocol(self.flight, send, self.warn)
         self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
@@ -274,9 +277,14 @@ class MavlinkEndpoint:
         return list(self._heard)
 
     def add(
-        self, system_id: int, uav_type: str, pilot: RemotePilot, values: Tunables | None = None
+        self,
+        system_id: int,
+        uav_type: str,
+        pilot: RemotePilot,
+        values: Tunables | None = None,
+        rotors: int = 4,
     ) -> MavlinkVehicle:
-        """Add a vehicle."""
+        """Add a vehicle; `rotors` of a multirotor or a land-air vehicle determine its MAV_TYPE."""
         writer = Writer(system_id, self._key, link_id=system_id)
         vehicle = MavlinkVehicle(
             system_id,
@@ -285,6 +293,7 @@ class MavlinkEndpoint:
             lambda message: self._send(writer, message),
             values,
             self._logs,
+            rotors,
         )
         self.vehicles[system_id] = vehicle
         return vehicle

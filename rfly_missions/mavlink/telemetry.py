@@ -51,6 +51,15 @@ RATES_HZ = {
     "GIMBAL_DEVICE_INFORMATION": 0.0,
 }
 """Rates of the messages that are sent without a request, Hz; 0: only on request."""
+MULTIROTOR_TYPES = {
+    3: "TRICOPTER",
+    4: "QUADROTOR",
+    6: "HEXAROTOR",
+    8: "OCTOROTOR",
+    10: "DECAROTOR",
+    12: "DODECAROTOR",
+}
+"""Names of MAV_TYPE by the number of rotors."""
 
 
 class Telemetry:
@@ -63,6 +72,7 @@ class Telemetry:
         flight: FlightLogic,
         battery: Battery,
         gimbal: GimbalManager,
+        rotors: int = 4,
     ) -> None:
         d = self._d = load_dialect()
         self._flight = flight
@@ -71,11 +81,9 @@ class Telemetry:
         self.gimbal = gimbal
 
         self._type = {
-            "multirotor": d.MAV_TYPE_QUADROTOR,
             "fixed-wing": d.MAV_TYPE_FIXED_WING,
             "ground": d.MAV_TYPE_GROUND_ROVER,
-            "land-air": d.MAV_TYPE_HEXAROTOR,
-        }[uav_type]
+        }.get(uav_type, multirotor_type(rotors))
 
         self._intervals = {name: 1.0 / rate if rate else 0.0 for name, rate in RATES_HZ.items()}
         self._sent_at = dict.fromkeys(self._intervals, -math.inf)
@@ -192,10 +200,11 @@ class Telemetry:
     def _extended_sys_state(self, _: int) -> Any:
         d = self._d
         flight = self._flight
+        reported = flight.situation.mode
         landed = d.MAV_LANDED_STATE_IN_AIR if flight.in_air else d.MAV_LANDED_STATE_ON_GROUND
-        if flight.in_air and flight.shown_mode is FlightMode.TAKEOFF:
+        if flight.in_air and "TAKEOFF" in (reported, flight.shown_mode.name):
             landed = d.MAV_LANDED_STATE_TAKEOFF
-        elif flight.in_air and flight.shown_mode is FlightMode.LAND:
+        elif flight.in_air and "LAND" in (reported, flight.shown_mode.name):
             landed = d.MAV_LANDED_STATE_LANDING
         return d.MAVLink_extended_sys_state_message(
             d.MAV_VTOL_STATE_UNDEFINED,
@@ -376,6 +385,13 @@ class Telemetry:
         return d.MAVLink_mission_current_message(
             flight.mission.seq, len(flight.mission.rows), state, in_mission
         )
+
+
+def multirotor_type(rotors: int) -> int:
+    """Return the MAV_TYPE of a vehicle with a number of rotors."""
+    name = MULTIROTOR_TYPES.get(rotors, "GENERIC_MULTIROTOR")
+    number: int = getattr(load_dialect(), f"MAV_TYPE_{name}")
+    return number
 
 
 def _singles(values: Any) -> list[float]:

@@ -102,6 +102,7 @@ class MavlinkNode(Node):
             frames,
             self._diagnostics,
             controller,
+            params.rotors,
         )
         topics.vehicle.gimbal.limits = (
             math.radians(params.gimbal_min_pitch),

@@ -130,6 +130,7 @@ class MavlinkVehicleTopics:
         frames: Frames,
         diagnostics: Diagnostics,
         controller: str = "",
+        rotors: int = 4,
     ) -> None:
         """Start the topics.
 
@@ -153,7 +154,7 @@ class MavlinkVehicleTopics:
         self._gimbal = publisher(node, Float64, f"{name}/gimbal/cmd", COMMANDS)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
 
-        self.vehicle = endpoint.add(system_id, uav_type, self, values)
+        self.vehicle = endpoint.add(system_id, uav_type, self, values, rotors)
         self._gains: ControllerGainsClient | None = None
         if controller:
             self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)

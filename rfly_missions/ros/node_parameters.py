@@ -127,6 +127,12 @@ class MavlinkVehicleParameters:
         1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names"
     )
     uav_type: UavType = parameter("multirotor", "kind of vehicle, as in mission_node's parameter")
+    rotors: int = parameter(
+        4,
+        "rotors of a multirotor or land-air vehicle: ground stations show a quadrotor, hexarotor …",
+        low=1,
+        high=100,
+    )
     controller: str = parameter(
         "flight_control_node",
         "node in a land-air vehicle's namespace whose gains are parameters; empty: none",

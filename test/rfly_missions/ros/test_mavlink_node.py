@@ -79,15 +79,19 @@ def start(domain_id, clock):
 
     with ExitStack() as stack:
 
-        def begin(**parameters):
+        def begin(of_mission_node=None, **parameters):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
             mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{port}']", **parameters}
+            mission = {**both, **(of_mission_node or {})}
             nodes = [
                 stack.enter_context(NodeProcess(name, domain_id, parameters_of_node))
-                for name, parameters_of_node in (("mission_node", both), ("mavlink_node", mavlink))
+                for name, parameters_of_node in (
+                    ("mission_node", mission),
+                    ("mavlink_node", mavlink),
+                )
             ]
             return port, nodes
 
@@ -319,6 +323,64 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
             link.close()
     assert [node.stop() for node in nodes] == [0, 0]
     assert not any("Traceback" in node.output for node in [controller, *nodes])
+
+
+def test_a_land_air_vehicle_is_a_rover_on_the_ground_and_a_copter_above_it(start, peer):
+    """It goes to a place on wheels, takes off, flies to another place, lands, and drives again."""
+    from mavlink_station import StationSocket
+    from pymavlink.dialects.v20 import common as d
+
+    with StationSocket(peer) as station:
+        duck = {"duck.uav_type": "land-air", "vehicles": "[duck]"}
+        shown = {"duck.rotors": "8", "targets": f"['127.0.0.1:{station.port}']"}
+        _, nodes = start(of_mission_node=duck, **duck, **shown)
+        here = peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
+        heights = []
+
+        def height():
+            heights.append(station.last("GLOBAL_POSITION_INT").relative_alt * 1e-3)
+            return heights[-1]
+
+        def is_at(north_m):
+            height()
+            gone = (station.last("GLOBAL_POSITION_INT").lat - here.lat) * 1e-7 * 111_174.0
+            return abs(gone - north_m) < 1.5
+
+        def go_to(north_m, above_m):
+            place = here.lat * 1e-7 + north_m / 111_174.0, here.lon * 1e-7
+            assert station.command(192, -1.0, 1.0, 0.0, math.nan, *place, 500.0 + above_m) == 0
+
+        def landed_state():
+            return station.last("EXTENDED_SYS_STATE").landed_state
+
+        assert station.last("HEARTBEAT").type == d.MAV_TYPE_OCTOROTOR
+        peer.spin_until(lambda: station.command(d.MAV_CMD_COMPONENT_ARM_DISARM, 1.0) == 0)
+
+        # on wheels
+        go_to(20.0, 0.0)
+        peer.spin_until(lambda: is_at(20.0))
+        assert landed_state() == d.MAV_LANDED_STATE_ON_GROUND
+        assert max(heights) < 0.5
+
+        # in the air
+        assert (
+            station.command(d.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, math.nan, math.nan, math.nan, 512) == 0
+        )
+        peer.spin_until(lambda: height() > 11.5)
+        go_to(40.0, 12.0)
+        peer.spin_until(lambda: landed_state() == d.MAV_LANDED_STATE_IN_AIR)
+        peer.spin_until(lambda: is_at(40.0))
+        assert height() > 11.0
+
+        # and down again
+        assert station.command(d.MAV_CMD_NAV_LAND, *[math.nan] * 7) == 0
+        peer.spin_until(lambda: landed_state() == d.MAV_LANDED_STATE_LANDING)
+        peer.spin_until(lambda: landed_state() == d.MAV_LANDED_STATE_ON_GROUND)
+        heights.clear()
+        go_to(20.0, 0.0)
+        peer.spin_until(lambda: is_at(20.0))
+        assert max(heights) < 0.5
+    assert [node.stop() for node in nodes] == [0, 0]
 
 
 def test_a_map_without_a_place_is_reported(domain_id, peer):
