@@ -99,6 +99,7 @@ Main inputs and outputs of each node; the sections below list all of them. `<nam
 | `mavlink_node` | missions, commands, parameters of [ground stations](../howto/ground-stations.md) by MAVLink (UDP); `<name>/pose` | telemetry; goals of `mission_node`, `<name>/battery_state`, `<name>/gimbal/cmd` |
 | `collision_node` | `vehicle_states`, `terrain_map`, `placed_objects`, shapes by vehicle type | `contacts`, `contact_markers`, `check_collision` |
 | `planner_node` | `terrain_map`, `placed_objects`, `vehicle_states`, `/tf`, `goal_pose` | `plan_path`; `<name>/follow_path`, `planned_path` (latched) |
+| `spawner_node` | `terrain_map` | [land-air vehicles](../howto/spawn-vehicles.md#spawn-a-land-air-vehicle) as processes in namespaces of their own; `removed_vehicles`; services of `simulation_interfaces`: spawn, delete, list what can be spawned |
 | `recorder_node` | all topics | an MCAP file for `ros2 bag play`, Foxglove, PlotJuggler |
 | `ue_bridge_node` | `vehicle_states`, poses, odometry, `ue_command`, `terrain_map` | UDP 20010 + window; `send_ue_command`; `place_object` …, `placed_objects` (latched) |
 | `ue_sensors_node` | UDP of RflySim3D's cameras and lidars, 9999 + SeqID; a `Config.json` | `rflysim/sensor<SeqID>/…`, `rflysim/imu`, `/tf_static`; `~/set_sensor` |

@@ -21,6 +21,7 @@ from rfly_bringup.nodes.node_set import (
     BRIDGE,
     MISSION,
     RECORDER,
+    SPAWNER,
     TERRAIN,
     Argument,
     NodeDescription,
@@ -139,7 +140,7 @@ AMPHIBIOUS_ARGUMENTS = (
     *(
         a
         for a in ARGUMENTS
-        if a.name in (*_SHARED, *_OF_PROCESSES, "record", "rviz", "rviz_config")
+        if a.name in (*_SHARED, *_OF_PROCESSES, "spawner", "record", "rviz", "rviz_config")
     ),
 )
 
@@ -201,7 +202,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
 
     # shared nodes
     of_all = [
-        *started_nodes(settings, [RECORDER]),
+        *started_nodes(settings, [RECORDER, SPAWNER]),
         *([TERRAIN] if facts.map else []),
         BRIDGE,
     ]
