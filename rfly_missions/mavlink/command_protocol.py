@@ -19,7 +19,7 @@ from rfly_missions.mavlink.flight_modes import FlightMode, find_mode
 from rfly_missions.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW
 from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.telemetry import Telemetry
-from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
+from rfly_missions.mavlink.wire import Address, Send, Sender, load_dialect, sender_of
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
@@ -60,7 +60,7 @@ class CommandRequest:
 
 
 class CommandProtocol:
-    """Answers to COMMAND_LONG and COMMAND_INT: each gets its COMMAND_ACK through `send`."""
+    """Answers to COMMAND_LONG and COMMAND_INT: each sender gets its COMMAND_ACK."""
 
     HANDLED = frozenset({"COMMAND_LONG", "COMMAND_INT"})
 
@@ -68,7 +68,7 @@ class CommandProtocol:
         self,
         flight: FlightLogic,
         telemetry: Telemetry,
-        send: Callable[[Any], None],
+        send: Send,
         report: Callable[[str], None],
     ) -> None:
         """Start; `report` receives the reasons of refusals."""
@@ -105,8 +105,8 @@ class CommandProtocol:
             d.MAV_CMD_DO_MOUNT_CONTROL: lambda c: gimbal.mount(c.params, c.sender),
         }
 
-    def handle(self, message: Any) -> None:
-        """Carry out a command for this vehicle."""
+    def handle(self, message: Any, address: Address) -> None:
+        """Carry out a command for this vehicle; its result goes to `address`, the sender's."""
         command = CommandRequest.of_message(message)
         result = "MAV_RESULT_ACCEPTED"
         action = self._actions.get(command.number)
@@ -124,7 +124,8 @@ class CommandProtocol:
         self._send(
             self._d.MAVLink_command_ack_message(
                 command.number, getattr(self._d, result), 0, 0, *command.sender
-            )
+            ),
+            address,
         )
 
     # --- flight

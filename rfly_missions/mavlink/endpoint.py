@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
@@ -22,7 +22,14 @@ from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_missions.mavlink.telemetry import Telemetry
-from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
+from rfly_missions.mavlink.wire import (
+    AUTOPILOT_COMPONENT,
+    Address,
+    Reader,
+    Send,
+    Writer,
+    load_dialect,
+)
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
@@ -30,8 +37,6 @@ from rfly_missions.mission.mavlink_items import (
     TERRAIN_FRAMES,
 )
 
-Address = tuple[str, int]
-"""Host and port."""
 PEER_SILENCE_S = 15.0
 """Wall time, s, after which a silent ground station counts as gone."""
 MOST_PEERS = 16
@@ -66,7 +71,7 @@ class MavlinkVehicle:
         system_id: int,
         uav_type: str,
         pilot: RemotePilot,
-        send: Callable[[Any], None],
+        send: Send,
         values: Tunables | None = None,
         logs: LogFolder | None = None,
     ) -> None:
@@ -89,17 +94,17 @@ class MavlinkVehicle:
         self._warned_low = False
         self._text_id = 0
 
-    def handle(self, message: Any, wall: float) -> None:
-        """Take a message for this system, or for all."""
+    def handle(self, message: Any, wall: float, address: Address) -> None:
+        """Take a message for this system, or for all; `address` is its sender's."""
         kind = message.get_type()
         if kind in CommandProtocol.HANDLED:
-            self._commands.handle(message)
+            self._commands.handle(message, address)
         elif kind in MissionProtocol.HANDLED:
-            self._missions.handle(message, wall)
+            self._missions.handle(message, wall, address)
         elif kind in ParameterProtocol.HANDLED:
-            self._parameters.handle(message)
+            self._parameters.handle(message, address)
         elif kind in LogProtocol.HANDLED:
-            self._logs.handle(message, self.flight.armed)
+            self._logs.handle(message, self.flight.armed, address)
         elif kind in GimbalManager.HANDLED:
             self.gimbal.handle(message)
         elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
@@ -108,6 +113,10 @@ class MavlinkVehicle:
             self._take_setpoint(message)
         elif kind == "SET_ATTITUDE_TARGET":
             self._take_attitude(message)
+
+    def forget(self, address: Address) -> None:
+        """Drop what a station has requested that is silent now."""
+        self._logs.forget(address)
 
     def tick(self, wall: float, time: float) -> None:
         """Carry on, and send what is due."""
@@ -245,9 +254,9 @@ class MavlinkVehicle:
 class MavlinkEndpoint:
     """Vehicles behind one port: `receive` and `tick` fill what `datagrams` returns.
 
-    All three are called in one thread. Everything goes to the `targets`, and to every station that
-    has sent a valid message lately. With a `key` all messages are signed, and only signed ones are
-    accepted.
+    All three are called in one thread. Telemetry goes to the `targets`, and to every station that
+    has sent a valid message lately; answers go to the station that asked. With a `key` all messages
+    are signed, and only signed ones are accepted.
     """
 
     def __init__(
@@ -282,16 +291,16 @@ class MavlinkEndpoint:
             system_id,
             uav_type,
             pilot,
-            lambda message: self._send(writer, message),
+            lambda message, to=None: self._send(writer, message, to),
             values,
             self._logs,
         )
         self.vehicles[system_id] = vehicle
         return vehicle
 
-    def _send(self, writer: Writer, message: Any) -> None:
+    def _send(self, writer: Writer, message: Any, to: Address | None) -> None:
         data = writer.write(message)
-        for address in {*self._targets, *self._heard}:
+        for address in {*self._targets, *self._heard} if to is None else (to,):
             self._out.append((address, data))
 
     def receive(self, datagram: bytes, sender: Address, wall: float) -> None:
@@ -314,13 +323,15 @@ class MavlinkEndpoint:
             everyone = list(self.vehicles.values())
             for vehicle in [self.vehicles.get(system)] if system else everyone:
                 if vehicle is not None:
-                    vehicle.handle(message, wall)
+                    vehicle.handle(message, wall, sender)
 
     def tick(self, wall: float, time: float) -> None:
         """Carry on to a steady wall time and a simulated time, s."""
         silent = [a for a, heard in self._heard.items() if wall - heard > PEER_SILENCE_S]
         for address in silent:
             del self._heard[address]
+            for vehicle in self.vehicles.values():
+                vehicle.forget(address)
         for vehicle in self.vehicles.values():
             vehicle.tick(wall, time)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rfly_common.errors import ConfigError
-from rfly_missions.mavlink.wire import load_dialect, sender_of
+from rfly_missions.mavlink.wire import Address, Send, load_dialect, sender_of
 
 
 def tunable(name: str, default: float, text: str, low: float, high: float, unit: str = "") -> Any:
@@ -123,7 +123,7 @@ class ParameterProtocol:
         self,
         values: Tunables,
         gains: ControllerGains,
-        send: Callable[[Any], None],
+        send: Send,
         report: Callable[[str], None],
     ) -> None:
         """Start; `report` receives the reasons of refusals."""
@@ -137,8 +137,8 @@ class ParameterProtocol:
     def _names(self) -> list[str]:
         return [*NAMES, *self._gains.values]
 
-    def handle(self, message: Any) -> None:
-        """Take one of HANDLED, for this vehicle."""
+    def handle(self, message: Any, address: Address) -> None:
+        """Take one of HANDLED, for this vehicle; values go to all stations, errors to `address`."""
         kind = message.get_type()
         if kind == "PARAM_REQUEST_LIST":
             for name in self._names:
@@ -151,23 +151,23 @@ class ParameterProtocol:
         if 0 <= index < len(names):
             name = names[index]
         elif index >= len(names) or name not in names:
-            self._send_error(message, "MAV_PARAM_ERROR_DOES_NOT_EXIST")
+            self._send_error(message, "MAV_PARAM_ERROR_DOES_NOT_EXIST", address)
             return
 
         if kind == "PARAM_SET" and not self._fits(name, message):
-            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
+            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE", address)
         elif kind == "PARAM_SET" and name not in _FIELDS:
             value = float(message.param_value)
-            self._gains.ask(name, value, lambda why: self._on_answer(name, message, why))
+            self._gains.ask(name, value, lambda why: self._on_answer(name, message, why, address))
             return
         elif kind == "PARAM_SET":
             setattr(self._values, _FIELDS[name].name, float(message.param_value))
         self._send_value(name)
 
-    def _on_answer(self, name: str, message: Any, why: str) -> None:
+    def _on_answer(self, name: str, message: Any, why: str, address: Address) -> None:
         if why:
             self._report(f"{name} refused: {why}")
-            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
+            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE", address)
         if name in self._gains.values:
             self._send_value(name)
 
@@ -195,13 +195,13 @@ class ParameterProtocol:
             )
         )
 
-    def _send_error(self, message: Any, error: str) -> None:
+    def _send_error(self, message: Any, error: str, address: Address) -> None:
         fields = (
             _text(message.param_id).encode(),
             getattr(message, "param_index", -1),
             getattr(self._d, error),
         )
-        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *fields))
+        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *fields), address)
 
 
 def _text(param_id: Any) -> str:

@@ -12,18 +12,36 @@ import hashlib
 import time
 import types
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from rfly_common.imports import require
 
 Sender = tuple[int, int]
 """System and component."""
+Address = tuple[str, int]
+"""Host and port."""
 AUTOPILOT_COMPONENT = 1
 """MAV_COMP_ID_AUTOPILOT1."""
 _LARGEST_LEFTOVER = 1 << 16
 """Bytes already read after which a stream's buffer is shortened."""
 _SIGNING_EPOCH = 1_420_070_400
 """Unix time, s, of 2015-01-01, from which signatures count time in units of 10 µs."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The other side of a transaction; several stations may have the same ids."""
+
+    ids: Sender
+    address: Address
+
+
+class Send(Protocol):
+    """Sends a message to one address, or to all stations."""
+
+    def __call__(self, message: Any, to: Address | None = None) -> None:
+        """Send it; `to` is the station that asked, None is all stations."""
 
 
 def load_dialect() -> types.ModuleType:
@@ -34,6 +52,11 @@ def load_dialect() -> types.ModuleType:
 def sender_of(message: Any) -> Sender:
     """Return the sender of a message."""
     return message.get_srcSystem(), message.get_srcComponent()
+
+
+def peer_of(message: Any, address: Address) -> Peer:
+    """Return the sender of a message that came from an address."""
+    return Peer(sender_of(message), address)
 
 
 def signing_key(passphrase: str) -> bytes:
