@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import math
+import time as system_time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.command_protocol import CommandProtocol
+from rfly_missions.mavlink.component_metadata import FOLDER, ComponentMetadata
+from rfly_missions.mavlink.file_transfer import FileTransfer
+from rfly_missions.mavlink.fixed_parameters import fixed_parameters
 from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
@@ -22,6 +26,7 @@ from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_missions.mavlink.telemetry import Telemetry
+from rfly_missions.mavlink.time_protocol import TimeProtocol
 from rfly_missions.mavlink.wire import (
     AUTOPILOT_COMPONENT,
     Address,
@@ -29,6 +34,7 @@ from rfly_missions.mavlink.wire import (
     Send,
     Writer,
     load_dialect,
+    target_of,
 )
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
@@ -74,6 +80,7 @@ class MavlinkVehicle:
         send: Send,
         values: Tunables | None = None,
         logs: LogFolder | None = None,
+        clock_ns: Callable[[], int] = system_time.time_ns,
     ) -> None:
         self._d = load_dialect()
         self._send = send
@@ -84,12 +91,19 @@ class MavlinkVehicle:
         self.flight = FlightLogic(uav_type, pilot, self.values, self.report)
 
         # protocols
+        logs = logs or LogFolder()
+        fixed = fixed_parameters(uav_type, system_id)
+        metadata = ComponentMetadata(uav_type, fixed, self.gains)
         self.gimbal = GimbalManager(self.flight, pilot)
-        self._telemetry = Telemetry(uav_type, system_id, self.flight, self.battery, self.gimbal)
+        self._telemetry = Telemetry(
+            uav_type, system_id, self.flight, self.battery, self.gimbal, metadata
+        )
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
         self._missions = MissionProtocol(self.flight, send, self.warn)
-        self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
-        self._logs = LogProtocol(logs or LogFolder(), send, self.warn)
+        self._parameters = ParameterProtocol(self.values, self.gains, fixed, send, self.warn)
+        self._logs = LogProtocol(logs, send, self.warn)
+        self._files = FileTransfer(FOLDER, metadata.files, logs, send)
+        self._times = TimeProtocol(send, clock_ns)
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
@@ -105,6 +119,10 @@ class MavlinkVehicle:
             self._parameters.handle(message, address)
         elif kind in LogProtocol.HANDLED:
             self._logs.handle(message, self.flight.armed, address)
+        elif kind in FileTransfer.HANDLED:
+            self._files.handle(message, wall, self.flight.armed, address)
+        elif kind in TimeProtocol.HANDLED:
+            self._times.handle(message, address)
         elif kind in GimbalManager.HANDLED:
             self.gimbal.handle(message)
         elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
@@ -117,6 +135,7 @@ class MavlinkVehicle:
     def forget(self, address: Address) -> None:
         """Drop what a station has requested that is silent now."""
         self._logs.forget(address)
+        self._files.forget(address)
 
     def tick(self, wall: float, time: float) -> None:
         """Carry on, and send what is due."""
@@ -129,6 +148,7 @@ class MavlinkVehicle:
         self.gimbal.tick(time)
         self._missions.tick(wall)
         self._logs.tick()
+        self._files.tick(wall)
         while self.flight.mission.reached:
             self._send(
                 self._d.MAVLink_mission_item_reached_message(self.flight.mission.reached.pop(0))
@@ -260,8 +280,14 @@ class MavlinkEndpoint:
     """
 
     def __init__(
-        self, targets: Sequence[Address], key: bytes = b"", logs: LogFolder | None = None
+        self,
+        targets: Sequence[Address],
+        key: bytes = b"",
+        logs: LogFolder | None = None,
+        clock_ns: Callable[[], int] = system_time.time_ns,
     ) -> None:
+        """Start; `clock_ns` is the clock that stamps poses, ns."""
+        self._clock_ns = clock_ns
         self._targets = tuple(targets)
         self._key = key
         self._logs = logs
@@ -294,6 +320,7 @@ class MavlinkEndpoint:
             lambda message, to=None: self._send(writer, message, to),
             values,
             self._logs,
+            self._clock_ns,
         )
         self.vehicles[system_id] = vehicle
         return vehicle
@@ -316,10 +343,10 @@ class MavlinkEndpoint:
 
         for message in messages:
             self.received += 1
-            system = getattr(message, "target_system", None)
-            component = getattr(message, "target_component", 0)
-            if system is None or component not in (0, AUTOPILOT_COMPONENT):
+            target = target_of(message)
+            if target is None or target[1] not in (0, AUTOPILOT_COMPONENT):
                 continue
+            system = target[0]
             everyone = list(self.vehicles.values())
             for vehicle in [self.vehicles.get(system)] if system else everyone:
                 if vehicle is not None:

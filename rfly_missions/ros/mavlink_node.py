@@ -50,7 +50,12 @@ class MavlinkNode(Node):
         log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
         logs = LogFolder(log_folder, params.erase_logs)
         targets = [_address(text) for text in params.targets]
-        self._endpoint = MavlinkEndpoint(targets, _key(params.signing_file), logs)
+        self._endpoint = MavlinkEndpoint(
+            targets,
+            _key(params.signing_file),
+            logs,
+            lambda: self.get_clock().now().nanoseconds,
+        )
 
         frames = Frames(self)
         self._vehicles: list[MavlinkVehicleTopics] = []
