@@ -270,13 +270,14 @@ class MavlinkVehicleTopics:
         self._attitudes.publish(message)
 
     def gimbal_pitch(self) -> float | None:
-        """Return the joint's pitch from /tf, where positive looks down."""
-        if not self._gimbal.get_subscription_count():
+        """Return the joint's pitch from /tf, where positive looks down.
+
+        Only a gimbal reports its joint; a recorder subscribes to commands as well.
+        """
+        frames = f"{self.name}/base_link", f"{self.name}/camera_link"
+        if not self._gimbal.get_subscription_count() or not self._frames.are_joined(*frames):
             return None
-        try:
-            link = self._frames.between(f"{self.name}/base_link", f"{self.name}/camera_link")
-        except FrameError:
-            return math.nan
+        link = self._frames.between(*frames)
         return 0.0 - float(quat_to_euler(link.quat_xyzw)[1])
 
     def point_gimbal(self, pitch: float) -> None:
