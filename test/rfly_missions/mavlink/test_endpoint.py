@@ -110,6 +110,22 @@ def test_a_take_off_that_was_chosen_before_begins_with_arming(station):
     assert station.pilot.follower.position[2] == pytest.approx(-takeoff_altitude, abs=0.3)
 
 
+@pytest.mark.parametrize(
+    ("between", "height"),
+    [
+        ((RETURN,), 25.0),  # denied: the take-off stays chosen
+        ((SET_MODE, CUSTOM, 4.0, 2.0), 10.0),  # the mode TAKEOFF has no altitude of its own
+        ((TAKEOFF, 0.0, 0.0, 0.0, NAN, NAN, NAN, 518.0), 18.0),
+    ],
+)
+def test_the_altitude_that_was_chosen_last_before_arming_counts(station, between, height):
+    station.command(TAKEOFF, -1.0, 0.0, 0.0, NAN, NAN, NAN, 525.0)
+    station.command(*between)
+    station.command(ARM, 1.0)
+    station.run(15.0)
+    assert station.pilot.follower.position[2] == pytest.approx(-height, abs=0.05)
+
+
 def test_a_vehicle_that_is_armed_and_stays_down_is_disarmed(station):
     station.command(ARM, 1.0)
     station.run(9.0)
