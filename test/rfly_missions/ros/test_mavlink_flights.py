@@ -57,7 +57,7 @@ def reposition(hawk, degrees, north=NAN, east=NAN):
 def test_the_take_off_slider_and_a_yaw_in_place_and_with_way(start):
     hawk = start()
     hawk.fly_up(25.0)
-    assert hawk.last("HEARTBEAT").custom_mode == HOLD
+    hawk.until(lambda: hawk.last("HEARTBEAT").custom_mode == HOLD)
 
     # in place: 4° short were shown as done
     reposition(hawk, 100.0)
