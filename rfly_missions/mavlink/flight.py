@@ -113,6 +113,8 @@ class Situation:
     """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none."""
     shown: MissionMode = MissionMode.ARMED
     """Mode of the item that it flies, for any client."""
+    item: MissionItem | None = None
+    """That item, at the place where it is flown."""
     silence: float = math.inf
     """Wall time since the last pose, s."""
 

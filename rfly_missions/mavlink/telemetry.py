@@ -16,6 +16,7 @@ from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.flight import SILENCE_S, FlightLogic
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
+from rfly_missions.mavlink.orbit_status import orbit_execution_status
 from rfly_missions.mavlink.wire import load_dialect
 
 LEAST_INTERVAL_S = 0.01
@@ -43,6 +44,7 @@ RATES_HZ = {
     "BATTERY_STATUS": 1.0,
     "HOME_POSITION": 1.0,
     "MISSION_CURRENT": 1.0,
+    "ORBIT_EXECUTION_STATUS": 2.0,
     "GPS_GLOBAL_ORIGIN": 0.0,
     "AUTOPILOT_VERSION": 0.0,
     "GIMBAL_MANAGER_STATUS": 5.0,
@@ -82,6 +84,7 @@ class Telemetry:
         self._names = {getattr(d, f"MAVLINK_MSG_ID_{name}"): name for name in self._intervals}
 
         self._make: dict[str, Callable[[int], Any]] = dict(gimbal.messages)
+        self._make["ORBIT_EXECUTION_STATUS"] = lambda ms: orbit_execution_status(flight, ms)
         self._make |= {
             name: getattr(self, f"_{name.lower()}")
             for name in self._intervals

@@ -16,6 +16,7 @@ from optional_parts import late_module
 
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.wire import Reader, Writer, signing_key
+from rfly_missions.mission.items import MissionItem
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -314,6 +315,24 @@ def test_attitudes_in_offboard(station):
     assert station.command(512, float(version)) == "ACCEPTED"
     capable = common.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
     assert station.last("AUTOPILOT_VERSION").capabilities & capable
+
+
+def test_the_sense_of_an_orbit_that_leaves_it_free_is_that_of_the_motion(station):
+    """East of the centre and to the south is clockwise; places that are none are not sent."""
+    flight = station.vehicle.flight
+    station.command(ARM, 1.0)
+    station.command(TAKEOFF)
+    station.run(10.0)
+    flight.situation.item = MissionItem.orbit((0.0, -20.0, -10.0), 20.0)
+    message = station.d.MAVLINK_MSG_ID_ORBIT_EXECUTION_STATUS
+    for v_north, radius in ((-5.0, 20.0), (5.0, -20.0)):
+        flight.pose.velocity = np.array((v_north, 0.0, 0.0))
+        assert station.command(512, float(message)) == "ACCEPTED"
+        assert station.last("ORBIT_EXECUTION_STATUS").radius == radius
+
+    for north, radius in ((1e12, 20.0), (0.0, 1e30)):
+        flight.situation.item = MissionItem.orbit((north, 0.0, -10.0), radius)
+        assert station.command(512, float(message)) == "TEMPORARILY_REJECTED"
 
 
 def test_time_that_goes_back_makes_set_points_old(station):

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 ARM = 400
 LAND = 21
+ORBIT = 34
 REPOSITION = 192
 REQUEST = 512
 UNSUPPORTED = 3
@@ -74,6 +75,33 @@ def test_the_take_off_slider_and_a_yaw_in_place_and_with_way(start):
     assert hawk.command(ARM, 1.0) == 0
     hawk.until(lambda: hawk.last("HEARTBEAT").base_mode & 128)
     assert hawk.last("HEARTBEAT").custom_mode == HOLD
+    hawk.stop()
+
+
+def test_an_orbit_is_reported_as_long_as_it_is_flown(start, peer):
+    """Counter-clockwise around a place 20 m to the north, 12 m above home."""
+    from mavlink_fleet import NORTH_M
+
+    hawk = start()
+    hawk.fly_up(12.0)
+    assert hawk.last("ORBIT_EXECUTION_STATUS") is None
+
+    north = ORIGIN[0] + 20.0 / NORTH_M
+    assert hawk.command(ORBIT, -15.0, NAN, 0, NAN, north, ORIGIN[1], ORIGIN[2] + 12.0) == 0
+    circle = hawk.until(lambda: hawk.last("ORBIT_EXECUTION_STATUS"))
+    assert (circle.radius, circle.frame) == (-15.0, 0)
+    # COMMAND_LONG holds floats
+    assert (circle.x, circle.y) == pytest.approx((north * 1e7, 80_000_000), abs=20)
+    assert circle.z == pytest.approx(512.0, abs=1e-3)
+    hawk.until(lambda: math.dist(hawk.place, (35.0, 0.0, 12.0)) < 1.0)  # over the circle's top
+
+    # the hold ends it
+    assert hawk.command(REPOSITION, -1.0, 1.0) == 0
+    hawk.until(lambda: hawk.rests)
+    before = hawk.last("ORBIT_EXECUTION_STATUS")
+    beats = hawk.last("HEARTBEAT")
+    hawk.until(lambda: hawk.last("HEARTBEAT") is not beats)
+    assert hawk.last("ORBIT_EXECUTION_STATUS") is before
     hawk.stop()
 
 
