@@ -70,6 +70,7 @@ _NODES = {
     "amphibious_sim_node": ("amphibious", "solids", "range sensors"),
     "state_estimator_node": ("estimator",),
     "mapping_node": ("range sensors",),
+    "spawner_node": ("trajectory", "amphibious", "solids", "range sensors", "estimator"),
 }
 """Parts that a node's executable loads at its start."""
 

@@ -13,16 +13,25 @@ import math
 import socket
 from typing import Any
 
+from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.multirotor import Multirotor
 from rfly_missions.mavlink.endpoint import MavlinkEndpoint
+from rfly_missions.mavlink.flight import Phase
 from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
+from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand
 
 ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)
+OTHER_STATION = ("127.0.0.1", 14551)
 NAN = math.nan
+_PHASES = {
+    Shown.ITEM: Phase.FLYING,
+    Shown.HOLD: Phase.HOLDING,
+    Shown.RETURN: Phase.RETURNING,
+}
 
 
 class SimulatedPilot:
@@ -33,20 +42,39 @@ class SimulatedPilot:
         self.runner = MissionRunner(follower=self.follower)
         self.runner.load((), (0.0, 0.0, 0.0))
         self.requests: list[Any] = []
+        self.areas = [FlightAreaPlan()]
         self.refusal = ""
         self.turns = False
         self.gimbal: float | None = None
         """Pitch of its joint, rad; None: it has no gimbal."""
         self.vehicle: Any = None
         self._running = False
+        self._flies_for_other = False
 
     def problem(self) -> str:
         return self.refusal
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         self.requests.append(plan)
-        self.runner.load(plan.items, home, start_index=start_index)
+        fence, rally = self.areas[-1]
+        self.runner.load(plan.items, home, start_index=start_index, fence=fence, rally=rally)
         self._running = True
+        self._flies_for_other = False
+
+    def fly_for_other(self, mission: FlownMission, start_index: int = 0) -> None:
+        """Fly a mission of another client, and report it as mission_node does."""
+        fence, rally = self.areas[-1]
+        self.runner.load(
+            mission.items,
+            mission.home,
+            repeat=mission.repeat,
+            start_index=start_index,
+            fence=fence,
+            rally=rally,
+        )
+        self._running = False
+        self._flies_for_other = True
+        self.vehicle.flight.take_other_mission(mission)
 
     def command(self, command: MissionCommand) -> None:
         self.requests.append(command)
@@ -68,10 +96,20 @@ class SimulatedPilot:
         self.requests.append(pitch)
         self.gimbal = pitch
 
+    def set_area(self, area: FlightAreaPlan) -> None:
+        self.areas.append(area)
+        self.runner.replace_area(area.fence, area.rally)
+
     def step(self, dt: float) -> None:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
         flight.situation.shown = state.params.current.mode
+        phase = Phase.FINISHED if state.finished else _PHASES[self.runner.manager.state.shown]
+        if self._flies_for_other:
+            flight.follow_other(state.item_index, phase)
+        elif self._running:
+            flight.follow_phase(phase)
+        flight.situation.item = state.flown
         if self._running:
             flight.progressed(state.item_index)
         if self._running and state.finished:
@@ -104,13 +142,16 @@ class Station:
 
         self.packer = common.MAVLink(None, 245, 190)
         self.parser = common.MAVLink(None)
+        self.other_parser = common.MAVLink(None)
         if key:
-            for end in (self.packer, self.parser):
+            for end in (self.packer, self.parser, self.other_parser):
                 end.signing.secret_key = key
                 end.signing.sign_outgoing = True
 
         self.now = 100.0
         self.heard: list[Any] = []
+        self.other_heard: list[Any] = []
+        """What the other station has heard, which has the same ids."""
         self.run(0.1)
 
     def run(self, seconds: float, dt: float = 0.05) -> None:
@@ -131,13 +172,16 @@ class Station:
         for address, data in self.endpoint.datagrams():
             if address == STATION:
                 self.heard += self.parser.parse_buffer(data) or []
+            elif address == OTHER_STATION:
+                self.other_heard += self.other_parser.parse_buffer(data) or []
 
-    def send(self, message: Any) -> list[Any]:
-        """Send a message; return the answers."""
-        before = len(self.heard)
-        self.endpoint.receive(bytes(message.pack(self.packer)), STATION, self.now)
+    def send(self, message: Any, address: tuple[str, int] = STATION) -> list[Any]:
+        """Send a message from an address; return the answers there."""
+        heard = self.heard if address == STATION else self.other_heard
+        before = len(heard)
+        self.endpoint.receive(bytes(message.pack(self.packer)), address, self.now)
         self.listen()
-        return self.heard[before:]
+        return heard[before:]
 
     def command(self, number: int, *params: float, system: int = 1) -> str:
         """Send COMMAND_LONG; return the name of its result."""
@@ -182,6 +226,8 @@ class StationSocket:
         self._node: Any = None
         self._mav = common.MAVLink(None, 245, 190)
         self._newest: dict[str, Any] = {}
+        self.heard: list[Any] = []
+        """All messages, oldest first."""
 
     def __enter__(self) -> StationSocket:
         return self
@@ -196,16 +242,24 @@ class StationSocket:
                 data, self._node = self._socket.recvfrom(4096)
                 for message in self._mav.parse_buffer(data) or []:
                     self._newest[message.get_type()] = message
+                    self.heard.append(message)
         return self._newest.get(kind)
 
-    def command(self, number: int, *params: float) -> int:
+    def ask(self, message: Any, kind: str) -> Any:
+        """Send a message; return the answer of a kind."""
+        self.last(kind)
+        self._newest.pop(kind, None)
+        self._socket.sendto(message.pack(self._mav), self._node)
+        return self._peer.spin_until(lambda: self.last(kind), 20.0)
+
+    def command(self, number: int, *params: float, system: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""
         # messages that wait are read first: a full buffer would drop the answer
         self.last("COMMAND_ACK")
         self._newest.pop("COMMAND_ACK", None)
 
         filled = [*params, *[NAN] * (7 - len(params))]
-        message = self._mav.command_long_encode(1, 1, number, 0, *filled)
+        message = self._mav.command_long_encode(system, 1, number, 0, *filled)
         self._socket.sendto(message.pack(self._mav), self._node)
         ack = self._peer.spin_until(lambda: self.last("COMMAND_ACK"), 20.0)
         assert ack.command == number

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ from typing import Any
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     BRIDGE,
+    MISSION,
     RECORDER,
+    SPAWNER,
     TERRAIN,
     Argument,
     NodeDescription,
@@ -30,6 +32,7 @@ from rfly_bringup.nodes.node_set import (
     started_nodes,
     switch,
 )
+from rfly_bringup.nodes.node_set import MAVLINK as STATION_LINK
 
 FIRST_ID = 601
 SPACING = 8.0
@@ -128,11 +131,16 @@ AMPHIBIOUS_ARGUMENTS = (
         "mapping",
         "make a 3-D map from the lidar: starts mapping_node too, whose service saves NAME_1.bt, …",
     ),
+    switch(
+        "mavlink",
+        "the vehicles speak MAVLink to ground stations and wait for them, autostart or not: "
+        "starts mission_node and mavlink_node too",
+    ),
     switch("autostart", "start the mission without a command", "true"),
     *(
         a
         for a in ARGUMENTS
-        if a.name in (*_SHARED, *_OF_PROCESSES, "record", "rviz", "rviz_config")
+        if a.name in (*_SHARED, *_OF_PROCESSES, "spawner", "record", "rviz", "rviz_config")
     ),
 )
 
@@ -169,7 +177,11 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
             "expected one"
         )
 
+    if settings["mavlink"] == "true":
+        settings["autostart"] = "false"
+
     facts = _facts(settings)
+    _check_mavlink(settings, facts)
     if settings["autopilot"] == "betaflight" and facts.rotors != BETAFLIGHT_ROTORS:
         raise ValueError(
             f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {BETAFLIGHT_ROTORS}: "
@@ -190,7 +202,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
 
     # shared nodes
     of_all = [
-        *started_nodes(settings, [RECORDER]),
+        *started_nodes(settings, [RECORDER, SPAWNER]),
         *([TERRAIN] if facts.map else []),
         BRIDGE,
     ]
@@ -205,7 +217,14 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     ]
 
     for number in range(count):
-        started += _vehicle_nodes(settings, facts, number)
+        x, y, heading = facts.start
+        back = SPACING * number
+        start = (x - back * math.cos(heading), y - back * math.sin(heading), heading)
+        namespace = f"{settings['name']}_{number + 1}"
+        started += vehicle_nodes(settings, facts, namespace, FIRST_ID + number, number, start)
+    if settings["mavlink"] == "true":
+        names = [f"{settings['name']}_{number + 1}" for number in range(count)]
+        started += station_nodes(settings, names, facts.rotors, FIRST_ID)
     if settings["rviz"] == "true":
         if settings["name"] != _SHOWN and not settings["rviz_config"]:
             raise ValueError(
@@ -216,7 +235,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     return started
 
 
-def _ground_of_world(settings: Mapping[str, str], facts: _Facts) -> dict[str, Any]:
+def _ground_of_world(settings: Mapping[str, str], facts: Facts) -> dict[str, Any]:
     """Return the bridge's parameters for the ground below a world.
 
     Raise ValueError if the world is made for another map.
@@ -236,7 +255,7 @@ def _ground_of_world(settings: Mapping[str, str], facts: _Facts) -> dict[str, An
 
 
 @dataclass(frozen=True)
-class _Facts:
+class Facts:
     """Facts of a scenario that several nodes need."""
 
     map: str
@@ -251,7 +270,7 @@ class _Facts:
     seed: int
 
 
-def _facts(settings: Mapping[str, str]) -> _Facts:
+def _facts(settings: Mapping[str, str]) -> Facts:
     """Return the facts of the scenario. Raise ConfigError."""
     from rfly_amphibious.scenarios.scenario import Scenario
     from rfly_amphibious.vehicle.parameter_files import (
@@ -280,7 +299,7 @@ def _facts(settings: Mapping[str, str]) -> _Facts:
 
     rotors = VehicleParameters.load(vehicle).rotors
     start = (*scenario.start, scenario.heading)
-    return _Facts(
+    return Facts(
         content.get("map", ""),
         folder,
         world,
@@ -291,11 +310,19 @@ def _facts(settings: Mapping[str, str]) -> _Facts:
     )
 
 
-def _vehicle_nodes(settings: Mapping[str, str], facts: _Facts, number: int) -> list[StartedNode]:
-    """Return the nodes of one vehicle."""
-    namespace = f"{settings['name']}_{number + 1}"
-    x, y, heading = facts.start
-    back = SPACING * number
+def vehicle_nodes(
+    settings: Mapping[str, str],
+    facts: Facts,
+    namespace: str,
+    id: int,
+    number: int,
+    start: tuple[float, float, float],
+) -> list[StartedNode]:
+    """Return the nodes of one vehicle.
+
+    `id` is that of RflySim3D; `number`, from 0, selects ports and seed; `start` is x and y in m and
+    the heading in rad, ENU.
+    """
     seed = (
         _integer("seed", settings["seed"], 0, 2**31 - 1 - MAX_VEHICLES)
         if settings["seed"]
@@ -303,9 +330,9 @@ def _vehicle_nodes(settings: Mapping[str, str], facts: _Facts, number: int) -> l
     )
 
     simulated: dict[str, Any] = {
-        "start": [x - back * math.cos(heading), y - back * math.sin(heading), heading],
+        "start": list(start),
         "seed": seed + number,
-        "id": FIRST_ID + number,
+        "id": id,
         "type": 100_000 * facts.rotors + MULTIROTOR,
         "publish_clock": settings["use_sim_time"] == "true" and number == 0,
         "command_patience": PATIENCE,
@@ -351,7 +378,47 @@ def _vehicle_nodes(settings: Mapping[str, str], facts: _Facts, number: int) -> l
     return started
 
 
-def _state_publisher(settings: Mapping[str, str], facts: _Facts, number: int) -> StartedNode:
+def station_nodes(
+    settings: Mapping[str, str], names: Sequence[str], rotors: int, first_id: int
+) -> list[StartedNode]:
+    """Return mission_node and mavlink_node for vehicles with their own controllers.
+
+    `first_id` is the first vehicle's id for RflySim3D, after which they are counted.
+    """
+    vehicles: dict[str, Any] = {"vehicles": list(names)}
+    vehicles |= {f"{name}.uav_type": "land-air" for name in names}
+    shown = {f"{name}.rotors": rotors for name in names}
+    shown |= {f"{name}.id": first_id + number for number, name in enumerate(names)}
+    return [
+        StartedNode(
+            MISSION.executable,
+            parameters=node_parameters(MISSION, settings) | vehicles | {"simulate": False},
+        ),
+        StartedNode(
+            STATION_LINK.executable,
+            parameters=node_parameters(STATION_LINK, settings) | vehicles | shown,
+        ),
+    ]
+
+
+def _check_mavlink(settings: Mapping[str, str], facts: Facts) -> None:
+    """Raise ValueError for vehicles that ground stations cannot be connected with."""
+    if settings["mavlink"] != "true":
+        return
+    others = settings["controller"] or settings["autopilot"]
+    if others not in ("", "betaflight"):
+        raise ValueError(
+            f"mavlink: {others} commands the vehicle, not mission_node; connect ground stations "
+            "with that controller"
+        )
+    if not facts.map:
+        raise ValueError(
+            f"mavlink: the scenario {settings['scenario']!r} has no map, so no latitude and "
+            "longitude; expected one with a map, such as valley or hills"
+        )
+
+
+def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> StartedNode:
     """Return the node that publishes a vehicle's URDF, and its wheels and rotors on /tf."""
     from rfly_amphibious.description.urdf import vehicle_urdf
     from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -33,7 +33,7 @@ _NODES = {
         "betaflight_node",
         "motor_output_node",
     ),
-    "rfly_bringup": ("recorder_node",),
+    "rfly_bringup": ("recorder_node", "spawner_node"),
 }
 
 MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}

@@ -69,11 +69,15 @@ class StartedNode:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     remappings: Mapping[str, str] = field(default_factory=dict)
     package: str = "rfly_suite"
+    node_name: str = ""
+    """Name of the node, "" for the executable's."""
 
     @property
     def label(self) -> str:
-        """Name of the node in the output."""
-        return "/".join(filter(None, (self.namespace.strip("/"), self.executable)))
+        """Name of the node in the output, with its namespace."""
+        return "/".join(
+            filter(None, (self.namespace.strip("/"), self.node_name or self.executable))
+        )
 
 
 ARGUMENTS = (
@@ -108,6 +112,11 @@ ARGUMENTS = (
     switch(
         "mavlink",
         "vehicles that fly missions speak MAVLink to ground stations: starts mavlink_node too",
+    ),
+    switch(
+        "spawner",
+        "land-air vehicles can be spawned, with mavlink as MAVLink vehicles: starts spawner_node "
+        "too",
     ),
     switch("collision", "report contacts: starts collision_node too"),
     Argument(
@@ -166,8 +175,8 @@ ARGUMENTS = (
     Argument(
         "nodes",
         "only these nodes, separated by commas: terrain, ue_bridge, trajectory, mission, mavlink, "
-        "collision, planner, ue_sensors, recorder (default: the first three, and those that other "
-        "arguments need)",
+        "spawner, collision, planner, ue_sensors, recorder (default: the first three, and those "
+        "that other arguments need)",
     ),
     switch("respawn", "restart a node that dies"),
     switch(
@@ -239,14 +248,26 @@ PLANNER = NodeDescription(
     same("goal_vehicle", "vehicle_classes", "map_search_path"),
     needs="planner goal_vehicle",
 )
+SPAWNER = NodeDescription("spawner_node", same("mavlink", "map_search_path"), needs="spawner")
 RECORDER = NodeDescription("recorder_node", {"file": "record"}, needs="record")
 
-NODES = (RECORDER, TERRAIN, BRIDGE, TRAJECTORY, MISSION, MAVLINK, COLLISION, PLANNER, UE_SENSORS)
+NODES = (
+    RECORDER,
+    TERRAIN,
+    BRIDGE,
+    TRAJECTORY,
+    MISSION,
+    MAVLINK,
+    SPAWNER,
+    COLLISION,
+    PLANNER,
+    UE_SENSORS,
+)
 """Nodes in the order of their start."""
 
 _WHOLE_NUMBERS = frozenset({"windows"})
 _NUMBERS = _WHOLE_NUMBERS | {"start_time", "time_scale", "real_time_factor"}
-_SWITCHES = frozenset({"lock_step", "noise", "autostart"})
+_SWITCHES = frozenset({"lock_step", "noise", "autostart", "mavlink"})
 _LISTS = {
     "map_search_path": os.pathsep,
     "file_folders": os.pathsep,
@@ -310,6 +331,8 @@ def ros_arguments(node: StartedNode, log_level: str, files: Iterable[str | Path]
     """Return the words after `--ros-args` on the command line of a node."""
     namespace = node.namespace.strip("/")
     arguments = ["-r", f"__ns:=/{namespace}"] if namespace else []
+    if node.node_name:
+        arguments += ["-r", f"__node:={node.node_name}"]
     for topic, other in node.remappings.items():
         arguments += ["-r", f"{topic}:={other}"]
     if log_level:

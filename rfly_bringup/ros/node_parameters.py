@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rfly_common.ros.node_parameters import parameter
+from rfly_missions.ros.node_parameters import MavlinkParameters
+from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 
 
 @dataclass(frozen=True)
@@ -27,4 +29,17 @@ class RecorderParameters:
     )
 
 
-NODES: dict[str, tuple[type, ...]] = {"recorder_node": (RecorderParameters,)}
+@dataclass(frozen=True)
+class SpawnerParameters:
+    """Parameters of spawner_node."""
+
+    mavlink: bool = parameter(False, "spawned vehicles speak MAVLink to ground stations")
+    targets: list[str] = parameter(
+        MavlinkParameters().targets, "ground stations that wait for vehicles, each as host:port"
+    )
+
+
+NODES: dict[str, tuple[type, ...]] = {
+    "recorder_node": (RecorderParameters,),
+    "spawner_node": (SpawnerParameters, LatestTerrainParameters),
+}

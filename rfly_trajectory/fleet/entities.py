@@ -106,9 +106,10 @@ SPAWNABLES = {
 }
 """Vehicles that can be spawned, by the names and aliases of the model list."""
 NOT_SPAWNED = frozenset({"land_air", "amphibious", "full", "scale", "scale_quad", "scale_six"})
-"""Names that a request for a land-air vehicle may use."""
+"""Names that a request for a land-air vehicle may use, which spawner_node spawns."""
 NO_LAND_AIR = (
-    "land-air vehicles are not spawned: rfly up amphibious starts each with processes of its own"
+    "land-air vehicles have dynamics and processes of their own: spawner_node spawns them "
+    "(rfly up --spawner)"
 )
 
 

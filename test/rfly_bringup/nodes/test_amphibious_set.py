@@ -189,6 +189,37 @@ def test_rviz_needs_a_configuration_for_vehicles_of_other_names(tmp_path) -> Non
     assert amphibious_nodes(own)[-1].namespace == "car_1"
 
 
+def test_vehicles_of_ground_stations_have_one_mission_node_and_one_mavlink_node() -> None:
+    nodes = amphibious_nodes({"mavlink": "true", "count": "2", "vehicle": "scale_quad"})
+    [mission] = of(nodes, "mission_node")
+    [station] = of(nodes, "mavlink_node")
+    vehicles = {
+        "vehicles": ["amphibious_1", "amphibious_2"],
+        "amphibious_1.uav_type": "land-air",
+        "amphibious_2.uav_type": "land-air",
+    }
+    assert (mission.namespace, mission.parameters) == ("", {**vehicles, "simulate": False})
+    shown = {"amphibious_1.rotors": 4, "amphibious_2.rotors": 4}
+    shown |= {"amphibious_1.id": 601, "amphibious_2.id": 602}
+    assert (station.namespace, station.parameters) == ("", vehicles | shown)
+    # they wait for the station
+    assert not any(node.parameters["autostart"] for node in of(nodes, "guidance_node"))
+    assert of(amphibious_nodes({}), "mavlink_node") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"scenario": "hop"}, "the scenario 'hop' has no map"),
+        ({"autopilot": "ardupilot"}, "ardupilot commands the vehicle"),
+        ({"controller": "udp"}, "udp commands the vehicle"),
+    ],
+)
+def test_stations_without_a_place_or_beside_another_controller_are_refused(arguments, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        amphibious_nodes({"mavlink": "true", **arguments})
+
+
 @pytest.mark.parametrize("node", amphibious_set.OF_A_VEHICLE, ids=lambda node: node.executable)
 def test_every_node_has_an_executable(node) -> None:
     assert callable(getattr(entry_points, node.executable))

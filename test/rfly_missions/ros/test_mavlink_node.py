@@ -14,16 +14,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
-ORIGIN = (47.0, 8.0, 500.0)
-FASTER = 5
-"""Simulated seconds in a second."""
 CLIENT = Path(__file__).parents[2] / "mavsdk_client.py"
 
 
@@ -39,34 +33,10 @@ def peer(domain_id):
 @pytest.fixture
 def clock(peer):
     """Simulated time, and level ground 500 m above the sea."""
-    from rclpy.clock import Clock as RclpyClock
-    from rclpy.clock import ClockType
-    from rfly_suite.msg import TerrainMap
-    from rosgraph_msgs.msg import Clock
+    from mavlink_fleet import level_world
 
-    from rfly_common.ros.qos import LATCHED, STATE_OUT
-    from rfly_common.ros.stamps import ns_to_stamp
-    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
-
-    level = HeightMap(
-        np.zeros((41, 41)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="level"
-    )
-
-    peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED).publish(
-        height_map_to_msg(level, ORIGIN, 1, 10**9)
-    )
-
-    publisher = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
-    begun = time.monotonic_ns()
-
-    def publish_time():
-        now = 1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)
-        publisher.publish(Clock(clock=ns_to_stamp(now)))
-
-    steady = RclpyClock(clock_type=ClockType.STEADY_TIME)
-    timer = peer.node.create_timer(0.005, publish_time, clock=steady)
-    yield
-    peer.node.destroy_timer(timer)
+    with level_world(peer):
+        yield
 
 
 @pytest.fixture
@@ -79,15 +49,19 @@ def start(domain_id, clock):
 
     with ExitStack() as stack:
 
-        def begin(**parameters):
+        def begin(of_mission_node=None, **parameters):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
             both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
             mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{port}']", **parameters}
+            mission = {**both, **(of_mission_node or {})}
             nodes = [
                 stack.enter_context(NodeProcess(name, domain_id, parameters_of_node))
-                for name, parameters_of_node in (("mission_node", both), ("mavlink_node", mavlink))
+                for name, parameters_of_node in (
+                    ("mission_node", mission),
+                    ("mavlink_node", mavlink),
+                )
             ]
             return port, nodes
 
@@ -319,6 +293,64 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
             link.close()
     assert [node.stop() for node in nodes] == [0, 0]
     assert not any("Traceback" in node.output for node in [controller, *nodes])
+
+
+def test_a_land_air_vehicle_is_a_rover_on_the_ground_and_a_copter_above_it(start, peer):
+    """It goes to a place on wheels, takes off, flies to another place, lands, and drives again."""
+    from mavlink_station import StationSocket
+    from pymavlink.dialects.v20 import common as d
+
+    with StationSocket(peer) as station:
+        duck = {"duck.uav_type": "land-air", "vehicles": "[duck]"}
+        shown = {"duck.rotors": "8", "targets": f"['127.0.0.1:{station.port}']"}
+        _, nodes = start(of_mission_node=duck, **duck, **shown)
+        here = peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
+        heights = []
+
+        def height():
+            heights.append(station.last("GLOBAL_POSITION_INT").relative_alt * 1e-3)
+            return heights[-1]
+
+        def is_at(north_m):
+            height()
+            gone = (station.last("GLOBAL_POSITION_INT").lat - here.lat) * 1e-7 * 111_174.0
+            return abs(gone - north_m) < 1.5
+
+        def go_to(north_m, above_m):
+            place = here.lat * 1e-7 + north_m / 111_174.0, here.lon * 1e-7
+            assert station.command(192, -1.0, 1.0, 0.0, math.nan, *place, 500.0 + above_m) == 0
+
+        def landed_state():
+            return station.last("EXTENDED_SYS_STATE").landed_state
+
+        assert station.last("HEARTBEAT").type == d.MAV_TYPE_OCTOROTOR
+        peer.spin_until(lambda: station.command(d.MAV_CMD_COMPONENT_ARM_DISARM, 1.0) == 0)
+
+        # on wheels
+        go_to(20.0, 0.0)
+        peer.spin_until(lambda: is_at(20.0))
+        assert landed_state() == d.MAV_LANDED_STATE_ON_GROUND
+        assert max(heights) < 0.5
+
+        # in the air
+        assert (
+            station.command(d.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, math.nan, math.nan, math.nan, 512) == 0
+        )
+        peer.spin_until(lambda: height() > 11.5)
+        go_to(40.0, 12.0)
+        peer.spin_until(lambda: landed_state() == d.MAV_LANDED_STATE_IN_AIR)
+        peer.spin_until(lambda: is_at(40.0))
+        assert height() > 11.0
+
+        # and down again
+        assert station.command(d.MAV_CMD_NAV_LAND, *[math.nan] * 7) == 0
+        peer.spin_until(lambda: landed_state() == d.MAV_LANDED_STATE_LANDING)
+        peer.spin_until(lambda: landed_state() == d.MAV_LANDED_STATE_ON_GROUND)
+        heights.clear()
+        go_to(20.0, 0.0)
+        peer.spin_until(lambda: is_at(20.0))
+        assert max(heights) < 0.5
+    assert [node.stop() for node in nodes] == [0, 0]
 
 
 def test_a_map_without_a_place_is_reported(domain_id, peer):

@@ -159,7 +159,7 @@ REFUSED = {
     "a land-air vehicle": (
         {"uri": "rfly://land_air"},
         0,
-        "rfly up amphibious starts each with processes of its own",
+        "spawner_node spawns them (rfly up --spawner)",
     ),
     "no name": ({"name": ""}, 102, "no name"),
     "a name that is no topic's": ({"name": "1 car"}, 102, "1 car"),
@@ -452,7 +452,7 @@ def test_the_commands_of_the_page_work(client):
     lines = [
         shlex.split(line)
         for line in page.read_text(encoding="utf-8").splitlines()
-        if "    ros2 service" in line
+        if "    ros2 service call /trajectory_node" in line
     ]
     assert len(lines) == 11
     for _, _, _, name, kind, *fields in lines:
