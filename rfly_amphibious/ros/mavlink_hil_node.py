@@ -226,7 +226,7 @@ class MavlinkHilNode(Node):
         now = self._stamp_ns * 1e-9
         self._answer_made = (
             self._mapping.rotor_command(now, controls.controls, self._params),
-            self._mapping.wheel_command(now, controls.controls, self._params),
+            self._mapping.wheel_command(now, controls.controls, self._params, controls.armed),
         )
         self._control.publish(*self._answer_made)
 
