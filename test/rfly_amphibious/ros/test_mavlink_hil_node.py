@@ -44,6 +44,21 @@ def autopilot(*arguments, **options):
         double.close()
 
 
+def status(told):
+    """Return the values of /diagnostics."""
+    from node_harness import diagnostic
+
+    return (diagnostic(told, "mavlink") or (0, "", {}))[2]
+
+
+def diagnostics(peer):
+    from diagnostic_msgs.msg import DiagnosticArray
+
+    from rfly_common.ros.qos import STATE_OUT
+
+    return peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+
+
 def place(odometry):
     position = odometry.pose.pose.position
     return position.x, position.y, position.z
@@ -59,7 +74,84 @@ def test_a_disarmed_vehicle_stays_on_its_slope(domain_id, armed):
     with simulation(domain_id, {"scenario": "hills"}) as (peer, _, _, port):
         truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
         with autopilot(port, armed=armed) as double:
-            peer.spin_until(lambda: double.answered and double.answered[-1] > 4_000_000)
+            peer.spin_until(lambda: double.answered and double.answered[-1] > 3_000_000)
     start, end = (place(message) for message in (truth[0], truth[-1]))
     moved = math.dist(start, end)
     assert (moved > 1.0) if armed else (moved < 0.02)
+
+
+def counting(time_us):
+    """Return controls of which the first says when they were computed."""
+    return [(time_us // 1000 % 1000) / 2000, *[0.0] * 9, 1.0, *[0.0] * 5]
+
+
+def test_an_autopilot_that_answers_every_fourth_tick_is_waited_for_there(domain_id):
+    """Ticks between the answers have the controls of the last answer, and cost no time.
+
+    An unanswered tick that is waited for costs 1 s, so 10 s of simulation would take half an hour.
+    """
+    from rfly_suite.msg import RotorCommand
+
+    from rfly_common.ros.qos import COMMANDS
+
+    with simulation(domain_id, {"ground": "level"}) as (peer, _, node, port):
+        told = diagnostics(peer)
+        rotors = peer.receive(RotorCommand, "cmd/rotors", COMMANDS)
+        with autopilot(port, counting, period_us=16_000) as double:
+            peer.spin_until(lambda: status(told).get("answers") == "every 4th tick")
+            went_on = status(told)["went_on"]
+            begin_us = double.answered[-1]
+            rotors.clear()
+            peer.spin_until(lambda: double.answered[-1] > begin_us + 10_000_000)
+            assert status(told)["went_on"] == went_on
+            assert "answers every 4th tick; the ticks between are not waited for" in node.output
+            assert set(map(int.__sub__, double.times[1:], double.times)) == {4000}
+
+            # a mode with another rate, and another one that is no whole number of ticks
+            for period_us, text in (
+                (0, "every tick"),
+                (10_000, "2 of 5 ticks"),
+                (8_000, "every 2nd tick"),
+            ):
+                double.period_us = period_us
+                peer.spin_until(lambda text=text: status(told).get("answers") == text)
+
+    # each tick's command is that of the last answer
+    commands = [
+        (message.header.stamp.sec * 1000 + message.header.stamp.nanosec // 1_000_000, message)
+        for message in rotors
+    ]
+    of_the_rate = [each for each in commands if each[0] * 1000 <= begin_us + 10_000_000]
+    assert len(of_the_rate) > 1000
+    for stamp_ms, message in of_the_rate[10:]:
+        computed_ms = stamp_ms // 16 * 16
+        assert message.value[0] == pytest.approx(350.0 * counting(computed_ms * 1000)[0])
+
+
+def test_the_autopilots_time_goes_on_when_the_simulations_is_reset(domain_id):
+    """PX4 would hang if its time went back; the vehicle is back at the start all the same."""
+    from nav_msgs.msg import Odometry
+    from simulation_interfaces.msg import Result
+    from simulation_interfaces.srv import ResetSimulation
+
+    from rfly_common.ros.qos import sensor_qos
+
+    def drive(_time_us):
+        return [0.0] * 9 + [0.3] + [0.0] * 6
+
+    with simulation(domain_id, {"ground": "level"}) as (peer, _, _, port):
+        truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
+        with autopilot(port, drive, period_us=8_000) as double:
+            peer.spin_until(lambda: truth and place(truth[-1])[0] > 2.0)
+            assert len(double.resets) == 1  # the first state
+
+            response = peer.call(ResetSimulation, "amphibious_sim_node/reset_simulation", scope=0)
+            assert response.result.result == Result.RESULT_OK
+            peer.spin_until(lambda: len(double.resets) == 2)
+            truth.clear()
+            peer.spin_until(lambda: truth and place(truth[-1])[0] > 2.0)
+
+            assert place(truth[0])[0] < 2.0
+            assert truth[0].header.stamp.sec < 2
+            assert set(map(int.__sub__, double.times[1:], double.times)) == {4000}
+            assert double.answered[-1] > double.resets[1] + 1_000_000
