@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 
 REST = [0.0] * 16
 
@@ -18,10 +19,11 @@ REST = [0.0] * 16
 class HilDouble:
     """An autopilot that computes its outputs every `period_us` of its clock, armed or not.
 
-    `law(time_us)` returns its 16 controls. A period of 0 answers every HIL_SENSOR.
+    `law(time_us)` returns its 16 controls. A period of 0 answers every HIL_SENSOR. `pause_s` is the
+    wall time that an answer takes.
     """
 
-    def __init__(self, port, law=lambda _time: REST, period_us=0, armed=True):
+    def __init__(self, port, law=lambda _time: REST, period_us=0, armed=True, pause_s=0.0):
         from pymavlink.dialects.v20 import common
 
         self._common = common
@@ -30,6 +32,7 @@ class HilDouble:
         self.law = law
         self.period_us = period_us
         self.armed = armed
+        self.pause_s = pause_s
         self.times = []
         """Times of all HIL_SENSOR messages, µs."""
         self.answered = []
@@ -70,6 +73,7 @@ class HilDouble:
         if self.period_us:
             self._due_us = (now // self.period_us + 1) * self.period_us
         self.answered.append(now)
+        time.sleep(self.pause_s)
         mode = 129 if self.armed else 1
         controls = self.law(now) if self.armed else REST
         self._send(self._common.MAVLink_hil_actuator_controls_message(now, controls, mode, 1))

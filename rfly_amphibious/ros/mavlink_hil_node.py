@@ -192,6 +192,7 @@ class MavlinkHilNode(Node):
         sensors = self._messages.sensors(self._sent_usec, self._perception, reset=reset)
         self._sent = (self._messages.state(self._sent_usec, self._perception), sensors)
         session.send(*self._sent)
+        self._asked_at = time.monotonic()
         self._perception.fresh.clear()
 
         # the last controls stay in effect between the answers

@@ -155,3 +155,34 @@ def test_the_autopilots_time_goes_on_when_the_simulations_is_reset(domain_id):
             assert truth[0].header.stamp.sec < 2
             assert set(map(int.__sub__, double.times[1:], double.times)) == {4000}
             assert double.answered[-1] > double.resets[1] + 1_000_000
+
+
+def test_a_slow_autopilot_with_a_rate_of_its_own_drives_the_same_way(domain_id):
+    """Poses depend on simulated time alone, bit for bit, also at 100 Hz with sensors at 250 Hz.
+
+    The drive begins when the rhythm is known: until then an answer may be too late.
+    """
+    from nav_msgs.msg import Odometry
+
+    from rfly_common.ros.qos import sensor_qos
+
+    def drive(time_us):
+        after_us = time_us - 1_000_000
+        return [0.0] * 9 + [0.3 * (after_us > 0) + 1e-8 * max(after_us, 0)] + [0.0] * 6
+
+    runs = []
+    for pause_s in (0.0, 0.003):
+        with simulation(domain_id, {"ground": "level", "seed": "3"}) as (peer, _, node, port):
+            truth = peer.receive(Odometry, "ground_truth/odom", sensor_qos(True))
+            with autopilot(port, drive, period_us=10_000, pause_s=pause_s) as double:
+                peer.spin_until(lambda double=double: double.times and double.times[-1] > 3_000_000)
+            assert "answers 2 of 5 ticks" in node.output
+        stamps = [message.header.stamp for message in truth]
+        runs.append(
+            {(at.sec, at.nanosec): place(each) for at, each in zip(stamps, truth, strict=True)}
+        )
+
+    common = runs[0].keys() & runs[1].keys()
+    assert len(common) > 200
+    assert [at for at in sorted(common) if runs[0][at] != runs[1][at]] == []
+    assert max(runs[0][at][0] for at in common) > 0.5
