@@ -118,10 +118,10 @@ def servo_commands(
 ) -> tuple[RotorCommand, WheelCommand]:
     """Return rotor and wheel commands for pulse widths.
 
-    Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs. If drive and brake
-    are off, as next to ArduCopter and by a disarmed Rover, the wheels are braked and still steered.
-    If there is no brake output, a drive that is neutral to the microsecond brakes by DRAG_BRAKE, as
-    speed controllers of cars do: Rover's HOLD sends nothing else.
+    Rotors and brake rest at 1000 µs and below, steering and drive at 1500 µs. An output of 0 µs is
+    off: with drive and brake off, as next to ArduCopter and by a disarmed Rover, the mapping brakes
+    the wheels. If only the brake is off, a drive that is neutral to the microsecond brakes by
+    DRAG_BRAKE, as speed controllers of cars do: Rover's HOLD sends nothing else.
     """
     shares = [(pulse - LOW) / (HIGH - LOW) if pulse else math.nan for pulse in pulses]
     sides = [2.0 * share - 1.0 for share in shares]
@@ -131,9 +131,7 @@ def servo_commands(
     wheels = mapping.wheel_command(time, sides, params)
 
     no_brake = mapping.brake < 0 or math.isnan(shares[mapping.brake])
-    if no_brake and (mapping.drive < 0 or math.isnan(shares[mapping.drive])):
-        wheels = WheelCommand.braked(params, time, params.max_brake_torque)
-    elif no_brake and pulses[mapping.drive] == MIDDLE:
+    if no_brake and mapping.drive >= 0 and pulses[mapping.drive] == MIDDLE:
         drag = np.full(len(params.wheels), DRAG_BRAKE * params.max_brake_torque)
         wheels = dataclasses.replace(wheels, brake_torque=drag)
     return mapping.rotor_command(time, shares, params), wheels

@@ -60,6 +60,9 @@ PRESSURE_ALTITUDE = 0x800
 TEMPERATURE = 0x1000
 RESET = 0x80000000
 
+ARMED = 128
+"""Bit of HIL_ACTUATOR_CONTROLS.mode, MAV_MODE_FLAG_SAFETY_ARMED."""
+
 FIX_3D = 3
 """Type of a GPS fix with an altitude."""
 
@@ -130,14 +133,31 @@ class ControlMapping:
         return RotorCommand(time, shares * params.max_rotor_speed)
 
     def wheel_command(
-        self, time: float, controls: Sequence[float], params: VehicleParameters
+        self,
+        time: float,
+        controls: Sequence[float],
+        params: VehicleParameters,
+        armed: bool = True,
     ) -> WheelCommand:
-        """Return the command for HIL_ACTUATOR_CONTROLS.controls; NaN counts as 0."""
+        """Return the command for HIL_ACTUATOR_CONTROLS.controls; NaN counts as 0.
+
+        The wheels are braked if the autopilot is not armed, and if neither drive nor brake has an
+        output: it is NaN, or the mapping has none. A vehicle on a slope then stays where it is.
+        """
+        has_outputs = self._is_on(controls, self.drive) or self._is_on(controls, self.brake)
+        if not armed or not has_outputs:
+            return WheelCommand.braked(params, time, params.max_brake_torque)
+
         wheels = len(params.wheels)
         steering = _control(controls, self.steering, -1.0) * params.max_steering
         drive = _control(controls, self.drive, -1.0) * params.max_drive_torque
         brake = _control(controls, self.brake, 0.0) * params.max_brake_torque
         return WheelCommand(time, steering, np.full(wheels, drive), np.full(wheels, brake))
+
+    @staticmethod
+    def _is_on(controls: Sequence[float], index: int) -> bool:
+        """Return whether an output exists and is not off."""
+        return index >= 0 and not math.isnan(controls[index])
 
 
 def _control(controls: Sequence[float], index: int, low: float) -> float:
@@ -312,6 +332,9 @@ class ActuatorControls(NamedTuple):
     controls: tuple[float, ...]
     """Controls, (16,)."""
 
+    armed: bool
+    """True if the autopilot is armed."""
+
 
 class _AutopilotState(enum.Enum):
     """State of the connected autopilot."""
@@ -396,7 +419,8 @@ class HilSession(ControllerSession[ActuatorControls]):
         """Take the messages; each of them is a sign of life."""
         controls = [message for message in items if message.get_type() == "HIL_ACTUATOR_CONTROLS"]
         for message in controls:
-            self._queue_command(ActuatorControls(message.time_usec, tuple(message.controls)))
+            armed = bool(message.mode & ARMED)
+            self._queue_command(ActuatorControls(message.time_usec, tuple(message.controls), armed))
         self._counts["controls"] += len(controls)
 
         first = self._state is _AutopilotState.SILENT

@@ -13,10 +13,13 @@ import math
 import time
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand
+from rfly_amphibious.links.answer_rhythm import EVERY_TICK, AnswerRhythm
+from rfly_amphibious.links.autopilot_clock import AutopilotClock
 from rfly_amphibious.links.mavlink_hil import (
     ActuatorControls,
     HilMessages,
@@ -24,9 +27,10 @@ from rfly_amphibious.links.mavlink_hil import (
     accuracies,
 )
 from rfly_amphibious.links.perception import Perception
-from rfly_amphibious.links.session import ANSWER_WITHIN_S, LINK_LOSS_S
+from rfly_amphibious.links.session import LINK_LOSS_S
 from rfly_amphibious.links.transport import SerialTransport, TcpTransport
 from rfly_amphibious.ros.external_control_topics import (
+    CHECK_PERIOD_S,
     HEARD,
     ExternalControl,
     PerceptionTopics,
@@ -47,6 +51,8 @@ from rfly_terrain.ros.terrain_topics import LatestTerrain
 
 WENT_ON_SHOWN_S = 5.0
 """Wall time for which diagnostics show a tick without an answer, s."""
+LEARNING_SHARE = 0.05
+"""Share of `answer_timeout` that ticks wait while the rhythm of the answers is being learned."""
 
 
 class MavlinkHilNode(Node):
@@ -61,6 +67,7 @@ class MavlinkHilNode(Node):
         settings = declare_parameters(self, MavlinkHilParameters)
         self._params = VehicleParameters.load(settings.vehicle)
         self._unanswered = settings.unanswered
+        self._answer_timeout = settings.answer_timeout
         self._mapping = declare_mapping(self, self._params)
 
         origin = geo_point(settings.geo_origin or DEFAULT_GEO_ORIGIN, "parameter geo_origin")
@@ -75,14 +82,19 @@ class MavlinkHilNode(Node):
         )
 
         # state of the exchange
+        self._autopilot_clock = AutopilotClock()
+        self._rhythm = AnswerRhythm()
+        self._reported_pattern: tuple[int, ...] = EVERY_TICK
         self._stamp_ns = -1
         self._sent_ns = -1
+        self._sent_usec = -1
         self._sent_to = 0
         self._asked_at = -math.inf
         self._state_at = -math.inf
         self._answer_made: tuple[RotorCommand, WheelCommand] | None = None
         self._sent: tuple[Any, ...] = ()
         self._newest: ActuatorControls | None = None
+        self._in_effect: ActuatorControls | None = None
         self._other_time = 0
         self._went_on = 0
         self._sent_again = 0
@@ -112,6 +124,11 @@ class MavlinkHilNode(Node):
         )
 
         self._control.start(self._session, "an autopilot", self._check)
+        self._patience = self.create_timer(
+            LEARNING_SHARE * self._answer_timeout,
+            self._meet_silence,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
         if self._ground is not None:
             self._ground.start()
         self._update_diagnostics()
@@ -129,6 +146,8 @@ class MavlinkHilNode(Node):
     def _answer(self, stamp_ns: int) -> None:
         """Send the state of a new tick, or without lock-step of a new IMU message."""
         if stamp_ns != self._stamp_ns:
+            if stamp_ns < self._stamp_ns:
+                self._sent_ns = -1
             self._stamp_ns = stamp_ns
             self._answer_made = None
             self._asked_at = time.monotonic()
@@ -158,19 +177,38 @@ class MavlinkHilNode(Node):
         ):
             return
 
-        new = session.connections != self._sent_to or stamp_ns < self._sent_ns
+        # a new autopilot, or simulated time that went back
+        is_new = session.connections != self._sent_to
+        if is_new:
+            self._autopilot_clock.restart()
+            self._rhythm.restart()
+            self._reported_pattern = EVERY_TICK
+            self._in_effect = None
+        reset = is_new or self._sent_ns < 0
+
         self._sent_ns = stamp_ns
         self._sent_to = session.connections
-        usec = max(stamp_ns, 0) // 1000
-        state = self._messages.state(usec, self._perception)
-        self._sent = (state, self._messages.sensors(usec, self._perception, reset=new))
-
+        self._sent_usec = self._autopilot_clock.advance(stamp_ns)
+        sensors = self._messages.sensors(self._sent_usec, self._perception, reset=reset)
+        self._sent = (self._messages.state(self._sent_usec, self._perception), sensors)
         session.send(*self._sent)
+        self._asked_at = time.monotonic()
         self._perception.fresh.clear()
 
+        # the last controls stay in effect between the answers
+        if not self._topics.lock_step:
+            return
+        self._rhythm.tick(self._sent_usec)
+        if not self._rhythm.expects_answer and self._in_effect is not None:
+            self._command(self._in_effect)
+        elif not self._rhythm.is_sure:
+            self._patience.reset()
+
     def _send_gps(self, given: GpsSamples, fix: NavSatFix) -> None:
-        usec = max(round(float(given.time[-1]) * 1e6), 0)
-        self._session.send(self._messages.gps(usec, given, *accuracies(fix.position_covariance)))
+        if self._ready:
+            usec = self._autopilot_clock.of_sample(float(given.time[-1]))
+            accuracy = accuracies(fix.position_covariance)
+            self._session.send(self._messages.gps(usec, given, *accuracy))
 
     def _publish_rest(self) -> None:
         """Publish rest and brakes while no autopilot controls."""
@@ -179,21 +217,44 @@ class MavlinkHilNode(Node):
 
     def _meet_silence(self) -> None:
         """Do what the parameter `unanswered` says if the present tick is not answered in time."""
+        self._use_controls()
         now = time.monotonic()
-        if self._unanswered == "wait" or not self._session.up or self._waited_s <= ANSWER_WITHIN_S:
+        waited = self._waited_s
+        if self._unanswered == "wait" or not self._session.up or not waited:
             return
 
         if self._unanswered == "go_on" and self._newest is not None:
-            self._went_on += 1
-            self._went_on_at = now
-            self._command(self._newest)
+            sure = self._rhythm.is_sure
+            limit = self._answer_timeout if sure else LEARNING_SHARE * self._answer_timeout
+            if waited >= limit:
+                self._go_on(sure)
         elif (
             self._unanswered == "resend"
-            and now - max(self._asked_at, self._resent_at) > ANSWER_WITHIN_S
+            and now - max(self._asked_at, self._resent_at) > self._answer_timeout
         ):
             self._sent_again += 1
             self._resent_at = now
             self._session.send(*self._sent)
+
+    def _go_on(self, was_expected: bool) -> None:
+        """End the wait for an answer with the newest controls."""
+        assert self._newest is not None
+        self._went_on += 1
+        if was_expected:
+            self._went_on_at = time.monotonic()
+        self._in_effect = self._newest
+        self._settle()
+        self._command(self._newest)
+
+    def _settle(self) -> None:
+        """Learn when the autopilot answers, and report a change."""
+        self._rhythm.settle()
+        pattern = self._rhythm.pattern
+        if pattern and sorted(pattern) != sorted(self._reported_pattern):
+            self._reported_pattern = pattern
+            self._went_on_at = -math.inf
+            between = "" if pattern == EVERY_TICK else "; the ticks between are not waited for"
+            self.get_logger().info(f"{self._session.peer} answers {self._rhythm}{between}")
 
     # --- from the autopilot
 
@@ -212,13 +273,17 @@ class MavlinkHilNode(Node):
         Without lock-step all count as of the newest sample, as clocks may differ.
         """
         self._newest = controls
-        if self._topics.lock_step and (
-            self._answer_made is not None
-            or controls.time_usec != self._sent_ns // 1000
-            or self._sent_ns != self._stamp_ns
-        ):
-            self._other_time += 1
-            return
+        if self._topics.lock_step:
+            self._rhythm.answered(controls.time_usec)
+            if (
+                self._answer_made is not None
+                or controls.time_usec != self._sent_usec
+                or self._sent_ns != self._stamp_ns
+            ):
+                self._other_time += 1
+                return
+            self._in_effect = controls
+            self._settle()
         if self._stamp_ns >= 0:
             self._command(controls)
 
@@ -226,14 +291,13 @@ class MavlinkHilNode(Node):
         now = self._stamp_ns * 1e-9
         self._answer_made = (
             self._mapping.rotor_command(now, controls.controls, self._params),
-            self._mapping.wheel_command(now, controls.controls, self._params),
+            self._mapping.wheel_command(now, controls.controls, self._params, controls.armed),
         )
         self._control.publish(*self._answer_made)
 
     # --- checks and diagnostics
 
     def _check(self) -> None:
-        self._use_controls()
         self._meet_silence()
         self._update_diagnostics()
 
@@ -261,11 +325,13 @@ class MavlinkHilNode(Node):
             f"fail-safe: {session.peer} has not answered for {waited:.0f} s, and simulated time "
             "stands"
         )
-        late += "; it is told again each second" if self._unanswered == "resend" else ""
+        if self._unanswered == "resend":
+            late += f"; it is told again every {self._answer_timeout:g} s"
         went_on = (
-            f"{session.peer} left ticks unanswered for {ANSWER_WITHIN_S:.0f} s each: its last "
+            f"{session.peer} left ticks unanswered for {self._answer_timeout:g} s each: its last "
             "controls acted on"
         )
+        learning = f"{session.peer} leaves ticks unanswered: its answer rate is being learned"
         lost = f"no controls for {session.gap:.1f} s; the simulation's fail-safe acts"
 
         self._diagnostics.set_first(
@@ -273,7 +339,8 @@ class MavlinkHilNode(Node):
                 (
                     not session.peer,
                     WARN,
-                    f"no autopilot has connected ({self._diagnostics.hardware_id})",
+                    f"no autopilot has connected ({self._diagnostics.hardware_id}); PX4 connects "
+                    "once, so start it again if this node was restarted",
                 ),
                 (simulated and not self._ready, WARN, unready),
                 (
@@ -281,8 +348,9 @@ class MavlinkHilNode(Node):
                     WARN,
                     f"{session.peer} is connected and does not control yet",
                 ),
-                (waited > ANSWER_WITHIN_S, ERROR, late),
+                (waited > self._answer_timeout + CHECK_PERIOD_S, ERROR, late),
                 (now - self._went_on_at < WENT_ON_SHOWN_S, ERROR, went_on),
+                (lock_step and not self._rhythm.pattern, WARN, learning),
                 (
                     not lock_step and simulated and session.gap > LINK_LOSS_S,
                     ERROR,
@@ -290,6 +358,7 @@ class MavlinkHilNode(Node):
                 ),
                 (True, OK, f"{session.peer} controls"),
             ],
+            answers=str(self._rhythm) if lock_step else "",
             other_time=self._other_time,
             went_on=self._went_on,
             sent_again=self._sent_again,

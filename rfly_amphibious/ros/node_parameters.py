@@ -483,9 +483,16 @@ class MavlinkHilParameters:
     )
     unanswered: Literal["wait", "resend", "go_on"] = parameter(
         "go_on",
-        "a tick of lock-step without an answer for 1 s of wall time: wait for it, tell it again "
-        "each second, "
-        "or go on with the last controls",
+        "a tick of lock-step that is not answered within answer_timeout: wait for it, send it "
+        "again each time, or go on with the last controls and learn which ticks are answered",
+    )
+    answer_timeout: float = parameter(
+        session.ANSWER_WITHIN_S,
+        "wall time in which a tick of lock-step is answered; a twentieth of it while the answer "
+        "rate is being learned",
+        unit="s",
+        low=0.05,
+        high=60.0,
     )
 
 

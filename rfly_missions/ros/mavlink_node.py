@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import socket
 import time
@@ -39,6 +40,10 @@ MOST_DATAGRAMS = 200
 """Number of datagrams in one reading; more wait in the system's buffer, or are dropped there."""
 MOST_BYTES = 2048
 """Size of the largest datagram, bytes."""
+PX4_PORTS = (14580, 18570, 14280, 13030)
+"""UDP ports of PX4's first simulated instance: API, ground station, camera, gimbal."""
+PX4_INSTANCES = 100
+"""Number of PX4's instances that are told by their ports."""
 
 
 class MavlinkNode(Node):
@@ -66,7 +71,8 @@ class MavlinkNode(Node):
         self._where = f"udp {params.bind}:{self._socket.getsockname()[1]}"
         self._diagnostics.hardware_id = self._where
         for index, name in enumerate(params.vehicles):
-            self._vehicles.append(self._vehicle(name, index, frames))
+            number = params.first_system_id + index
+            self._vehicles.append(self._vehicle(name, index, number, frames))
 
         self._traffic: TrafficTopics | None = None
         if params.adsb != "off":
@@ -83,7 +89,8 @@ class MavlinkNode(Node):
         others = f" and sending to {', '.join(params.targets)}" if params.targets else ""
         self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
 
-    def _vehicle(self, name: str, index: int, frames: Frames) -> MavlinkVehicleTopics:
+    def _vehicle(self, name: str, index: int, number: int, frames: Frames) -> MavlinkVehicleTopics:
+        """Return the vehicle, by default as system `number`. Raise ConfigError."""
         if not VEHICLE_NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
             raise ConfigError(
                 f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _"
@@ -93,7 +100,7 @@ class MavlinkNode(Node):
             self,
             MavlinkVehicleParameters,
             prefix=f"{name}.",
-            defaults={"system_id": index + 1, "id": FIRST_ID + index},
+            defaults={"system_id": number, "id": FIRST_ID + index},
         )
         if params.system_id in self._endpoint.vehicles:
             raise ConfigError(
@@ -206,12 +213,21 @@ def _bound_socket(bind: str, port: int) -> socket.socket:
         udp_socket.bind((bind, port))
     except OSError as error:
         udp_socket.close()
-        raise ConfigError(
-            f"parameters bind and port: udp {bind}:{port}: {error.strerror or error}"
-        ) from None
+        reason = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            reason = f"another program holds it, {_likely_holder(port)}"
+        raise ConfigError(f"parameters bind and port: udp {bind}:{port}: {reason}") from None
 
     udp_socket.setblocking(False)
     return udp_socket
+
+
+def _likely_holder(port: int) -> str:
+    """Return who probably has a port that is in use."""
+    for first in PX4_PORTS:
+        if first <= port < first + PX4_INSTANCES:
+            return f"perhaps PX4's simulation, which binds {first} + its instance's number"
+    return "perhaps another mavlink_node"
 
 
 def _key(file: str) -> bytes:

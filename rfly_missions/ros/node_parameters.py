@@ -14,6 +14,9 @@ from rfly_missions.followers.vehicle_kinds import UavType
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.ros.node_parameters import FIRST_ID, marker_scale_parameter
 
+MAVLINK_PORT = 14700
+"""UDP port of mavlink_node, none of those of PX4's simulation (14580 + instance, 18570 …)."""
+
 
 @dataclass(frozen=True)
 class MissionParameters:
@@ -101,10 +104,19 @@ class MavlinkParameters:
 
     vehicles: list[str] = parameter([], "vehicles of mission_node that speak MAVLink")
     bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
-    port: int = parameter(14580, "UDP port to listen on; 0: the system chooses", low=0, high=65535)
+    port: int = parameter(
+        MAVLINK_PORT, "UDP port to listen on; 0: the system chooses", low=0, high=65535
+    )
     targets: list[str] = parameter(
         ["127.0.0.1:14550", "127.0.0.1:14540"],
         "ground stations that wait for vehicles, each as host:port",
+    )
+    first_system_id: int = parameter(
+        1,
+        "MAVLink system id of the first vehicle, which the others follow; 1 is PX4's and "
+        "ArduPilot's too",
+        low=1,
+        high=250,
     )
     signing_file: str = parameter(
         "", "file with the passphrase that signs all messages; empty: messages are not signed"
@@ -129,7 +141,11 @@ class MavlinkVehicleParameters:
     PREFIX: ClassVar = "NAME."
 
     system_id: int = parameter(
-        1, "MAVLink system id", low=1, high=250, shown="1, 2 … in the order of names"
+        1,
+        "MAVLink system id",
+        low=1,
+        high=250,
+        shown="first_system_id and up, in the order of names",
     )
     uav_type: UavType = parameter("multirotor", "kind of vehicle, as in mission_node's parameter")
     rotors: int = parameter(

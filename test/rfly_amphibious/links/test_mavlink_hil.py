@@ -220,6 +220,42 @@ def test_controls_become_commands():
     assert other.wheel_command(0.0, [-1.0] * 16, six).drive_torque.tolist() == [-10.0] * 6
 
 
+NEITHER = ControlMapping(range(6), drive=-1, brake=-1)
+DRIVE_ONLY = ControlMapping(range(6), brake=-1)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "drive", "brake", "armed", "drive_torque", "brake_torque"),
+    [
+        (ControlMapping.default(6), 0.0, 0.0, False, 0.0, 15.0),  # PX4 disarmed: zeros
+        (ControlMapping.default(6), 0.5, 0.0, False, 0.0, 15.0),
+        (ControlMapping.default(6), 0.0, 0.0, True, 0.0, 0.0),  # armed, and it coasts
+        (ControlMapping.default(6), math.nan, math.nan, True, 0.0, 15.0),
+        (ControlMapping.default(6), 0.5, math.nan, True, 6.0, 0.0),
+        (ControlMapping.default(6), math.nan, 0.2, True, 0.0, 3.0),
+        (NEITHER, 0.5, 0.0, True, 0.0, 15.0),  # a multicopter: nothing for the wheels
+        (DRIVE_ONLY, 0.5, 0.0, True, 6.0, 0.0),
+        (DRIVE_ONLY, math.nan, 0.0, True, 0.0, 15.0),
+    ],
+)
+def test_wheels_are_braked_by_a_disarmed_autopilot_and_without_outputs(
+    mapping, drive, brake, armed, drive_torque, brake_torque
+):
+    controls = [0.0] * 8 + [0.0, drive, brake] + [0.0] * 5
+    wheels = mapping.wheel_command(0.5, controls, SCALE, armed)
+    assert wheels.drive_torque.tolist() == [drive_torque] * 4
+    assert wheels.brake_torque.tolist() == pytest.approx([brake_torque] * 4)
+    assert wheels.time == 0.5
+
+
+@pytest.mark.parametrize(("mode", "armed"), [(0, False), (1, False), (127, False), (129, True)])
+def test_bit_128_of_the_mode_says_that_it_is_armed(messages, mode, armed):
+    session = HilSession(messages, by_tcp)
+    message = common.MAVLink_hil_actuator_controls_message(1, [0.0] * 16, mode, 1)
+    session.take(session.parse(bytes(message.pack(common.MAVLink(None, 1, 1)))))
+    assert [controls.armed for controls in session.commands()] == [armed]
+
+
 @pytest.mark.parametrize(
     ("mapping", "text"),
     [

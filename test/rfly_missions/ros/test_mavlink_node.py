@@ -392,6 +392,11 @@ def test_a_map_without_a_place_is_reported(domain_id, peer):
             marks=pytest.mark.exhaustive,
         ),
         ({"signing_file": "/nowhere/at/all"}, "parameter signing_file: /nowhere/at/all"),
+        pytest.param(
+            {"vehicles": "[a, b]", "first_system_id": "250"},
+            "parameter b.system_id",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_wrong_parameters_end_it_in_one_line(domain_id, parameters, text):
@@ -402,3 +407,31 @@ def test_wrong_parameters_end_it_in_one_line(domain_id, parameters, text):
         node._reader.join(2.0)
         assert text in node.output
         assert "Traceback" not in node.output
+
+
+@pytest.mark.parametrize(
+    ("port", "holder"),
+    [
+        (14679, "perhaps PX4's simulation, which binds 14580 + its instance's number"),
+        (14697, "perhaps another mavlink_node"),
+    ],
+)
+def test_an_occupied_port_is_refused_with_its_likely_holder(domain_id, port, holder):
+    from node_harness import NodeProcess
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", port))
+        with NodeProcess("mavlink_node", domain_id, {"port": str(port)}) as node:
+            assert node.process.wait(60.0) == 2
+            node._reader.join(2.0)
+    assert f"udp 127.0.0.1:{port}: another program holds it, {holder}" in node.output
+    assert "Traceback" not in node.output
+
+
+def test_vehicles_beside_an_autopilot_have_other_system_ids(domain_id, peer):
+    from node_harness import NodeProcess
+
+    parameters = {"vehicles": "[a, b, c]", "first_system_id": "11", "b.system_id": "7"}
+    with NodeProcess("mavlink_node", domain_id, {"port": "0", **parameters}) as node:
+        peer.spin_until(lambda: "for ground stations" in node.output)
+        assert "11 a, 7 b, 13 c" in node.output
