@@ -28,6 +28,9 @@ AUTOSTART = 10016
 _MOTOR_1 = 101
 """PWM_MAIN_FUNCn of motor 1."""
 
+_FULL = 2
+"""PWM_MAIN_FUNCn of an output that is 1 while armed."""
+
 _MOST_HOVER = 0.8
 """Largest MPC_THR_HOVER."""
 
@@ -72,8 +75,9 @@ def _geometry(params: VehicleParameters) -> dict[str, Setting]:
         "CA_AIRFRAME": Setting(0, "multirotor"),
         "CA_ROTOR_COUNT": Setting(params.rotors, "rotors of the vehicle"),
     }
+    mapping = ControlMapping.default(params.rotors)
     spun = params.torque_coefficient / params.thrust_coefficient
-    for n, control in enumerate(ControlMapping.default(params.rotors).rotors):
+    for n, control in enumerate(mapping.rotors):
         arm = params.rotor_arm[n]
         azimuth = params.rotor_azimuth[n]
         spin = params.rotor_spin[n]
@@ -86,6 +90,9 @@ def _geometry(params: VehicleParameters) -> dict[str, Setting]:
         }
 
     return values | {
+        f"PWM_MAIN_FUNC{mapping.brake + 1}": Setting(
+            _FULL, f"control {mapping.brake}: the brakes are on, so that it stays where it lands"
+        ),
         "THR_MDL_FAC": Setting(1, "controls are rotor speeds, thrust grows with their square"),
         "MPC_THR_HOVER": Setting(hover, "weight / largest thrust"),
     }

@@ -50,6 +50,11 @@ def test_six_rotors_keep_their_order():
     assert "CA_ROTOR6_PX" not in values
 
 
+def test_the_wheels_are_braked_while_armed():
+    """The 11th output, control 10, is the brake; PX4's function 2 is a constant 1."""
+    assert values_of()["PWM_MAIN_FUNC11"] == 2
+
+
 def test_thrust_grows_with_the_square_of_the_control():
     values = values_of()
     assert values["THR_MDL_FAC"] == 1

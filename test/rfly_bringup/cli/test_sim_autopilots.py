@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""`rfly sim px4-params` and `ardupilot-params`: the library's text in a file; mistakes in a line."""
+"""`rfly sim px4-params` and `ardupilot-params`: the library's text in a file, or one line."""
 
 from __future__ import annotations
 
