@@ -25,6 +25,12 @@ from rfly_common.frames import flu_to_frd
 AUTOSTART = 10016
 """PX4's frame `none_iris`: a multicopter over MAVLink HIL."""
 
+_QUADROTOR = 2
+"""MAV_TYPE of a multicopter with four rotors, and of those that have no type of their own."""
+
+_MAV_TYPES = {3: 15, 6: 13, 8: 14}
+"""MAV_TYPE by the number of rotors."""
+
 _MOTOR_1 = 101
 """PWM_MAIN_FUNCn of motor 1."""
 
@@ -44,7 +50,10 @@ _ANGLE_SHARE = 0.4
 """Gain of the angle loops, as a share of the rate loop's crossover."""
 
 _MOST_GAIN = 0.6
-"""Largest gain of PX4's rate loops."""
+"""Largest MC_…RATE_P; what exceeds it is the factor MC_…RATE_K."""
+
+_YAW_LAG = 10.0
+"""Angle by which the heading may lag behind PX4's own turns, degrees."""
 
 
 class Setting(NamedTuple):
@@ -72,6 +81,7 @@ def _geometry(params: VehicleParameters) -> dict[str, Setting]:
         )
 
     values = {
+        "MAV_TYPE": Setting(_MAV_TYPES.get(params.rotors, _QUADROTOR), "what stations show"),
         "CA_AIRFRAME": Setting(0, "multirotor"),
         "CA_ROTOR_COUNT": Setting(params.rotors, "rotors of the vehicle"),
     }
@@ -112,7 +122,7 @@ def torque_authority(params: VehicleParameters) -> Floats:
     used = np.count_nonzero(np.abs(mixer[:, :2]) > 1e-3, axis=0)
     level = np.sqrt(2.0 * (mixer[:, :2] ** 2).sum(axis=0) / used).max()
     most = params.thrust_coefficient * params.max_rotor_speed**2
-    return most / np.array([level, level, np.abs(mixer[:, 2]).max()])
+    return most / np.array([level, level, mixer[:, 2].max()])
 
 
 def _gains(params: VehicleParameters) -> dict[str, Setting]:
@@ -120,19 +130,24 @@ def _gains(params: VehicleParameters) -> dict[str, Setting]:
     lag = params.rotor_lag
     agility = torque_authority(params) / np.diag(params.total_inertia)  # rad/s² of a command 1
     fastest = np.array([_RATE_CROSSOVER, _RATE_CROSSOVER, _YAW_CROSSOVER]) / lag
-    gains = np.minimum(fastest / agility, _MOST_GAIN)
-    angle = _ANGLE_SHARE * gains * agility
+    gains = fastest / agility
+    factors = np.maximum(gains / _MOST_GAIN, 1.0)
+    angle = _ANGLE_SHARE * fastest
 
     values: dict[str, Setting] = {}
-    for axis, gain, angle_gain in zip(
-        ("ROLL", "PITCH", "YAW"), gains.tolist(), angle.tolist(), strict=True
-    ):
-        yaw = axis == "YAW"
+    axes = ("ROLL", "PITCH", "YAW")
+    for axis, gain, factor, angle_gain in zip(axes, gains, factors, angle, strict=True):
+        share = float(gain / factor)
+        integral = 10.0 if axis == "YAW" else 1.0
+        damping = 0.0 if axis == "YAW" else 0.5 * lag
         values |= {
-            f"MC_{axis}RATE_P": Setting(gain, "from inertia, thrust and the motors' lag"),
-            f"MC_{axis}RATE_I": Setting(0.1 * gain if yaw else gain, "takes 10 s or 1 s"),
-            f"MC_{axis}RATE_D": Setting(0.0 if yaw else 0.5 * lag * gain, "half the motors' lag"),
-            f"MC_{axis}_P": Setting(angle_gain, f"{_ANGLE_SHARE} of the rate loop's crossover"),
+            f"MC_{axis}RATE_P": Setting(share, "from inertia, thrust and the motors' lag"),
+            f"MC_{axis}RATE_I": Setting(share / integral, f"the integral takes {integral:.0f} s"),
+            f"MC_{axis}RATE_D": Setting(share * damping, f"{damping:.3g} s: against the lag"),
+            f"MC_{axis}RATE_K": Setting(float(factor), "times these three"),
+            f"MC_{axis}_P": Setting(
+                float(angle_gain), f"{_ANGLE_SHARE} of the rate loop's crossover"
+            ),
         }
 
     velocity = min(max(0.5 * float(angle[:2].min()), 1.2), 1.8)
@@ -143,8 +158,8 @@ def _gains(params: VehicleParameters) -> dict[str, Setting]:
             max(math.degrees(params.max_tilt), 20.0), "deg, the vehicle's, at least PX4's 20"
         ),
         "MPC_YAWRAUTO_ACC": Setting(
-            min(max(math.degrees(0.25 * float(agility[2])), 5.0), 20.0),
-            "deg/s², a quarter of the largest",
+            min(max(_YAW_LAG * float(angle[2] * fastest[2]), 5.0), 20.0),
+            f"deg/s², so that the heading lags by {_YAW_LAG:.0f} deg at most",
         ),
     }
 

@@ -45,7 +45,7 @@ def test_rotors_stand_and_turn_as_the_vehicles():
 
 def test_six_rotors_keep_their_order():
     values = values_of(VehicleParameters.load("scale"), SensorParameters.load("scale"))
-    assert values["CA_ROTOR_COUNT"] == 6
+    assert (values["CA_ROTOR_COUNT"], values["MAV_TYPE"]) == (6, 13)
     assert [values[f"PWM_MAIN_FUNC{n}"] for n in range(1, 7)] == list(range(101, 107))
     assert "CA_ROTOR6_PX" not in values
 
@@ -77,10 +77,16 @@ def test_gains_of_the_quad():
 
 
 def test_a_slow_vehicle_gets_slow_loops():
-    """The motors of `full` lag by 0.12 s; its yaw gain would exceed what PX4 allows."""
+    """The motors of `full` lag by 0.12 s; a factor takes its yaw gain beyond what P may be."""
     values = values_of(VehicleParameters.load("full"), SensorParameters.load("full"))
     assert values["MC_PITCH_P"] == pytest.approx(0.4 * 0.5 / 0.12)
-    assert values["MC_YAWRATE_P"] == 0.6
+    params = VehicleParameters.load("full")
+    gain = 0.15 / 0.12 * params.total_inertia[2, 2] / torque_authority(params)[2]
+    assert gain > 0.6
+    assert values["MC_YAWRATE_P"] == pytest.approx(0.6)
+    assert values["MC_YAWRATE_K"] == pytest.approx(gain / 0.6)
+    assert values["MC_ROLLRATE_K"] == 1.0
+    assert values["MPC_YAWRAUTO_ACC"] == pytest.approx(10.0 * 1.25 * 0.4 * 1.25)
     assert values["MPC_XY_VEL_P_ACC"] == 1.2
     assert values["MPC_TILTMAX_AIR"] == 20.0
 
