@@ -22,6 +22,7 @@ from rfly_missions.mission.items import MissionCommand
 
 ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)
+OTHER_STATION = ("127.0.0.1", 14551)
 NAN = math.nan
 
 
@@ -104,13 +105,16 @@ class Station:
 
         self.packer = common.MAVLink(None, 245, 190)
         self.parser = common.MAVLink(None)
+        self.other_parser = common.MAVLink(None)
         if key:
-            for end in (self.packer, self.parser):
+            for end in (self.packer, self.parser, self.other_parser):
                 end.signing.secret_key = key
                 end.signing.sign_outgoing = True
 
         self.now = 100.0
         self.heard: list[Any] = []
+        self.other_heard: list[Any] = []
+        """What the other station has heard, which has the same ids."""
         self.run(0.1)
 
     def run(self, seconds: float, dt: float = 0.05) -> None:
@@ -131,13 +135,16 @@ class Station:
         for address, data in self.endpoint.datagrams():
             if address == STATION:
                 self.heard += self.parser.parse_buffer(data) or []
+            elif address == OTHER_STATION:
+                self.other_heard += self.other_parser.parse_buffer(data) or []
 
-    def send(self, message: Any) -> list[Any]:
-        """Send a message; return the answers."""
-        before = len(self.heard)
-        self.endpoint.receive(bytes(message.pack(self.packer)), STATION, self.now)
+    def send(self, message: Any, address: tuple[str, int] = STATION) -> list[Any]:
+        """Send a message from an address; return the answers there."""
+        heard = self.heard if address == STATION else self.other_heard
+        before = len(heard)
+        self.endpoint.receive(bytes(message.pack(self.packer)), address, self.now)
         self.listen()
-        return self.heard[before:]
+        return heard[before:]
 
     def command(self, number: int, *params: float, system: int = 1) -> str:
         """Send COMMAND_LONG; return the name of its result."""

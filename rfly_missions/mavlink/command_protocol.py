@@ -19,7 +19,7 @@ from rfly_missions.mavlink.flight_modes import FlightMode, find_mode
 from rfly_missions.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW
 from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.telemetry import Telemetry
-from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
+from rfly_missions.mavlink.wire import Address, Send, Sender, load_dialect, sender_of
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
@@ -29,6 +29,8 @@ from rfly_missions.mission.mavlink_items import (
 
 _UNSET = 2**31 - 1
 """Value of x or y in COMMAND_INT that is not given (INT32_MAX)."""
+_TO_ALL = 2.0
+"""Param 7 of REQUEST_MESSAGE: the message goes to all stations."""
 _IN_COMMAND_LONG = 0
 """Frame of a place in COMMAND_LONG: global, altitude above sea."""
 
@@ -41,26 +43,28 @@ class CommandRequest:
     params: tuple[float, ...]
     frame: int
     sender: Sender
+    address: Address
 
     @classmethod
-    def of_message(cls, message: Any) -> CommandRequest:
-        """Return the request in either message."""
+    def of_message(cls, message: Any, address: Address) -> CommandRequest:
+        """Return the request in either message, which came from an address."""
         sender = sender_of(message)
         first = message.param1, message.param2, message.param3, message.param4
         if message.get_type() == "COMMAND_LONG":
             params = (*first, message.param5, message.param6, message.param7)
-            return cls(message.command, params, _IN_COMMAND_LONG, sender)
+            return cls(message.command, params, _IN_COMMAND_LONG, sender, address)
 
         # COMMAND_INT
         scale = 1e-7 if message.frame in GLOBAL_FRAMES else 1e-4
         if message.command in (PITCHYAW, CONFIGURE):
             scale = 1.0
         x, y = (math.nan if v == _UNSET else v * scale for v in (message.x, message.y))
-        return cls(message.command, (*first, x, y, message.z), message.frame, sender)
+        params = (*first, x, y, message.z)
+        return cls(message.command, params, message.frame, sender, address)
 
 
 class CommandProtocol:
-    """Answers to COMMAND_LONG and COMMAND_INT: each gets its COMMAND_ACK through `send`."""
+    """Answers to COMMAND_LONG and COMMAND_INT: each sender gets its COMMAND_ACK."""
 
     HANDLED = frozenset({"COMMAND_LONG", "COMMAND_INT"})
 
@@ -68,7 +72,7 @@ class CommandProtocol:
         self,
         flight: FlightLogic,
         telemetry: Telemetry,
-        send: Callable[[Any], None],
+        send: Send,
         report: Callable[[str], None],
     ) -> None:
         """Start; `report` receives the reasons of refusals."""
@@ -93,11 +97,12 @@ class CommandProtocol:
             d.MAV_CMD_DO_PAUSE_CONTINUE: self._pause_continue,
             d.MAV_CMD_MISSION_START: self._start_mission,
             d.MAV_CMD_DO_SET_MISSION_CURRENT: lambda c: flight.set_current(_whole(c.params[0])),
-            d.MAV_CMD_REQUEST_MESSAGE: lambda c: self._send_once(c.params[0]),
-            d.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: lambda _: self._send_once(
-                d.MAVLINK_MSG_ID_AUTOPILOT_VERSION
+            d.MAV_CMD_REQUEST_MESSAGE: self._request_message,
+            d.MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES: lambda c: self._send_once(
+                "AUTOPILOT_VERSION", c
             ),
-            d.MAV_CMD_GET_HOME_POSITION: lambda _: self._send_once(d.MAVLINK_MSG_ID_HOME_POSITION),
+            d.MAV_CMD_REQUEST_PROTOCOL_VERSION: lambda c: self._send_once("PROTOCOL_VERSION", c),
+            d.MAV_CMD_GET_HOME_POSITION: lambda c: self._send_once("HOME_POSITION", c),
             d.MAV_CMD_SET_MESSAGE_INTERVAL: self._set_interval,
             d.MAV_CMD_GET_MESSAGE_INTERVAL: self._get_interval,
             PITCHYAW: lambda c: gimbal.pitch_yaw(c.params, c.sender),
@@ -105,9 +110,9 @@ class CommandProtocol:
             d.MAV_CMD_DO_MOUNT_CONTROL: lambda c: gimbal.mount(c.params, c.sender),
         }
 
-    def handle(self, message: Any) -> None:
-        """Carry out a command for this vehicle."""
-        command = CommandRequest.of_message(message)
+    def handle(self, message: Any, address: Address) -> None:
+        """Carry out a command for this vehicle; its result goes to `address`, the sender's."""
+        command = CommandRequest.of_message(message, address)
         result = "MAV_RESULT_ACCEPTED"
         action = self._actions.get(command.number)
         try:
@@ -124,7 +129,8 @@ class CommandProtocol:
         self._send(
             self._d.MAVLink_command_ack_message(
                 command.number, getattr(self._d, result), 0, 0, *command.sender
-            )
+            ),
+            address,
         )
 
     # --- flight
@@ -212,14 +218,19 @@ class CommandProtocol:
 
     # --- messages
 
-    def _send_once(self, message_id: float) -> None:
-        name = self._telemetry.find(message_id)
-        message = None if name is None else self._telemetry.message(name)
+    def _request_message(self, command: CommandRequest) -> None:
+        name = self._telemetry.find(command.params[0])
         if name is None:
             raise Denied("", "MAV_RESULT_UNSUPPORTED")
-        if message is None:
+        self._send_once(name, command)
+
+    def _send_once(self, name: str, command: CommandRequest) -> None:
+        """Send a message to the station that requests it, or to all if it says so."""
+        messages = self._telemetry.messages(name, command.params[1])
+        if not messages:
             raise Denied("", "MAV_RESULT_TEMPORARILY_REJECTED")
-        self._send(message)
+        for message in messages:
+            self._send(message, None if command.params[6] == _TO_ALL else command.address)
 
     def _set_interval(self, command: CommandRequest) -> None:
         name = self._telemetry.find(command.params[0])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import time as system_time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,9 @@ from typing import Any
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.command_protocol import CommandProtocol
+from rfly_missions.mavlink.component_metadata import FOLDER, ComponentMetadata
+from rfly_missions.mavlink.file_transfer import FileTransfer
+from rfly_missions.mavlink.fixed_parameters import fixed_parameters
 from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
@@ -22,7 +26,16 @@ from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_missions.mavlink.telemetry import Telemetry
-from rfly_missions.mavlink.wire import AUTOPILOT_COMPONENT, Reader, Writer, load_dialect
+from rfly_missions.mavlink.time_protocol import TimeProtocol
+from rfly_missions.mavlink.wire import (
+    AUTOPILOT_COMPONENT,
+    Address,
+    Reader,
+    Send,
+    Writer,
+    load_dialect,
+    target_of,
+)
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
@@ -30,8 +43,6 @@ from rfly_missions.mission.mavlink_items import (
     TERRAIN_FRAMES,
 )
 
-Address = tuple[str, int]
-"""Host and port."""
 PEER_SILENCE_S = 15.0
 """Wall time, s, after which a silent ground station counts as gone."""
 MOST_PEERS = 16
@@ -66,9 +77,10 @@ class MavlinkVehicle:
         system_id: int,
         uav_type: str,
         pilot: RemotePilot,
-        send: Callable[[Any], None],
+        send: Send,
         values: Tunables | None = None,
         logs: LogFolder | None = None,
+        clock_ns: Callable[[], int] = system_time.time_ns,
         rotors: int = 4,
     ) -> None:
         self._d = load_dialect()
@@ -80,29 +92,38 @@ class MavlinkVehicle:
         self.flight = FlightLogic(uav_type, pilot, self.values, self.report)
 
         # protocols
+        logs = logs or LogFolder()
+        fixed = fixed_parameters(uav_type, system_id, rotors)
+        metadata = ComponentMetadata(uav_type, fixed, self.gains)
         self.gimbal = GimbalManager(self.flight, pilot)
         self._telemetry = Telemetry(
-            uav_type, system_id, self.flight, self.battery, self.gimbal, rotors
+            uav_type, system_id, self.flight, self.battery, self.gimbal, metadata, rotors
         )
         self._commands = CommandProtocol(self.flight, self._telemetry, send, self.warn)
         self._missions = MissionProtocol(self.flight, send, self.warn)
-        self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
-        self._logs = LogProtocol(logs or LogFolder(), send, self.warn)
+        self._parameters = ParameterProtocol(self.values, self.gains, fixed, send, self.warn)
+        self._logs = LogProtocol(logs, send, self.warn)
+        self._files = FileTransfer(FOLDER, metadata.files, logs, send)
+        self._times = TimeProtocol(send, clock_ns)
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
 
-    def handle(self, message: Any, wall: float) -> None:
-        """Take a message for this system, or for all."""
+    def handle(self, message: Any, wall: float, address: Address) -> None:
+        """Take a message for this system, or for all; `address` is its sender's."""
         kind = message.get_type()
         if kind in CommandProtocol.HANDLED:
-            self._commands.handle(message)
+            self._commands.handle(message, address)
         elif kind in MissionProtocol.HANDLED:
-            self._missions.handle(message, wall)
+            self._missions.handle(message, wall, address)
         elif kind in ParameterProtocol.HANDLED:
-            self._parameters.handle(message)
+            self._parameters.handle(message, address)
         elif kind in LogProtocol.HANDLED:
-            self._logs.handle(message, self.flight.armed)
+            self._logs.handle(message, self.flight.armed, address)
+        elif kind in FileTransfer.HANDLED:
+            self._files.handle(message, wall, self.flight.armed, address)
+        elif kind in TimeProtocol.HANDLED:
+            self._times.handle(message, address)
         elif kind in GimbalManager.HANDLED:
             self.gimbal.handle(message)
         elif kind in ("SET_MODE", "MISSION_SET_CURRENT"):
@@ -111,6 +132,11 @@ class MavlinkVehicle:
             self._take_setpoint(message)
         elif kind == "SET_ATTITUDE_TARGET":
             self._take_attitude(message)
+
+    def forget(self, address: Address) -> None:
+        """Drop what a station has requested that is silent now."""
+        self._logs.forget(address)
+        self._files.forget(address)
 
     def tick(self, wall: float, time: float) -> None:
         """Carry on, and send what is due."""
@@ -123,6 +149,7 @@ class MavlinkVehicle:
         self.gimbal.tick(time)
         self._missions.tick(wall)
         self._logs.tick()
+        self._files.tick(wall)
         while self.flight.mission.reached:
             self._send(
                 self._d.MAVLink_mission_item_reached_message(self.flight.mission.reached.pop(0))
@@ -248,14 +275,20 @@ class MavlinkVehicle:
 class MavlinkEndpoint:
     """Vehicles behind one port: `receive` and `tick` fill what `datagrams` returns.
 
-    All three are called in one thread. Everything goes to the `targets`, and to every station that
-    has sent a valid message lately. With a `key` all messages are signed, and only signed ones are
-    accepted.
+    All three are called in one thread. Telemetry goes to the `targets`, and to every station that
+    has sent a valid message lately; answers go to the station that asked. With a `key` all messages
+    are signed, and only signed ones are accepted.
     """
 
     def __init__(
-        self, targets: Sequence[Address], key: bytes = b"", logs: LogFolder | None = None
+        self,
+        targets: Sequence[Address],
+        key: bytes = b"",
+        logs: LogFolder | None = None,
+        clock_ns: Callable[[], int] = system_time.time_ns,
     ) -> None:
+        """Start; `clock_ns` is the clock that stamps poses, ns."""
+        self._clock_ns = clock_ns
         self._targets = tuple(targets)
         self._key = key
         self._logs = logs
@@ -290,17 +323,18 @@ class MavlinkEndpoint:
             system_id,
             uav_type,
             pilot,
-            lambda message: self._send(writer, message),
+            lambda message, to=None: self._send(writer, message, to),
             values,
             self._logs,
+            self._clock_ns,
             rotors,
         )
         self.vehicles[system_id] = vehicle
         return vehicle
 
-    def _send(self, writer: Writer, message: Any) -> None:
+    def _send(self, writer: Writer, message: Any, to: Address | None) -> None:
         data = writer.write(message)
-        for address in {*self._targets, *self._heard}:
+        for address in {*self._targets, *self._heard} if to is None else (to,):
             self._out.append((address, data))
 
     def receive(self, datagram: bytes, sender: Address, wall: float) -> None:
@@ -316,20 +350,22 @@ class MavlinkEndpoint:
 
         for message in messages:
             self.received += 1
-            system = getattr(message, "target_system", None)
-            component = getattr(message, "target_component", 0)
-            if system is None or component not in (0, AUTOPILOT_COMPONENT):
+            target = target_of(message)
+            if target is None or target[1] not in (0, AUTOPILOT_COMPONENT):
                 continue
+            system = target[0]
             everyone = list(self.vehicles.values())
             for vehicle in [self.vehicles.get(system)] if system else everyone:
                 if vehicle is not None:
-                    vehicle.handle(message, wall)
+                    vehicle.handle(message, wall, sender)
 
     def tick(self, wall: float, time: float) -> None:
         """Carry on to a steady wall time and a simulated time, s."""
         silent = [a for a, heard in self._heard.items() if wall - heard > PEER_SILENCE_S]
         for address in silent:
             del self._heard[address]
+            for vehicle in self.vehicles.values():
+                vehicle.forget(address)
         for vehicle in self.vehicles.values():
             vehicle.tick(wall, time)
 

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from rfly_common.files import open_regular
-from rfly_missions.mavlink.wire import load_dialect
+from rfly_missions.mavlink.wire import Address, Send, load_dialect
 
 PACKET_BYTES = 90
 """Size of the data in a LOG_DATA, bytes."""
 PACKETS_A_TICK = 40
-"""Number of packets that are sent in one tick."""
+"""Number of packets that are sent in one tick, to all stations together."""
 MOST_LOGS = 250
 """Number of logs that are listed."""
 MOST_BYTES = 2**32 - 1
 """Size of the largest log that the protocol can name, bytes."""
 MOST_GAPS = 500
-"""Number of requested ranges that are remembered."""
+"""Number of requested ranges of a station that are remembered."""
 STILL_WRITTEN_S = 10.0
 """Time since the last change of a log, s, during which it is not erased."""
 
@@ -85,75 +85,83 @@ class LogProtocol:
 
     HANDLED = frozenset({"LOG_REQUEST_LIST", "LOG_REQUEST_DATA", "LOG_REQUEST_END", "LOG_ERASE"})
 
-    def __init__(
-        self, folder: LogFolder, send: Callable[[Any], None], report: Callable[[str], None]
-    ) -> None:
+    def __init__(self, folder: LogFolder, send: Send, report: Callable[[str], None]) -> None:
         """Start with no list; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._folder = folder
         self._send = send
         self._report = report
         self._logs: list[Log] = []
-        self._requested: list[_Range] = []
+        self._requested: dict[Address, list[_Range]] = {}
 
-    def handle(self, message: Any, armed: bool) -> None:
-        """Take one of HANDLED, for this vehicle."""
+    def handle(self, message: Any, armed: bool, address: Address) -> None:
+        """Take one of HANDLED, for this vehicle; `address` is its sender's."""
         kind = message.get_type()
         if kind == "LOG_REQUEST_LIST":
-            self._send_list(message.start, message.end)
+            self._send_list(message.start, message.end, address)
         elif kind == "LOG_REQUEST_DATA":
-            self._request(message.id, message.ofs, message.count)
+            self._request(message.id, message.ofs, message.count, address)
         elif kind == "LOG_REQUEST_END":
-            self._requested.clear()
+            self.forget(address)
         elif armed or not self._folder.may_erase:
             reason = "it is armed" if armed else "parameter erase_logs is false"
             self._report(f"Logs are kept: {reason}")
         else:
             self._erase()
 
-    def _send_list(self, start: int, end: int) -> None:
+    def forget(self, address: Address) -> None:
+        """Forget the requests of a station."""
+        self._requested.pop(address, None)
+
+    def _send_list(self, start: int, end: int, address: Address) -> None:
         self._logs = logs = self._folder.list()
         last = max(len(logs) - 1, 0)
         if not logs:
-            self._send(self._d.MAVLink_log_entry_message(0, 0, 0, 0, 0))
+            self._send(self._d.MAVLink_log_entry_message(0, 0, 0, 0, 0), address)
 
         for number, log in list(enumerate(logs))[start : end + 1]:
+            time_utc = int(log.changed) if 0 <= log.changed < 2**32 else 0  # 0: unknown
             self._send(
-                self._d.MAVLink_log_entry_message(
-                    number, len(logs), last, int(log.changed), log.size
-                )
+                self._d.MAVLink_log_entry_message(number, len(logs), last, time_utc, log.size),
+                address,
             )
 
-    def _request(self, log_id: int, start: int, count: int) -> None:
+    def _request(self, log_id: int, start: int, count: int, address: Address) -> None:
         """Add a range: a packet at a time fills gaps; a longer one replaces the requests before."""
         if not self._logs:
             self._logs = self._folder.list()
         log = self._logs[log_id] if log_id < len(self._logs) else None
 
-        if count > PACKET_BYTES or len(self._requested) >= MOST_GAPS:
-            self._requested.clear()
+        if count > PACKET_BYTES or len(self._requested.get(address, ())) >= MOST_GAPS:
+            self.forget(address)
         if log is None or start >= log.size:
-            self._send_data(log_id, start, b"")
+            self._send_data(log_id, start, b"", address)
         else:
-            self._requested.append(_Range(log_id, log.path, start, min(start + count, log.size)))
+            part = _Range(log_id, log.path, start, min(start + count, log.size))
+            self._requested.setdefault(address, []).append(part)
 
     def tick(self) -> None:
-        """Send the next part."""
-        packets = PACKETS_A_TICK
-        while self._requested and packets > 0:
-            part = self._requested[0]
+        """Send each station the next part."""
+        for address, parts in list(self._requested.items()):
+            self._send_parts(address, parts, max(1, PACKETS_A_TICK // len(self._requested)))
+            if not parts:
+                self.forget(address)
+
+    def _send_parts(self, address: Address, parts: list[_Range], packets: int) -> None:
+        while parts and packets > 0:
+            part = parts[0]
             length = min(part.end - part.start, packets * PACKET_BYTES)
             data = self._read(part.path, part.start, length)
             for offset in range(0, len(data), PACKET_BYTES):
                 packet = data[offset : offset + PACKET_BYTES]
-                self._send_data(part.log_id, part.start + offset, packet)
+                self._send_data(part.log_id, part.start + offset, packet, address)
 
             packets -= max(1, -(-len(data) // PACKET_BYTES))
             part.start += len(data)
             if len(data) < length:  # the file has become shorter
-                self._send_data(part.log_id, part.start, b"")
+                self._send_data(part.log_id, part.start, b"", address)
             if len(data) < length or part.start >= part.end:
-                self._requested.pop(0)
+                parts.pop(0)
 
     def _read(self, path: Path, start: int, length: int) -> bytes:
         try:
@@ -164,9 +172,9 @@ class LogProtocol:
             self._report(f"{path.name}: {error.strerror or error}")
             return b""
 
-    def _send_data(self, log_id: int, start: int, data: bytes) -> None:
+    def _send_data(self, log_id: int, start: int, data: bytes, address: Address) -> None:
         padded = list(data.ljust(PACKET_BYTES, b"\0"))
-        self._send(self._d.MAVLink_log_data_message(log_id, start, len(data), padded))
+        self._send(self._d.MAVLink_log_data_message(log_id, start, len(data), padded), address)
 
     def _erase(self) -> None:
         """Erase all logs but those that are still being written."""

@@ -1,8 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""MAVLink's parameter protocol, the vehicle's side: numbers with ranges, all MAV_PARAM_TYPE_REAL32.
+"""MAVLink's parameter protocol, the vehicle's side: numbers with ranges, and fixed integers.
 
+A value on the wire is the number's own bytes, as MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
+says: an integer is no rounded float. A number may be set by any type of up to 32 bits.
 https://mavlink.io/en/services/parameter.html
 """
 
@@ -10,11 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from rfly_common.errors import ConfigError
-from rfly_missions.mavlink.wire import load_dialect, sender_of
+from rfly_missions.mavlink.fixed_parameters import FixedParameter
+from rfly_missions.mavlink.wire import Address, Send, load_dialect, payload_of, sender_of
 
 
 def tunable(name: str, default: float, text: str, low: float, high: float, unit: str = "") -> Any:
@@ -72,6 +76,12 @@ GAIN_NAMES = {
 """Names of a controller's gains: those in MAVLink, and those in its node."""
 
 
+TYPE_UNSUPPORTED = 6
+"""MAV_PARAM_ERROR_TYPE_UNSUPPORTED, which pymavlink's `common` lacks."""
+_FORMATS = {1: "<B", 2: "<b", 3: "<H", 4: "<h", 5: "<I", 6: "<i", 9: "<f"}
+"""Formats of `struct` by MAV_PARAM_TYPE; larger types do not fit into the message."""
+
+
 def _no_controller(_name: str, _value: float, done: Callable[[str], None]) -> None:
     done("no controller answers")
 
@@ -83,6 +93,8 @@ class ControllerGains:
     values: dict[str, float] = dataclasses.field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     """Least and largest value."""
+    texts: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Explanations."""
     ask: Callable[[str, float, Callable[[str], None]], None] = _no_controller
     """Request of a gain; its callback receives the reason of a refusal, or "" once it is set."""
 
@@ -123,22 +135,24 @@ class ParameterProtocol:
         self,
         values: Tunables,
         gains: ControllerGains,
-        send: Callable[[Any], None],
+        fixed: dict[str, FixedParameter],
+        send: Send,
         report: Callable[[str], None],
     ) -> None:
         """Start; `report` receives the reasons of refusals."""
         self._d = load_dialect()
         self._values = values
         self._gains = gains
+        self._fixed = fixed
         self._send = send
         self._report = report
 
     @property
     def _names(self) -> list[str]:
-        return [*NAMES, *self._gains.values]
+        return [*NAMES, *self._fixed, *self._gains.values]
 
-    def handle(self, message: Any) -> None:
-        """Take one of HANDLED, for this vehicle."""
+    def handle(self, message: Any, address: Address) -> None:
+        """Take one of HANDLED, for this vehicle; values go to all stations, errors to `address`."""
         kind = message.get_type()
         if kind == "PARAM_REQUEST_LIST":
             for name in self._names:
@@ -151,57 +165,79 @@ class ParameterProtocol:
         if 0 <= index < len(names):
             name = names[index]
         elif index >= len(names) or name not in names:
-            self._send_error(message, "MAV_PARAM_ERROR_DOES_NOT_EXIST")
+            self._send_error(message, self._d.MAV_PARAM_ERROR_DOES_NOT_EXIST, address)
             return
 
-        if kind == "PARAM_SET" and not self._fits(name, message):
-            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
-        elif kind == "PARAM_SET" and name not in _FIELDS:
-            value = float(message.param_value)
-            self._gains.ask(name, value, lambda why: self._on_answer(name, message, why))
+        if kind == "PARAM_SET":
+            self._set(name, message, address)
+        else:
+            self._send_value(name)
+
+    def _set(self, name: str, message: Any, address: Address) -> None:
+        """Set a value, or answer why not; the answer ends with the value in force."""
+        value = _value_of(message)
+        error = TYPE_UNSUPPORTED if value is None else self._problem(name, value)
+        if value is None or error != self._d.MAV_PARAM_ERROR_NO_ERROR:
+            self._send_error(message, error, address)
+        elif name in self._gains.values:
+            self._gains.ask(name, value, lambda why: self._on_answer(name, message, why, address))
             return
-        elif kind == "PARAM_SET":
-            setattr(self._values, _FIELDS[name].name, float(message.param_value))
+        elif name in _FIELDS:
+            setattr(self._values, _FIELDS[name].name, value)
         self._send_value(name)
 
-    def _on_answer(self, name: str, message: Any, why: str) -> None:
+    def _on_answer(self, name: str, message: Any, why: str, address: Address) -> None:
         if why:
             self._report(f"{name} refused: {why}")
-            self._send_error(message, "MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE")
+            self._send_error(message, self._d.MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE, address)
         if name in self._gains.values:
             self._send_value(name)
 
-    def _fits(self, name: str, message: Any) -> bool:
-        """Return whether a value can be taken; a type other than REAL32 is refused."""
-        low, high = range_of(name) if name in _FIELDS else self._gains.ranges[name]
-        value = float(message.param_value)
-        of_type = message.param_type == self._d.MAV_PARAM_TYPE_REAL32
+    def _problem(self, name: str, value: float) -> int:
+        """Return a MAV_PARAM_ERROR: why a value cannot be taken."""
+        d = self._d
+        nothing = int(d.MAV_PARAM_ERROR_NO_ERROR)
+        if name in self._fixed:
+            is_same = value == self._fixed[name].value
+            return nothing if is_same else int(d.MAV_PARAM_ERROR_READ_ONLY)
 
-        if not (of_type and math.isfinite(value) and low <= value <= high):
-            self._report(f"{name} refused: expected {low:g} to {high:g} as REAL32")
-            return False
-        return True
+        low, high = range_of(name) if name in _FIELDS else self._gains.ranges[name]
+        if not low <= value <= high:
+            self._report(f"{name} refused: expected {low:g} to {high:g}")
+            return int(d.MAV_PARAM_ERROR_VALUE_OUT_OF_RANGE)
+        return nothing
 
     def _send_value(self, name: str) -> None:
-        if name in _FIELDS:
+        d = self._d
+        kind = d.MAV_PARAM_TYPE_REAL32
+        if name in self._fixed:
+            kind = d.MAV_PARAM_TYPE_INT32
+            (value,) = struct.unpack("<f", struct.pack("<i", self._fixed[name].value))
+        elif name in _FIELDS:
             value = getattr(self._values, _FIELDS[name].name)
         else:
             value = self._gains.values[name]
-        d = self._d
         names = self._names
         self._send(
-            d.MAVLink_param_value_message(
-                name.encode(), value, d.MAV_PARAM_TYPE_REAL32, len(names), names.index(name)
-            )
+            d.MAVLink_param_value_message(name.encode(), value, kind, len(names), names.index(name))
         )
 
-    def _send_error(self, message: Any, error: str) -> None:
+    def _send_error(self, message: Any, error: int, address: Address) -> None:
         fields = (
             _text(message.param_id).encode(),
             getattr(message, "param_index", -1),
-            getattr(self._d, error),
+            error,
         )
-        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *fields))
+        self._send(self._d.MAVLink_param_error_message(*sender_of(message), *fields), address)
+
+
+def _value_of(message: Any) -> float | None:
+    """Return the number in a PARAM_SET, by its type; None for a type that does not fit."""
+    kind = _FORMATS.get(message.param_type)
+    if kind is None:
+        return None
+    (value,) = struct.unpack_from(kind, payload_of(message, 4))
+    return float(value)
 
 
 def _text(param_id: Any) -> str:

@@ -6,16 +6,26 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
+from rfly_missions.mavlink.available_modes import available_modes, current_mode, modes_monitor
 from rfly_missions.mavlink.battery import Battery
+from rfly_missions.mavlink.component_metadata import (
+    INTERFACE_VERSION,
+    VERSION,
+    ComponentMetadata,
+    version_number,
+)
 from rfly_missions.mavlink.flight import SILENCE_S, FlightLogic
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
+from rfly_missions.mavlink.newer_messages import message_number, newer_message
 from rfly_missions.mavlink.wire import load_dialect
 
 LEAST_INTERVAL_S = 0.01
@@ -28,6 +38,8 @@ _MM = 1e3
 """Millimetres per metre."""
 _CM = 1e2
 """Centimetres per metre."""
+_UNKNOWN_ALTITUDE = -1e4
+"""Height above ground, m, that is unknown: below -1000 by the message's definition."""
 _UNKNOWN_U16 = 65535
 """Value of a number of 16 bits that is unknown."""
 
@@ -43,8 +55,17 @@ RATES_HZ = {
     "BATTERY_STATUS": 1.0,
     "HOME_POSITION": 1.0,
     "MISSION_CURRENT": 1.0,
+    "SYSTEM_TIME": 1.0,
+    "ALTITUDE": 2.0,
+    "ATTITUDE_QUATERNION": 10.0,
+    "ODOMETRY": 5.0,
+    "CURRENT_MODE": 0.5,
     "GPS_GLOBAL_ORIGIN": 0.0,
     "AUTOPILOT_VERSION": 0.0,
+    "PROTOCOL_VERSION": 0.0,
+    "COMPONENT_METADATA": 0.0,
+    "AVAILABLE_MODES": 0.0,
+    "AVAILABLE_MODES_MONITOR": 0.0,
     "GIMBAL_MANAGER_STATUS": 5.0,
     "GIMBAL_DEVICE_ATTITUDE_STATUS": 10.0,
     "GIMBAL_MANAGER_INFORMATION": 0.0,
@@ -72,13 +93,16 @@ class Telemetry:
         flight: FlightLogic,
         battery: Battery,
         gimbal: GimbalManager,
+        metadata: ComponentMetadata,
         rotors: int = 4,
     ) -> None:
         d = self._d = load_dialect()
+        self._uav_type = uav_type
         self._flight = flight
         self._battery = battery
         self._system_id = system_id
         self.gimbal = gimbal
+        self._component_metadata = metadata.message
 
         self._type = {
             "fixed-wing": d.MAV_TYPE_FIXED_WING,
@@ -87,7 +111,8 @@ class Telemetry:
 
         self._intervals = {name: 1.0 / rate if rate else 0.0 for name, rate in RATES_HZ.items()}
         self._sent_at = dict.fromkeys(self._intervals, -math.inf)
-        self._names = {getattr(d, f"MAVLINK_MSG_ID_{name}"): name for name in self._intervals}
+        self._names = {message_number(name): name for name in self._intervals}
+        self._reported_mode = flight.shown_mode
 
         self._make: dict[str, Callable[[int], Any]] = dict(gimbal.messages)
         self._make |= {
@@ -126,6 +151,12 @@ class Telemetry:
             if interval and now - self._sent_at[name] >= interval - 1e-6
         ]
 
+        # a change is reported at once
+        if self._flight.shown_mode is not self._reported_mode:
+            self._reported_mode = self._flight.shown_mode
+            if "CURRENT_MODE" not in names and self._intervals["CURRENT_MODE"]:
+                names.append("CURRENT_MODE")
+
         for name in names:
             late = now - self._sent_at[name] > 2.0 * self._intervals[name]
             self._sent_at[name] = now if late else self._sent_at[name] + self._intervals[name]
@@ -137,6 +168,13 @@ class Telemetry:
         if name in self.gimbal.messages and not self.gimbal.exists:
             return None
         return self._make[name](self._milliseconds())
+
+    def messages(self, name: str, index: float) -> list[Any]:
+        """Return the messages that answer a request; `index` chooses one of AVAILABLE_MODES."""
+        if name == "AVAILABLE_MODES":
+            return available_modes(self._uav_type, index if math.isfinite(index) else 0.0)
+        message = self.message(name)
+        return [] if message is None else [message]
 
     def _milliseconds(self) -> int:
         time = self._flight.pose.time
@@ -242,6 +280,7 @@ class Telemetry:
             d.MAV_PROTOCOL_CAPABILITY_MISSION_INT
             | d.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
             | d.MAV_PROTOCOL_CAPABILITY_MAVLINK2
+            | d.MAV_PROTOCOL_CAPABILITY_FTP
             | d.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
             | d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
             | d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
@@ -250,9 +289,40 @@ class Telemetry:
             capabilities |= d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
 
         nothing = [0] * 8
+        own = version_number(VERSION)
+        custom = [*reversed(VERSION), *nothing[3:]]  # as QGroundControl shows it
         return d.MAVLink_autopilot_version_message(
-            capabilities, 0, 0, 0, 0, nothing, nothing, nothing, 0, 0, self._system_id
+            capabilities,
+            version_number(INTERFACE_VERSION),
+            own,
+            0,
+            0,
+            custom,
+            nothing,
+            nothing,
+            0,
+            0,
+            self._system_id,
         )
+
+    def _protocol_version(self, _: int) -> Any:
+        unknown = bytes(8)
+        return newer_message("PROTOCOL_VERSION", 200, 100, 200, unknown, unknown)
+
+    def _system_time(self, ms: int) -> Any:
+        return self._d.MAVLink_system_time_message(time.time_ns() // 1000, ms)
+
+    # --- modes
+
+    def _current_mode(self, _: int) -> Any:
+        return current_mode(self._flight.shown_mode, self._flight.mode)
+
+    def _available_modes(self, _: int) -> Any:
+        """Send none in a stream: `messages` answers requests."""
+        return None
+
+    def _available_modes_monitor(self, _: int) -> Any:
+        return modes_monitor()
 
     # --- motion
 
@@ -271,6 +341,54 @@ class Telemetry:
         if not self._known():
             return None
         return self._d.MAVLink_attitude_message(ms, *pose.euler.tolist(), *_singles(pose.rates))
+
+    def _attitude_quaternion(self, ms: int) -> Any:
+        pose = self._flight.pose
+        if not self._known():
+            return None
+        x, y, z, w = euler_to_quat(pose.euler).tolist()
+        no_offset = (0.0,) * 4
+        return self._d.MAVLink_attitude_quaternion_message(
+            ms, w, x, y, z, *_singles(pose.rates), no_offset
+        )
+
+    def _odometry(self, ms: int) -> Any:
+        """Make position and attitude in the world, velocity and rates in the body's axes."""
+        d = self._d
+        pose = self._flight.pose
+        if not self._known():
+            return None
+        attitude = euler_to_quat(pose.euler)
+        velocity = quat_rotate(quat_conjugate(attitude), pose.velocity)
+        x, y, z, w = attitude.tolist()
+        unknown = (math.nan,) * 21
+        return d.MAVLink_odometry_message(
+            ms * 1000,
+            d.MAV_FRAME_LOCAL_NED,
+            d.MAV_FRAME_BODY_FRD,
+            *_singles(pose.position),
+            (w, x, y, z),
+            *_singles(velocity),
+            *_singles(pose.rates),
+            unknown,
+            unknown,
+        )
+
+    def _altitude(self, ms: int) -> Any:
+        flight = self._flight
+        if not self._known():
+            return None
+
+        down = float(flight.pose.position[2])
+        origin = flight.situation.origin
+        home_down = flight.home[2] if flight.home is not None else down
+        above_sea = math.nan if origin is None else origin[2] - down
+        above_ground = flight.situation.ground - down
+        if math.isnan(above_ground):
+            above_ground = _UNKNOWN_ALTITUDE
+        altitudes = (0.0 - down, above_sea, 0.0 - down, home_down - down, above_ground)
+        clearance = max(above_ground, -1.0)  # negative: unknown
+        return self._d.MAVLink_altitude_message(ms * 1000, *_singles((*altitudes, clearance)))
 
     def _local_position_ned(self, ms: int) -> Any:
         pose = self._flight.pose

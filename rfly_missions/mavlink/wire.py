@@ -12,18 +12,44 @@ import hashlib
 import time
 import types
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from rfly_common.imports import require
 
 Sender = tuple[int, int]
 """System and component."""
+Address = tuple[str, int]
+"""Host and port."""
 AUTOPILOT_COMPONENT = 1
 """MAV_COMP_ID_AUTOPILOT1."""
+_MAVLINK_2 = 0xFD
+"""First byte of a MAVLink 2 message."""
+_HEADER_BYTES = 10
+"""Size of the header of MAVLink 2, bytes."""
+_HEADER_BYTES_1 = 6
+"""Size of the header of MAVLink 1, bytes."""
+_TIMESYNC_BYTES = 16
+"""Size of the payload of TIMESYNC without its extensions, bytes."""
 _LARGEST_LEFTOVER = 1 << 16
 """Bytes already read after which a stream's buffer is shortened."""
 _SIGNING_EPOCH = 1_420_070_400
 """Unix time, s, of 2015-01-01, from which signatures count time in units of 10 µs."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The other side of a transaction; several stations may have the same ids."""
+
+    ids: Sender
+    address: Address
+
+
+class Send(Protocol):
+    """Sends a message to one address, or to all stations."""
+
+    def __call__(self, message: Any, to: Address | None = None) -> None:
+        """Send it; `to` is the station that asked, None is all stations."""
 
 
 def load_dialect() -> types.ModuleType:
@@ -34,6 +60,32 @@ def load_dialect() -> types.ModuleType:
 def sender_of(message: Any) -> Sender:
     """Return the sender of a message."""
     return message.get_srcSystem(), message.get_srcComponent()
+
+
+def payload_of(message: Any, size: int) -> bytes:
+    """Return the first `size` bytes of a received message's payload; those not sent are 0."""
+    data = bytes(message.get_msgbuf())
+    header = _HEADER_BYTES if data[0] == _MAVLINK_2 else _HEADER_BYTES_1
+    return data[header : header + min(size, data[1])].ljust(size, b"\0")
+
+
+def target_of(message: Any) -> Sender | None:
+    """Return the addressed system and component, 0 for all; None for a message without them.
+
+    TIMESYNC's are extensions, which pymavlink's `common` does not read.
+    """
+    if message.get_type() == "TIMESYNC" and not hasattr(message, "target_system"):
+        system, component = payload_of(message, _TIMESYNC_BYTES + 2)[_TIMESYNC_BYTES:]
+        return system, component
+
+    if not hasattr(message, "target_system"):
+        return None
+    return message.target_system, getattr(message, "target_component", 0)
+
+
+def peer_of(message: Any, address: Address) -> Peer:
+    """Return the sender of a message that came from an address."""
+    return Peer(sender_of(message), address)
 
 
 def signing_key(passphrase: str) -> bytes:

@@ -19,11 +19,11 @@ from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
-from rfly_missions.mavlink.endpoint import Address, MavlinkEndpoint
+from rfly_missions.mavlink.endpoint import MavlinkEndpoint
 from rfly_missions.mavlink.flight import SILENCE_S
 from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.parameter_protocol import Tunables, set_values
-from rfly_missions.mavlink.wire import signing_key
+from rfly_missions.mavlink.wire import Address, signing_key
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
@@ -50,7 +50,12 @@ class MavlinkNode(Node):
         log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
         logs = LogFolder(log_folder, params.erase_logs)
         targets = [_address(text) for text in params.targets]
-        self._endpoint = MavlinkEndpoint(targets, _key(params.signing_file), logs)
+        self._endpoint = MavlinkEndpoint(
+            targets,
+            _key(params.signing_file),
+            logs,
+            lambda: self.get_clock().now().nanoseconds,
+        )
 
         frames = Frames(self)
         self._vehicles: list[MavlinkVehicleTopics] = []

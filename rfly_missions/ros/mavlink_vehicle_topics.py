@@ -91,6 +91,7 @@ class ControllerGainsClient:
         self._waits = False
         self._requested_at = -math.inf
         for name, descriptor in zip(GAIN_NAMES, future.result().descriptors, strict=False):
+            self._gains.texts[name] = descriptor.description
             for span in descriptor.floating_point_range:
                 self._gains.ranges[name] = span.from_value, span.to_value
 

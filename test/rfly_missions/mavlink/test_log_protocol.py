@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from mavlink_station import Station, of_type
+from mavlink_station import OTHER_STATION, Station, of_type
 
 from rfly_missions.mavlink.log_protocol import PACKET_BYTES, LogFolder
 
@@ -97,6 +97,39 @@ def test_gaps_are_filled_one_by_one_and_a_longer_request_replaces_the_last(folde
     before = len(of_type("LOG_DATA", station.heard))
     station.run(0.5)
     assert len(of_type("LOG_DATA", station.heard)) == before
+
+
+def test_each_station_gets_its_own_data_and_a_silent_one_none(folder):
+    """Two stations with the same ids ask for different logs at once."""
+    (folder / "second.mcap").write_bytes(bytes(4_000_000))
+    station = Station(logs=LogFolder(folder))
+    request = station.d.MAVLink_log_request_data_message
+    station.send(request(1, 1, 1, 0, 4_000_000))
+    station.send(request(1, 1, 0, 0, 200), OTHER_STATION)
+    station.send(station.d.MAVLink_log_request_end_message(1, 1), OTHER_STATION)
+    station.send(request(1, 1, 0, 2, 90), OTHER_STATION)
+    station.run(0.2)
+
+    parts = of_type("LOG_DATA", station.other_heard)
+    assert [(m.id, m.ofs, m.count) for m in parts] == [(0, 2, 5)]
+    assert {m.id for m in of_type("LOG_DATA", station.heard)} == {1}
+
+    # the rest is not sent to nobody
+    station.run(16.0)
+    before = len(of_type("LOG_DATA", station.heard))
+    station.run(0.5)
+    assert before < 4_000_000 // PACKET_BYTES
+    assert len(of_type("LOG_DATA", station.heard)) == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"), [(-1, 0), (0, 0), (2**32 - 1, 2**32 - 1), (2**32, 0), (1e10, 0)]
+)
+def test_a_time_that_the_protocol_cannot_express_is_unknown(folder, changed, shown):
+    """LOG_ENTRY.time_utc is a uint32 since 1970, "or 0 if not available" (common.xml)."""
+    os.utime(folder / "first.mcap", (changed, changed))
+    entries = listed(Station(logs=LogFolder(folder)))
+    assert sorted(time for _, _, _, time, _ in entries) == sorted([shown, YEAR_2020 + 1])
 
 
 def test_a_log_that_vanishes_while_it_is_sent_ends_there(folder):

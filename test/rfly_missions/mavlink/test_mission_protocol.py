@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from mavlink_station import NAN, ORIGIN, Station, of_type
+from mavlink_station import NAN, ORIGIN, OTHER_STATION, Station, of_type
 from optional_parts import late_module
 
 from rfly_missions.mavlink.mission_rows import Row, plan_of
@@ -177,6 +177,25 @@ def test_another_station_waits_its_turn(station):
     station.packer.srcSystem = 99
     (ack,) = of_type("MISSION_ACK", count(station, 1))
     assert (ack.type, ack.target_system) == (common.MAV_MISSION_DENIED, 99)
+
+
+def test_two_stations_with_the_same_ids_do_not_mix_their_uploads(station):
+    """Both are 245/190, each at an address of its own; the second one waits."""
+    count(station, 2)
+    refused = station.send(common.MAVLink_mission_count_message(1, 1, 3, 0), OTHER_STATION)
+    assert result(refused) == "DENIED"
+    assert "another one" in station.texts[-1]
+
+    # rows of the other are not taken, nor does it end this upload
+    fields = (1, 1, 0, 6, 16, 0, 1, 0.0, 0.0, 0.0, NAN, 471000000, 81000000, 33.0, 0)
+    assert station.send(common.MAVLink_mission_item_int_message(*fields), OTHER_STATION) == []
+    station.send(common.MAVLink_mission_ack_message(1, 1, 15, 0), OTHER_STATION)
+
+    other_before = len(station.other_heard)
+    item(station, 0, MISSION[0])
+    assert result(item(station, 1, MISSION[1])) == "ACCEPTED"
+    assert str(downloaded(station)) == str(MISSION[:2])
+    assert not [m for m in station.other_heard[other_before:] if "MISSION" in m.get_type()]
 
 
 def test_is_flown_to_its_end_and_reported_row_by_row(station):
