@@ -73,6 +73,7 @@ class SimulatedPilot:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
         flight.situation.shown = state.params.current.mode
+        flight.situation.item = state.flown
         if self._running:
             flight.progressed(state.item_index)
         if self._running and state.finished:

@@ -105,6 +105,13 @@ class Frames:
         """
         return IDENTITY if source == target else self._buffer.lookup(target, source, stamp_ns)
 
+    def are_joined(self, target: str, source: str) -> bool:
+        """Return whether a moving joint, not only static transforms, connects two frames."""
+        try:
+            return self._buffer.span_ns(target, source) is not None
+        except FrameError:
+            return False
+
     def clear(self) -> None:
         """Forget moving transforms (the clock jumped back)."""
         self._buffer.clear()

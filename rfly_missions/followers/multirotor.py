@@ -22,6 +22,8 @@ Vector = tuple[float, float, float]
 
 CLEARANCE = 0.3
 """Height above the lowest height allowed, m, for the time in which a climb begins."""
+SAME_PLACE = 1e-3
+"""Distance, m, below which an item lies where the one before has led to."""
 RETURN_HEIGHT = 15.0
 """Least height of a return that has some way to go, m above home."""
 
@@ -223,6 +225,8 @@ class Multirotor:
         self._descent = self.limits.descent
         self._turn = 1.0
         self._cruise_down = position[2]
+        self._yaw = math.nan
+        """Yaw that was requested for this place, rad; NaN: none."""
 
     @property
     def pose(self) -> tuple[float, float, float, float]:
@@ -259,8 +263,15 @@ class Multirotor:
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
-        """Choose the direction of an orbit that leaves it free, and the height of a return."""
+        """Choose the direction of an orbit that leaves it free, and the height of a return.
+
+        The yaw that was requested for a place counts until an item leads elsewhere.
+        """
         north, east, down = self.position
+        is_here = math.dist(item.position.tolist(), previous.position.tolist()) < SAME_PLACE
+        if item.mode is not MissionMode.HOLD and not is_here:
+            self._yaw = math.nan
+
         if item.mode is MissionMode.ORBIT:
             to_north = north - float(item.position[0])
             to_east = east - float(item.position[1])
@@ -287,8 +298,12 @@ class Multirotor:
             setpoint = self._along(tuple(previous.position.tolist()), target)
             if math.dist(self.position, target) <= 3.0 * max(float(item.params[1]), 1.0):
                 yaw = float(item.params[0])
+                if math.isnan(yaw):
+                    yaw = self._yaw
+                self._yaw = yaw
         else:
             setpoint = self._toward(target[0], target[1], target[2])
+            yaw = self._yaw
 
         self._move(setpoint, yaw, dt)
 

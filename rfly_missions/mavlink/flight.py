@@ -44,7 +44,7 @@ SILENCE_S = 2.0
 GROUND_HEIGHT = 0.6
 """Height above ground, m, below which a vehicle that reports no mode stands."""
 GROUND_SPEED = 0.3
-"""Speed up or down, m/s, below which it stands."""
+"""Speed, m/s, below which it stands."""
 REQUEST_PERIOD_S = 1.0
 """Time between two requests to a controller that has not followed, s."""
 FIXED_WING_RUN = 100.0
@@ -84,7 +84,7 @@ class RemotePilot(Protocol):
     def gimbal_pitch(self) -> float | None:
         """Return the pitch of the gimbal's joint against the body, rad, up positive.
 
-        NaN: unknown; None: it has no gimbal.
+        None: it has no gimbal.
         """
 
     def point_gimbal(self, pitch: float) -> None:
@@ -113,6 +113,8 @@ class Situation:
     """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none."""
     shown: MissionMode = MissionMode.ARMED
     """Mode of the item that it flies, for any client."""
+    item: MissionItem | None = None
+    """That item, at the place where it is flown."""
     silence: float = math.inf
     """Wall time since the last pose, s."""
 
@@ -175,6 +177,8 @@ class FlightLogic:
         self._plan = FlightPlan((), ())
         self._index = 0
         """The item of the plan that is flown."""
+        self._takeoff_down = math.nan
+        """NED z, m, of a take-off that waits for arming; NaN: by the parameter."""
         self._speed = RequestedSpeed()
         self._offboard = Offboard()
         self._auto_disarm = AutoDisarm(values)
@@ -224,8 +228,22 @@ class FlightLogic:
 
     @property
     def shown_mode(self) -> FlightMode:
-        """The mode that a ground station shows: that of the client that flies the vehicle."""
-        return self.mode if self.flying or not self.armed else SHOWN_AS[self.situation.shown]
+        """The mode that a ground station shows: that of the client that flies the vehicle.
+
+        mission_node shows a landing or a return until another item follows; a vehicle that stands
+        on the ground has ended it.
+        """
+        if self.flying or not self.armed:
+            return self.mode
+        mode = SHOWN_AS[self.situation.shown]
+        is_over = mode in (FlightMode.LAND, FlightMode.RETURN) and self._stands
+        return FlightMode.HOLD if is_over else mode
+
+    @property
+    def _stands(self) -> bool:
+        """True if it rests on the ground."""
+        speed = math.hypot(*self.pose.velocity.tolist())
+        return self.pose.known and not self.in_air and speed < GROUND_SPEED
 
     @property
     def place(self) -> Vector:
@@ -332,17 +350,19 @@ class FlightLogic:
             raise Denied("OFFBOARD denied: no set-point for a second")
 
         if self.armed:
+            self._takeoff_down = math.nan
             self._begin(mode)
         elif mode in (FlightMode.RETURN, FlightMode.LAND, FlightMode.OFFBOARD):
             raise Denied(f"{mode.name} denied: disarmed")
         else:
             self.mode = mode
+            self._takeoff_down = math.nan
 
     def _begin(self, mode: FlightMode) -> None:
         if mode is FlightMode.MISSION:
             self._fly_mission()
         elif mode is FlightMode.TAKEOFF:
-            self.take_off(math.nan)
+            self.take_off(self._takeoff_down)
         elif mode is FlightMode.LAND:
             self.land()
         elif mode is FlightMode.RETURN:
@@ -372,11 +392,12 @@ class FlightLogic:
     # --- single flights
 
     def take_off(self, down: float) -> None:
-        """Climb to a z; NaN: to the height of the parameter. Disarmed, only choose the mode."""
+        """Climb to a z; NaN: to the height of the parameter. Disarmed, choose it for arming."""
         if self._uav_type == "ground":
             raise Denied("Take-off denied: it does not fly", "MAV_RESULT_UNSUPPORTED")
         if not self.armed:
             self.mode = FlightMode.TAKEOFF
+            self._takeoff_down = down
             return
 
         north, east, now = self.place

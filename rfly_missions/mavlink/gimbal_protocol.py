@@ -140,8 +140,7 @@ class GimbalManager:
         # at rest, another client may have turned it
         if not abs(self._goal - self._target) > 0.0:
             joint = self._pilot.gimbal_pitch()
-            is_known = joint is not None and not math.isnan(joint)
-            self._target = self._clip(joint if joint is not None and is_known else self._target)
+            self._target = self._clip(self._target if joint is None else joint)
             self._goal = self._target
 
         if not math.isnan(angle):
@@ -181,12 +180,7 @@ class GimbalManager:
         flight = self._flight
         pitch = self._pilot.gimbal_pitch()
         unknown = math.nan
-        if (
-            pitch is None
-            or math.isnan(pitch)
-            or not flight.pose.known
-            or flight.situation.silence > SILENCE_S
-        ):
+        if pitch is None or not flight.pose.known or flight.situation.silence > SILENCE_S:
             return None
 
         roll, tilt, yaw = flight.pose.euler.tolist()

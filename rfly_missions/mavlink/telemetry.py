@@ -25,6 +25,7 @@ from rfly_missions.mavlink.component_metadata import (
 from rfly_missions.mavlink.flight import SILENCE_S, FlightLogic
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
+from rfly_missions.mavlink.orbit_status import orbit_execution_status
 from rfly_missions.mavlink.newer_messages import message_number, newer_message
 from rfly_missions.mavlink.wire import load_dialect
 
@@ -55,6 +56,7 @@ RATES_HZ = {
     "BATTERY_STATUS": 1.0,
     "HOME_POSITION": 1.0,
     "MISSION_CURRENT": 1.0,
+    "ORBIT_EXECUTION_STATUS": 2.0,
     "SYSTEM_TIME": 1.0,
     "ALTITUDE": 2.0,
     "ATTITUDE_QUATERNION": 10.0,
@@ -115,6 +117,7 @@ class Telemetry:
         self._reported_mode = flight.shown_mode
 
         self._make: dict[str, Callable[[int], Any]] = dict(gimbal.messages)
+        self._make["ORBIT_EXECUTION_STATUS"] = lambda ms: orbit_execution_status(flight, ms)
         self._make |= {
             name: getattr(self, f"_{name.lower()}")
             for name in self._intervals

@@ -8,6 +8,7 @@ Feedback and the gains of a controller go the other way.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -38,7 +39,13 @@ from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
-from rfly_missions.ros.mission_msgs import NO_POSE, item_to_msg, ned_to_point, pose_to_ned_euler
+from rfly_missions.ros.mission_msgs import (
+    NO_POSE,
+    item_to_msg,
+    msg_to_item,
+    ned_to_point,
+    pose_to_ned_euler,
+)
 from rfly_terrain.height_map.height_map import HeightMap
 
 PERIOD_S = 1.0
@@ -204,8 +211,13 @@ class MavlinkVehicleTopics:
             flight.situation.ground = float(self._terrain.altitude_ned(*ned[0][:2]))
 
     def _on_mission_params(self, message: MissionParams) -> None:
-        if message.current.mode <= max(MissionMode):
-            self.vehicle.flight.situation.shown = MissionMode(message.current.mode)
+        situation = self.vehicle.flight.situation
+        situation.item = None
+        axes = self._frames.axes(message.header.frame_id)
+        message.current.position = message.flown_position
+        with contextlib.suppress(ValueError):  # an unknown mode, a place that is none
+            situation.shown = MissionMode(message.current.mode)
+            situation.item = msg_to_item(message.current, axes) if axes else None
 
     def _on_mode(self, message: String) -> None:
         self.vehicle.flight.situation.mode = message.data.strip().upper()
@@ -272,13 +284,14 @@ class MavlinkVehicleTopics:
         self._attitudes.publish(message)
 
     def gimbal_pitch(self) -> float | None:
-        """Return the joint's pitch from /tf, where positive looks down."""
-        if not self._gimbal.get_subscription_count():
+        """Return the joint's pitch from /tf, where positive looks down.
+
+        Only a gimbal reports its joint; a recorder subscribes to commands as well.
+        """
+        frames = f"{self.name}/base_link", f"{self.name}/camera_link"
+        if not self._gimbal.get_subscription_count() or not self._frames.are_joined(*frames):
             return None
-        try:
-            link = self._frames.between(f"{self.name}/base_link", f"{self.name}/camera_link")
-        except FrameError:
-            return math.nan
+        link = self._frames.between(*frames)
         return 0.0 - float(quat_to_euler(link.quat_xyzw)[1])
 
     def point_gimbal(self, pitch: float) -> None:

@@ -637,6 +637,26 @@ def test_conditions_and_waiting():
     assert spent[8] == pytest.approx(2.0, abs=0.11)
 
 
+@pytest.mark.parametrize(
+    "turn",
+    [
+        [MissionItem.waypoint((150, 0, -30), math.radians(-40.0), 2.0)],
+        [A, mavlink(115, 320)],
+        [MissionItem.waypoint((150, 0, -30), math.radians(-40.0), 2.0), mavlink(178, 1, 5)],
+    ],
+)
+def test_a_multirotor_keeps_a_yaw_where_it_stays_and_turns_along_the_next_way(turn):
+    """A way-point or a condition has ended before the place and the yaw are reached exactly."""
+    flight = Flight("multirotor", [T, *turn, mavlink(19, 6), B])
+    flight.until(lambda: flight.state and flight.state.item_index == len(turn) + 1).run(5.5)
+    assert flight.state.item_index == len(turn) + 1
+    assert math.degrees(flight.vehicle.euler[2]) == pytest.approx(-40.0, abs=1e-6)
+    assert flight.vehicle.position == pytest.approx((150.0, 0.0, -30.0), abs=0.01)
+
+    flight.run(8.0)
+    assert math.degrees(flight.vehicle.euler[2]) == pytest.approx(90.0, abs=1.0)
+
+
 def test_what_is_done_at_once_does_not_slow_the_flight():
     """Camera triggers along a line: the multirotor keeps its speed."""
     line = [MissionItem.waypoint((0, 40.0 * k, -20), NAN, 8.0) for k in range(1, 6)]

@@ -16,6 +16,7 @@ from optional_parts import late_module
 
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.wire import Reader, Writer, signing_key
+from rfly_missions.mission.items import MissionItem
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -108,6 +109,22 @@ def test_a_take_off_that_was_chosen_before_begins_with_arming(station):
     station.run(10.0)
     takeoff_altitude = 10.0  # MIS_TAKEOFF_ALT's default
     assert station.pilot.follower.position[2] == pytest.approx(-takeoff_altitude, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("between", "height"),
+    [
+        ((RETURN,), 25.0),  # denied: the take-off stays chosen
+        ((SET_MODE, CUSTOM, 4.0, 2.0), 10.0),  # the mode TAKEOFF has no altitude of its own
+        ((TAKEOFF, 0.0, 0.0, 0.0, NAN, NAN, NAN, 518.0), 18.0),
+    ],
+)
+def test_the_altitude_that_was_chosen_last_before_arming_counts(station, between, height):
+    station.command(TAKEOFF, -1.0, 0.0, 0.0, NAN, NAN, NAN, 525.0)
+    station.command(*between)
+    station.command(ARM, 1.0)
+    station.run(15.0)
+    assert station.pilot.follower.position[2] == pytest.approx(-height, abs=0.05)
 
 
 def test_a_vehicle_that_is_armed_and_stays_down_is_disarmed(station):
@@ -298,6 +315,24 @@ def test_attitudes_in_offboard(station):
     assert station.command(512, float(version)) == "ACCEPTED"
     capable = common.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
     assert station.last("AUTOPILOT_VERSION").capabilities & capable
+
+
+def test_the_sense_of_an_orbit_that_leaves_it_free_is_that_of_the_motion(station):
+    """East of the centre and to the south is clockwise; places that are none are not sent."""
+    flight = station.vehicle.flight
+    station.command(ARM, 1.0)
+    station.command(TAKEOFF)
+    station.run(10.0)
+    flight.situation.item = MissionItem.orbit((0.0, -20.0, -10.0), 20.0)
+    message = station.d.MAVLINK_MSG_ID_ORBIT_EXECUTION_STATUS
+    for v_north, radius in ((-5.0, 20.0), (5.0, -20.0)):
+        flight.pose.velocity = np.array((v_north, 0.0, 0.0))
+        assert station.command(512, float(message)) == "ACCEPTED"
+        assert station.last("ORBIT_EXECUTION_STATUS").radius == radius
+
+    for north, radius in ((1e12, 20.0), (0.0, 1e30)):
+        flight.situation.item = MissionItem.orbit((north, 0.0, -10.0), radius)
+        assert station.command(512, float(message)) == "TEMPORARILY_REJECTED"
 
 
 def test_time_that_goes_back_makes_set_points_old(station):

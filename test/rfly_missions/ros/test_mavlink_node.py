@@ -14,16 +14,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
-ORIGIN = (47.0, 8.0, 500.0)
-FASTER = 5
-"""Simulated seconds in a second."""
 CLIENT = Path(__file__).parents[2] / "mavsdk_client.py"
 
 
@@ -39,34 +33,10 @@ def peer(domain_id):
 @pytest.fixture
 def clock(peer):
     """Simulated time, and level ground 500 m above the sea."""
-    from rclpy.clock import Clock as RclpyClock
-    from rclpy.clock import ClockType
-    from rfly_suite.msg import TerrainMap
-    from rosgraph_msgs.msg import Clock
+    from mavlink_fleet import level_world
 
-    from rfly_common.ros.qos import LATCHED, STATE_OUT
-    from rfly_common.ros.stamps import ns_to_stamp
-    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
-
-    level = HeightMap(
-        np.zeros((41, 41)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="level"
-    )
-
-    peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED).publish(
-        height_map_to_msg(level, ORIGIN, 1, 10**9)
-    )
-
-    publisher = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
-    begun = time.monotonic_ns()
-
-    def publish_time():
-        now = 1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)
-        publisher.publish(Clock(clock=ns_to_stamp(now)))
-
-    steady = RclpyClock(clock_type=ClockType.STEADY_TIME)
-    timer = peer.node.create_timer(0.005, publish_time, clock=steady)
-    yield
-    peer.node.destroy_timer(timer)
+    with level_world(peer):
+        yield
 
 
 @pytest.fixture
