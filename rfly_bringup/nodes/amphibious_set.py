@@ -224,7 +224,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         started += vehicle_nodes(settings, facts, namespace, FIRST_ID + number, number, start)
     if settings["mavlink"] == "true":
         names = [f"{settings['name']}_{number + 1}" for number in range(count)]
-        started += station_nodes(settings, names, facts.rotors)
+        started += station_nodes(settings, names, facts.rotors, FIRST_ID)
     if settings["rviz"] == "true":
         if settings["name"] != _SHOWN and not settings["rviz_config"]:
             raise ValueError(
@@ -379,12 +379,16 @@ def vehicle_nodes(
 
 
 def station_nodes(
-    settings: Mapping[str, str], names: Sequence[str], rotors: int
+    settings: Mapping[str, str], names: Sequence[str], rotors: int, first_id: int
 ) -> list[StartedNode]:
-    """Return mission_node and mavlink_node for vehicles with their own controllers."""
+    """Return mission_node and mavlink_node for vehicles with their own controllers.
+
+    `first_id` is the first vehicle's id for RflySim3D, after which they are counted.
+    """
     vehicles: dict[str, Any] = {"vehicles": list(names)}
     vehicles |= {f"{name}.uav_type": "land-air" for name in names}
     shown = {f"{name}.rotors": rotors for name in names}
+    shown |= {f"{name}.id": first_id + number for number, name in enumerate(names)}
     return [
         StartedNode(
             MISSION.executable,

@@ -26,6 +26,7 @@ from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.offboard import FlightSetpoint
 from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
 from rfly_missions.mavlink.telemetry import Telemetry
+from rfly_missions.mavlink.terrain_protocol import TerrainServer
 from rfly_missions.mavlink.time_protocol import TimeProtocol
 from rfly_missions.mavlink.wire import (
     AUTOPILOT_COMPONENT,
@@ -57,6 +58,8 @@ BATTERY_GAP_S = 10.0
 """Longest time between two ticks, s, for which the battery is drawn."""
 _MOST_WAITING = 10_000
 """Number of datagrams that wait to be sent."""
+_STATION = (255, 190)
+"""System and component, MAV_COMP_ID_MISSIONPLANNER, from which terrain data comes."""
 _NO_POSITION = 0x7
 """Bits of a set-point's type_mask: a coordinate of the position is ignored."""
 _NO_VELOCITY = 0x38
@@ -132,6 +135,10 @@ class MavlinkVehicle:
             self._take_setpoint(message)
         elif kind == "SET_ATTITUDE_TARGET":
             self._take_attitude(message)
+        elif kind == "TERRAIN_CHECK":
+            report = self._telemetry.terrain_report(message.lat, message.lon)
+            if report is not None:
+                self._send(report, address)
 
     def forget(self, address: Address) -> None:
         """Drop what a station has requested that is silent now."""
@@ -159,6 +166,10 @@ class MavlinkVehicle:
             message = self._telemetry.message(name)
             if message is not None:
                 self._send(message)
+
+    def send(self, message: Any) -> None:
+        """Send a message of this vehicle to all stations."""
+        self._send(message)
 
     def report(self, text: str) -> None:
         """Send a STATUSTEXT about something that has happened."""
@@ -296,6 +307,8 @@ class MavlinkEndpoint:
         self._heard: dict[Address, float] = {}
         self._out: deque[tuple[Address, bytes]] = deque(maxlen=_MOST_WAITING)
         self.vehicles: dict[int, MavlinkVehicle] = {}
+        station = Writer(_STATION[0], key, link_id=_STATION[0], component_id=_STATION[1])
+        self.terrain = TerrainServer(lambda message, to: self._send(station, message, to))
         self.received = 0
         """Number of complete messages."""
 
@@ -350,7 +363,12 @@ class MavlinkEndpoint:
 
         for message in messages:
             self.received += 1
-            target = target_of(message)
+            if message.get_type() in TerrainServer.HANDLED:
+                self.terrain.handle(message, sender)
+                continue
+
+            # a check of terrain names no system
+            target = (0, 0) if message.get_type() == "TERRAIN_CHECK" else target_of(message)
             if target is None or target[1] not in (0, AUTOPILOT_COMPONENT):
                 continue
             system = target[0]
@@ -366,6 +384,8 @@ class MavlinkEndpoint:
             del self._heard[address]
             for vehicle in self.vehicles.values():
                 vehicle.forget(address)
+            self.terrain.forget(address)
+        self.terrain.tick()
         for vehicle in self.vehicles.values():
             vehicle.tick(wall, time)
 

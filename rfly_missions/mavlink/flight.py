@@ -35,6 +35,7 @@ from rfly_missions.mavlink.offboard import (
 )
 from rfly_missions.mavlink.parameter_protocol import Tunables
 from rfly_missions.mavlink.pose_tracker import PoseTracker
+from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mission.checks import check_items
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
 from rfly_missions.mission.mavlink_items import ImportSettings, TerrainAltitude
@@ -109,6 +110,8 @@ class Situation:
     """NED z of the ground below the vehicle, m; NaN: unknown."""
     altitude: TerrainAltitude | None = None
     """Altitude of the ground above sea level at a latitude and a longitude."""
+    terrain: PlacedTerrain | None = None
+    """The map."""
     mode: str = ""
     """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none."""
     shown: MissionMode = MissionMode.ARMED

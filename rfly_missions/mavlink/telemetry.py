@@ -25,8 +25,9 @@ from rfly_missions.mavlink.component_metadata import (
 from rfly_missions.mavlink.flight import SILENCE_S, FlightLogic
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
-from rfly_missions.mavlink.orbit_status import orbit_execution_status
 from rfly_missions.mavlink.newer_messages import message_number, newer_message
+from rfly_missions.mavlink.orbit_status import orbit_execution_status
+from rfly_missions.mavlink.terrain_protocol import report_message
 from rfly_missions.mavlink.wire import load_dialect
 
 LEAST_INTERVAL_S = 0.01
@@ -56,6 +57,7 @@ RATES_HZ = {
     "BATTERY_STATUS": 1.0,
     "HOME_POSITION": 1.0,
     "MISSION_CURRENT": 1.0,
+    "TERRAIN_REPORT": 1.0,
     "ORBIT_EXECUTION_STATUS": 2.0,
     "SYSTEM_TIME": 1.0,
     "ALTITUDE": 2.0,
@@ -287,6 +289,7 @@ class Telemetry:
             | d.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
             | d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
             | d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
+            | d.MAV_PROTOCOL_CAPABILITY_TERRAIN
         )
         if self._flight.takes_attitudes:
             capabilities |= d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
@@ -488,6 +491,18 @@ class Telemetry:
         return self._d.MAVLink_gps_global_origin_message(
             _i32(latitude * _DEG_E7), _i32(longitude * _DEG_E7), _i32(altitude * _MM), ms * 1000
         )
+
+    def _terrain_report(self, _: int) -> Any:
+        here = self._geodetic()
+        if here is None:
+            return None
+        return self.terrain_report(_i32(here[0] * _DEG_E7), _i32(here[1] * _DEG_E7))
+
+    def terrain_report(self, lat: int, lon: int) -> Any:
+        """Return TERRAIN_REPORT for a place, 1e-7 degrees; None without a map."""
+        here = self._geodetic()
+        altitude = math.nan if here is None else here[2]
+        return report_message(self._flight.situation.terrain, lat, lon, altitude)
 
     def _mission_current(self, _: int) -> Any:
         d = self._d

@@ -23,12 +23,15 @@ from rfly_missions.mavlink.endpoint import MavlinkEndpoint
 from rfly_missions.mavlink.flight import SILENCE_S
 from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.parameter_protocol import Tunables, set_values
+from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mavlink.wire import Address, signing_key
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
+from rfly_missions.ros.traffic_topics import TrafficTopics
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.entities import VEHICLE_NAME
+from rfly_trajectory.ros.node_parameters import FIRST_ID
 
 PERIOD_S = 0.01
 """Wall time between two readings of the socket, s."""
@@ -65,6 +68,10 @@ class MavlinkNode(Node):
         for index, name in enumerate(params.vehicles):
             self._vehicles.append(self._vehicle(name, index, frames))
 
+        self._traffic: TrafficTopics | None = None
+        if params.adsb != "off":
+            self._traffic = TrafficTopics(self, frames, self._diagnostics, params.adsb == "all")
+
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         self._timer = self.create_timer(
@@ -83,7 +90,10 @@ class MavlinkNode(Node):
             )
 
         params = declare_parameters(
-            self, MavlinkVehicleParameters, prefix=f"{name}.", defaults={"system_id": index + 1}
+            self,
+            MavlinkVehicleParameters,
+            prefix=f"{name}.",
+            defaults={"system_id": index + 1, "id": FIRST_ID + index},
         )
         if params.system_id in self._endpoint.vehicles:
             raise ConfigError(
@@ -107,6 +117,7 @@ class MavlinkNode(Node):
             frames,
             self._diagnostics,
             controller,
+            params.id,
             params.rotors,
         )
         topics.vehicle.gimbal.limits = (
@@ -125,6 +136,7 @@ class MavlinkNode(Node):
     def _on_terrain_map(self, terrain: HeightMap, origin: GeoPoint) -> None:
         for each in self._vehicles:
             each.take_terrain(terrain, origin)
+        self._endpoint.terrain.terrain = PlacedTerrain(terrain, origin)
         self._place_problem = place_problem(origin)
         self._update_diagnostics()
 
@@ -133,6 +145,8 @@ class MavlinkNode(Node):
         self._receive(wall)
         for each in self._vehicles:
             each.update(wall)
+        if self._traffic is not None:
+            self._traffic.update(self._vehicles, wall)
         self._endpoint.tick(wall, self.get_clock().now().nanoseconds * 1e-9)
         for address, data in self._endpoint.datagrams():
             try:
@@ -169,6 +183,8 @@ class MavlinkNode(Node):
             vehicles=len(self._vehicles),
             received=self._endpoint.received,
             bad_data=self._endpoint.bad_data,
+            terrain_grids_sent=self._endpoint.terrain.sent,
+            terrain_grids_off_map=self._endpoint.terrain.off_map,
         )
 
 

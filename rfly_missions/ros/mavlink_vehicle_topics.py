@@ -37,6 +37,7 @@ from rfly_missions.mavlink.endpoint import MavlinkEndpoint
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
 from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
+from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
 from rfly_missions.ros.mission_msgs import (
@@ -138,6 +139,7 @@ class MavlinkVehicleTopics:
         frames: Frames,
         diagnostics: Diagnostics,
         controller: str = "",
+        fleet_id: int = 0,
         rotors: int = 4,
     ) -> None:
         """Start the topics.
@@ -147,6 +149,8 @@ class MavlinkVehicleTopics:
         """
         self._node = node
         self.name = name
+        self.fleet_id = fleet_id
+        """Id of the vehicle in vehicle_states."""
         self._frames = frames
         self._diagnostics = diagnostics
         self._terrain: HeightMap | None = None
@@ -186,6 +190,7 @@ class MavlinkVehicleTopics:
         situation = self.vehicle.flight.situation
         situation.origin = origin
         situation.altitude = terrain_altitude(terrain, origin)
+        situation.terrain = PlacedTerrain(terrain, origin)
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds

@@ -1,0 +1,101 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Traffic for mavlink_node: the vehicles of `vehicle_states`, reported to ground stations."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from rclpy.node import Node
+from rfly_suite.msg import VehicleStateArray
+
+from rfly_common.errors import FrameError, VehicleStatesError
+from rfly_common.frames import enu_to_ned, quat_to_euler, yaw_ned_to_enu
+from rfly_common.ros.diagnostics import Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.qos import FLEET_IN
+from rfly_common.ros.vehicle_msgs import msg_to_states
+from rfly_common.vehicle_states import usable_states
+from rfly_missions.mavlink.flight import SILENCE_S
+from rfly_missions.mavlink.traffic import PERIOD_S, FleetTraffic, VehicleMotion
+from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
+
+
+class TrafficTopics:
+    """The fleet's states, and the reports that each vehicle of mavlink_node sends of the others.
+
+    With `reports_own` the vehicles of the node report each other, too.
+    """
+
+    def __init__(
+        self, node: Node, frames: Frames, diagnostics: Diagnostics, reports_own: bool
+    ) -> None:
+        self._node = node
+        self._frames = frames
+        self._diagnostics = diagnostics
+        self._reports_own = reports_own
+        self._traffic = FleetTraffic()
+        self._sent_at = -math.inf
+        subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
+
+    def _on_vehicle_states(self, message: VehicleStateArray) -> None:
+        try:
+            states = msg_to_states(message)
+            frame = self._frames.resolve(states.frame_id, states.stamp_ns)
+        except (FrameError, VehicleStatesError) as error:
+            self._diagnostics.count("refused_states")
+            self._node.get_logger().warning(
+                f"vehicle_states of {message.source!r} refused: {error}", throttle_duration_sec=5.0
+            )
+            return
+
+        usable, refused = usable_states(states)
+        if refused:
+            self._diagnostics.count("refused_states", sum(refused.values()))
+        good = states.select(usable)
+        yaw_enu = quat_to_euler(frame.quats_to_enu(good.orientation))[..., 2]
+        motion = VehicleMotion(
+            good.id,
+            enu_to_ned(frame.points_to_enu(good.position)),
+            enu_to_ned(frame.vectors_to_enu(good.velocity)),
+            yaw_ned_to_enu(yaw_enu),  # its own inverse
+        )
+        self._traffic.take(motion, time.monotonic())
+
+    def update(self, vehicles: Sequence[MavlinkVehicleTopics], wall: float) -> None:
+        """Let each vehicle report the others if that is due, at a steady wall time, s."""
+        if wall - self._sent_at < PERIOD_S:
+            return
+        self._sent_at = wall
+
+        # the node's own vehicles
+        self._traffic.names = {each.fleet_id: each.name for each in vehicles}
+        known = [each for each in vehicles if each.silence_s < SILENCE_S]
+        if self._reports_own and known:
+            poses = [each.vehicle.flight.pose for each in known]
+            self._traffic.take(
+                VehicleMotion(
+                    np.array([each.fleet_id for each in known]),
+                    np.array([pose.position for pose in poses]),
+                    np.nan_to_num([pose.velocity for pose in poses]),
+                    np.array([pose.euler[2] for pose in poses]),
+                ),
+                wall,
+            )
+
+        # what each of them reports
+        own = [each.fleet_id for each in vehicles]
+        for each in known:
+            flight = each.vehicle.flight
+            if flight.situation.origin is None:
+                continue
+            left_out = [each.fleet_id] if self._reports_own else own
+            for message in self._traffic.reports(
+                flight.pose.position, left_out, flight.situation.origin, wall
+            ):
+                each.vehicle.send(message)
