@@ -5,8 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import socket
 import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -46,6 +53,7 @@ UNKNOWN = 7
 PROTECTED = 9
 NOT_FOUND = 10
 """Numbers of mavlink.io/en/services/ftp.html."""
+CLIENT = Path(__file__).parents[2] / "mavsdk_files_client.py"
 SECOND = bytes((7 * k) % 251 for k in range(1000))
 
 
@@ -151,6 +159,54 @@ def test_pymavlinks_client_lists_downloads_and_compares(station, tmp_path):
 
     client.cmd_get(["@PARAM/param.pck", str(copy)])  # as MAVProxy asks for parameters first
     assert client.process_ftp_reply("OpenFileRO", timeout=5.0).error_code == NOT_FOUND
+
+
+@pytest.mark.slow
+@pytest.mark.needs("mavsdk")
+def test_mavsdk_lists_downloads_compares_and_reads_the_metadata(folder, tmp_path):
+    (folder / "run.mcap").write_bytes(SECOND * 20)
+    for name in ("False", "True"):
+        (tmp_path / name).mkdir()
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(CLIENT), str(port), "1", str(tmp_path)]
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        serve(Station(logs=LogFolder(folder)), port, lambda: client.poll() is not None)
+    finally:
+        client.kill()
+        output = client.communicate()[0]
+    assert client.returncode == 0, output
+    seen = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+
+    assert seen["folders"] == ["logs", "metadata"]
+    assert seen["logs"] == ["first.mcap", "run.mcap", "second.mcap"]
+    for name in ("False", "True"):  # without and with bursts
+        assert (tmp_path / name / "run.mcap").read_bytes() == SECOND * 20
+    assert seen["same"] is True
+    assert "PROTECTED" in seen["removed"].upper()
+    assert "MIS_TAKEOFF_ALT" in [each["name"] for each in seen["metadata"]["parameters"]]
+    assert seen["version"] == [1, 16, 0]
+
+
+def serve(station, port, is_over):
+    """Be the vehicle of a station at a port until it is over, in real time."""
+    endpoint = station.endpoint
+    endpoint._targets = (("127.0.0.1", port),)
+    deadline = time.monotonic() + 60.0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.bind(("127.0.0.1", 0))
+        link.settimeout(0.01)
+        while not is_over():
+            assert time.monotonic() < deadline
+            with contextlib.suppress(TimeoutError, ConnectionRefusedError):
+                data, sender = link.recvfrom(2048)
+                endpoint.receive(data, sender, time.monotonic())
+            endpoint.tick(time.monotonic(), time.monotonic())
+            for address, data in endpoint.datagrams():
+                link.sendto(data, address)
 
 
 def test_a_file_is_opened_read_to_its_end_and_closed(station):
