@@ -211,7 +211,8 @@ class FileTransfer:
         self._send = send
         self._listing: dict[str, _Entry] = {}
         self._listed_at = -float("inf")
-        self._sessions: dict[int, _Session] = {}
+        self._sessions: dict[tuple[Peer, int], _Session] = {}
+        """Open files by station and number; stations may use the same numbers."""
         self._checksums: dict[Peer, _Checksum] = {}
         self._answered: dict[Peer, tuple[bytes, FtpPacket, float]] = {}
         """The last request of each station, its reply, and the wall time, s."""
@@ -268,9 +269,9 @@ class FileTransfer:
 
     def tick(self, wall: float) -> None:
         """Go on with bursts and checksums, and close files that nobody reads."""
-        for number, session in list(self._sessions.items()):
+        for key, session in list(self._sessions.items()):
             if session.burst is None and wall - session.used_at > SESSION_S:
-                self._close(number)
+                self._close(key)
 
         bursts = [session for session in self._sessions.values() if session.burst is not None]
         for session in bursts:
@@ -281,9 +282,9 @@ class FileTransfer:
 
     def forget(self, address: Address) -> None:
         """Close the files of stations at an address, and forget what they requested."""
-        for number, session in list(self._sessions.items()):
-            if session.peer.address == address:
-                self._close(number)
+        for key in list(self._sessions):
+            if key[0].address == address:
+                self._close(key)
         for peer in [*self._checksums, *self._answered]:
             if peer.address == address:
                 self._stop_checksum(peer)
@@ -351,36 +352,38 @@ class FileTransfer:
 
     def _open(self, request: FtpPacket, peer: Peer) -> FtpPacket:
         entry = self._find(_path(request))
-        addresses = [session.peer.address for session in self._sessions.values()]
+        addresses = [owner.address for owner, _ in self._sessions]
         if addresses.count(peer.address) >= MOST_SESSIONS_EACH or len(addresses) >= MOST_SESSIONS:
             raise Nak(FtpError.NO_SESSIONS_AVAILABLE)
 
-        number = min(set(range(MOST_SESSIONS)) - set(self._sessions))
-        self._sessions[number] = _Session(peer, entry.open(), entry.size, self._wall)
+        # the number that the station proposes: MAVProxy reads replies with no other one
+        numbers = (request.session, *range(MOST_SESSIONS))
+        number = next(each for each in numbers if (peer, each) not in self._sessions)
+        self._sessions[peer, number] = _Session(peer, entry.open(), entry.size, self._wall)
         return _reply(request, struct.pack("<I", entry.size), session=number)
 
     def _session(self, request: FtpPacket, peer: Peer) -> _Session:
-        session = self._sessions.get(request.session)
-        if session is None or session.peer != peer:
+        session = self._sessions.get((peer, request.session))
+        if session is None:
             raise Nak(FtpError.INVALID_SESSION)
         session.used_at = self._wall
         return session
 
     def _terminate(self, request: FtpPacket, peer: Peer) -> FtpPacket:
         self._session(request, peer)
-        self._close(request.session)
+        self._close((peer, request.session))
         return _reply(request)
 
     def _reset(self, request: FtpPacket, peer: Peer) -> FtpPacket:
         """Close the station's own files."""
-        for number, session in list(self._sessions.items()):
-            if session.peer == peer:
-                self._close(number)
+        for key in list(self._sessions):
+            if key[0] == peer:
+                self._close(key)
         self._stop_checksum(peer)
         return _reply(request)
 
-    def _close(self, number: int) -> None:
-        self._sessions.pop(number).file.close()
+    def _close(self, key: tuple[Peer, int]) -> None:
+        self._sessions.pop(key).file.close()
 
     def _read(self, request: FtpPacket, peer: Peer) -> FtpPacket:
         session = self._session(request, peer)

@@ -346,6 +346,21 @@ def test_what_is_refused_says_why(station):
         assert station.send(request(opcode)) == []
 
 
+def test_a_station_proposes_the_number_of_its_session(station):
+    """MAVProxy does so and drops replies with another number; the protocol leaves it open."""
+    first = ask(station, OPEN, b"/logs/first.mcap", seq=1, session=158)
+    assert (first.opcode, first.session) == (ACK, 158)
+    again = ask(station, OPEN, b"/logs/first.mcap", seq=2, session=158)
+    assert (again.opcode, again.session) == (ACK, 0)
+
+    # two stations may propose the same one
+    other = ask(station, OPEN, b"/logs/first.mcap", OTHER_STATION, seq=3, session=158)
+    assert (other.opcode, other.session) == (ACK, 158)
+    assert ask(station, 1, seq=4, session=158).opcode == ACK  # terminated
+    assert ask(station, READ, seq=5, session=158).data == bytes([INVALID_SESSION])
+    assert ask(station, READ, b"", OTHER_STATION, seq=6, session=158).opcode == ACK
+
+
 def test_sessions_are_limited_belong_to_their_station_and_end(station):
     def opened(address, count):
         replied = [ask(station, OPEN, b"/logs/first.mcap", address, seq=k) for k in range(count)]
@@ -357,7 +372,7 @@ def test_sessions_are_limited_belong_to_their_station_and_end(station):
     # the other station's are left alone
     assert opened(OTHER_STATION, 1) == []
     assert ask(station, RESET, seq=50).opcode == ACK
-    assert ask(station, READ, b"", OTHER_STATION, seq=51, session=MOST_SESSIONS_EACH).opcode == ACK
+    assert ask(station, READ, b"", OTHER_STATION, seq=51, session=0).opcode == ACK
     assert opened(STATION, MOST_SESSIONS_EACH) == []
 
     # nobody reads them any more

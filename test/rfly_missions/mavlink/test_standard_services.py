@@ -23,7 +23,7 @@ from rfly_missions.mavlink.wire import Reader
 pytestmark = pytest.mark.needs("pymavlink")
 
 common = late_module("pymavlink.dialects.v20.common")
-development = late_module("pymavlink.dialects.v20.development")
+newer = late_module("pymavlink.dialects.v20.all")
 
 REQUEST_MESSAGE = 512
 OUT_OF_RANGE = 2
@@ -102,7 +102,7 @@ def test_check_bytes_by_the_definitions(name):
             crc.accumulate(bytes([length]))
     assert NEWER_MESSAGES[name].crc_extra == crc.crc & 0xFF ^ crc.crc >> 8
 
-    known = development.mavlink_map.get(NEWER_MESSAGES[name].number)
+    known = newer.mavlink_map.get(NEWER_MESSAGES[name].number)
     if known is not None:
         assert (known.msgname, known.crc_extra) == (name, NEWER_MESSAGES[name].crc_extra)
 
@@ -184,7 +184,7 @@ def test_the_modes_are_those_that_can_be_selected(uav_type):
     station = Station()
     station.endpoint = MavlinkEndpoint([])
     station.endpoint.add(1, uav_type, station.pilot)
-    heard = requested(station, 435, 0.0, dialect=development)
+    heard = requested(station, 435, 0.0, dialect=newer)
     assert [m.mode_index for m in heard] == list(range(1, len(heard) + 1))
     assert {m.number_modes for m in heard} == {len(heard)}
 
@@ -194,13 +194,13 @@ def test_the_modes_are_those_that_can_be_selected(uav_type):
         assert (mode in listed) == (uav_type != "ground" or name not in ("Takeoff", "Land"))
     assert all(m.properties & AUTO_MODE for m in heard)
 
-    (second,) = requested(station, 435, 2.0, dialect=development)
+    (second,) = requested(station, 435, 2.0, dialect=newer)
     assert second.to_dict() == heard[1].to_dict()
 
 
 def test_the_present_mode_is_told_at_its_change(station):
-    parser = development.MAVLink(None)
-    (at_rest,) = requested(station, 436, dialect=development)
+    parser = newer.MAVLink(None)
+    (at_rest,) = requested(station, 436, dialect=newer)
     assert (at_rest.custom_mode, at_rest.standard_mode) == (4 << 16 | 3 << 24, 0)
 
     station.command(400, 1.0)
@@ -212,9 +212,9 @@ def test_the_present_mode_is_told_at_its_change(station):
     (changed,) = of_type("CURRENT_MODE", heard)
     takeoff = 4 << 16 | 2 << 24
     assert (changed.custom_mode, changed.intended_custom_mode) == (takeoff, takeoff)
-    assert changed.standard_mode == development.MAV_STANDARD_MODE_TAKEOFF
+    assert changed.standard_mode == newer.MAV_STANDARD_MODE_TAKEOFF
 
-    (monitor,) = requested(station, 437, dialect=development)
+    (monitor,) = requested(station, 437, dialect=newer)
     assert monitor.seq == 0
 
 
