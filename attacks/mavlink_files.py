@@ -65,7 +65,7 @@ def hostile_payload(rng: random.Random, folder: Path) -> bytes:
         path = rng.choice((b"/logs/run.mcap", b"/logs/long.mcap", b"/metadata/general.json"))
 
     opcode = rng.randrange(17) if rng.random() < 0.95 else rng.randrange(256)
-    size = len(path) if rng.random() < 0.9 else rng.randrange(256)
+    size = min(len(path), 255) if rng.random() < 0.9 else rng.randrange(256)
     offset = rng.choice((0, 1, 239, 4_999, 2**31, 2**32 - 1, rng.randrange(10_000)))
     header = struct.pack(
         "<HBBBBBBI",

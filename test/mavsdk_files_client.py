@@ -44,7 +44,10 @@ async def read(system: Any, folder: str) -> dict[str, Any]:
         seen["removed"] = str(error)
 
     metadata = ComponentMetadataAsync(system)
-    is_there = lambda each: each.type == MetadataType.PARAMETER  # noqa: E731
+
+    def is_there(update: Any) -> bool:
+        return bool(update.type == MetadataType.PARAMETER)
+
     waiting = asyncio.ensure_future(first(metadata.subscribe_metadata_available(), is_there))
     await asyncio.sleep(0)  # it has subscribed
     await metadata.request_autopilot_component()

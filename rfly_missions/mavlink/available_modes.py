@@ -20,6 +20,8 @@ STANDARD_MODES = {
     FlightMode.TAKEOFF: 8,
 }
 """MAV_STANDARD_MODE by mode; a mode that is missing has a name instead."""
+SET_STANDARD_MODE = 262
+"""MAV_CMD_DO_SET_STANDARD_MODE."""
 ADVANCED = 1
 """MAV_MODE_PROPERTY_ADVANCED."""
 AUTO = 4
@@ -32,6 +34,12 @@ def modes_of(uav_type: str) -> list[FlightMode]:
     """Return the modes of a kind of vehicle, in the order of the list."""
     not_on_the_ground = (FlightMode.TAKEOFF, FlightMode.LAND)
     return [mode for mode in FlightMode if uav_type != "ground" or mode not in not_on_the_ground]
+
+
+def find_standard_mode(standard_mode: float) -> FlightMode | None:
+    """Return the mode of a MAV_STANDARD_MODE; None if there is none."""
+    found = (mode for mode, standard in STANDARD_MODES.items() if standard == standard_mode)
+    return next(found, None)
 
 
 def available_modes(uav_type: str, index: float) -> list[Any]:

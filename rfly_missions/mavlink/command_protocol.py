@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
+from rfly_missions.mavlink.available_modes import SET_STANDARD_MODE, find_standard_mode
 from rfly_missions.mavlink.flight import Denied, FlightLogic
 from rfly_missions.mavlink.flight_modes import FlightMode, find_mode
 from rfly_missions.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW
@@ -94,6 +95,7 @@ class CommandProtocol:
             d.MAV_CMD_DO_ORBIT: self._orbit,
             d.MAV_CMD_DO_CHANGE_SPEED: self._change_speed,
             d.MAV_CMD_DO_SET_MODE: self._set_mode,
+            SET_STANDARD_MODE: lambda c: self._select(find_standard_mode(c.params[0])),
             d.MAV_CMD_DO_PAUSE_CONTINUE: self._pause_continue,
             d.MAV_CMD_MISSION_START: self._start_mission,
             d.MAV_CMD_DO_SET_MISSION_CURRENT: lambda c: flight.set_current(_whole(c.params[0])),
@@ -171,7 +173,10 @@ class CommandProtocol:
     def _set_mode(self, command: CommandRequest) -> None:
         mode = find_mode(command.params[1], command.params[2])
         is_custom = _whole(command.params[0]) & self._d.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
-        if mode is None or not is_custom:
+        self._select(mode if is_custom else None)
+
+    def _select(self, mode: FlightMode | None) -> None:
+        if mode is None:
             raise Denied("No such mode here", "MAV_RESULT_UNSUPPORTED")
         self._flight.select(mode)
 

@@ -34,34 +34,51 @@ class Tunables:
     """Parameters of a vehicle that ground stations may change; names are PX4's if it has them."""
 
     takeoff_altitude: float = tunable(
-        "MIS_TAKEOFF_ALT", 10.0, "height of a take-off without one", 0.5, 1000.0, "m"
+        "MIS_TAKEOFF_ALT", 10.0, "height of a take-off that gives none", 0.5, 1000.0, "m"
     )
     acceptance_radius: float = tunable(
-        "NAV_ACC_RAD", 2.0, "of way-points that have none", 0.05, 200.0, "m"
+        "NAV_ACC_RAD", 2.0, "acceptance radius of way-points that have none", 0.05, 200.0, "m"
     )
     loiter_radius: float = tunable(
-        "NAV_LOITER_RAD", 25.0, "of orbits that have none", 1.0, 10_000.0, "m"
+        "NAV_LOITER_RAD", 25.0, "radius of orbits that have none", 1.0, 10_000.0, "m"
     )
     cruise_speed: float = tunable(
-        "RFLY_CRUISE_SPD", 0.0, "over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
+        "RFLY_CRUISE_SPD", 0.0, "speed over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
     )
     disarm_after_landing: float = tunable(
-        "COM_DISARM_LAND", 2.0, "disarms this long after landing", 0.1, 60.0, "s"
+        "COM_DISARM_LAND", 2.0, "time from a landing to disarming", 0.1, 60.0, "s"
     )
     disarm_before_flight: float = tunable(
-        "COM_DISARM_PRFLT", 10.0, "disarms where it stays down", 1.0, 3600.0, "s"
+        "COM_DISARM_PRFLT",
+        10.0,
+        "time after which an armed vehicle that stays down disarms",
+        1.0,
+        3600.0,
+        "s",
     )
     offboard_loss: float = tunable(
-        "COM_OF_LOSS_T", 1.0, "without set-points OFFBOARD ends after it", 0.1, 60.0, "s"
+        "COM_OF_LOSS_T", 1.0, "time without set-points after which OFFBOARD ends", 0.1, 60.0, "s"
     )
     battery_capacity: float = tunable(
-        "BAT1_CAPACITY", 5000.0, "of the full battery", 10.0, 1e6, "mAh"
+        "BAT1_CAPACITY", 5000.0, "charge of the full battery", 10.0, 1e6, "mAh"
     )
-    battery_cells: float = tunable("BAT1_N_CELLS", 4.0, "in series", 1.0, 24.0)
-    battery_resistance: float = tunable("BAT1_R_INTERNAL", 0.02, "of all cells", 0.0, 1.0, "Ohm")
-    battery_low: float = tunable("BAT_LOW_THR", 0.15, "charge below which it warns", 0.05, 0.5)
-    flying_power: float = tunable("RFLY_POWER_FLY", 200.0, "drawn in the air", 0.0, 1e6, "W")
-    idle_power: float = tunable("RFLY_POWER_IDLE", 5.0, "drawn always", 0.0, 1e5, "W")
+    battery_cells: float = tunable(
+        "BAT1_N_CELLS", 4.0, "number of the battery's cells in series", 1.0, 24.0
+    )
+    battery_resistance: float = tunable(
+        "BAT1_R_INTERNAL", 0.02, "internal resistance of the battery", 0.0, 1.0, "Ohm"
+    )
+    battery_low: float = tunable(
+        "BAT_LOW_THR",
+        0.15,
+        "charge of the battery below which the vehicle warns; 1: full",
+        0.05,
+        0.5,
+    )
+    flying_power: float = tunable(
+        "RFLY_POWER_FLY", 200.0, "additional power in the air", 0.0, 1e6, "W"
+    )
+    idle_power: float = tunable("RFLY_POWER_IDLE", 5.0, "power that is always drawn", 0.0, 1e5, "W")
 
 
 _FIELDS = {field.metadata["name"]: field for field in dataclasses.fields(Tunables)}

@@ -218,6 +218,15 @@ def test_the_present_mode_is_told_at_its_change(station):
     assert monitor.seq == 0
 
 
+def test_a_standard_mode_can_be_selected(station):
+    station.command(400, 1.0)
+    assert station.command(262, 8.0) == "ACCEPTED"  # MAV_STANDARD_MODE_TAKEOFF
+    station.run(1.5)
+    assert station.last("HEARTBEAT").custom_mode == 4 << 16 | 2 << 24
+    for number in (0.0, 1.0, 2.0, 99.0, math.nan):  # non-standard, position hold, orbit, none
+        assert station.command(262, number) == "UNSUPPORTED"
+
+
 def test_fixed_parameters_are_integers_that_stay(station):
     """Bytes of an int32 in the float of PARAM_VALUE, as PX4 sends it (PARAM_ENCODE_BYTEWISE)."""
 
