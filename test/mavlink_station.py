@@ -13,17 +13,25 @@ import math
 import socket
 from typing import Any
 
+from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.multirotor import Multirotor
 from rfly_missions.mavlink.endpoint import MavlinkEndpoint
+from rfly_missions.mavlink.flight import Phase
 from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
+from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand
 
 ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)
 OTHER_STATION = ("127.0.0.1", 14551)
 NAN = math.nan
+_PHASES = {
+    Shown.ITEM: Phase.FLYING,
+    Shown.HOLD: Phase.HOLDING,
+    Shown.RETURN: Phase.RETURNING,
+}
 
 
 class SimulatedPilot:
@@ -34,20 +42,39 @@ class SimulatedPilot:
         self.runner = MissionRunner(follower=self.follower)
         self.runner.load((), (0.0, 0.0, 0.0))
         self.requests: list[Any] = []
+        self.areas = [FlightAreaPlan()]
         self.refusal = ""
         self.turns = False
         self.gimbal: float | None = None
         """Pitch of its joint, rad; None: it has no gimbal."""
         self.vehicle: Any = None
         self._running = False
+        self._flies_for_other = False
 
     def problem(self) -> str:
         return self.refusal
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         self.requests.append(plan)
-        self.runner.load(plan.items, home, start_index=start_index)
+        fence, rally = self.areas[-1]
+        self.runner.load(plan.items, home, start_index=start_index, fence=fence, rally=rally)
         self._running = True
+        self._flies_for_other = False
+
+    def fly_for_other(self, mission: FlownMission, start_index: int = 0) -> None:
+        """Fly a mission of another client, and report it as mission_node does."""
+        fence, rally = self.areas[-1]
+        self.runner.load(
+            mission.items,
+            mission.home,
+            repeat=mission.repeat,
+            start_index=start_index,
+            fence=fence,
+            rally=rally,
+        )
+        self._running = False
+        self._flies_for_other = True
+        self.vehicle.flight.take_other_mission(mission)
 
     def command(self, command: MissionCommand) -> None:
         self.requests.append(command)
@@ -69,10 +96,19 @@ class SimulatedPilot:
         self.requests.append(pitch)
         self.gimbal = pitch
 
+    def set_area(self, area: FlightAreaPlan) -> None:
+        self.areas.append(area)
+        self.runner.replace_area(area.fence, area.rally)
+
     def step(self, dt: float) -> None:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
         flight.situation.shown = state.params.current.mode
+        phase = Phase.FINISHED if state.finished else _PHASES[self.runner.manager.state.shown]
+        if self._flies_for_other:
+            flight.follow_other(state.item_index, phase)
+        elif self._running:
+            flight.follow_phase(phase)
         flight.situation.item = state.flown
         if self._running:
             flight.progressed(state.item_index)
@@ -190,6 +226,8 @@ class StationSocket:
         self._node: Any = None
         self._mav = common.MAVLink(None, 245, 190)
         self._newest: dict[str, Any] = {}
+        self.heard: list[Any] = []
+        """All messages, oldest first."""
 
     def __enter__(self) -> StationSocket:
         return self
@@ -204,7 +242,15 @@ class StationSocket:
                 data, self._node = self._socket.recvfrom(4096)
                 for message in self._mav.parse_buffer(data) or []:
                     self._newest[message.get_type()] = message
+                    self.heard.append(message)
         return self._newest.get(kind)
+
+    def ask(self, message: Any, kind: str) -> Any:
+        """Send a message; return the answer of a kind."""
+        self.last(kind)
+        self._newest.pop(kind, None)
+        self._socket.sendto(message.pack(self._mav), self._node)
+        return self._peer.spin_until(lambda: self.last(kind), 20.0)
 
     def command(self, number: int, *params: float, system: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""

@@ -335,11 +335,7 @@ class MissionRunner:
         # fence and places to return to
         area = fence or Geofence()
         check_fence(mission[start_index:], area, launch)
-        points = tuple(
-            (float(n), float(e), float(d))
-            for n, e, d in (finite_numbers(p, 3, "rally") for p in rally)
-        )
-        check_returns(points, area)
+        points = _rally_points(rally, area)
 
         # items that are too low
         refuses = self._too_low == "refuse"
@@ -410,6 +406,15 @@ class MissionRunner:
         self._return_to = mission.home
         self._problem = ""
         self.manager.start_at(start_index)
+
+    def replace_area(self, fence: Geofence, rally: Sequence[ArrayLike] = ()) -> None:
+        """Watch another fence from the next step on, and return to other rally points.
+
+        Raises ConfigError for a place to return to that lies out of the fence.
+        """
+        points = _rally_points(rally, fence)
+        self._mission = replace(self._mission, rally=points)
+        self._fence.replace(fence)
 
     # --- a step
 
@@ -660,3 +665,12 @@ class MissionRunner:
             self._log(f"{mover.problem}: holding")
             self._command = MissionCommand.HOLD
             self._problem = mover.problem
+
+
+def _rally_points(rally: Sequence[ArrayLike], fence: Geofence) -> tuple[Vector, ...]:
+    """Return rally points within a fence; raise ConfigError for one that lies out of it."""
+    points = tuple(
+        (float(n), float(e), float(d)) for n, e, d in (finite_numbers(p, 3, "rally") for p in rally)
+    )
+    check_returns(points, fence)
+    return points

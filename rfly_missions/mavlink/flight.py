@@ -14,15 +14,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mavlink.auto_disarm import AutoDisarm
+from rfly_missions.mavlink.flight_area import FlightArea
 from rfly_missions.mavlink.flight_modes import SHOWN_AS, FlightMode
 from rfly_missions.mavlink.flight_state import FlightEvent, FlightState, next_state
-from rfly_missions.mavlink.mission_rows import FlightPlan, Refused, Row, Vector, plan_of, speed_item
+from rfly_missions.mavlink.mission_rows import (
+    FlightPlan,
+    Refused,
+    Row,
+    Vector,
+    plan_of,
+    plan_of_items,
+    speed_item,
+)
 from rfly_missions.mavlink.offboard import (
     LEAST_SPEED,
     FlightSetpoint,
@@ -34,9 +45,15 @@ from rfly_missions.mavlink.offboard import (
     way_to,
 )
 from rfly_missions.mavlink.parameter_protocol import Tunables
+from rfly_missions.mavlink.plan_rows import (
+    PlanRows,
+    plan_id,
+    rows_of_mission,
+)
 from rfly_missions.mavlink.pose_tracker import PoseTracker
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
-from rfly_missions.mission.checks import check_items
+from rfly_missions.mission.checks import check_fence, check_items
+from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
 from rfly_missions.mission.mavlink_items import ImportSettings, TerrainAltitude
 
@@ -91,6 +108,9 @@ class RemotePilot(Protocol):
     def point_gimbal(self, pitch: float) -> None:
         """Turn the gimbal's joint to a pitch, rad, up positive."""
 
+    def set_area(self, area: FlightAreaPlan) -> None:
+        """Replace the fence that is watched in all flights, and the rally points."""
+
 
 class Denied(Exception):
     """A refused request and its reason; `result` is a MAV_RESULT's name."""
@@ -122,15 +142,40 @@ class Situation:
     """Wall time since the last pose, s."""
 
 
+class Phase(Enum):
+    """How far mission_node is with a mission; the numbers are those of MissionParams."""
+
+    IDLE = 0
+    """No mission has been loaded yet."""
+    FLYING = 1
+    """An item is current."""
+    HOLDING = 2
+    """A command interrupts the mission: the vehicle holds."""
+    RETURNING = 3
+    """A command interrupts the mission: the vehicle returns."""
+    FINISHED = 4
+    """No item is left."""
+
+
 @dataclass
-class UploadedMission:
-    """The mission that a ground station has uploaded, and how far it has been flown."""
+class CurrentMission:
+    """The mission that a ground station has uploaded or another client flies, and its progress."""
 
     rows: tuple[Row, ...] = ()
+    plan: FlightPlan | None = None
+    """The plan of another client's mission, which is flown exactly; None: that of the rows."""
     seq: int = 0
     """The current row."""
     finished: bool = False
     """True once it has been flown to its end."""
+    is_new: bool = False
+    """True until another client's mission shows its progress."""
+
+    @cached_property
+    def id(self) -> int:
+        """Number that is another one for other rows."""
+        return plan_id(self.rows)
+
     reached: list[int] = field(default_factory=list)
     """Rows that were carried out and have not been reported yet."""
 
@@ -143,6 +188,14 @@ class RequestedSpeed:
     """Speed over ground, m/s; None: that of the parameter."""
     is_pending: bool = False
     """True if a held mission has to change to it when it resumes."""
+
+
+class AwaitedPhase(NamedTuple):
+    """The phase that a command leads to and mission_node does not show yet."""
+
+    phase: Phase
+    since: float
+    """Simulated time of the command, s."""
 
 
 class ModeRequest(NamedTuple):
@@ -171,7 +224,8 @@ class FlightLogic:
         # what is known
         self.pose = PoseTracker()
         self.situation = Situation()
-        self.mission = UploadedMission()
+        self.mission = CurrentMission()
+        self.area = FlightArea(self._places, pilot.set_area)
         self.home: Vector | None = None
 
         # what is requested
@@ -186,6 +240,7 @@ class FlightLogic:
         self._offboard = Offboard()
         self._auto_disarm = AutoDisarm(values)
         self._request: ModeRequest | None = None
+        self._awaited: AwaitedPhase | None = None
         self._time = -math.inf
         """Simulated time of the last tick, s; before the first, earlier than any."""
 
@@ -273,6 +328,10 @@ class FlightLogic:
         latitude, longitude, altitude = ned_to_geodetic(self.home or self.place, origin).tolist()
         return latitude, longitude, altitude
 
+    def _places(self) -> tuple[GeoPoint, GeoPoint] | None:
+        origin = self.situation.origin
+        return None if origin is None else (origin, self.home_geodetic() or origin)
+
     # --- arming
 
     def arm(self) -> None:
@@ -284,6 +343,9 @@ class FlightLogic:
             return
 
         if not self.in_air:
+            breach = self.area.plan.fence.breach(*self.place[:2])
+            if breach:
+                raise Denied(f"{_MISSING}the vehicle breaches {breach}")
             self.home = self.place
         self._transition(FlightEvent.ARM)
         self._auto_disarm.reset()
@@ -307,7 +369,7 @@ class FlightLogic:
         if not self.armed:
             return
         if self.flying:
-            self._pilot.command(MissionCommand.HOLD)
+            self._command(MissionCommand.HOLD, Phase.HOLDING)
         self._transition(FlightEvent.DISARM)
         self.mode = FlightMode.HOLD
         self._speed.value = None
@@ -347,7 +409,7 @@ class FlightLogic:
 
     def select(self, mode: FlightMode) -> None:
         """Change to a mode; one that moves the vehicle begins once it is armed."""
-        if mode is FlightMode.MISSION and not self.mission.rows:
+        if mode is FlightMode.MISSION and not (self.mission.rows or self.mission.plan):
             raise Denied("No mission: upload one first")
         if mode is FlightMode.OFFBOARD and not self._has_setpoint():
             raise Denied("OFFBOARD denied: no set-point for a second")
@@ -383,14 +445,19 @@ class FlightLogic:
             self._check_pilot()
             self._stop()
         pauses = self._state is FlightState.FLYING and self.mode is FlightMode.MISSION
-        self._transition(FlightEvent.PAUSE if pauses else FlightEvent.END)
+        self._transition(FlightEvent.PAUSE if pauses or self.holding else FlightEvent.END)
         self.mode = FlightMode.HOLD
 
     def _stop(self) -> None:
         if self._offboard.sets_attitude:
             self._fly(FlightMode.HOLD, way_to(self.place, math.nan))
         else:
-            self._pilot.command(MissionCommand.HOLD)
+            self._command(MissionCommand.HOLD, Phase.HOLDING)
+
+    def _command(self, command: MissionCommand, phase: Phase) -> None:
+        """Give a command that leads to a phase."""
+        self._awaited = AwaitedPhase(phase, self._time)
+        self._pilot.command(command)
 
     # --- single flights
 
@@ -453,20 +520,30 @@ class FlightLogic:
 
     # --- the mission
 
-    def mission_error(self) -> str:
-        """Return why no mission may be uploaded now; "" if it may."""
-        flown = self.flying and (self.mode is FlightMode.MISSION or self.holding)
-        return "Mission refused: one is being flown" if flown else ""
-
     def take_mission(self, rows: Sequence[Row]) -> None:
-        """Replace the mission; raise Refused for rows that are none, which change nothing."""
+        """Replace the mission; raise Refused for rows that are none, which change nothing.
+
+        If a mission is being flown, the new one is flown from its first row on, as by PX4. Without
+        rows the vehicle holds.
+        """
         if rows:
             origin = self.situation.origin or (0.0, 0.0, 0.0)
             home = self.home_geodetic() or origin
             plan_of(rows, home, origin, self._import_settings(), self._uav_type)
-        self.mission.rows = tuple(rows)
-        self.mission.seq = 0
-        self.mission.finished = False
+
+        before = self.mission
+        is_flown = self.mode is FlightMode.MISSION and self._state is FlightState.FLYING
+        self.mission = CurrentMission(tuple(rows), reached=before.reached)
+        try:
+            if is_flown and rows:
+                self._fly_mission()
+            elif is_flown or self.holding:
+                # mission_node forgets the mission before
+                self._fly(FlightMode.HOLD, way_to(self.place, math.nan))
+        except Denied as denial:
+            self.mission = before
+            raise Refused("MAV_MISSION_DENIED", str(denial)) from denial
+
         if not rows and self.mode is FlightMode.MISSION:
             self.mode = FlightMode.HOLD
 
@@ -495,22 +572,25 @@ class FlightLogic:
         if self.mission.finished:
             self.mission.seq = 0
             self.mission.finished = False
-        home = self.home_geodetic()
-        origin = self.situation.origin
-        assert home is not None
-        assert origin is not None
-        plan = plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
+        plan = self.mission.plan or self._plan_of_rows()
         index = plan.first_of(self.mission.seq)
         if not self.in_air and self._uav_type == "multirotor":
             plan = self._from_the_ground(plan, index)
         self._fly(FlightMode.MISSION, plan.items, plan.seqs, index)
+
+    def _plan_of_rows(self) -> FlightPlan:
+        home = self.home_geodetic()
+        origin = self.situation.origin
+        assert home is not None
+        assert origin is not None
+        return plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
 
     def _resume_mission(self) -> None:
         self._check_pilot()
         if self._speed.value and self._speed.is_pending:
             self._fly_on(self._speed.value)
         else:
-            self._pilot.command(MissionCommand.DEFAULT)
+            self._command(MissionCommand.DEFAULT, Phase.FLYING)
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
@@ -525,6 +605,77 @@ class FlightLogic:
         north, east, now = self.place
         down = min(float(places[0].position[2]), now - LEAST_RISE)
         return plan.with_item(index, MissionItem.takeoff((north, east, down)))
+
+    # --- other clients of mission_node
+
+    def take_other_mission(self, mission: FlownMission) -> None:
+        """Take the mission of another client, which replaces the one here and what is flown."""
+        origin = self.situation.origin
+        assert origin is not None
+        self._transition(FlightEvent.END)
+        self._awaited = None
+        self.home = mission.home
+        radius = self._values.loiter_radius
+        try:
+            shown = rows_of_mission(mission, origin, radius, self._uav_type)
+        except Refused as refusal:
+            plan = plan_of_items(mission.items, self._uav_type, mission.hold_at_waypoints)
+            shown = PlanRows((), plan, (str(refusal),))
+
+        self.mission = CurrentMission(shown.rows, shown.plan, is_new=True)
+        self._plan = shown.plan
+        self._index = 0
+        self._report(f"Mission of another client: {len(mission.items)} items")
+        for note in shown.notes:
+            self._report(f"Mission: {note}")
+
+    def follow_other(self, index: int, phase: Phase) -> None:
+        """Take the progress of the other client's mission: the item to fly now or to resume.
+
+        It does not count once a ground station has uploaded another mission.
+        """
+        if self.mission.plan is None or self._is_outdated(phase):
+            return
+        self._index = self._plan.first_of(index)
+        is_under_way = phase in (Phase.FLYING, Phase.HOLDING, Phase.RETURNING)
+        rests = self.situation.mode == DISARMED
+        if phase is Phase.FLYING and not self.armed and not rests:
+            self._take_over()
+        if is_under_way and self.armed and not self.flying:
+            self.mode = FlightMode.MISSION
+            self._transition(FlightEvent.START)
+
+        row = min(index, max(0, len(self.mission.rows) - 1))
+        if self.mission.is_new:
+            self.mission.seq = row
+            self.mission.is_new = False
+        self._go_to_row(row)
+        self.follow_phase(phase)
+        if phase is Phase.FINISHED and self.flying:
+            self.ended(True, "")
+        self.mission.finished = phase is Phase.FINISHED
+
+    def follow_phase(self, phase: Phase) -> None:
+        """Take the phase of what is flown, which other clients interrupt and resume as well."""
+        if self._is_outdated(phase):
+            return
+        self._awaited = None
+        interrupted = phase in (Phase.HOLDING, Phase.RETURNING)
+        if interrupted and self._state is FlightState.FLYING and self.mode is FlightMode.MISSION:
+            self._transition(FlightEvent.PAUSE)
+        if self.holding and interrupted:
+            returns = phase is Phase.RETURNING
+            self.mode = FlightMode.RETURN if returns else FlightMode.HOLD
+        elif self.holding and phase is Phase.FLYING:
+            self.mode = FlightMode.MISSION
+            self._transition(FlightEvent.RESUME)
+
+    def _is_outdated(self, phase: Phase) -> bool:
+        """Return whether a phase is older than the last command, as far as can be told."""
+        awaited = self._awaited
+        if awaited is None or phase is awaited.phase:
+            return False
+        return abs(self._time - awaited.since) < REQUEST_PERIOD_S
 
     # --- set-points
 
@@ -579,6 +730,8 @@ class FlightLogic:
         self._follow_mode()
         if self.in_air and not self.armed:  # another client flies it
             self._take_over()
+        if self.pose.known:
+            self.area.tick(*self.place[:2], time)
         if self._auto_disarm.is_due(time, self.in_air, self._may_auto_disarm()):
             self._disarm("Disarmed: it stays on the ground")
         if self._state is FlightState.FLYING and self.mode is FlightMode.OFFBOARD:
@@ -598,9 +751,11 @@ class FlightLogic:
         self._index = index
         if self.mode is FlightMode.TAKEOFF and index + 1 >= len(self._plan.items):
             self.mode = FlightMode.HOLD
-        if self.mode is not FlightMode.MISSION or index >= len(self._plan.seqs):
-            return
-        seq = self._plan.seqs[index]
+        if self.mode is FlightMode.MISSION and index < len(self._plan.seqs):
+            self._go_to_row(self._plan.seqs[index])
+
+    def _go_to_row(self, seq: int) -> None:
+        """Make a row the current one; the one before is reached."""
         if seq != self.mission.seq:
             self.mission.reached.append(self.mission.seq)
             self.mission.seq = seq
@@ -650,8 +805,10 @@ class FlightLogic:
         for number, change in enumerate(changes):
             plan = plan.with_item(start_index + number, change)
 
+        home = self.home or self.place
         try:
             check_items(plan.items, range(1, len(plan.items) + 1), self._uav_type == "ground")
+            check_fence(plan.items[start_index:], self.area.plan.fence, home)
         except ConfigError as error:
             raise Denied(str(error), "MAV_RESULT_DENIED") from error
         self._plan = plan
@@ -660,4 +817,5 @@ class FlightLogic:
         self._offboard.sets_attitude = False
         self.mode = mode
         self._transition(FlightEvent.START)
-        self._pilot.fly(plan, self.home or self.place, start_index)
+        self._awaited = None
+        self._pilot.fly(plan, home, start_index)

@@ -6,25 +6,27 @@
 A transaction belongs to a system, a component and an address: several ground stations may have the
 same ids. Its answers go to that address alone.
 
-Missions are uploaded row by row, and sent back as they came. Fences and rally points are no
-missions here: they are refused (MAV_MISSION_UNSUPPORTED).
+Missions, fences and rally points are uploaded row by row, and sent back as they came. Each has an
+id that is another one whenever its rows change, also by another client of mission_node.
 https://mavlink.io/en/services/mission.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rfly_missions.mavlink.flight import FlightLogic
 from rfly_missions.mavlink.mission_rows import MOST_ROWS, Refused, Row
-from rfly_missions.mavlink.wire import Address, Peer, Send, Sender, load_dialect, peer_of
+from rfly_missions.mavlink.plan_rows import plan_id, with_ids
+from rfly_missions.mavlink.wire import Address, Peer, Send, load_dialect, peer_of
 
 RETRY_S = 0.25
 """Time, s, after which a row is requested again (the protocol's recommendation for items)."""
 TRIES = 12
 """Number of requests for a row."""
+_ACCEPTED = "MAV_MISSION_ACCEPTED"
 
 
 @dataclass
@@ -32,6 +34,7 @@ class _Upload:
     """An upload under way."""
 
     peer: Peer
+    mission_type: int
     count: int
     asked_at: float
     """Wall time of the last request, s."""
@@ -40,8 +43,18 @@ class _Upload:
     """Number of requests for the next row."""
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """One of the plans of a vehicle."""
+
+    name: str
+    rows: Callable[[], Sequence[Row]]
+    take: Callable[[Sequence[Row]], None]
+    """Replaces it; raises Refused."""
+
+
 class MissionProtocol:
-    """Answers to the messages of `HANDLED`; `flight` has the mission."""
+    """Answers to the messages of `HANDLED`; `flight` has mission, fence and rally points."""
 
     HANDLED = frozenset(
         {
@@ -58,11 +71,18 @@ class MissionProtocol:
 
     def __init__(self, flight: FlightLogic, send: Send, report: Callable[[str], None]) -> None:
         """Start without an upload; `report` receives the reasons of refusals."""
-        self._d = load_dialect()
-        self._flight = flight
+        d = self._d = load_dialect()
+        area = flight.area
         self._send = send
         self._report = report
         self._upload: _Upload | None = None
+        self._plans = {
+            d.MAV_MISSION_TYPE_MISSION: _Plan(
+                "Mission", lambda: flight.mission.rows, flight.take_mission
+            ),
+            d.MAV_MISSION_TYPE_FENCE: _Plan("Fence", lambda: area.fence_rows, area.take_fence),
+            d.MAV_MISSION_TYPE_RALLY: _Plan("Rally", lambda: area.rally_rows, area.take_rally),
+        }
 
     def handle(self, message: Any, now: float, address: Address) -> None:
         """Take one of HANDLED, for this vehicle; `address` is its sender's."""
@@ -74,21 +94,30 @@ class MissionProtocol:
             # before the last row an acknowledgement means that the other side gives up
             if self._upload is not None and self._upload.peer == peer:
                 self._upload = None
-        elif kind == "MISSION_CLEAR_ALL" and message.mission_type == self._d.MAV_MISSION_TYPE_ALL:
-            self._begin(peer, 0, now)
-        elif message.mission_type != self._d.MAV_MISSION_TYPE_MISSION:
+        elif kind == "MISSION_CLEAR_ALL":
+            self._clear(peer, message.mission_type)
+        elif message.mission_type not in self._plans:
             self._ack(peer, "MAV_MISSION_UNSUPPORTED", message.mission_type)
         elif kind == "MISSION_COUNT":
-            self._begin(peer, message.count, now)
-        elif kind == "MISSION_CLEAR_ALL":
-            self._begin(peer, 0, now)
+            self._begin(peer, message.mission_type, message.count, now)
         elif kind == "MISSION_REQUEST_LIST":
-            rows = len(self._flight.mission.rows)
-            self._send(self._d.MAVLink_mission_count_message(*peer.ids, rows, 0), address)
-        elif message.seq < len(self._flight.mission.rows):
-            self._send(self._item_message(peer.ids, message.seq), address)
+            self._send_count(peer, message.mission_type)
         else:
-            self._ack(peer, "MAV_MISSION_INVALID_SEQUENCE")
+            self._send_item(peer, message.mission_type, message.seq)
+
+    def _clear(self, peer: Peer, mission_type: int) -> None:
+        """Clear one plan, or all of them."""
+        is_all = mission_type == self._d.MAV_MISSION_TYPE_ALL
+        cleared = list(self._plans) if is_all else [mission_type]
+        if mission_type not in self._plans and not is_all:
+            self._ack(peer, "MAV_MISSION_UNSUPPORTED", mission_type)
+        elif self._is_busy_for(peer):
+            self._refuse_busy(peer, mission_type)
+        else:
+            self._upload = None
+            results = [self._take(each, ()) for each in cleared]
+            failed = [result for result in results if result != _ACCEPTED]
+            self._ack(peer, failed[0] if failed else _ACCEPTED, mission_type)
 
     def tick(self, now: float) -> None:
         """Request missing rows again, and give up in the end."""
@@ -97,43 +126,45 @@ class MissionProtocol:
             return
         if upload.tries >= TRIES:
             self._upload = None
-            self._ack(upload.peer, "MAV_MISSION_OPERATION_CANCELLED")
-            self._report(f"Mission upload given up: no item {len(upload.rows)}")
+            self._ack(upload.peer, "MAV_MISSION_OPERATION_CANCELLED", upload.mission_type)
+            name = self._plans[upload.mission_type].name
+            self._report(f"{name} upload given up: no item {len(upload.rows)}")
             return
 
         upload.tries += 1
         self._ask(upload, now)
 
-    def _begin(self, peer: Peer, count: int, now: float) -> None:
-        is_busy = self._upload is not None and self._upload.peer != peer
-        problem = self._flight.mission_error()
-        if is_busy:
-            problem = "Mission refused: another one is being uploaded"
+    def _is_busy_for(self, peer: Peer) -> bool:
+        """Return whether another station is uploading."""
+        return self._upload is not None and self._upload.peer != peer
 
-        if problem:
-            self._report(problem)
-            self._ack(peer, "MAV_MISSION_DENIED")
+    def _refuse_busy(self, peer: Peer, mission_type: int) -> None:
+        name = self._plans[mission_type].name if mission_type in self._plans else "Mission"
+        self._report(f"{name} refused: another one is being uploaded")
+        self._ack(peer, "MAV_MISSION_DENIED", mission_type)
+
+    def _begin(self, peer: Peer, mission_type: int, count: int, now: float) -> None:
+        if self._is_busy_for(peer):
+            self._refuse_busy(peer, mission_type)
         elif count > MOST_ROWS:
-            self._ack(peer, "MAV_MISSION_NO_SPACE")
+            self._ack(peer, "MAV_MISSION_NO_SPACE", mission_type)
         elif count == 0:
             self._upload = None
-            self._finish(peer, ())
+            self._ack(peer, self._take(mission_type, ()), mission_type)
         else:
-            self._upload = _Upload(peer, count, now)
+            self._upload = _Upload(peer, mission_type, count, now)
             self._ask(self._upload, now)
 
     def _ask(self, upload: _Upload, now: float) -> None:
         upload.asked_at = now
-        request = self._d.MAVLink_mission_request_int_message(*upload.peer.ids, len(upload.rows), 0)
+        request = self._d.MAVLink_mission_request_int_message(
+            *upload.peer.ids, len(upload.rows), upload.mission_type
+        )
         self._send(request, upload.peer.address)
 
     def _on_item(self, message: Any, peer: Peer, now: float) -> None:
         upload = self._upload
-        if (
-            upload is None
-            or upload.peer != peer
-            or message.mission_type != self._d.MAV_MISSION_TYPE_MISSION
-        ):
+        if upload is None or upload.peer != peer or message.mission_type != upload.mission_type:
             return
         if message.seq != len(upload.rows):  # a repeated one, or too early: wait for the next
             return
@@ -145,34 +176,40 @@ class MissionProtocol:
             return
 
         self._upload = None
-        self._finish(peer, tuple(upload.rows))
+        result = self._take(upload.mission_type, tuple(upload.rows))
+        self._ack(peer, result, upload.mission_type)
 
-    def _finish(self, peer: Peer, rows: tuple[Row, ...]) -> None:
+    def _take(self, mission_type: int, rows: Sequence[Row]) -> str:
+        """Replace a plan; return the name of the result."""
+        plan = self._plans[mission_type]
         try:
-            self._flight.take_mission(rows)
+            plan.take(rows)
         except Refused as refusal:
-            self._report(f"Mission refused: {refusal}")
-            self._ack(peer, refusal.result)
-            return
-        self._ack(peer, "MAV_MISSION_ACCEPTED")
+            self._report(f"{plan.name} refused: {refusal}")
+            return refusal.result
+        return _ACCEPTED
 
     def _ack(self, peer: Peer, result: str, mission_type: int = 0) -> None:
         code = getattr(self._d, result)
         answer = self._d.MAVLink_mission_ack_message(*peer.ids, code, mission_type)
+        if result == _ACCEPTED and mission_type in self._plans:
+            with_ids(answer, opaque_id=plan_id(self._plans[mission_type].rows()))
         self._send(answer, peer.address)
 
-    def _item_message(self, ids: Sender, seq: int) -> Any:
-        row = self._flight.mission.rows[seq]
-        return self._d.MAVLink_mission_item_int_message(
-            *ids,
-            seq,
-            row.frame,
-            row.command,
-            0,
-            row.autocontinue,
-            *row.params,
-            row.x,
-            row.y,
-            row.z,
-            0,
+    def _send_count(self, peer: Peer, mission_type: int) -> None:
+        rows = self._plans[mission_type].rows()
+        answer = self._d.MAVLink_mission_count_message(*peer.ids, len(rows), mission_type)
+        self._send(with_ids(answer, opaque_id=plan_id(rows)), peer.address)
+
+    def _send_item(self, peer: Peer, mission_type: int, seq: int) -> None:
+        rows = self._plans[mission_type].rows()
+        if not 0 <= seq < len(rows):
+            self._ack(peer, "MAV_MISSION_INVALID_SEQUENCE", mission_type)
+            return
+        row = rows[seq]
+        place = row.x, row.y, row.z
+        start = seq, row.frame, row.command, 0, row.autocontinue
+        item = self._d.MAVLink_mission_item_int_message(
+            *peer.ids, *start, *row.params, *place, mission_type
         )
+        self._send(item, peer.address)

@@ -129,7 +129,12 @@ def plan_of(
         items, _ = mavlink.to_mission_items(
             [row.item(seq) for seq, row in enumerate(rows)], home, settings
         )
-        plan = _plan(rows, items, geodetic_to_ned(home, origin), uav_type)
+        offset = geodetic_to_ned(home, origin)
+        placed = [
+            item if item.mode is MissionMode.RTL else replace(item, position=item.position + offset)
+            for item in items
+        ]
+        plan = _plan(placed, range(len(placed)), uav_type != "fixed-wing")
         check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
     except ValueError as error:  # MissionFileError and ConfigError are ValueErrors
         raise Refused("MAV_MISSION_INVALID", " ".join(str(error).split())) from error
@@ -143,29 +148,33 @@ def plan_of(
     return plan
 
 
-def _plan(
-    rows: Sequence[Row], items: Sequence[MissionItem], home: Any, uav_type: str
-) -> FlightPlan:
-    """Return the plan of items (NED about home) about the map's origin.
+def plan_of_items(items: Sequence[MissionItem], uav_type: str, holds: bool) -> FlightPlan:
+    """Return the plan that a vehicle of a kind flies for items; their jumps name them 1, 2, 3, etc.
 
-    A stay at a way-point becomes a delay after it; jumps lead to items instead of rows.
+    `holds`: the third parameter of a way-point is a time to stay there.
+    """
+    return _plan(items, range(1, len(items) + 1), holds and uav_type != "fixed-wing")
+
+
+def _plan(items: Sequence[MissionItem], names: Sequence[int], holds: bool) -> FlightPlan:
+    """Return the plan of items, NED about the map's origin, which jumps call by `names`.
+
+    With `holds` a stay at a way-point becomes a delay after it; jumps lead to items of the plan.
     """
     flown: list[MissionItem] = []
     seqs: list[int] = []
     for seq, item in enumerate(items):
-        is_return = item.mode is MissionMode.RTL
-        placed = item if is_return else replace(item, position=item.position + home)
-        flown.append(placed)
+        flown.append(item)
         seqs.append(seq)
-
-        stays = item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0
-        if stays and uav_type != "fixed-wing":
+        if item.mode is MissionMode.WAYPOINT and item.params[2] > 0.0 and holds:
             delay = float(item.params[2]), 0.0, 0.0, 0.0
-            flown.append(MissionItem.mavlink(mavlink.DELAY, placed.position, delay))
+            flown.append(MissionItem.mavlink(mavlink.DELAY, item.position, delay))
             seqs.append(seq)
 
     # jumps
-    number_of: dict[float, int] = {seq: index + 1 for index, seq in reversed(list(enumerate(seqs)))}
+    number_of: dict[float, int] = {
+        names[seq]: index + 1 for index, seq in reversed(list(enumerate(seqs)))
+    }
     targets = [float(number_of.get(target, math.nan)) for target in map(_target, flown)]
     return FlightPlan(
         tuple(_with_target(item, target) for item, target in zip(flown, targets, strict=True)),

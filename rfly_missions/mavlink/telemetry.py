@@ -27,6 +27,7 @@ from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.newer_messages import message_number, newer_message
 from rfly_missions.mavlink.orbit_status import orbit_execution_status
+from rfly_missions.mavlink.plan_rows import with_ids
 from rfly_missions.mavlink.terrain_protocol import report_message
 from rfly_missions.mavlink.wire import load_dialect
 
@@ -58,6 +59,7 @@ RATES_HZ = {
     "HOME_POSITION": 1.0,
     "MISSION_CURRENT": 1.0,
     "TERRAIN_REPORT": 1.0,
+    "FENCE_STATUS": 1.0,
     "ORBIT_EXECUTION_STATUS": 2.0,
     "SYSTEM_TIME": 1.0,
     "ALTITUDE": 2.0,
@@ -290,6 +292,8 @@ class Telemetry:
             | d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_LOCAL_NED
             | d.MAV_PROTOCOL_CAPABILITY_SET_POSITION_TARGET_GLOBAL_INT
             | d.MAV_PROTOCOL_CAPABILITY_TERRAIN
+            | d.MAV_PROTOCOL_CAPABILITY_MISSION_FENCE
+            | d.MAV_PROTOCOL_CAPABILITY_MISSION_RALLY
         )
         if self._flight.takes_attitudes:
             capabilities |= d.MAV_PROTOCOL_CAPABILITY_SET_ATTITUDE_TARGET
@@ -518,8 +522,23 @@ class Telemetry:
             state = d.MISSION_STATE_ACTIVE
 
         in_mission = 1 if flight.shown_mode is FlightMode.MISSION else 2
-        return d.MAVLink_mission_current_message(
+        message = d.MAVLink_mission_current_message(
             flight.mission.seq, len(flight.mission.rows), state, in_mission
+        )
+        fence_id, rally_id = flight.area.ids
+        ids = {"mission_id": flight.mission.id, "fence_id": fence_id, "rally_points_id": rally_id}
+        return with_ids(message, **ids)
+
+    def _fence_status(self, _: int) -> Any:
+        d = self._d
+        area = self._flight.area
+        if not area.plan.fence:
+            return None
+        time = area.breached_at
+        milliseconds = int(time * 1e3) % 2**32 if math.isfinite(time) and time > 0.0 else 0
+        kind = d.FENCE_BREACH_BOUNDARY if area.breach else d.FENCE_BREACH_NONE
+        return d.MAVLink_fence_status_message(
+            bool(area.breach), min(area.breaches, 65_535), kind, milliseconds, d.FENCE_MITIGATE_NONE
         )
 
 

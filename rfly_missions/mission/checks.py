@@ -105,13 +105,18 @@ def tags_of(items: Sequence[MissionItem]) -> dict[float, int]:
     return dict(tagged)
 
 
+def ends_the_flight(items: Sequence[MissionItem]) -> bool:
+    """Return whether items are landings and returns alone."""
+    return bool(items) and all(item.mode in (MissionMode.LAND, MissionMode.RTL) for item in items)
+
+
 def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[float]) -> None:
     """Raise ConfigError if home, an item or the straight way to it lies out of the fence.
 
     The error names item and area. Places to which nothing flies, such as the target of a camera,
-    may lie anywhere.
+    may lie anywhere. Landings and returns alone, which end a flight, are never refused.
     """
-    if not fence:
+    if not fence or ends_the_flight(items):
         return
     breach = fence.breach(home[0], home[1])
     if breach:

@@ -90,6 +90,20 @@ class Mission:
         """Index and MAVLink command of every item that became a CUSTOM."""
         return tuple((index, item.command) for index, item in enumerate(self.items) if item.command)
 
+    def with_plain_jumps(self) -> Mission:
+        """Return the same mission with its items numbered 1, 2, 3, etc. in jumps."""
+        plain = tuple(range(1, len(self.items) + 1))
+        if self.numbers == plain:
+            return self
+        new_number = dict(zip(self.numbers, plain, strict=True))
+        items = tuple(
+            replace(item, params=np.array([new_number[int(item.params[0])], *item.params[1:]]))
+            if item.command == mavlink.DO_JUMP
+            else item
+            for item in self.items
+        )
+        return replace(self, items=items, numbers=plain)
+
     def about(self, origin: GeoPoint) -> Mission:
         """Return the same mission about another place, such as the origin of a map."""
         return self.moved(geodetic_to_ned(self.home, origin).tolist())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,9 +22,10 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rfly_suite.action import ExecuteMission
-from rfly_suite.msg import AttitudeTarget, MissionParams
+from rfly_suite.msg import AttitudeTarget, Fence, Mission, MissionParams
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Float64, String, UInt8
+from unique_identifier_msgs.msg import UUID
 
 from rfly_common.errors import FrameError
 from rfly_common.frames import quat_ned_frd_to_enu_flu, quat_to_euler
@@ -34,16 +36,21 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_missions.mavlink.endpoint import MavlinkEndpoint
+from rfly_missions.mavlink.flight import Phase
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
 from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
+from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
 from rfly_missions.ros.mission_msgs import (
     NO_POSE,
+    area_to_msg,
     item_to_msg,
+    msg_to_area,
     msg_to_item,
+    msg_to_mission,
     ned_to_point,
     pose_to_ned_euler,
 )
@@ -156,7 +163,18 @@ class MavlinkVehicleTopics:
         self._terrain: HeightMap | None = None
         self._heard_at = -math.inf
         self._battery_sent_at = -math.inf
+
+        # goals, own and others
         self._goals = 0
+        self._mark = os.urandom(8)
+        """First half of the id of each goal of this node."""
+        self._others_goal = b""
+        """Id of the other client's last goal."""
+        self._others_mission = FlownMission()
+        self._replaced_goal = b""
+        """Id of the other client's goal that a goal of this node replaces."""
+        self._unplaced: Mission | None = None
+        """A mission that came before the map."""
 
         # requests
         self._client = ActionClient(node, ExecuteMission, f"{name}/execute_mission")
@@ -164,6 +182,7 @@ class MavlinkVehicleTopics:
         self._requests = publisher(node, String, f"{name}/cmd/mode", COMMANDS)
         self._attitudes = publisher(node, AttitudeTarget, f"{name}/cmd/attitude", COMMANDS)
         self._gimbal = publisher(node, Float64, f"{name}/gimbal/cmd", COMMANDS)
+        self._fences = publisher(node, Fence, f"{name}/fence", LATCHED)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
 
         self.vehicle = endpoint.add(system_id, uav_type, self, values, rotors)
@@ -176,6 +195,7 @@ class MavlinkVehicleTopics:
         subscription(
             node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED
         )
+        subscription(node, Mission, f"{name}/mission", self._on_mission, LATCHED)
         subscription(node, String, f"{name}/mode", self._on_mode, LATCHED)
 
     def destroy(self) -> None:
@@ -187,10 +207,16 @@ class MavlinkVehicleTopics:
     def take_terrain(self, terrain: HeightMap, origin: GeoPoint) -> None:
         """Take the ground, and the place of its origin."""
         self._terrain = terrain
-        situation = self.vehicle.flight.situation
+        flight = self.vehicle.flight
+        situation = flight.situation
+        has_moved = situation.origin not in (None, origin)
         situation.origin = origin
+        if has_moved:
+            flight.area.relocate()
         situation.altitude = terrain_altitude(terrain, origin)
         situation.terrain = PlacedTerrain(terrain, origin)
+        if self._unplaced is not None:
+            self._on_mission(self._unplaced)
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp) or self._node.get_clock().now().nanoseconds
@@ -215,14 +241,59 @@ class MavlinkVehicleTopics:
         if self._terrain is not None:
             flight.situation.ground = float(self._terrain.altitude_ned(*ned[0][:2]))
 
+    def _on_mission(self, message: Mission) -> None:
+        """Take a mission of another client, and the fence that mission_node watches."""
+        flight = self.vehicle.flight
+        if flight.situation.origin is None:
+            self._unplaced = message
+            return
+
+        self._unplaced = None
+        axes = self._frames.axes(message.header.frame_id)
+        try:
+            if axes is None:
+                raise ValueError(f"{message.header.frame_id!r} is no world frame")
+            mission = msg_to_mission(message, axes)
+            area = msg_to_area(message.fence, axes)
+        except ValueError as error:
+            self._diagnostics.count("refused_missions")
+            self._node.get_logger().warning(f"{self.name}/mission refused: {error}")
+            return
+
+        flight.area.take_reported(area)
+        goal_id = bytes(message.goal_id)
+        is_own = goal_id.startswith(self._mark)
+        if is_own or not any(goal_id) or goal_id == self._others_goal:
+            return
+        self._goals += 1  # what becomes of an own goal does not matter any more
+        self._others_goal = goal_id
+        self._others_mission = mission
+        self._replaced_goal = b""
+        flight.take_other_mission(mission)
+
     def _on_mission_params(self, message: MissionParams) -> None:
-        situation = self.vehicle.flight.situation
-        situation.item = None
+        flight = self.vehicle.flight
+        flight.situation.item = None
         axes = self._frames.axes(message.header.frame_id)
         message.current.position = message.flown_position
         with contextlib.suppress(ValueError):  # an unknown mode, a place that is none
-            situation.shown = MissionMode(message.current.mode)
-            situation.item = msg_to_item(message.current, axes) if axes else None
+            flight.situation.shown = MissionMode(message.current.mode)
+            flight.situation.item = msg_to_item(message.current, axes) if axes else None
+        if message.phase > max(phase.value for phase in Phase):
+            return
+
+        goal_id = bytes(message.goal_id)
+        phase = Phase(message.phase)
+        if goal_id == self._goal_id(self._goals):
+            flight.follow_phase(phase)
+        elif goal_id == self._others_goal and goal_id != self._replaced_goal:
+            if flight.mission.plan is None and phase is Phase.FLYING:
+                flight.take_other_mission(self._others_mission)  # instead of an upload
+            flight.follow_other(message.index, phase)
+
+    def _goal_id(self, number: int) -> bytes:
+        """Return the id of a goal of this node."""
+        return self._mark + number.to_bytes(8, "big")
 
     def _on_mode(self, message: String) -> None:
         self.vehicle.flight.situation.mode = message.data.strip().upper()
@@ -303,9 +374,15 @@ class MavlinkVehicleTopics:
         """Publish a pitch, where positive looks down."""
         self._gimbal.publish(Float64(data=0.0 - pitch))
 
+    def set_area(self, area: FlightAreaPlan) -> None:
+        """Publish a fence and rally points."""
+        now_ns = self._node.get_clock().now().nanoseconds
+        self._fences.publish(area_to_msg(area, "enu", WORLD, now_ns))
+
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         """Send a plan as a goal of the action; it replaces the one before."""
         self._goals += 1
+        self._replaced_goal = self._others_goal
         number = self._goals
         goal = ExecuteMission.Goal(
             items=[item_to_msg(item, "enu") for item in plan.items],
@@ -332,8 +409,9 @@ class MavlinkVehicleTopics:
 
         def on_end(done: bool, why: str) -> None:
             if number == self._goals:
+                self._replaced_goal = b""
                 self.vehicle.flight.ended(done, why)
 
-        self._client.send_goal_async(goal, feedback_callback=on_feedback).add_done_callback(
-            on_accepted
-        )
+        goal_id = UUID(uuid=list(self._goal_id(number)))
+        accepted = self._client.send_goal_async(goal, on_feedback, goal_id)
+        accepted.add_done_callback(on_accepted)

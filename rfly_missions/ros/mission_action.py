@@ -137,7 +137,7 @@ class MissionAction:
         """Carry out a goal until the mission is finished, cancelled or replaced."""
         done = self._items_done()
         try:
-            begin = self._prepared(handle.request)
+            begin = self._prepared(handle)
             if not (handle.request.file and self._reads_file):
                 self._newest = handle.request
             start = None if self._vehicle.ready else begin
@@ -201,12 +201,13 @@ class MissionAction:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(message)
 
-    def _prepared(self, goal: Any) -> Callable[[], Awaitable[None]]:
+    def _prepared(self, handle: Any) -> Callable[[], Awaitable[None]]:
         """Check a goal as far as possible, and return the rest, for as soon as a pose is known."""
+        goal = handle.request
         if goal.file:
             if len(goal.items):
                 raise ConfigError("items: expected none where file is given")
-            return lambda: self._load_file(goal)
+            return lambda: self._load_file(handle)
 
         frame_id = goal.header.frame_id or self._shared.frame_id
         axes = self._frames.axes(frame_id)
@@ -235,18 +236,20 @@ class MissionAction:
 
         checked = MissionRunner(self._vehicle.settings.params.uav_type)
         checked.load(items, start_index=goal.start_index)
-        return lambda: self._load_items(goal, items, axes)
+        return lambda: self._load_items(handle, items, axes)
 
-    async def _load_items(self, goal: Any, items: list[MissionItem], axes: str) -> None:
+    async def _load_items(self, handle: Any, items: list[MissionItem], axes: str) -> None:
+        goal = handle.request
         sources = {
             ExecuteMission.Goal.HOME_FROM_GOAL: lambda: point_to_ned(goal.home, axes),
             ExecuteMission.Goal.HOME_FROM_PARAMETER: lambda: self._vehicle.settings.home,
             ExecuteMission.Goal.HOME_FROM_POSE: lambda: (self._vehicle.pose or (0.0,) * 4)[:3],
         }
-        self._load(Mission(tuple(items), (0.0, 0.0, 0.0)), sources[goal.home_source](), goal)
+        self._load(Mission(tuple(items), (0.0, 0.0, 0.0)), sources[goal.home_source](), handle)
 
-    async def _load_file(self, goal: Any) -> None:
+    async def _load_file(self, handle: Any) -> None:
         """Read the goal's file in a thread, and load its mission."""
+        goal = handle.request
         vehicle = self._vehicle.settings
         if self._reads_file:
             raise ConfigError(
@@ -291,7 +294,7 @@ class MissionAction:
         if mission.custom:
             listed = ", ".join(f"{index} ({command})" for index, command in mission.custom)
             self._log.info(f"{vehicle.name}: {goal.file}: CUSTOM items (MAVLink command): {listed}")
-        self._load(mission, home, goal)
+        self._load(mission, home, handle)
 
     def _read(self, name: str, loiter_radius: float) -> Mission | ConfigError:
         """Return the mission of a peer's file, or an error without its content. In a thread."""
@@ -315,8 +318,8 @@ class MissionAction:
         except (MissionFileError, OSError) as error:
             return ConfigError(without_content(name, error, path, f"rfly mission check {path}"))
 
-    def _load(self, mission: Mission, home: Any, goal: Any) -> None:
-        self._vehicle.load(mission, home, goal)
+    def _load(self, mission: Mission, home: Any, handle: Any) -> None:
+        self._vehicle.load(mission, home, handle.request, handle.goal_id.uuid)
 
         for index, item in enumerate(mission.items):
             text = ends_by_report(item)

@@ -9,10 +9,14 @@ The mission side is NED throughout.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, PoseStamped
+from rfly_suite.msg import Fence as FenceMsg
+from rfly_suite.msg import FenceArea as FenceAreaMsg
+from rfly_suite.msg import Mission as MissionMsg
 from rfly_suite.msg import MissionItem as MissionItemMsg
 from rfly_suite.msg import MissionParams as MissionParamsMsg
 
@@ -28,6 +32,9 @@ from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_missions.execution.runner import RunnerState
 from rfly_missions.followers.multirotor import Follower, Vector
+from rfly_missions.mission.files import MAX_FENCE_VERTICES
+from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
+from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_terrain.ros.plan_msgs import pose_messages
 
@@ -35,6 +42,8 @@ FARTHEST = 1e8
 """Distance from the origin, m, twice around the Earth: a position beyond it is refused."""
 NO_POSE = f"not finite, no unit quaternion, or beyond {FARTHEST:g} m"
 """Reasons of a refused pose."""
+NO_GOAL = np.zeros(16, np.uint8)
+"""Id of no goal."""
 
 
 def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
@@ -70,18 +79,122 @@ def item_to_msg(
     )
 
 
-def params_to_msg(state: RunnerState, axes: str, frame_id: str, stamp_ns: int) -> MissionParamsMsg:
-    """Return the message of the current and the previous item, and of the flown position."""
+def params_to_msg(
+    state: RunnerState,
+    axes: str,
+    frame_id: str,
+    stamp_ns: int,
+    goal_id: Any = NO_GOAL,
+    phase: int = MissionParamsMsg.IDLE,
+) -> MissionParamsMsg:
+    """Return the message of the current and the previous item, and of the mission's progress."""
     params = state.params
     leads_to_waypoint = params.current.mode is MissionMode.WAYPOINT
     message = MissionParamsMsg(
         current=item_to_msg(params.current, axes),
         previous=item_to_msg(params.previous, axes, params_hold_a_course=leads_to_waypoint),
         flown_position=ned_to_point(state.flown.position, axes),
+        goal_id=goal_id,
+        index=state.item_index,
+        phase=phase,
     )
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)
     return message
+
+
+def area_to_msg(area: FlightAreaPlan, axes: str, frame_id: str, stamp_ns: int) -> FenceMsg:
+    """Return the message of a fence and rally points."""
+    message = FenceMsg()
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    for each in area.fence.areas:
+        if isinstance(each, FenceCircle):
+            radius = float(each.radius)
+            corners = np.array([each.center])
+        else:
+            radius = 0.0
+            corners = each.vertices
+        message.areas.append(
+            FenceAreaMsg(
+                inclusion=each.inclusion,
+                radius=radius,
+                points=[ned_to_point((*corner, 0.0), axes) for corner in corners.tolist()],
+            )
+        )
+
+    if area.fence.breach_return is not None:
+        message.breach_return.append(ned_to_point(area.fence.breach_return, axes))
+    message.rally = [ned_to_point(point, axes) for point in area.rally]
+    return message
+
+
+def msg_to_area(message: FenceMsg, axes: str) -> FlightAreaPlan:
+    """Return the fence and the rally points of a message; raise ValueError that names a bad one."""
+    areas = tuple(
+        _msg_to_fence_area(area, f"areas[{index}]", axes)
+        for index, area in enumerate(message.areas)
+    )
+    if sum(len(area.points) for area in message.areas) > MAX_FENCE_VERTICES:
+        raise ValueError(f"areas: more than {MAX_FENCE_VERTICES} corners")
+    returns = _places(message.breach_return, "breach_return", axes)
+    if len(returns) > 1:
+        raise ValueError(f"breach_return: {len(returns)} points, expected at most one")
+    rally = _places(message.rally, "rally", axes)
+    return FlightAreaPlan(Geofence(areas, returns[0] if returns else None), tuple(rally))
+
+
+def _msg_to_fence_area(area: FenceAreaMsg, where: str, axes: str) -> FencePolygon | FenceCircle:
+    points = _places(area.points, f"{where}.points", axes)
+    if not 0.0 <= area.radius <= FARTHEST:
+        raise ValueError(f"{where}.radius: {area.radius:g}, expected 0 to {FARTHEST:g} m")
+    if area.radius > 0.0:
+        if len(points) != 1:
+            raise ValueError(f"{where}.points: {len(points)}, expected the centre of a circle")
+        return FenceCircle(points[0][:2], area.radius, area.inclusion)
+    if len(points) < 3:
+        raise ValueError(f"{where}.points: {len(points)}, expected 3 or more corners")
+    return FencePolygon(np.array(points)[:, :2], area.inclusion)
+
+
+def _places(points: Sequence[Point], where: str, axes: str) -> list[Vector]:
+    """Return points as NED; raise ValueError for one that is no place."""
+    places = [point_to_ned(point, axes) for point in points]
+    for index, place in enumerate(places):
+        if not max(map(abs, place)) <= FARTHEST:
+            raise ValueError(f"{where}[{index}]: {place}, expected numbers within {FARTHEST:g} m")
+    return places
+
+
+def mission_to_msg(
+    mission: FlownMission,
+    area: FlightAreaPlan,
+    goal_id: Any,
+    axes: str,
+    frame_id: str,
+    stamp_ns: int,
+) -> MissionMsg:
+    """Return the message of a loaded mission, and of the area that counts with it."""
+    message = MissionMsg(
+        goal_id=goal_id,
+        items=[item_to_msg(item, axes) for item in mission.items],
+        home=ned_to_point(mission.home, axes),
+        repeat=mission.repeat,
+        hold_at_waypoints=mission.hold_at_waypoints,
+        fence=area_to_msg(area, axes, frame_id, stamp_ns),
+    )
+    message.header = message.fence.header
+    return message
+
+
+def msg_to_mission(message: MissionMsg, axes: str) -> FlownMission:
+    """Return the mission of a message; raise ValueError for an item that is none."""
+    return FlownMission(
+        tuple(msg_to_item(item, axes) for item in message.items),
+        point_to_ned(message.home, axes),
+        message.repeat,
+        message.hold_at_waypoints,
+    )
 
 
 def point_to_ned(point: Point, axes: str) -> tuple[float, float, float]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rfly_suite.msg import MissionParams
+from rfly_suite.msg import Fence, MissionParams
+from rfly_suite.msg import Mission as MissionMsg
 from rfly_suite.srv import SetMissionCommand
 from std_msgs.msg import Bool, String, UInt8
 
@@ -23,16 +25,27 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.land_air import mode_request
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.followers.vehicle_kinds import AIRBORNE_HEIGHT, GROUND_MODES, make_follower
+from rfly_missions.mission.checks import check_returns, ends_the_flight
 from rfly_missions.mission.files import Mission
+from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.geofence import Geofence
 from rfly_missions.mission.items import MissionCommand, MissionItem, command_of
 from rfly_missions.ros.mission_action import MissionAction
-from rfly_missions.ros.mission_msgs import NO_POSE, follower_to_pose, params_to_msg, pose_to_ned
+from rfly_missions.ros.mission_msgs import (
+    NO_GOAL,
+    NO_POSE,
+    follower_to_pose,
+    mission_to_msg,
+    msg_to_area,
+    params_to_msg,
+    pose_to_ned,
+)
 from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -46,6 +59,13 @@ SILENCE_S = 2.0
 """Time without a pose, s, that is worth a diagnostic."""
 REPORT_SILENCE_S = 5.0
 """Time, s, for which an item waits for is_mode_done before a diagnostic names its publishers."""
+_PHASES = {
+    Shown.NOTHING: int(MissionParams.IDLE),
+    Shown.ITEM: int(MissionParams.FLYING),
+    Shown.HOLD: int(MissionParams.HOLDING),
+    Shown.RETURN: int(MissionParams.RETURNING),
+}
+"""Phase of a mission that is not finished, by the kind of item that is current."""
 Pose = tuple[float, float, float, float]
 """x, y, z (NED, m), heading (rad)."""
 
@@ -98,10 +118,18 @@ class MissionVehicle:
         self._repeat = False
         self.state: RunnerState | None = None
 
+        # the loaded mission, and the area in which all missions are flown
+        self._goal_id: Any = NO_GOAL
+        self._loaded = Mission((), (0.0, 0.0, 0.0))
+        self._shown = FlownMission()
+        self._area = FlightAreaPlan()
+
         # topics
         name = vehicle.name
         self.done_topic = f"{name}/is_mode_done"
         self._params = publisher(node, MissionParams, f"{name}/mission_params", LATCHED)
+        self._missions = publisher(node, MissionMsg, f"{name}/mission", LATCHED)
+        subscription(node, Fence, f"{name}/fence", self._on_fence, LATCHED)
         subscription(node, UInt8, f"{name}/mission_command", self._on_mission_command, COMMANDS)
         subscription(node, Bool, self.done_topic, self._on_is_mode_done, COMMANDS)
         node.create_service(SetMissionCommand, f"{name}/set_mission_command", self._serve_command)
@@ -271,28 +299,89 @@ class MissionVehicle:
             self._repeat = False
             self._runner.command = MissionCommand.HOLD
 
-    def load(self, mission: Mission, home: Any, goal: Any) -> None:
+    def load(self, mission: Mission, home: Any, goal: Any, goal_id: Any) -> None:
         """Begin a goal's mission with a home (NED); raise ConfigError if the fence is breached."""
         assert self._runner is not None
-        if mission.fence and self.pose is not None:
-            breach = mission.fence.breach(self.pose[0], self.pose[1])
+        area = self._combined(mission)
+        if area.fence and self.pose is not None and not ends_the_flight(mission.items):
+            breach = area.fence.breach(self.pose[0], self.pose[1])
             if breach:
                 raise ConfigError(f"the vehicle breaches {breach}")
 
         self._runner.load(
             mission.items,
             home,
-            fence=mission.fence,
+            fence=area.fence,
             numbers=mission.numbers,
             repeat=goal.repeat,
             start_index=goal.start_index,
             hold_at_waypoints=bool(goal.file),
-            rally=mission.rally,
+            rally=area.rally,
         )
         self._repeat = bool(goal.repeat)
+        self._goal_id = goal_id
+        self._loaded = mission
+        self._shown = FlownMission(
+            mission.with_plain_jumps().items, tuple(home), self._repeat, bool(goal.file)
+        )
+        self._publish_mission()
 
         if self.follower is None and self.pose is not None:
             self._place_guide(self._runner, self.pose)
+
+    # --- the fence
+
+    def _combined(self, mission: Mission) -> FlightAreaPlan:
+        """Return the area of a mission within that of all missions."""
+        fence = Geofence(
+            (*self._area.fence.areas, *mission.fence.areas),
+            mission.fence.breach_return or self._area.fence.breach_return,
+        )
+        usable = [point for point in self._area.rally if not fence.breach(point[0], point[1])]
+        return FlightAreaPlan(fence, (*usable, *mission.rally))
+
+    def _on_fence(self, message: Fence) -> None:
+        """Take the area of all missions; it replaces that of the loaded mission as well."""
+        try:
+            frame_id = message.header.frame_id or self._shared.frame_id
+            axes = self._frames.axes(frame_id)
+            if axes is None:
+                raise ValueError(f"header.frame_id: {frame_id!r} is no world frame")
+            area = msg_to_area(message, axes)
+            check_returns((), area.fence)
+        except ValueError as error:  # ConfigError is a ValueError
+            self._diagnostics.count("refused_fences")
+            self._log.error(f"{self.settings.name}/fence: {error}")
+            return
+
+        self._area = area
+        self._loaded = replace(self._loaded, fence=Geofence(), rally=())
+        if self._runner is not None and self._is_under_way():
+            combined = self._combined(self._loaded)
+            self._runner.replace_area(combined.fence, combined.rally)
+        self._publish_mission()
+
+    def _is_under_way(self) -> bool:
+        """Return whether the vehicle is in the air or has a mission to fly."""
+        if self._runner is None or self.pose is None or self.state is None:
+            return False
+        below = self._runner.ground.down(self.pose[0], self.pose[1])
+        height = (below if math.isfinite(below) else self._runner.home[2]) - self.pose[2]
+        return height > AIRBORNE_HEIGHT or not self.state.finished
+
+    def _publish_mission(self) -> None:
+        area = self._combined(self._loaded)
+        now_ns = self._node.get_clock().now().nanoseconds
+        frame = self._shared.axes, self._shared.frame_id
+        self._missions.publish(mission_to_msg(self._shown, area, self._goal_id, *frame, now_ns))
+
+    def _phase(self, runner: MissionRunner, state: RunnerState) -> int:
+        """Return how far the mission is, as in MissionParams."""
+        if not np.any(self._goal_id):
+            return int(MissionParams.IDLE)
+        if state.finished:
+            return int(MissionParams.FINISHED)
+        return _PHASES[runner.manager.state.shown]
 
     def _place_guide(self, runner: MissionRunner, pose: Pose) -> None:
         """Let a guide ahead of the vehicle begin at the vehicle, unless it is near already."""
@@ -346,6 +435,7 @@ class MissionVehicle:
             log=lambda text: self._log.info(f"{vehicle.name}: {text}"),
         )
         self._runner.load((), vehicle.home or pose[:3], fence=Geofence())
+        self._publish_mission()
 
     def _step(self, runner: MissionRunner, dt: float, now_ns: int) -> None:
         """Step the runner, and publish its state."""
@@ -364,7 +454,14 @@ class MissionVehicle:
 
         assert self.state is not None
         self._params.publish(
-            params_to_msg(self.state, self._shared.axes, self._shared.frame_id, now_ns)
+            params_to_msg(
+                self.state,
+                self._shared.axes,
+                self._shared.frame_id,
+                now_ns,
+                self._goal_id,
+                self._phase(runner, self.state),
+            )
         )
 
         # what a simulated land-air vehicle reports

@@ -161,15 +161,9 @@ def test_what_cannot_be_flown_is_refused(station, row, expected, text):
     assert len(downloaded(station)) == 5
 
 
-@pytest.mark.parametrize("mission_type", [1, 2])
-def test_fences_and_rally_points_are_refused(station, mission_type):
-    assert result(count(station, 3, mission_type)) == "UNSUPPORTED"
-
-    request = common.MAVLink_mission_request_list_message(1, 1, mission_type)
-    (ack,) = of_type("MISSION_ACK", station.send(request))
-    assert (ack.type, ack.mission_type) == (common.MAV_MISSION_UNSUPPORTED, mission_type)
-
+def test_more_rows_than_there_is_space_for(station):
     assert result(count(station, 10_000)) == "NO_SPACE"
+    assert result(count(station, 3, 4)) == "UNSUPPORTED"  # no such type of plan
 
 
 def test_another_station_waits_its_turn(station):
@@ -206,8 +200,6 @@ def test_is_flown_to_its_end_and_reported_row_by_row(station):
     station.run(5.0)
 
     count_before = len(station.pilot.requests)
-    assert result(count(station, 1)) == "DENIED"  # it is being flown
-
     # pause
     assert station.command(193, 0.0) == "ACCEPTED"
     station.run(8.0)
@@ -228,6 +220,47 @@ def test_is_flown_to_its_end_and_reported_row_by_row(station):
     assert not station.vehicle.flight.armed
     assert "Mission finished" in station.texts
     assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_COMPLETE
+
+
+def test_a_mission_that_is_uploaded_in_flight_is_flown_from_its_first_row(station):
+    upload(station, MISSION)
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(12.0)
+    assert station.vehicle.flight.mission.seq > 0
+
+    west = (6, 16, 1, (0.0, 3.0, 0.0, NAN), 470000000, 80000000 - 4000, 12.0)
+    assert upload(station, [west, MISSION[1]]) == "ACCEPTED"
+    assert station.vehicle.flight.mission.seq == 0
+    station.run(4.0)
+    assert station.pilot.follower.velocity[1] < -1.0
+
+    # without rows it holds
+    assert result(station.send(common.MAVLink_mission_clear_all_message(1, 1, 0))) == "ACCEPTED"
+    station.run(6.0)
+    assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_NO_MISSION
+    paused = station.pilot.follower.position
+    station.run(2.0)
+    assert station.pilot.follower.position == pytest.approx(paused, abs=0.2)
+    assert paused[2] < -5.0
+
+
+def test_an_upload_while_a_mission_is_paused_is_flown_on_resuming(station):
+    upload(station, MISSION)
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(12.0)
+    station.command(193, 0.0)
+    station.run(4.0)
+
+    south = (6, 16, 1, (0.0, 3.0, 0.0, NAN), 470000000 - 3000, 80000000, 12.0)
+    assert upload(station, [south]) == "ACCEPTED"
+    paused = station.pilot.follower.position
+    station.run(3.0)
+    assert station.pilot.follower.position == pytest.approx(paused, abs=0.5)
+    assert station.command(193, 1.0) == "ACCEPTED"
+    station.run(3.0)
+    assert station.pilot.follower.velocity[0] < -1.0
 
 
 def test_a_speed_that_is_changed_while_it_is_paused_is_flown_at_afterwards(station):

@@ -1,0 +1,280 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A ground station and ROS clients with one mission, one fence and one map, through both nodes."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from optional_parts import late_module
+
+from rfly_common.ros.goal_result import GoalResult
+from rfly_terrain.height_map.height_map import HeightMap
+
+pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
+
+common = late_module("pymavlink.dialects.v20.common")
+
+ORIGIN = (47.0, 8.0, 500.0)
+FASTER = 5
+"""Simulated seconds in a second."""
+NAN = math.nan
+ABORTED = 6
+PAUSE_CONTINUE = 193
+HOLDING = 2
+RETURNING = 3
+
+
+@pytest.fixture
+def peer(domain_id):
+    from node_harness import Peer
+
+    peer = Peer(domain_id)
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def world(peer):
+    """Simulated time, and a slope of 1 in 10 to the north, 500 m above the sea at the origin."""
+    from fleet_harness import TerrainSource
+    from rclpy.clock import Clock as RclpyClock
+    from rclpy.clock import ClockType
+    from rosgraph_msgs.msg import Clock
+
+    from rfly_common.ros.qos import STATE_OUT
+    from rfly_common.ros.stamps import ns_to_stamp
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    north = np.arange(-200.0, 201.0, 10.0)
+    slope = HeightMap(
+        np.tile(0.1 * north, (41, 1)), origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0
+    )
+    TerrainSource(peer).publish_message(height_map_to_msg(slope, ORIGIN, 1, 10**9))
+
+    clock = peer.node.create_publisher(Clock, "/clock", STATE_OUT)
+    begun = time.monotonic_ns()
+
+    def publish_time():
+        now = 1_000_000_000_000 + FASTER * (time.monotonic_ns() - begun)
+        clock.publish(Clock(clock=ns_to_stamp(now)))
+
+    steady = RclpyClock(clock_type=ClockType.STEADY_TIME)
+    timer = peer.node.create_timer(0.005, publish_time, clock=steady)
+    yield
+    peer.node.destroy_timer(timer)
+
+
+@pytest.fixture
+def station(domain_id, peer, world):
+    """A station that hears hawk (system 1), with both nodes and a second vehicle, kite."""
+    from mavlink_station import StationSocket
+    from node_harness import NodeProcess
+
+    with ExitStack() as stack:
+        station = stack.enter_context(StationSocket(peer))
+        both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
+        mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{station.port}']"}
+        nodes = [
+            stack.enter_context(NodeProcess(name, domain_id, parameters))
+            for name, parameters in (("mission_node", both), ("mavlink_node", mavlink))
+        ]
+        peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
+        yield station
+        assert [node.stop() for node in nodes] == [0, 0]
+        assert not any("Traceback" in node.output for node in nodes)
+
+
+class Client:
+    """A ROS client of hawk's missions."""
+
+    def __init__(self, peer):
+        from rclpy.action import ActionClient
+        from rfly_suite.action import ExecuteMission
+        from rfly_suite.msg import Mission, MissionParams
+
+        from rfly_common.ros.qos import LATCHED
+
+        self.peer = peer
+        self.client = ActionClient(peer.node, ExecuteMission, "hawk/execute_mission")
+        self.missions = peer.receive(Mission, "hawk/mission", LATCHED)
+        self.params = peer.receive(MissionParams, "hawk/mission_params", LATCHED)
+        peer.spin_until(lambda: self.client.server_is_ready() and self.missions and self.params)
+
+    def start(self, *items):
+        """Send a goal of modes and places, ENU; return the future of its end."""
+        from geometry_msgs.msg import Point
+        from rfly_suite.action import ExecuteMission
+        from rfly_suite.msg import MissionItem
+
+        goal = ExecuteMission.Goal(home_source=2)
+        for mode, x, y, z in items:
+            params = [NAN if mode == 2 else 0.0, 2.0 if mode == 2 else 0.0, 0.0, 0.0]
+            goal.items.append(MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=params))
+        sent = self.client.send_goal_async(goal)
+        self.peer.spin_until(sent.done)
+        return GoalResult(sent.result())
+
+    def command(self, number):
+        from rfly_suite.srv import SetMissionCommand
+
+        return self.peer.call(SetMissionCommand, "hawk/set_mission_command", command=number)
+
+    def until_phase(self, phase):
+        self.peer.spin_until(lambda: self.params[-1].phase == phase)
+
+
+def state_of(station):
+    """Return the state of hawk's mission, and the row that is flown."""
+    station.last("MISSION_CURRENT")
+    current = [
+        m for m in station.heard if m.get_type() == "MISSION_CURRENT" and m.get_srcSystem() == 1
+    ]
+    return (current[-1].mission_state, current[-1].seq) if current else None
+
+
+def downloaded(station, mission_type=0):
+    """Return command, place and height of each row of hawk's plan."""
+    request = common.MAVLink_mission_request_list_message(1, 1, mission_type)
+    rows = []
+    for seq in range(station.ask(request, "MISSION_COUNT").count):
+        request = common.MAVLink_mission_request_int_message(1, 1, seq, mission_type)
+        row = station.ask(request, "MISSION_ITEM_INT")
+        assert row.seq == seq
+        rows.append((row.command, row.x, row.y, row.z))
+    return rows
+
+
+def upload(station, rows, mission_type=0):
+    """Upload rows of frame, command, first parameter, place and height; return the result."""
+    answer = common.MAVLink_mission_count_message(1, 1, len(rows), mission_type)
+    for seq, (frame, command, first, x, y, z) in enumerate(rows):
+        assert station.ask(answer, "MISSION_REQUEST_INT").seq == seq
+        fields = (1, 1, seq, frame, command, 0, 1, first, 2.0, 0.0, NAN, x, y, z, mission_type)
+        answer = common.MAVLink_mission_item_int_message(*fields)
+    return station.ask(answer, "MISSION_ACK").type
+
+
+def place(north, east):
+    """Return latitude and longitude, 1e-7 degrees, by the radii of WGS 84 at 47°."""
+    return 470000000 + round(1e7 * north / 111_170.9), 80000000 + round(1e7 * east / 76_056.1)
+
+
+def test_a_mission_of_a_ros_client_is_the_stations_too(station, peer):
+    client = Client(peer)
+    goal = client.start((1, 0.0, 0.0, 12.0), (2, 0.0, 90.0, 30.0), (2, 60.0, 90.0, 30.0))
+    peer.spin_until(lambda: state_of(station) == (common.MISSION_STATE_ACTIVE, 1))
+
+    # it comes down, above the home where it began
+    rows = downloaded(station)
+    assert [row[0] for row in rows] == [22, 16, 16]
+    assert rows[2][1:3] == pytest.approx(place(90, 60), abs=2)
+    assert [row[3] for row in rows] == pytest.approx([12.0, 30.0, 30.0], abs=0.05)
+    reached = [m.seq for m in station.heard if m.get_type() == "MISSION_ITEM_REACHED"]
+    assert reached == [0]
+
+    # the station pauses, the ROS client resumes, and the other way round
+    assert station.command(PAUSE_CONTINUE, 0.0) == 0
+    client.until_phase(HOLDING)
+    peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+    assert client.command(0).success
+    peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_ACTIVE)
+    assert client.command(1).success
+    peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+    assert station.command(PAUSE_CONTINUE, 1.0) == 0
+    peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_ACTIVE)
+    assert not goal.done()
+
+    # an upload replaces it, and the ROS client sees that
+    before = bytes(client.missions[-1].goal_id)
+    assert upload(station, [(6, 16, 0.0, *place(40, -80), 25.0)]) == 0
+    peer.spin_until(goal.done)
+    assert (goal.result().status, goal.result().result.message) == (
+        ABORTED,
+        "replaced by a new goal",
+    )
+    shown = client.missions[-1]
+    assert bytes(shown.goal_id) != before
+    (item,) = [item for item in shown.items if item.mode == 2]
+    assert (item.position.x, item.position.y) == pytest.approx((-80.0, 40.0), abs=0.05)
+    assert downloaded(station) == [(16, *place(40, -80), 25.0)]
+
+    # a second goal of the ROS client, which another item is begun with
+    client.start((2, 0.0, 50.0, 30.0), (2, 0.0, -50.0, 30.0))
+    peer.spin_until(lambda: state_of(station) == (common.MISSION_STATE_ACTIVE, 0))
+    assert [row[1:3] for row in downloaded(station)] == [place(50, 0), place(-50, 0)]
+    assert station.command(224, 1.0) == 0
+    peer.spin_until(lambda: state_of(station) == (common.MISSION_STATE_ACTIVE, 1))
+    assert [row[1:3] for row in downloaded(station)] == [place(50, 0), place(-50, 0)]
+
+
+def test_a_fence_of_the_station_ends_a_mission_of_a_ros_client(station, peer):
+    client = Client(peer)
+    fence = [(0, 5003, 60.0, *place(0, 0), 0.0)]
+    goal = client.start((1, 0.0, 0.0, 12.0), (2, 0.0, 150.0, 30.0))
+    assert upload(station, fence, 1) == 0
+    assert upload(station, [(6, 5100, 0.0, *place(30, 10), 20.0)], 2) == 0
+
+    # the ROS client sees it
+    shown = peer.spin_until(lambda: (f := client.missions[-1].fence).areas and f.rally and f)
+    (area,) = shown.areas
+    assert (area.inclusion, area.radius) == (True, 60.0)
+    assert (shown.rally[0].x, shown.rally[0].y) == pytest.approx((10.0, 30.0), abs=0.02)
+    assert downloaded(station, 1) == [(5003, *place(0, 0), 0.0)]
+
+    # it leaves the fence, and returns to the rally point
+    peer.spin_until(goal.done)
+    assert "area 1 of the fence (inclusion circle) was breached" in goal.result().result.message
+    assert peer.spin_until(lambda: (m := station.last("FENCE_STATUS")) and m.breach_count) == 1
+    client.until_phase(RETURNING)
+    back = place(30, 10)
+
+    def distance():
+        station.last("GLOBAL_POSITION_INT")
+        here = next(
+            m
+            for m in reversed(station.heard)
+            if m.get_type() == "GLOBAL_POSITION_INT" and m.get_srcSystem() == 1
+        )
+        return math.hypot((here.lat - back[0]) * 0.0111, (here.lon - back[1]) * 0.0076)
+
+    peer.spin_until(lambda: distance() < 1.0)
+
+    # another mission that leaves it is refused to the ROS client as well
+    refused = client.start((2, 0.0, 150.0, 30.0))
+    peer.spin_until(refused.done)
+    assert "breaches area 1 of the fence" in refused.result().result.message
+
+
+def test_heights_and_traffic_for_a_station(station, peer):
+    """The slope's heights by the rise of 1 in 10, and kite 10 m east of hawk."""
+    check = common.MAVLink_terrain_check_message(*place(120, 30))
+    report = station.ask(check, "TERRAIN_REPORT")
+    assert report.terrain_height == pytest.approx(512.0, abs=0.02)
+
+    corner = place(-100, -100)
+    request = common.MAVLink_terrain_request_message(*corner, 10, 1 << 0 | 1 << 8)
+    station.ask(request, "TERRAIN_DATA")
+    peer.spin_until(lambda: station.last("TERRAIN_DATA").gridbit == 8)
+    grids = {m.gridbit: m.data for m in station.heard if m.get_type() == "TERRAIN_DATA"}
+    rows = [value for value in (490, 491, 492, 493) for _ in range(4)]
+    assert grids == {0: rows, 8: [value + 4 for value in rows]}
+
+    def traffic():
+        station.last("ADSB_VEHICLE")
+        adsb = [m for m in station.heard if m.get_type() == "ADSB_VEHICLE"]
+        return {m.get_srcSystem(): m for m in adsb if m.callsign}
+
+    peer.spin_until(lambda: set(traffic()) == {1, 2})
+    seen = traffic()
+    assert (seen[1].callsign, seen[2].callsign) == ("kite", "hawk")
+    assert (seen[1].ICAO_address, seen[2].ICAO_address) == (502, 501)
+    assert (seen[1].lat, seen[1].lon) == pytest.approx(place(0, 10), abs=2)
+    assert (seen[2].lat, seen[2].lon) == pytest.approx(place(0, 0), abs=2)
+    assert seen[1].altitude == pytest.approx(500_000, abs=50)
+    assert {m.callsign for m in station.heard if m.get_type() == "ADSB_VEHICLE"} == {"kite", "hawk"}
