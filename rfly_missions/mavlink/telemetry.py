@@ -223,12 +223,18 @@ class Telemetry:
         can_fly = self._known() and not self._flight.preflight_error()
         healthy = sensors if can_fly else battery_alone
 
+        # the fence; MAVProxy takes an unhealthy one that nobody uses for breached
+        area = self._flight.area
+        fence = d.MAV_SYS_STATUS_GEOFENCE
+        enabled = sensors | fence if area.plan.fence else sensors
+        healthy |= 0 if area.breach else fence
+
         voltage = _u16(battery.voltage * 1e3)
         current = _i16(battery.current * _CM)
 
         return d.MAVLink_sys_status_message(
-            sensors,
-            sensors,
+            sensors | fence,
+            enabled,
             healthy,
             0,
             voltage,

@@ -240,7 +240,7 @@ def test_mavproxy_reads_writes_and_flies(start, peer, tmp_path):
         proxy.until("DISARMED")
         end = poses[-1].pose.position
         assert (end.x, end.y, end.z) == pytest.approx((15.21, 22.23, 0.0), abs=0.5)
-        for refusal in ("UNSUPPORTED", "DENIED", "timed out", "Traceback"):
+        for refusal in ("UNSUPPORTED", "DENIED", "timed out", "fence breach", "Traceback"):
             assert refusal not in proxy.output
     finally:
         proxy.stop()
