@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rfly_common.errors import ConfigError
+from rfly_missions.followers.multirotor import RETURN_HEIGHT
 from rfly_missions.mavlink.wire import load_dialect, sender_of
 
 
@@ -40,6 +41,14 @@ class Tunables:
     )
     cruise_speed: float = tunable(
         "RFLY_CRUISE_SPD", 0.0, "over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
+    )
+    return_altitude: float = tunable(
+        "RTL_RETURN_ALT",
+        RETURN_HEIGHT,
+        "height to which a return climbs",
+        RETURN_HEIGHT,
+        1000.0,
+        "m",
     )
     disarm_after_landing: float = tunable(
         "COM_DISARM_LAND", 2.0, "disarms this long after landing", 0.1, 60.0, "s"
