@@ -94,6 +94,7 @@ class CommandProtocol:
             d.MAV_CMD_DO_REPOSITION: self._reposition,
             d.MAV_CMD_DO_ORBIT: self._orbit,
             d.MAV_CMD_DO_CHANGE_SPEED: self._change_speed,
+            d.MAV_CMD_DO_SET_HOME: self._set_home,
             d.MAV_CMD_DO_SET_MODE: self._set_mode,
             SET_STANDARD_MODE: lambda c: self._select(find_standard_mode(c.params[0])),
             d.MAV_CMD_DO_PAUSE_CONTINUE: self._pause_continue,
@@ -169,6 +170,11 @@ class CommandProtocol:
         if command.params[0] not in (0.0, 1.0):
             raise Denied("Only air and ground speed can be changed", "MAV_RESULT_UNSUPPORTED")
         self._flight.set_speed(command.params[1])
+
+    def _set_home(self, command: CommandRequest) -> None:
+        if command.params[0] not in (0.0, 1.0):
+            raise Denied("Home denied: here, or there? Expected 1 or 0", "MAV_RESULT_DENIED")
+        self._flight.set_home(None if command.params[0] else self._place(command))
 
     def _set_mode(self, command: CommandRequest) -> None:
         mode = find_mode(command.params[1], command.params[2])

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
@@ -51,11 +53,17 @@ from rfly_missions.mavlink.plan_rows import (
     rows_of_mission,
 )
 from rfly_missions.mavlink.pose_tracker import PoseTracker
+from rfly_missions.mavlink.return_way import return_way, with_return_ways
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mission.checks import check_fence, check_items
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
-from rfly_missions.mission.mavlink_items import ImportSettings, TerrainAltitude
+from rfly_missions.mission.mavlink_items import (
+    MAX_AWAY,
+    MAX_HEIGHT,
+    ImportSettings,
+    TerrainAltitude,
+)
 
 SILENCE_S = 2.0
 """Wall time without a pose, s, after which the vehicle's position is unknown."""
@@ -227,6 +235,10 @@ class FlightLogic:
         self.mission = CurrentMission()
         self.area = FlightArea(self._places, pilot.set_area)
         self.home: Vector | None = None
+        self._keeps_home = False
+        """True if a ground station has set home, so that arming leaves it where it is."""
+        self._launch_down = math.nan
+        """NED z, m, of the place of arming; NaN before."""
 
         # what is requested
         self.mode = FlightMode.HOLD
@@ -276,7 +288,7 @@ class FlightLogic:
         down = float(self.pose.position[2])
         floor = self.situation.ground
         if math.isnan(floor):
-            floor = self.home[2] if self.home is not None else down
+            floor = down if math.isnan(self._launch_down) else self._launch_down
         return floor - down > GROUND_HEIGHT or abs(float(self.pose.velocity[2])) > GROUND_SPEED
 
     @property
@@ -328,6 +340,36 @@ class FlightLogic:
         latitude, longitude, altitude = ned_to_geodetic(self.home or self.place, origin).tolist()
         return latitude, longitude, altitude
 
+    def set_home(self, place: Vector | None) -> None:
+        """Return to a place from now on (NED, m; NaN z: its ground); None: to the vehicle's.
+
+        A mission or a return that is under way goes on with the new home; a mission that is held
+        begins its present item again.
+        """
+        problem = self.preflight_error()
+        if problem:
+            raise Denied(f"Home denied: {problem}")
+        self._keeps_home = place is not None
+        self.home = self.place if place is None else self._valid_home(place)
+
+        moves = self._state is FlightState.FLYING
+        if moves and self.mode in (FlightMode.MISSION, FlightMode.RETURN):
+            self._begin(self.mode)
+        elif self.holding:
+            self._transition(FlightEvent.END)
+
+    def _valid_home(self, place: Vector) -> Vector:
+        north, east, down = place
+        origin = self.situation.origin
+        altitude = self.situation.altitude
+        is_near = max(abs(north), abs(east)) <= MAX_AWAY
+        if is_near and math.isnan(down) and origin is not None and altitude is not None:
+            latitude, longitude, _ = ned_to_geodetic((north, east, 0.0), origin).tolist()
+            down = origin[2] - altitude(latitude, longitude)
+        if not (is_near and abs(down) <= MAX_HEIGHT):
+            raise Denied("Home denied: expected a place on Earth near the map", "MAV_RESULT_DENIED")
+        return north, east, down
+
     def _places(self) -> tuple[GeoPoint, GeoPoint] | None:
         origin = self.situation.origin
         return None if origin is None else (origin, self.home_geodetic() or origin)
@@ -346,7 +388,7 @@ class FlightLogic:
             breach = self.area.plan.fence.breach(*self.place[:2])
             if breach:
                 raise Denied(f"{_MISSING}the vehicle breaches {breach}")
-            self.home = self.place
+            self._launch_from(self.place)
         self._transition(FlightEvent.ARM)
         self._auto_disarm.reset()
         self._report("Armed")
@@ -358,6 +400,12 @@ class FlightLogic:
             except (Denied, Refused):
                 self._disarm("Disarmed")
                 raise
+
+    def _launch_from(self, place: Vector) -> None:
+        """Make the place of arming home, unless a ground station has set another one."""
+        self._launch_down = place[2]
+        if not self._keeps_home:
+            self.home = place
 
     def disarm(self) -> None:
         """Disarm on the ground only: not even a forced request makes a vehicle fall."""
@@ -403,7 +451,8 @@ class FlightLogic:
         """Count a vehicle as armed that another client has armed."""
         self._transition(FlightEvent.ARM)
         self.mode = FlightMode.HOLD
-        self.home = self.home or (*self.place[:2], self._floor())
+        if self.home is None:
+            self._launch_from((*self.place[:2], self._floor()))
 
     # --- modes
 
@@ -431,13 +480,23 @@ class FlightLogic:
         elif mode is FlightMode.LAND:
             self.land()
         elif mode is FlightMode.RETURN:
-            self._fly(mode, (MissionItem.return_to_launch(),))
+            self._return()
         elif mode is FlightMode.OFFBOARD:
             self.mode = mode
             self._offboard.flown = None
             self._transition(FlightEvent.START)
         else:
             self.hold()
+
+    def _return(self) -> None:
+        """Return at the parameter's height above home, or higher."""
+        way: list[MissionItem] = []
+        if self.in_air:
+            height = self._values.return_altitude
+            launch = self.home or self.place
+            rally = self.area.plan.rally
+            way = return_way(self.place, launch, height, self._uav_type, rally)
+        self._fly(FlightMode.RETURN, (*way, MissionItem.return_to_launch()))
 
     def hold(self) -> None:
         """Stay here; `select(MISSION)` goes on with a mission."""
@@ -583,7 +642,12 @@ class FlightLogic:
         origin = self.situation.origin
         assert home is not None
         assert origin is not None
-        return plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
+        plan = plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
+        plan = self._with_takeoffs_here(plan)
+        launch = self.home or self.place
+        height = self._values.return_altitude
+        rally = self.area.plan.rally
+        return with_return_ways(plan, self.place, launch, height, self._uav_type, rally)
 
     def _resume_mission(self) -> None:
         self._check_pilot()
@@ -594,6 +658,16 @@ class FlightLogic:
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
+
+    def _with_takeoffs_here(self, plan: FlightPlan) -> FlightPlan:
+        """Return a plan whose take-offs without a place begin here; home may lie elsewhere."""
+        items = list(plan.items)
+        for index, seq in enumerate(plan.seqs):
+            item = items[index]
+            if item.mode is MissionMode.TAKEOFF and not self.mission.rows[seq].is_placed:
+                position = np.array((*self.place[:2], item.position[2]))
+                items[index] = replace(item, position=position)
+        return plan._replace(items=tuple(items))
 
     def _from_the_ground(self, plan: FlightPlan, index: int) -> FlightPlan:
         """Return a plan that begins with a take-off, as PX4's do, if the mission has none."""

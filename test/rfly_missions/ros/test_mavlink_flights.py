@@ -14,8 +14,10 @@ from mavlink_station import NAN, ORIGIN
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 ARM = 400
+RETURN = 20
 LAND = 21
 ORBIT = 34
+SET_HOME = 179
 REPOSITION = 192
 REQUEST = 512
 UNSUPPORTED = 3
@@ -102,6 +104,32 @@ def test_an_orbit_is_reported_as_long_as_it_is_flown(start, peer):
     beats = hawk.last("HEARTBEAT")
     hawk.until(lambda: hawk.last("HEARTBEAT") is not beats)
     assert hawk.last("ORBIT_EXECUTION_STATUS") is before
+    hawk.stop()
+
+
+def test_a_return_climbs_to_its_parameter_and_leads_to_the_home_that_was_set(start):
+    from mavlink_fleet import EAST_M, NORTH_M
+
+    hawk = start(**{"hawk.parameters": "['RTL_RETURN_ALT=40']"})
+    hawk.fly_up(12.0)
+    home = hawk.last("HOME_POSITION")
+    assert (home.x, home.y, home.altitude) == (0.0, 0.0, 500_000)
+
+    latitude, longitude = ORIGIN[0] + 30.0 / NORTH_M, ORIGIN[1] + 20.0 / EAST_M
+    assert hawk.command(SET_HOME, 0.0, 0, 0, NAN, latitude, longitude, ORIGIN[2]) == 0
+    home = hawk.until(lambda: (new := hawk.last("HOME_POSITION")) is not home and new)
+    assert (home.x, home.y, home.z) == pytest.approx((30.0, 20.0, 0.0), abs=0.3)
+    assert home.latitude == pytest.approx(latitude * 1e7, abs=20)
+    assert home.longitude == pytest.approx(longitude * 1e7, abs=20)
+
+    # up first, over the place where it was; then home, and down
+    assert hawk.command(RETURN) == 0
+    hawk.until(lambda: hawk.place[2] > 38.9)
+    assert math.dist(hawk.place[:2], (0.0, 0.0)) < 1.0
+    hawk.until(lambda: math.dist(hawk.place[:2], (30.0, 20.0)) < 5.0)
+    assert hawk.place[2] == pytest.approx(40.0, abs=0.2)
+    hawk.until(lambda: not hawk.last("HEARTBEAT").base_mode & 128)
+    assert hawk.place == pytest.approx((home.x, home.y, 0.0), abs=0.3)
     hawk.stop()
 
 
