@@ -521,7 +521,10 @@ class FlightLogic:
     # --- single flights
 
     def take_off(self, down: float) -> None:
-        """Climb to a z; NaN: to the height of the parameter. Disarmed, choose it for arming."""
+        """Climb to a z; NaN: to the height of the parameter. Disarmed, choose it for arming.
+
+        A z that is not above the vehicle counts as none, as with PX4.
+        """
         if self._uav_type == "ground":
             raise Denied("Take-off denied: it does not fly", "MAV_RESULT_UNSUPPORTED")
         if not self.armed:
@@ -530,7 +533,9 @@ class FlightLogic:
             return
 
         north, east, now = self.place
-        if math.isnan(down):
+        if down >= now:
+            self._report("Take-off altitude is not above the vehicle: MIS_TAKEOFF_ALT counts")
+        if not down < now:
             down = now - self._values.takeoff_altitude
         if self._uav_type == "fixed-wing":  # it climbs on its way ahead
             yaw = float(self.pose.euler[2])

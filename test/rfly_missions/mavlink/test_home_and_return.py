@@ -177,3 +177,10 @@ def test_the_way_before_a_return(start, uav_type, kinds):
         assert items[0].position.tolist() == [100.0, 0.0, -31.0]
         assert items[1].position.tolist() == [0.0, 0.0, -31.0]
         assert math.isnan(items[1].params[0])
+
+
+def test_the_way_before_a_return_leads_to_the_nearest_rally_point():
+    """At the height above home; a point above home would make home the nearest."""
+    rally = [(90.0, 10.0, -2.0), (-50.0, 0.0, 0.0)]
+    _, above = return_way((100.0, 0.0, -5.0), (0.0, 0.0, -1.0), 30.0, "multirotor", rally)
+    assert above.position.tolist() == [90.0, 10.0, -31.0]
