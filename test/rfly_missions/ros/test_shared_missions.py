@@ -71,23 +71,32 @@ def world(peer):
 
 
 @pytest.fixture
-def station(domain_id, peer, world):
-    """A station that hears hawk (system 1), with both nodes and a second vehicle, kite."""
-    from mavlink_station import StationSocket
+def start(domain_id):
+    """Starts nodes for two vehicles, hawk (system 1) and kite; checks that they end well."""
     from node_harness import NodeProcess
 
     with ExitStack() as stack:
-        station = stack.enter_context(StationSocket(peer))
-        both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
-        mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{station.port}']"}
-        nodes = [
-            stack.enter_context(NodeProcess(name, domain_id, parameters))
-            for name, parameters in (("mission_node", both), ("mavlink_node", mavlink))
-        ]
+        nodes = []
+
+        def begin(name, *arguments, **parameters):
+            both = {"vehicles": "[hawk, kite]", "use_sim_time": "true", **parameters}
+            nodes.append(stack.enter_context(NodeProcess(name, domain_id, both, *arguments)))
+
+        yield begin
+        assert {node.stop() for node in nodes} == {0}
+        assert not any("Traceback" in node.output for node in nodes)
+
+
+@pytest.fixture
+def station(start, peer, world, tmp_path):
+    """A station that hears hawk (system 1) and kite; both nodes run."""
+    from mavlink_station import StationSocket
+
+    with StationSocket(peer) as station:
+        start("mission_node", file_folders=f"['{tmp_path}']")
+        start("mavlink_node", port="0", targets=f"['127.0.0.1:{station.port}']")
         peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
         yield station
-        assert [node.stop() for node in nodes] == [0, 0]
-        assert not any("Traceback" in node.output for node in nodes)
 
 
 class Client:
@@ -116,6 +125,9 @@ class Client:
         for mode, x, y, z in items:
             params = [NAN if mode == 2 else 0.0, 2.0 if mode == 2 else 0.0, 0.0, 0.0]
             goal.items.append(MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=params))
+        return self.send(goal)
+
+    def send(self, goal):
         sent = self.client.send_goal_async(goal)
         self.peer.spin_until(sent.done)
         return GoalResult(sent.result())
@@ -198,8 +210,9 @@ def test_a_mission_of_a_ros_client_is_the_stations_too(station, peer):
         ABORTED,
         "replaced by a new goal",
     )
-    shown = client.missions[-1]
-    assert bytes(shown.goal_id) != before
+    shown = peer.spin_until(
+        lambda: (newest := client.missions[-1]) and bytes(newest.goal_id) != before and newest
+    )
     (item,) = [item for item in shown.items if item.mode == 2]
     assert (item.position.x, item.position.y) == pytest.approx((-80.0, 40.0), abs=0.05)
     assert downloaded(station) == [(16, *place(40, -80), 25.0)]
@@ -249,6 +262,60 @@ def test_a_fence_of_the_station_ends_a_mission_of_a_ros_client(station, peer):
     refused = client.start((2, 0.0, 150.0, 30.0))
     peer.spin_until(refused.done)
     assert "breaches area 1 of the fence" in refused.result().result.message
+
+
+def test_a_mission_file_with_its_fence_after_a_restart_of_the_node(station, start, peer, tmp_path):
+    """As `rfly mission start` begins it: a survey of 300 items, too many to be read at once."""
+    from mavlink_station import StationSocket
+    from rfly_suite.action import ExecuteMission
+
+    from rfly_missions.mission.files import Mission, write_mission
+    from rfly_missions.mission.geofence import FenceCircle, Geofence
+    from rfly_missions.mission.items import MissionItem
+
+    lanes = [MissionItem.waypoint((50.0, -60.0 + 0.4 * k, -40.0), NAN, 2.0) for k in range(300)]
+    fence = Geofence((FenceCircle((0.0, 0.0), 120.0), FenceCircle((-60.0, 0.0), 20.0, False)))
+    items = (MissionItem.takeoff((0.0, 0.0, -20.0)), *lanes)
+    rally = ((10.0, 20.0, -30.0),)
+    mission = Mission(items, ORIGIN, fence=fence, rally=rally)
+    write_mission(tmp_path / "survey.plan", mission)
+    client = Client(peer)
+    client.send(ExecuteMission.Goal(file=str(tmp_path / "survey.plan")))
+    peer.spin_until(lambda: (now := state_of(station)) and now[0] == common.MISSION_STATE_ACTIVE)
+
+    def check(each):
+        count = each.ask(common.MAVLink_mission_request_list_message(1, 1, 0), "MISSION_COUNT")
+        assert count.count == 301
+        request = common.MAVLink_mission_request_int_message(1, 1, 300, 0)
+        last = each.ask(request, "MISSION_ITEM_INT")
+        assert (last.x, last.y) == pytest.approx(place(50.0, 59.6), abs=2)
+        assert last.z == pytest.approx(40.0, abs=0.01)
+        assert [row[0] for row in downloaded(each, 1)] == [5003, 5004]
+        ((command, x, y, height),) = downloaded(each, 2)
+        assert (command, height) == (5100, pytest.approx(30.0, abs=0.01))
+        assert (x, y) == pytest.approx(place(10, 20), abs=2)
+
+    check(station)
+
+    # another mavlink_node learns all of it
+    with StationSocket(peer) as later:
+        targets = f"['127.0.0.1:{later.port}']"
+        start("mavlink_node", "-r", "__node:=second", port="0", targets=targets)
+        peer.spin_until(lambda: (s := state_of(later)) and s[0] == common.MISSION_STATE_ACTIVE)
+        check(later)
+        assert later.command(PAUSE_CONTINUE, 0.0) == 0
+        client.until_phase(HOLDING)
+        peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+
+
+def test_phases_have_the_numbers_of_the_message():
+    from rfly_suite.msg import MissionParams
+
+    from rfly_missions.mavlink.flight import Phase
+
+    assert {phase: getattr(MissionParams, phase.name) for phase in Phase} == {
+        phase: phase.value for phase in Phase
+    }
 
 
 def test_heights_and_traffic_for_a_station(station, peer):
