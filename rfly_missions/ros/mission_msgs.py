@@ -161,7 +161,7 @@ def _places(points: Sequence[Point], where: str, axes: str) -> list[Vector]:
     """Return points as NED; raise ValueError for one that is no place."""
     places = [point_to_ned(point, axes) for point in points]
     for index, place in enumerate(places):
-        if not max(map(abs, place)) <= FARTHEST:
+        if not all(abs(value) <= FARTHEST for value in place):
             raise ValueError(f"{where}[{index}]: {place}, expected numbers within {FARTHEST:g} m")
     return places
 

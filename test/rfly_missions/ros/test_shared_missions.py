@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from contextlib import ExitStack
 
@@ -306,6 +307,70 @@ def test_a_mission_file_with_its_fence_after_a_restart_of_the_node(station, star
         assert later.command(PAUSE_CONTINUE, 0.0) == 0
         client.until_phase(HOLDING)
         peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+
+
+def fence_message(*areas, breach_return=(), rally=()):
+    """Return a message of areas, each an inclusion, a radius and points."""
+    from geometry_msgs.msg import Point
+    from rfly_suite.msg import Fence, FenceArea
+
+    def points(places):
+        return [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in places]
+
+    return Fence(
+        areas=[
+            FenceArea(inclusion=inclusion, radius=radius, points=points(places))
+            for inclusion, radius, places in areas
+        ],
+        breach_return=points(breach_return),
+        rally=points(rally),
+    )
+
+
+CORNERS = ((0, 0, 0), (10, 0, 0), (0, 20, 0))
+
+
+def test_a_fence_as_a_message_there_and_back():
+    from rfly_missions.ros.mission_msgs import area_to_msg, msg_to_area
+
+    message = fence_message(
+        (True, 0.0, CORNERS),
+        (False, 5.0, [(1, 2, 0)]),
+        breach_return=[(3, 4, 5)],
+        rally=[(6, 7, 8)],
+    )
+    area = msg_to_area(message, "enu")
+    triangle, circle = area.fence.areas
+    assert triangle.vertices.tolist() == [[0.0, 0.0], [0.0, 10.0], [20.0, 0.0]]  # north, east
+    assert (circle.center, circle.radius, circle.inclusion) == ((2.0, 1.0), 5.0, False)
+    assert area.fence.breach_return == (4.0, 3.0, -5.0)
+    assert area.rally == ((7.0, 6.0, -8.0),)
+
+    back = area_to_msg(area, "enu", "", 0)
+    assert back == message
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([(True, 0.0, CORNERS[:2])], "areas[0].points: 2, expected 3 or more corners"),
+        ([(True, 5.0, CORNERS)], "areas[0].points: 3, expected the centre"),
+        ([(True, -1.0, CORNERS[:1])], "areas[0].radius: -1"),
+        ([(True, NAN, CORNERS[:1])], "areas[0].radius: nan"),
+        ([(True, 0.0, (*CORNERS, (NAN, 0, 0)))], "areas[0].points[3]"),
+        ([(True, 0.0, [(k, 0, 0) for k in range(10_001)])], "areas: more than 10000 corners"),
+    ],
+)
+def test_a_message_that_is_no_fence_is_refused(content, text):
+    from rfly_missions.ros.mission_msgs import msg_to_area
+
+    with pytest.raises(ValueError, match=re.escape(text)):
+        msg_to_area(fence_message(*content), "enu")
+
+    with pytest.raises(ValueError, match="breach_return: 2 points"):
+        msg_to_area(fence_message(breach_return=CORNERS[:2]), "enu")
+    with pytest.raises(ValueError, match=r"rally\[0\]"):
+        msg_to_area(fence_message(rally=[(0, math.inf, 0)]), "enu")
 
 
 def test_phases_have_the_numbers_of_the_message():
