@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +30,7 @@ ORIGIN = (47.0, 8.0, 500.0)
 FASTER = 5
 """Simulated seconds in a second."""
 NAN = math.nan
+CLIENT = Path(__file__).parents[2] / "mavsdk_plan_client.py"
 ABORTED = 6
 PAUSE_CONTINUE = 193
 HOLDING = 2
@@ -307,6 +313,44 @@ def test_a_mission_file_with_its_fence_after_a_restart_of_the_node(station, star
         assert later.command(PAUSE_CONTINUE, 0.0) == 0
         client.until_phase(HOLDING)
         peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+
+
+@pytest.mark.needs("mavsdk")
+def test_mavsdk_reads_the_mission_of_a_ros_client_and_writes_fences(start, peer, world):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    start("mission_node")
+    start("mavlink_node", port="0", targets=f"['127.0.0.1:{port}']")
+    pilot = Client(peer)
+    pilot.start((1, 0.0, 0.0, 12.0), (2, 0.0, 40.0, 400.0), (2, 0.0, 41.0, 400.0))
+
+    client = subprocess.Popen(
+        [sys.executable, str(CLIENT), str(port), "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        peer.spin_until(lambda: client.poll() is not None)
+    finally:
+        client.kill()
+        output = client.communicate()[0]
+    assert client.returncode == 0, output
+    seen = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+
+    assert seen["total"] == 3
+    assert [row[:2] for row in seen["mission"]] == [[6, 22], [6, 16], [6, 16]]
+    assert seen["mission"][1][2:4] == pytest.approx(place(40, 0), abs=2)
+    corners = [[46.999, 7.999], [47.001, 7.999], [47.001, 8.001]]
+    assert seen["polygons"] == [["INCLUSION", [pytest.approx(c, abs=2e-7) for c in corners]]]
+    assert seen["circles"] == [
+        ["EXCLUSION", pytest.approx(46.9995, abs=2e-7), pytest.approx(8.0, abs=2e-7), 12.5]
+    ]
+    assert seen["cleared"] == [0, 0]
+    assert seen["rally"] == [[5100, 470001000, 80001000, 20.0]]
+    assert peer.spin_until(lambda: pilot.missions[-1].fence.rally)
+    assert not pilot.missions[-1].fence.areas
 
 
 def fence_message(*areas, breach_return=(), rally=()):
