@@ -73,6 +73,8 @@ class ReportedMission(NamedTuple):
     home: Vector = (0.0, 0.0, 0.0)
     rows: PlanRows = PlanRows((), FlightPlan((), ()), ())
     area: FlightAreaPlan = FlightAreaPlan()
+    area_ns: int = 0
+    """Stamp of the last fence that mission_node has received."""
 
 
 class ControllerGainsClient:
@@ -173,11 +175,18 @@ class MavlinkVehicleTopics:
 
         # goals, own and others
         self._goals = 0
+        """Number of goals of this node."""
+        self._flown_goal = 0
+        """Number of the own goal whose progress counts; 0: another client's goal is flown."""
         self._mark = os.urandom(8)
         """First half of the id of each goal of this node."""
         self._other = ReportedMission()
         """The last mission of another client."""
+        self._taken_goal = b""
+        """Id of the other client's goal whose mission is shown."""
         self._reading = NewestWork(node)
+        self._area_ns = 0
+        """Stamp of the last fence that was published."""
         self._replaced_goal = b""
         """Id of the other client's goal that a goal of this node replaces."""
         self._unplaced: Mission | None = None
@@ -271,7 +280,8 @@ class MavlinkVehicleTopics:
         except ValueError as error:
             return error
         rows = self.vehicle.flight.shown_rows(mission)
-        return ReportedMission(bytes(message.goal_id), mission.home, rows, area)
+        area_ns = stamp_to_ns(message.fence.header.stamp)
+        return ReportedMission(bytes(message.goal_id), mission.home, rows, area, area_ns)
 
     def _take_mission(self, reported: ReportedMission | ValueError) -> None:
         if isinstance(reported, ValueError):
@@ -279,15 +289,13 @@ class MavlinkVehicleTopics:
             self._node.get_logger().warning(f"{self.name}/mission refused: {reported}")
             return
 
-        self.vehicle.flight.area.take_reported(reported.area)
-        goal_id = reported.goal_id
-        is_own = goal_id.startswith(self._mark)
-        if is_own or not any(goal_id) or goal_id == self._other.goal_id:
-            return
-        self._goals += 1  # what becomes of an own goal does not matter any more
-        self._other = reported
-        self._replaced_goal = b""
-        self.vehicle.flight.take_other_mission(reported.home, reported.rows)
+        # a report from before the last upload would undo it
+        if reported.area_ns >= self._area_ns:
+            self.vehicle.flight.area.take_reported(reported.area)
+
+        is_own = reported.goal_id.startswith(self._mark)
+        if not is_own and any(reported.goal_id):
+            self._other = reported
 
     def _on_mission_params(self, message: MissionParams) -> None:
         flight = self.vehicle.flight
@@ -299,12 +307,21 @@ class MavlinkVehicleTopics:
         goal_id = bytes(message.goal_id)
         phase = Phase(message.phase)
         if goal_id == self._goal_id(self._goals):
+            self._flown_goal = self._goals
             flight.follow_phase(phase)
         elif goal_id == self._other.goal_id and goal_id != self._replaced_goal:
-            if flight.mission.plan is None and phase is Phase.FLYING:
-                # it is flown again, instead of an upload
-                flight.take_other_mission(self._other.home, self._other.rows)
+            # a mission is flown again, instead of an upload
+            begins_again = flight.mission.plan is None and phase is Phase.FLYING
+            if goal_id != self._taken_goal or begins_again:
+                self._take_other_mission()
             flight.follow_other(message.index, phase)
+
+    def _take_other_mission(self) -> None:
+        """Show the mission of another client; what becomes of an own goal does not matter now."""
+        self._flown_goal = 0
+        self._replaced_goal = b""
+        self._taken_goal = self._other.goal_id
+        self.vehicle.flight.take_other_mission(self._other.home, self._other.rows)
 
     def _goal_id(self, number: int) -> bytes:
         """Return the id of a goal of this node."""
@@ -390,12 +407,13 @@ class MavlinkVehicleTopics:
 
     def set_area(self, area: FlightAreaPlan) -> None:
         """Publish a fence and rally points."""
-        now_ns = self._node.get_clock().now().nanoseconds
-        self._fences.publish(area_to_msg(area, "enu", WORLD, now_ns))
+        self._area_ns = max(self._node.get_clock().now().nanoseconds, self._area_ns + 1)
+        self._fences.publish(area_to_msg(area, "enu", WORLD, self._area_ns))
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         """Send a plan as a goal of the action; it replaces the one before."""
         self._goals += 1
+        self._flown_goal = self._goals
         self._replaced_goal = self._other.goal_id
         number = self._goals
         goal = ExecuteMission.Goal(
@@ -407,7 +425,7 @@ class MavlinkVehicleTopics:
         goal.header.frame_id = WORLD
 
         def on_feedback(message: Any) -> None:
-            if number == self._goals:
+            if number == self._flown_goal:
                 self.vehicle.flight.progressed(int(message.feedback.index))
 
         def on_accepted(future: Any) -> None:
@@ -422,7 +440,7 @@ class MavlinkVehicleTopics:
             on_end(bool(result.success), result.message)
 
         def on_end(done: bool, why: str) -> None:
-            if number == self._goals:
+            if number == self._flown_goal:
                 self._replaced_goal = b""
                 self.vehicle.flight.ended(done, why)
 

@@ -124,6 +124,8 @@ class MissionVehicle:
         self._loaded = Mission((), (0.0, 0.0, 0.0))
         self._shown = FlownMission()
         self._area = FlightAreaPlan()
+        self._area_ns = 0
+        """Stamp of the message of the area."""
         self._publishing = NewestWork(node)
 
         # topics
@@ -357,6 +359,7 @@ class MissionVehicle:
             return
 
         self._area = area
+        self._area_ns = stamp_to_ns(message.header.stamp)
         self._loaded = replace(self._loaded, fence=Geofence(), rally=())
         if self._runner is not None and self._is_under_way():
             combined = self._combined(self._loaded)
@@ -377,9 +380,10 @@ class MissionVehicle:
         frame = self._shared.axes, self._shared.frame_id
         shown = self._shown
         goal_id = self._goal_id
+        area_ns = self._area_ns
         self._publishing.start(
             len(shown.items),
-            lambda: mission_to_msg(shown, area, goal_id, *frame, now_ns),
+            lambda: mission_to_msg(shown, area, goal_id, *frame, now_ns, area_ns),
             self._missions.publish,
         )
 
