@@ -106,6 +106,16 @@ def station(start, peer, world, tmp_path):
         yield station
 
 
+def mission_item(mode, x, y, z):
+    """Return an item at a place, ENU."""
+    from geometry_msgs.msg import Point
+    from rfly_suite.msg import MissionItem
+
+    params = [NAN, 2.0, 0.0, 0.0] if mode == 2 else [0.0] * 4
+    position = Point(x=float(x), y=float(y), z=float(z))
+    return MissionItem(mode=mode, position=position, params=params)
+
+
 class Client:
     """A ROS client of hawk's missions."""
 
@@ -124,15 +134,10 @@ class Client:
 
     def start(self, *items):
         """Send a goal of modes and places, ENU; return the future of its end."""
-        from geometry_msgs.msg import Point
         from rfly_suite.action import ExecuteMission
-        from rfly_suite.msg import MissionItem
 
-        goal = ExecuteMission.Goal(home_source=2)
-        for mode, x, y, z in items:
-            params = [NAN if mode == 2 else 0.0, 2.0 if mode == 2 else 0.0, 0.0, 0.0]
-            goal.items.append(MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=params))
-        return self.send(goal)
+        items = [mission_item(*item) for item in items]
+        return self.send(ExecuteMission.Goal(home_source=2, items=items))
 
     def send(self, goal):
         sent = self.client.send_goal_async(goal)
@@ -313,6 +318,40 @@ def test_a_mission_file_with_its_fence_after_a_restart_of_the_node(station, star
         assert later.command(PAUSE_CONTINUE, 0.0) == 0
         client.until_phase(HOLDING)
         peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+
+
+def test_a_late_report_undoes_no_upload(start, peer, world):
+    """The test stands for mission_node; its late report holds a mission, by which it is noticed."""
+    from mavlink_station import StationSocket
+    from rfly_suite.msg import Fence, Mission, MissionParams
+
+    from rfly_common.ros.qos import LATCHED
+
+    missions = peer.node.create_publisher(Mission, "hawk/mission", LATCHED)
+    params = peer.node.create_publisher(MissionParams, "hawk/mission_params", LATCHED)
+    fences = peer.receive(Fence, "hawk/fence", LATCHED)
+    with StationSocket(peer) as station:
+        start("mavlink_node", port="0", targets=f"['127.0.0.1:{station.port}']")
+        peer.spin_until(lambda: station.last("GPS_RAW_INT") and station.last("HEARTBEAT"))
+        fence = [(0, 5003, 60.0, *place(0, 0), 0.0)]
+        peer.spin_until(lambda: upload(station, fence, 1) == 0)  # as soon as the map is known
+        peer.spin_until(lambda: fences)
+
+        late = Mission(goal_id=np.arange(16, dtype=np.uint8), items=[mission_item(2, 0, 50, 30)])
+        late.header.frame_id = "map"
+        missions.publish(late)
+        params.publish(MissionParams(goal_id=late.goal_id, phase=MissionParams.FLYING))
+        peer.spin_until(lambda: len(downloaded(station)) == 1)
+
+        assert downloaded(station, 1) == [(5003, *place(0, 0), 0.0)]
+        assert upload(station, [(6, 5100, 0.0, *place(30, 10), 20.0)], 2) == 0
+        peer.spin_until(lambda: fences[-1].rally)
+        assert len(fences[-1].areas) == 1
+
+        # one that has seen the last upload counts
+        late.fence.header.stamp = fences[-1].header.stamp
+        missions.publish(late)
+        peer.spin_until(lambda: downloaded(station, 1) == [])
 
 
 @pytest.mark.needs("mavsdk")
