@@ -33,7 +33,6 @@ from rfly_missions.mavlink.mission_rows import (
     Row,
     Vector,
     plan_of,
-    plan_of_items,
     speed_item,
 )
 from rfly_missions.mavlink.offboard import (
@@ -50,7 +49,7 @@ from rfly_missions.mavlink.parameter_protocol import Tunables
 from rfly_missions.mavlink.plan_rows import (
     PlanRows,
     plan_id,
-    rows_of_mission,
+    shown_rows,
 )
 from rfly_missions.mavlink.pose_tracker import PoseTracker
 from rfly_missions.mavlink.return_way import return_way, with_return_ways
@@ -79,6 +78,8 @@ LEAST_RISE = 0.5
 """Least height of a take-off, m."""
 MAX_SPEED = 1000.0
 """Highest speed that may be requested, m/s."""
+MOST_NOTES = 5
+"""Number of notes on a mission that are reported."""
 DISARMED = "DISARMED"
 """Mode of a vehicle that reports it and rests."""
 _MISSING = "Preflight Fail: "
@@ -687,25 +688,23 @@ class FlightLogic:
 
     # --- other clients of mission_node
 
-    def take_other_mission(self, mission: FlownMission) -> None:
+    def shown_rows(self, mission: FlownMission) -> PlanRows:
+        """Return the rows of another client's mission."""
+        origin = self.situation.origin or (0.0, 0.0, 0.0)
+        return shown_rows(mission, origin, self._values.loiter_radius, self._uav_type)
+
+    def take_other_mission(self, home: Vector, shown: PlanRows) -> None:
         """Take the mission of another client, which replaces the one here and what is flown."""
-        origin = self.situation.origin
-        assert origin is not None
         self._transition(FlightEvent.END)
         self._awaited = None
-        self.home = mission.home
-        radius = self._values.loiter_radius
-        try:
-            shown = rows_of_mission(mission, origin, radius, self._uav_type)
-        except Refused as refusal:
-            plan = plan_of_items(mission.items, self._uav_type, mission.hold_at_waypoints)
-            shown = PlanRows((), plan, (str(refusal),))
-
+        self.home = home
         self.mission = CurrentMission(shown.rows, shown.plan, is_new=True)
         self._plan = shown.plan
         self._index = 0
-        self._report(f"Mission of another client: {len(mission.items)} items")
-        for note in shown.notes:
+        items = shown.plan.seqs[-1] + 1 if shown.plan.seqs else 0
+        count = "1 item" if items == 1 else f"{items} items"
+        self._report(f"Mission of another client: {count}")
+        for note in shown.notes[:MOST_NOTES]:
             self._report(f"Mission: {note}")
 
     def follow_other(self, index: int, phase: Phase) -> None:

@@ -27,7 +27,7 @@ from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.newer_messages import message_number, newer_message
 from rfly_missions.mavlink.orbit_status import orbit_execution_status
-from rfly_missions.mavlink.plan_rows import with_ids
+from rfly_missions.mavlink.plan_rows import plan_id, with_ids
 from rfly_missions.mavlink.terrain_protocol import report_message
 from rfly_missions.mavlink.wire import load_dialect
 
@@ -531,9 +531,12 @@ class Telemetry:
         message = d.MAVLink_mission_current_message(
             flight.mission.seq, len(flight.mission.rows), state, in_mission
         )
-        fence_id, rally_id = flight.area.ids
-        ids = {"mission_id": flight.mission.id, "fence_id": fence_id, "rally_points_id": rally_id}
-        return with_ids(message, **ids)
+        return with_ids(
+            message,
+            mission_id=flight.mission.id,
+            fence_id=flight.area.fence_id,
+            rally_points_id=plan_id(flight.area.rally_rows),
+        )
 
     def _fence_status(self, _: int) -> Any:
         d = self._d
