@@ -63,6 +63,7 @@ from rfly_missions.mission.mavlink_items import (
     ImportSettings,
     TerrainAltitude,
 )
+from rfly_missions.mission.regions_of_interest import look_item, look_of
 
 SILENCE_S = 2.0
 """Wall time without a pose, s, after which the vehicle's position is unknown."""
@@ -83,6 +84,7 @@ MOST_NOTES = 5
 DISARMED = "DISARMED"
 """Mode of a vehicle that reports it and rests."""
 _MISSING = "Preflight Fail: "
+_UNSUPPORTED = "MAV_RESULT_UNSUPPORTED"
 _OWN_SPEED = -2.0
 """Value of DO_CHANGE_SPEED that restores the default."""
 
@@ -250,6 +252,8 @@ class FlightLogic:
         self._takeoff_down = math.nan
         """NED z, m, of a take-off that waits for arming; NaN: by the parameter."""
         self._speed = RequestedSpeed()
+        self.roi: Vector | None = None
+        """Place to look at until a station, an item or disarming changes it, NED, m."""
         self._offboard = Offboard()
         self._auto_disarm = AutoDisarm(values)
         self._request: ModeRequest | None = None
@@ -351,7 +355,7 @@ class FlightLogic:
         if problem:
             raise Denied(f"Home denied: {problem}")
         self._keeps_home = place is not None
-        self.home = self.place if place is None else self._valid_home(place)
+        self.home = self.place if place is None else self._on_ground("Home", place)
 
         moves = self._state is FlightState.FLYING
         if moves and self.mode in (FlightMode.MISSION, FlightMode.RETURN):
@@ -359,7 +363,8 @@ class FlightLogic:
         elif self.holding:
             self._transition(FlightEvent.END)
 
-    def _valid_home(self, place: Vector) -> Vector:
+    def _on_ground(self, what: str, place: Vector) -> Vector:
+        """Return a place near the map, on its ground if it has no z."""
         north, east, down = place
         origin = self.situation.origin
         altitude = self.situation.altitude
@@ -368,7 +373,7 @@ class FlightLogic:
             latitude, longitude, _ = ned_to_geodetic((north, east, 0.0), origin).tolist()
             down = origin[2] - altitude(latitude, longitude)
         if not (is_near and abs(down) <= MAX_HEIGHT):
-            raise Denied("Home denied: expected a place on Earth near the map", "MAV_RESULT_DENIED")
+            raise Denied(f"{what} denied: expected a place near the map", "MAV_RESULT_DENIED")
         return north, east, down
 
     def _places(self) -> tuple[GeoPoint, GeoPoint] | None:
@@ -422,6 +427,7 @@ class FlightLogic:
         self._transition(FlightEvent.DISARM)
         self.mode = FlightMode.HOLD
         self._speed.value = None
+        self.roi = None
         self._request_mode("disarm")
         self._report(why)
 
@@ -583,6 +589,26 @@ class FlightLogic:
         self._plan = self._plan.with_item(self._index, speed_item(speed))
         self._pilot.fly(self._plan, self.home or self.place, self._index)
 
+    def look_at(self, place: Vector | None) -> None:
+        """Turn to a place (NED, m; NaN z: its ground) and the gimbal too; None: to none.
+
+        A vehicle that heads where it goes cannot do so.
+        """
+        if self._uav_type not in ("multirotor", "land-air"):
+            raise Denied("Region of interest denied: it heads where it goes", _UNSUPPORTED)
+        problem = self.preflight_error()
+        if problem:
+            raise Denied(f"Region of interest denied: {problem}")
+        self.roi = None if place is None else self._on_ground("Region of interest", place)
+
+        is_held = self._state is FlightState.IDLE and self.shown_mode is FlightMode.HOLD
+        if self._state is FlightState.FLYING and self.mode is not FlightMode.OFFBOARD:
+            item = look_item(self.roi, self.place)
+            self._plan = self._plan.with_item(self._index, item)
+            self._pilot.fly(self._plan, self.home or self.place, self._index)
+        elif self.in_air and (self.holding or is_held):
+            self.go_to(self.place)
+
     # --- the mission
 
     def take_mission(self, rows: Sequence[Row]) -> None:
@@ -671,7 +697,7 @@ class FlightLogic:
         for index, seq in enumerate(plan.seqs):
             item = items[index]
             if item.mode is MissionMode.TAKEOFF and not self.mission.rows[seq].is_placed:
-                position = np.array((*self.place[:2], item.position[2]))
+                position = np.array([*self.place[:2], item.position[2]])
                 items[index] = replace(item, position=position)
         return plan._replace(items=tuple(items))
 
@@ -826,6 +852,10 @@ class FlightLogic:
 
     def progressed(self, index: int) -> None:
         """Take the index of the item of the plan that is flown now."""
+        first = min(self._index, index)
+        for item in self._plan.items[first : index + 1]:
+            look = look_of(item)
+            self.roi = self.roi if look is None else look.target
         self._index = index
         if self.mode is FlightMode.TAKEOFF and index + 1 >= len(self._plan.items):
             self.mode = FlightMode.HOLD
@@ -873,13 +903,15 @@ class FlightLogic:
         self._check_pilot()
         plan = FlightPlan(tuple(items), tuple(seqs) or (0,) * len(items))
 
-        # changes of speed come first
+        # changes of speed and of what it looks at come first
         changes = []
         if self._offboard.sets_speed:
             changes = [speed_item(_OWN_SPEED, kind) for kind in (3, 2, 1)]
         speed = self._speed.value or self._values.cruise_speed
         if speed and mode is not FlightMode.LAND:
             changes.append(speed_item(speed))
+        if self.roi is not None:
+            changes.append(look_item(self.roi, self.place))
         for number, change in enumerate(changes):
             plan = plan.with_item(start_index + number, change)
 

@@ -18,6 +18,7 @@ RETURN = 20
 LAND = 21
 ORBIT = 34
 SET_HOME = 179
+ROI = 195
 REPOSITION = 192
 REQUEST = 512
 UNSUPPORTED = 3
@@ -130,6 +131,40 @@ def test_a_return_climbs_to_its_parameter_and_leads_to_the_home_that_was_set(sta
     assert hawk.place[2] == pytest.approx(40.0, abs=0.2)
     hawk.until(lambda: not hawk.last("HEARTBEAT").base_mode & 128)
     assert hawk.place == pytest.approx((home.x, home.y, 0.0), abs=0.3)
+    hawk.stop()
+
+
+def test_nose_and_gimbal_look_at_a_region_of_interest(start, peer):
+    """From 30 m height at a place on the ground 30 m to the east, and from the other side."""
+    from mavlink_fleet import EAST_M
+    from std_msgs.msg import Float64
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros.frame_lookup import transform_to_msg
+    from rfly_common.ros.qos import COMMANDS, TF
+
+    hawk = start()
+    pitches = peer.receive(Float64, "hawk/gimbal/cmd", COMMANDS)
+    joint = peer.publisher(TFMessage, "/tf", TF)
+    level = (0.0, 0.0, 0.0, 1.0)
+    link = transform_to_msg("hawk/base_link", "hawk/camera_link", (0.2, 0, 0), level, 0)
+    joint.publish(TFMessage(transforms=[link]))
+    hawk.until(lambda: hawk.last("GIMBAL_MANAGER_STATUS"))
+
+    hawk.fly_up(30.0)
+    longitude = ORIGIN[1] + 30.0 / EAST_M
+    assert hawk.command(ROI, 0.0, 0, 0, 0, ORIGIN[0], longitude, ORIGIN[2]) == 0
+    hawk.until(lambda: abs(hawk.heading - 90.0) < 1.0 and hawk.rests)
+    # positive looks down there
+    assert pitches[-1].data == pytest.approx(math.radians(45.0), abs=0.02)
+
+    longitude = ORIGIN[1] + 60.0 / EAST_M
+    assert (
+        hawk.command(REPOSITION, -1.0, 1.0, 0.0, NAN, ORIGIN[0], longitude, ORIGIN[2] + 30.0) == 0
+    )
+    hawk.until(lambda: hawk.place[1] > 59.5 and hawk.rests)
+    assert hawk.heading == pytest.approx(-90.0, abs=1.0)
+    assert pitches[-1].data == pytest.approx(math.radians(45.0), abs=0.02)
     hawk.stop()
 
 
