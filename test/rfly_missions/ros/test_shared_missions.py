@@ -340,8 +340,8 @@ def test_a_late_report_undoes_no_upload(start, peer, world):
         late = Mission(goal_id=np.arange(16, dtype=np.uint8), items=[mission_item(2, 0, 50, 30)])
         late.header.frame_id = "map"
         missions.publish(late)
-        params.publish(MissionParams(goal_id=late.goal_id, phase=MissionParams.FLYING))
-        peer.spin_until(lambda: len(downloaded(station)) == 1)
+        progress = MissionParams(goal_id=late.goal_id, phase=MissionParams.FLYING)
+        peer.spin_until(lambda: params.publish(progress) or len(downloaded(station)) == 1)
 
         assert downloaded(station, 1) == [(5003, *place(0, 0), 0.0)]
         assert upload(station, [(6, 5100, 0.0, *place(30, 10), 20.0)], 2) == 0
