@@ -40,6 +40,9 @@ LOOKED_UP = ("SYS_AUTOSTART", "COM_RC_IN_MODE", "CAL_GYRO0_ID", "CAL_ACC0_ID", "
 """Parameters that the vehicle's components read; one that is missing is reported."""
 SET_UP = ("SYS_AUTOSTART", "CAL_GYRO0_ID", "CAL_ACC0_ID", "CAL_MAG0_ID")
 """Parameters that are not 0 if the vehicle is set up."""
+TAKEOFF = 0x02040000
+HOLD = 0x03040000
+"""Numbers of PX4's modes."""
 NAN = math.nan
 
 
@@ -363,19 +366,23 @@ def connect(station: GroundStation) -> dict[str, Any]:
 
 def upload(station: GroundStation, kind: int, rows: list[tuple[Any, ...]]) -> str:
     """Upload rows (frame, command, params 1 to 4, x, y, z); return the result's name."""
-    station.link.mav.mission_count_send(*station.to, len(rows), kind)
-    while True:
-        message = station.ask(
-            f"upload of kind {kind}",
-            lambda: None,
-            lambda m: m.get_type() in ("MISSION_REQUEST", "MISSION_REQUEST_INT", "MISSION_ACK"),
+    mav = station.link.mav
+    answers = ("MISSION_REQUEST", "MISSION_REQUEST_INT", "MISSION_ACK")
+
+    def ask(what: str, send: Callable[[], None]) -> Any:
+        return station.ask(what, send, lambda m: m.get_type() in answers)
+
+    message = ask(
+        f"upload of kind {kind}", lambda: mav.mission_count_send(*station.to, len(rows), kind)
+    )
+    while message.get_type() != "MISSION_ACK":
+        seq = message.seq
+        frame, command, *numbers = rows[seq]
+        item = (*station.to, seq, frame, command, 0, 1, *numbers, kind)
+        message = ask(
+            f"row {seq} of kind {kind}", lambda item=item: mav.mission_item_int_send(*item)
         )
-        if message.get_type() == "MISSION_ACK":
-            return str(station.d.enums["MAV_MISSION_RESULT"][message.type].name)
-        frame, command, *numbers = rows[message.seq]
-        station.link.mav.mission_item_int_send(
-            *station.to, message.seq, frame, command, 0, 1, *numbers, kind
-        )
+    return str(station.d.enums["MAV_MISSION_RESULT"][message.type].name)
 
 
 def fly(station: GroundStation) -> dict[str, Any]:
@@ -393,9 +400,10 @@ def fly(station: GroundStation) -> dict[str, Any]:
     ground = here.alt * 1e-3
     seen["takeoff"] = station.command(22, -1.0, 0.0, 0.0, NAN, NAN, NAN, ground + 25.0)
     seen["arm"] = station.command(400, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    station.until(lambda: height() > 24.0, "25 m")
+    station.until(lambda: station.newest["HEARTBEAT"].custom_mode == TAKEOFF, "take-off")
+    station.until(lambda: abs(height() - 25.0) < 0.2, "25 m")
     station.until(lambda: landed() == 2, "in the air")
-    station.until(lambda: station.newest["HEARTBEAT"].custom_mode == 0x03040000, "hold")
+    station.until(lambda: station.newest["HEARTBEAT"].custom_mode == HOLD, "hold")
     seen["height"] = height()
 
     # go to a place, 30 m to the north
@@ -409,7 +417,7 @@ def fly(station: GroundStation) -> dict[str, Any]:
     )
     seen["goto"] = result.result
     station.until(
-        lambda: abs(station.newest["GLOBAL_POSITION_INT"].lat - there) < 150, "30 m to the north"
+        lambda: abs(station.newest["GLOBAL_POSITION_INT"].lat - there) < 20, "30 m to the north"
     )
 
     # change the altitude, and land

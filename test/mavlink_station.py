@@ -74,7 +74,8 @@ class SimulatedPilot:
         )
         self._running = False
         self._flies_for_other = True
-        self.vehicle.flight.take_other_mission(mission)
+        flight = self.vehicle.flight
+        flight.take_other_mission(mission.home, flight.shown_rows(mission))
 
     def command(self, command: MissionCommand) -> None:
         self.requests.append(command)

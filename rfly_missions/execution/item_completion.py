@@ -21,6 +21,7 @@ from rfly_missions.execution.flown_items import distance_to
 from rfly_missions.followers.multirotor import Vector
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.regions_of_interest import ROI_COMMANDS
 
 LANDED_TIME = 3.0
 """Time, s, after which a landing vehicle that sinks no further has landed; see `has_landed`."""
@@ -125,7 +126,7 @@ class ItemCompletion:
         a time to stay there, s.
         """
         item = now.item
-        if item.command == mavlink.DO_CHANGE_SPEED:
+        if item.command == mavlink.DO_CHANGE_SPEED or item.command in ROI_COMMANDS:
             return True
         if reported is not None:
             return reported

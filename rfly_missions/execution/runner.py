@@ -79,6 +79,7 @@ from rfly_missions.mission.items import (
     command_of,
     finite_numbers,
 )
+from rfly_missions.mission.regions_of_interest import Look, look_of
 
 _logger = logging.getLogger(__name__)
 
@@ -406,6 +407,9 @@ class MissionRunner:
         self._return_to = mission.home
         self._problem = ""
         self.manager.start_at(start_index)
+        for mover in (self.follower, self.guide):
+            if mover is not None:
+                mover.look_at(None)
 
     def replace_area(self, fence: Geofence, rally: Sequence[ArrayLike] = ()) -> None:
         """Watch another fence from the next step on, and return to other rally points.
@@ -607,6 +611,14 @@ class MissionRunner:
         is_item = self.manager.state.shown is Shown.ITEM
         if is_item and item.command == mavlink.DO_CHANGE_SPEED:
             self._change_speed(item)
+        look = look_of(item) if is_item else None
+        if look is not None:
+            self._look(item, look)
+
+    def _look(self, item: MissionItem, look: Look) -> None:
+        mover = self.follower or self.guide
+        if mover is None or not mover.look_at(look.target):
+            self._log(f"command {item.command}: nothing turns to a place here: done at once")
 
     def _change_speed(self, item: MissionItem) -> None:
         kind, speed = item.params[:2].tolist()

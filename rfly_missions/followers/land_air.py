@@ -113,6 +113,10 @@ class LandAir:
         """Change a speed (see Follower); a ground speed counts for the active vehicle alone."""
         return self._active.change_speed(kind, value)
 
+    def look_at(self, target: Vector | None) -> bool:
+        """Turn the nose to a place in the air (see Follower); a car heads where it goes."""
+        return self._multirotor.look_at(target)
+
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
         """Begin another item; `driven` decides where the item leaves a choice."""
         self._driven = driven

@@ -69,6 +69,12 @@ class Follower(Protocol):
         Kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s.
         """
 
+    def look_at(self, target: Vector | None) -> bool:
+        """Turn the nose to a place from now on (NED, m), None: along the way again.
+
+        Return False for a vehicle that has to head where it goes.
+        """
+
     def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
         """Move for dt seconds."""
 
@@ -122,6 +128,10 @@ class SteeredVehicle:
     def pose(self) -> tuple[float, float, float, float]:
         """x, y, z, course."""
         return (*self.position, self._course)
+
+    def look_at(self, target: Vector | None) -> bool:
+        """Return False: it heads where it goes."""
+        return False
 
     def _free_turn(self, center: Floats) -> float:
         """Return the direction of a circle around a place that needs less turning: 1 clockwise."""
@@ -227,6 +237,8 @@ class Multirotor:
         self._cruise_down = position[2]
         self._yaw = math.nan
         """Yaw that was requested for this place, rad; NaN: none."""
+        self._target: Vector | None = None
+        """Place to which the nose looks, NED, m."""
 
     @property
     def pose(self) -> tuple[float, float, float, float]:
@@ -260,6 +272,11 @@ class Multirotor:
                 self._climb = setpoint
             else:
                 self._descent = setpoint
+        return True
+
+    def look_at(self, target: Vector | None) -> bool:
+        """Turn the nose to a place from now on (NED, m), None: along the way again."""
+        self._target = target
         return True
 
     def begin(self, item: MissionItem, previous: MissionItem, driven: bool = False) -> None:
@@ -305,6 +322,8 @@ class Multirotor:
             setpoint = self._toward(target[0], target[1], target[2])
             yaw = self._yaw
 
+        if self._target is not None:
+            yaw = math.atan2(self._target[1] - self.position[1], self._target[0] - self.position[0])
         self._move(setpoint, yaw, dt)
 
     def _toward(self, north: float, east: float, down: float, speed: float | None = None) -> Vector:

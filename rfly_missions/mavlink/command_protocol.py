@@ -94,6 +94,10 @@ class CommandProtocol:
             d.MAV_CMD_DO_REPOSITION: self._reposition,
             d.MAV_CMD_DO_ORBIT: self._orbit,
             d.MAV_CMD_DO_CHANGE_SPEED: self._change_speed,
+            d.MAV_CMD_DO_SET_HOME: self._set_home,
+            d.MAV_CMD_DO_SET_ROI_LOCATION: lambda c: flight.look_at(self._place(c)),
+            d.MAV_CMD_DO_SET_ROI_NONE: lambda _: flight.look_at(None),
+            d.MAV_CMD_DO_SET_ROI: self._look_at,
             d.MAV_CMD_DO_SET_MODE: self._set_mode,
             SET_STANDARD_MODE: lambda c: self._select(find_standard_mode(c.params[0])),
             d.MAV_CMD_DO_PAUSE_CONTINUE: self._pause_continue,
@@ -169,6 +173,18 @@ class CommandProtocol:
         if command.params[0] not in (0.0, 1.0):
             raise Denied("Only air and ground speed can be changed", "MAV_RESULT_UNSUPPORTED")
         self._flight.set_speed(command.params[1])
+
+    def _set_home(self, command: CommandRequest) -> None:
+        if command.params[0] not in (0.0, 1.0):
+            raise Denied("Home denied: here, or there? Expected 1 or 0", "MAV_RESULT_DENIED")
+        self._flight.set_home(None if command.params[0] else self._place(command))
+
+    def _look_at(self, command: CommandRequest) -> None:
+        """Carry out DO_SET_ROI, older than the commands of its own for each mode."""
+        mode = command.params[0]
+        if mode not in (self._d.MAV_ROI_NONE, self._d.MAV_ROI_LOCATION):
+            raise Denied("Only a place can be a region of interest", "MAV_RESULT_UNSUPPORTED")
+        self._flight.look_at(self._place(command) if mode else None)
 
     def _set_mode(self, command: CommandRequest) -> None:
         mode = find_mode(command.params[1], command.params[2])

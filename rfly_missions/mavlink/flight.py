@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
@@ -31,7 +33,6 @@ from rfly_missions.mavlink.mission_rows import (
     Row,
     Vector,
     plan_of,
-    plan_of_items,
     speed_item,
 )
 from rfly_missions.mavlink.offboard import (
@@ -48,14 +49,21 @@ from rfly_missions.mavlink.parameter_protocol import Tunables
 from rfly_missions.mavlink.plan_rows import (
     PlanRows,
     plan_id,
-    rows_of_mission,
+    shown_rows,
 )
 from rfly_missions.mavlink.pose_tracker import PoseTracker
+from rfly_missions.mavlink.return_way import return_way, with_return_ways
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mission.checks import check_fence, check_items
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
-from rfly_missions.mission.mavlink_items import ImportSettings, TerrainAltitude
+from rfly_missions.mission.mavlink_items import (
+    MAX_AWAY,
+    MAX_HEIGHT,
+    ImportSettings,
+    TerrainAltitude,
+)
+from rfly_missions.mission.regions_of_interest import look_item, look_of
 
 SILENCE_S = 2.0
 """Wall time without a pose, s, after which the vehicle's position is unknown."""
@@ -71,9 +79,12 @@ LEAST_RISE = 0.5
 """Least height of a take-off, m."""
 MAX_SPEED = 1000.0
 """Highest speed that may be requested, m/s."""
+MOST_NOTES = 5
+"""Number of notes on a mission that are reported."""
 DISARMED = "DISARMED"
 """Mode of a vehicle that reports it and rests."""
 _MISSING = "Preflight Fail: "
+_UNSUPPORTED = "MAV_RESULT_UNSUPPORTED"
 _OWN_SPEED = -2.0
 """Value of DO_CHANGE_SPEED that restores the default."""
 
@@ -227,6 +238,10 @@ class FlightLogic:
         self.mission = CurrentMission()
         self.area = FlightArea(self._places, pilot.set_area)
         self.home: Vector | None = None
+        self._keeps_home = False
+        """True if a ground station has set home, so that arming leaves it where it is."""
+        self._launch_down = math.nan
+        """NED z, m, of the place of arming; NaN before."""
 
         # what is requested
         self.mode = FlightMode.HOLD
@@ -237,6 +252,8 @@ class FlightLogic:
         self._takeoff_down = math.nan
         """NED z, m, of a take-off that waits for arming; NaN: by the parameter."""
         self._speed = RequestedSpeed()
+        self.roi: Vector | None = None
+        """Place to look at until a station, an item or disarming changes it, NED, m."""
         self._offboard = Offboard()
         self._auto_disarm = AutoDisarm(values)
         self._request: ModeRequest | None = None
@@ -276,7 +293,7 @@ class FlightLogic:
         down = float(self.pose.position[2])
         floor = self.situation.ground
         if math.isnan(floor):
-            floor = self.home[2] if self.home is not None else down
+            floor = down if math.isnan(self._launch_down) else self._launch_down
         return floor - down > GROUND_HEIGHT or abs(float(self.pose.velocity[2])) > GROUND_SPEED
 
     @property
@@ -328,6 +345,37 @@ class FlightLogic:
         latitude, longitude, altitude = ned_to_geodetic(self.home or self.place, origin).tolist()
         return latitude, longitude, altitude
 
+    def set_home(self, place: Vector | None) -> None:
+        """Return to a place from now on (NED, m; NaN z: its ground); None: to the vehicle's.
+
+        A mission or a return that is under way goes on with the new home; a mission that is held
+        begins its present item again.
+        """
+        problem = self.preflight_error()
+        if problem:
+            raise Denied(f"Home denied: {problem}")
+        self._keeps_home = place is not None
+        self.home = self.place if place is None else self._on_ground("Home", place)
+
+        moves = self._state is FlightState.FLYING
+        if moves and self.mode in (FlightMode.MISSION, FlightMode.RETURN):
+            self._begin(self.mode)
+        elif self.holding:
+            self._transition(FlightEvent.END)
+
+    def _on_ground(self, what: str, place: Vector) -> Vector:
+        """Return a place near the map, on its ground if it has no z."""
+        north, east, down = place
+        origin = self.situation.origin
+        altitude = self.situation.altitude
+        is_near = max(abs(north), abs(east)) <= MAX_AWAY
+        if is_near and math.isnan(down) and origin is not None and altitude is not None:
+            latitude, longitude, _ = ned_to_geodetic((north, east, 0.0), origin).tolist()
+            down = origin[2] - altitude(latitude, longitude)
+        if not (is_near and abs(down) <= MAX_HEIGHT):
+            raise Denied(f"{what} denied: expected a place near the map", "MAV_RESULT_DENIED")
+        return north, east, down
+
     def _places(self) -> tuple[GeoPoint, GeoPoint] | None:
         origin = self.situation.origin
         return None if origin is None else (origin, self.home_geodetic() or origin)
@@ -346,7 +394,7 @@ class FlightLogic:
             breach = self.area.plan.fence.breach(*self.place[:2])
             if breach:
                 raise Denied(f"{_MISSING}the vehicle breaches {breach}")
-            self.home = self.place
+            self._launch_from(self.place)
         self._transition(FlightEvent.ARM)
         self._auto_disarm.reset()
         self._report("Armed")
@@ -358,6 +406,12 @@ class FlightLogic:
             except (Denied, Refused):
                 self._disarm("Disarmed")
                 raise
+
+    def _launch_from(self, place: Vector) -> None:
+        """Make the place of arming home, unless a ground station has set another one."""
+        self._launch_down = place[2]
+        if not self._keeps_home:
+            self.home = place
 
     def disarm(self) -> None:
         """Disarm on the ground only: not even a forced request makes a vehicle fall."""
@@ -373,6 +427,7 @@ class FlightLogic:
         self._transition(FlightEvent.DISARM)
         self.mode = FlightMode.HOLD
         self._speed.value = None
+        self.roi = None
         self._request_mode("disarm")
         self._report(why)
 
@@ -403,7 +458,8 @@ class FlightLogic:
         """Count a vehicle as armed that another client has armed."""
         self._transition(FlightEvent.ARM)
         self.mode = FlightMode.HOLD
-        self.home = self.home or (*self.place[:2], self._floor())
+        if self.home is None:
+            self._launch_from((*self.place[:2], self._floor()))
 
     # --- modes
 
@@ -431,13 +487,23 @@ class FlightLogic:
         elif mode is FlightMode.LAND:
             self.land()
         elif mode is FlightMode.RETURN:
-            self._fly(mode, (MissionItem.return_to_launch(),))
+            self._return()
         elif mode is FlightMode.OFFBOARD:
             self.mode = mode
             self._offboard.flown = None
             self._transition(FlightEvent.START)
         else:
             self.hold()
+
+    def _return(self) -> None:
+        """Return at the parameter's height above home, or higher."""
+        way: list[MissionItem] = []
+        if self.in_air:
+            height = self._values.return_altitude
+            launch = self.home or self.place
+            rally = self.area.plan.rally
+            way = return_way(self.place, launch, height, self._uav_type, rally)
+        self._fly(FlightMode.RETURN, (*way, MissionItem.return_to_launch()))
 
     def hold(self) -> None:
         """Stay here; `select(MISSION)` goes on with a mission."""
@@ -462,7 +528,10 @@ class FlightLogic:
     # --- single flights
 
     def take_off(self, down: float) -> None:
-        """Climb to a z; NaN: to the height of the parameter. Disarmed, choose it for arming."""
+        """Climb to a z; NaN: to the height of the parameter. Disarmed, choose it for arming.
+
+        A z that is not above the vehicle counts as none, as with PX4.
+        """
         if self._uav_type == "ground":
             raise Denied("Take-off denied: it does not fly", "MAV_RESULT_UNSUPPORTED")
         if not self.armed:
@@ -471,7 +540,9 @@ class FlightLogic:
             return
 
         north, east, now = self.place
-        if math.isnan(down):
+        if down >= now:
+            self._report("Take-off altitude is not above the vehicle: MIS_TAKEOFF_ALT counts")
+        if not down < now:
             down = now - self._values.takeoff_altitude
         if self._uav_type == "fixed-wing":  # it climbs on its way ahead
             yaw = float(self.pose.euler[2])
@@ -517,6 +588,26 @@ class FlightLogic:
         """Go on with the plan at another speed."""
         self._plan = self._plan.with_item(self._index, speed_item(speed))
         self._pilot.fly(self._plan, self.home or self.place, self._index)
+
+    def look_at(self, place: Vector | None) -> None:
+        """Turn to a place (NED, m; NaN z: its ground) and the gimbal too; None: to none.
+
+        A vehicle that heads where it goes cannot do so.
+        """
+        if self._uav_type not in ("multirotor", "land-air"):
+            raise Denied("Region of interest denied: it heads where it goes", _UNSUPPORTED)
+        problem = self.preflight_error()
+        if problem:
+            raise Denied(f"Region of interest denied: {problem}")
+        self.roi = None if place is None else self._on_ground("Region of interest", place)
+
+        is_held = self._state is FlightState.IDLE and self.shown_mode is FlightMode.HOLD
+        if self._state is FlightState.FLYING and self.mode is not FlightMode.OFFBOARD:
+            item = look_item(self.roi, self.place)
+            self._plan = self._plan.with_item(self._index, item)
+            self._pilot.fly(self._plan, self.home or self.place, self._index)
+        elif self.in_air and (self.holding or is_held):
+            self.go_to(self.place)
 
     # --- the mission
 
@@ -583,7 +674,12 @@ class FlightLogic:
         origin = self.situation.origin
         assert home is not None
         assert origin is not None
-        return plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
+        plan = plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
+        plan = self._with_takeoffs_here(plan)
+        launch = self.home or self.place
+        height = self._values.return_altitude
+        rally = self.area.plan.rally
+        return with_return_ways(plan, self.place, launch, height, self._uav_type, rally)
 
     def _resume_mission(self) -> None:
         self._check_pilot()
@@ -594,6 +690,16 @@ class FlightLogic:
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
+
+    def _with_takeoffs_here(self, plan: FlightPlan) -> FlightPlan:
+        """Return a plan whose take-offs without a place begin here; home may lie elsewhere."""
+        items = list(plan.items)
+        for index, seq in enumerate(plan.seqs):
+            item = items[index]
+            if item.mode is MissionMode.TAKEOFF and not self.mission.rows[seq].is_placed:
+                position = np.array([*self.place[:2], item.position[2]])
+                items[index] = replace(item, position=position)
+        return plan._replace(items=tuple(items))
 
     def _from_the_ground(self, plan: FlightPlan, index: int) -> FlightPlan:
         """Return a plan that begins with a take-off, as PX4's do, if the mission has none."""
@@ -608,25 +714,23 @@ class FlightLogic:
 
     # --- other clients of mission_node
 
-    def take_other_mission(self, mission: FlownMission) -> None:
+    def shown_rows(self, mission: FlownMission) -> PlanRows:
+        """Return the rows of another client's mission."""
+        origin = self.situation.origin or (0.0, 0.0, 0.0)
+        return shown_rows(mission, origin, self._values.loiter_radius, self._uav_type)
+
+    def take_other_mission(self, home: Vector, shown: PlanRows) -> None:
         """Take the mission of another client, which replaces the one here and what is flown."""
-        origin = self.situation.origin
-        assert origin is not None
         self._transition(FlightEvent.END)
         self._awaited = None
-        self.home = mission.home
-        radius = self._values.loiter_radius
-        try:
-            shown = rows_of_mission(mission, origin, radius, self._uav_type)
-        except Refused as refusal:
-            plan = plan_of_items(mission.items, self._uav_type, mission.hold_at_waypoints)
-            shown = PlanRows((), plan, (str(refusal),))
-
+        self.home = home
         self.mission = CurrentMission(shown.rows, shown.plan, is_new=True)
         self._plan = shown.plan
         self._index = 0
-        self._report(f"Mission of another client: {len(mission.items)} items")
-        for note in shown.notes:
+        items = shown.plan.seqs[-1] + 1 if shown.plan.seqs else 0
+        count = "1 item" if items == 1 else f"{items} items"
+        self._report(f"Mission of another client: {count}")
+        for note in shown.notes[:MOST_NOTES]:
             self._report(f"Mission: {note}")
 
     def follow_other(self, index: int, phase: Phase) -> None:
@@ -748,6 +852,10 @@ class FlightLogic:
 
     def progressed(self, index: int) -> None:
         """Take the index of the item of the plan that is flown now."""
+        first = min(self._index, index)
+        for item in self._plan.items[first : index + 1]:
+            look = look_of(item)
+            self.roi = self.roi if look is None else look.target
         self._index = index
         if self.mode is FlightMode.TAKEOFF and index + 1 >= len(self._plan.items):
             self.mode = FlightMode.HOLD
@@ -795,13 +903,15 @@ class FlightLogic:
         self._check_pilot()
         plan = FlightPlan(tuple(items), tuple(seqs) or (0,) * len(items))
 
-        # changes of speed come first
+        # changes of speed and of what it looks at come first
         changes = []
         if self._offboard.sets_speed:
             changes = [speed_item(_OWN_SPEED, kind) for kind in (3, 2, 1)]
         speed = self._speed.value or self._values.cruise_speed
         if speed and mode is not FlightMode.LAND:
             changes.append(speed_item(speed))
+        if self.roi is not None:
+            changes.append(look_item(self.roi, self.place))
         for number, change in enumerate(changes):
             plan = plan.with_item(start_index + number, change)
 

@@ -28,7 +28,7 @@ from rfly_missions.mavlink.plan_rows import (
 )
 from rfly_missions.mission.checks import check_returns
 from rfly_missions.mission.flown_mission import FlightAreaPlan
-from rfly_missions.mission.geofence import FenceCircle, Geofence
+from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
 
 Places = Callable[[], tuple[GeoPoint, GeoPoint] | None]
 """Returns the map's origin and home; None as long as they are unknown."""
@@ -52,9 +52,8 @@ class FlightArea:
         self.plan = FlightAreaPlan()
         """What mission_node watches now."""
         self.fence_rows: tuple[Row, ...] = ()
-        self.rally_rows: tuple[Row, ...] = ()
-        self.ids = (0, 0)
-        """Numbers that are others for other rows: of the fence, and of the rally points."""
+        self.fence_id = 0
+        """Number that is another one for other rows."""
 
         # breaches of the fence
         self.breach = ""
@@ -97,8 +96,8 @@ class FlightArea:
 
     def _replace(self, uploaded: Uploaded) -> None:
         self._uploaded = uploaded
-        self.plan, self.fence_rows, self.rally_rows = uploaded
-        self.ids = plan_id(self.fence_rows), plan_id(self.rally_rows)
+        self.plan = uploaded.plan
+        self._show_fence(uploaded.fence_rows)
         self._publish(uploaded.plan)
 
     def _known_places(self) -> tuple[GeoPoint, GeoPoint]:
@@ -114,16 +113,24 @@ class FlightArea:
             return
 
         # rows that were uploaded stay as they came
-        origin, home = places
         uploaded = self._uploaded
-        is_fence = is_same_fence(plan.fence, uploaded.plan.fence)
-        is_rally = plan.rally == uploaded.plan.rally
-        self.fence_rows = uploaded.fence_rows if is_fence else rows_of_fence(plan.fence, origin)
-        self.rally_rows = (
-            uploaded.rally_rows if is_rally else rows_of_rally(plan.rally, origin, home)
+        is_uploaded = is_same_fence(plan.fence, uploaded.plan.fence)
+        self._show_fence(
+            uploaded.fence_rows if is_uploaded else rows_of_fence(plan.fence, places[0])
         )
-        self.ids = plan_id(self.fence_rows), plan_id(self.rally_rows)
         self.plan = plan
+
+    def _show_fence(self, rows: tuple[Row, ...]) -> None:
+        self.fence_rows = rows
+        self.fence_id = plan_id(rows)
+
+    @property
+    def rally_rows(self) -> tuple[Row, ...]:
+        """Rows of the rally points; those that were not uploaded follow home."""
+        places = self._places()
+        if self.plan.rally == self._uploaded.plan.rally or places is None:
+            return self._uploaded.rally_rows
+        return rows_of_rally(self.plan.rally, *places)
 
     def tick(self, north: float, east: float, time: float) -> None:
         """Take the vehicle's place, m, at a simulated time, s."""
@@ -141,9 +148,8 @@ def is_same_fence(one: Geofence, other: Geofence) -> bool:
     return all(map(_is_same_area, one.areas, other.areas))
 
 
-def _is_same_area(one: object, other: object) -> bool:
-    if isinstance(one, FenceCircle) or isinstance(other, FenceCircle):
-        return vars(one) == vars(other)
-    return bool(
-        one.inclusion == other.inclusion and np.array_equal(one.vertices, other.vertices)  # type: ignore[attr-defined]
-    )
+def _is_same_area(one: FencePolygon | FenceCircle, other: FencePolygon | FenceCircle) -> bool:
+    if isinstance(one, FencePolygon) and isinstance(other, FencePolygon):
+        is_same_kind = one.inclusion == other.inclusion
+        return is_same_kind and np.array_equal(one.vertices, other.vertices)
+    return type(one) is type(other) and vars(one) == vars(other)

@@ -4,7 +4,8 @@
 """MAVLink's gimbal protocol, the vehicle's side: one gimbal, which only pitches.
 
 https://mavlink.io/en/services/gimbal_v2.html It is fixed to the body: its pitch follows the
-vehicle, even if a lock to the horizon is requested. Pitch is up positive here, rad.
+vehicle, even if a lock to the horizon is requested. It looks at a region of interest as far as the
+vehicle's nose does. Pitch is up positive here, rad.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rfly_common.frames import euler_to_quat, quat_multiply
+import numpy as np
+
+from rfly_common.frames import euler_to_quat, quat_conjugate, quat_multiply, quat_rotate
 from rfly_missions.mavlink.flight import SILENCE_S, Denied, FlightLogic, RemotePilot
+from rfly_missions.mavlink.mission_rows import Vector
 from rfly_missions.mavlink.wire import Sender, load_dialect, sender_of
 
 PITCHYAW = 1000
@@ -49,12 +53,16 @@ class GimbalManager:
         self._target = self._goal = self._time = math.nan
         self._speed = 0.0
         self._primary = self._secondary = NOBODY
+        self._roi: Vector | None = None
+        self._tracks_roi = False
+        """True if it follows the region of interest, which no request has ended."""
 
         self._refused = d.GIMBAL_MANAGER_FLAGS_RETRACT | d.GIMBAL_MANAGER_FLAGS_NEUTRAL
         self._refused |= d.GIMBAL_MANAGER_FLAGS_YAW_LOCK | d.GIMBAL_MANAGER_FLAGS_YAW_IN_EARTH_FRAME
         self._can = (
             d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_AXIS | d.GIMBAL_MANAGER_CAP_FLAGS_HAS_PITCH_FOLLOW
         )
+        self._manager_can = self._can | d.GIMBAL_MANAGER_CAP_FLAGS_CAN_POINT_LOCATION_GLOBAL
 
         self.messages: dict[str, Callable[[int], Any]] = {
             "GIMBAL_MANAGER_STATUS": self._manager_status,
@@ -137,6 +145,7 @@ class GimbalManager:
         if math.isinf(angle) or math.isinf(rate):
             raise Denied(f"No such pitch: {angle:g} rad at {rate:g} rad/s", "MAV_RESULT_DENIED")
 
+        self._tracks_roi = False
         # at rest, another client may have turned it
         if not abs(self._goal - self._target) > 0.0:
             joint = self._pilot.gimbal_pitch()
@@ -153,12 +162,36 @@ class GimbalManager:
             self._look(self._goal)
 
     def tick(self, time: float) -> None:
-        """Go on with a turn at a rate; `time` is the simulation's, s."""
+        """Go on with a turn at a rate or with a region of interest; `time`: simulated, s."""
         dt = time - self._time
         self._time = time
+        self._follow_roi()
         if dt > 0.0 and abs(self._goal - self._target) > 0.0 and self.exists:
             step = self._speed * min(dt, LONGEST_STEP_S)
             self._look(self._target + min(max(self._goal - self._target, -step), step))
+
+    def _follow_roi(self) -> None:
+        """Point at the vehicle's region of interest; level once when there is none any more."""
+        target = self._flight.roi
+        if target != self._roi:
+            ends = target is None and self._tracks_roi
+            self._roi = target
+            self._tracks_roi = target is not None
+            if ends and self.exists:
+                self._goal = 0.0
+                self._look(0.0)
+        if target is None or not self._tracks_roi or not self.exists:
+            return
+
+        pose = self._flight.pose
+        to_target = np.subtract(target, pose.position)
+        forward, _, down = quat_rotate(
+            quat_conjugate(euler_to_quat(pose.euler)), to_target
+        ).tolist()
+        pitch = self._clip(math.atan2(-down, forward))
+        if not abs(pitch - self._target) < LEAST_ANGLE:
+            self._goal = pitch
+            self._look(pitch)
 
     def _look(self, pitch: float) -> None:
         self._target = self._clip(pitch)
@@ -195,7 +228,7 @@ class GimbalManager:
 
     def _manager_information(self, ms: int) -> Any:
         return self._d.MAVLink_gimbal_manager_information_message(
-            ms, self._can, DEVICE_ID, 0, 0, *self.limits, 0, 0
+            ms, self._manager_can, DEVICE_ID, 0, 0, *self.limits, 0, 0
         )
 
     def _device_information(self, ms: int) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rfly_common.errors import ConfigError
+from rfly_missions.followers.multirotor import RETURN_HEIGHT
 from rfly_missions.mavlink.fixed_parameters import FixedParameter
 from rfly_missions.mavlink.wire import Address, Send, load_dialect, payload_of, sender_of
 
@@ -44,6 +45,14 @@ class Tunables:
     )
     cruise_speed: float = tunable(
         "RFLY_CRUISE_SPD", 0.0, "speed over ground; 0: the vehicle's own", 0.0, 100.0, "m/s"
+    )
+    return_altitude: float = tunable(
+        "RTL_RETURN_ALT",
+        RETURN_HEIGHT,
+        "height to which a return climbs",
+        RETURN_HEIGHT,
+        1000.0,
+        "m",
     )
     disarm_after_landing: float = tunable(
         "COM_DISARM_LAND", 2.0, "time from a landing to disarming", 0.1, 60.0, "s"

@@ -120,6 +120,17 @@ def rows_of_mission(
     return PlanRows(tuple(rows), plan, (*notes, *lost))
 
 
+def shown_rows(
+    mission: FlownMission, origin: GeoPoint, loiter_radius: float, uav_type: str
+) -> PlanRows:
+    """Return the rows of a mission; none, and a note on why, for one that rows cannot hold."""
+    try:
+        return rows_of_mission(mission, origin, loiter_radius, uav_type)
+    except Refused as refusal:
+        plan = plan_of_items(mission.items, uav_type, mission.hold_at_waypoints)
+        return PlanRows((), plan, (str(refusal),))
+
+
 def _as_row_shows_it(item: MissionItem, index: int, holds: bool, notes: list[str]) -> MissionItem:
     """Return the item that a row can hold, and add what it loses."""
     if item.mode is MissionMode.CUSTOM and not item.command:

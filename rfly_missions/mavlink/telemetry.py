@@ -27,7 +27,7 @@ from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.newer_messages import message_number, newer_message
 from rfly_missions.mavlink.orbit_status import orbit_execution_status
-from rfly_missions.mavlink.plan_rows import with_ids
+from rfly_missions.mavlink.plan_rows import plan_id, with_ids
 from rfly_missions.mavlink.terrain_protocol import report_message
 from rfly_missions.mavlink.wire import load_dialect
 
@@ -223,12 +223,18 @@ class Telemetry:
         can_fly = self._known() and not self._flight.preflight_error()
         healthy = sensors if can_fly else battery_alone
 
+        # the fence; MAVProxy takes an unhealthy one that nobody uses for breached
+        area = self._flight.area
+        fence = d.MAV_SYS_STATUS_GEOFENCE
+        enabled = sensors | fence if area.plan.fence else sensors
+        healthy |= 0 if area.breach else fence
+
         voltage = _u16(battery.voltage * 1e3)
         current = _i16(battery.current * _CM)
 
         return d.MAVLink_sys_status_message(
-            sensors,
-            sensors,
+            sensors | fence,
+            enabled,
             healthy,
             0,
             voltage,
@@ -525,9 +531,12 @@ class Telemetry:
         message = d.MAVLink_mission_current_message(
             flight.mission.seq, len(flight.mission.rows), state, in_mission
         )
-        fence_id, rally_id = flight.area.ids
-        ids = {"mission_id": flight.mission.id, "fence_id": fence_id, "rally_points_id": rally_id}
-        return with_ids(message, **ids)
+        return with_ids(
+            message,
+            mission_id=flight.mission.id,
+            fence_id=flight.area.fence_id,
+            rally_points_id=plan_id(flight.area.rally_rows),
+        )
 
     def _fence_status(self, _: int) -> Any:
         d = self._d

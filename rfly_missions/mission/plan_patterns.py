@@ -20,6 +20,7 @@ from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAME,
     DO_LAND_START,
+    DO_SET_ROI_NONE,
     LAND,
     LOITER_TO_ALTITUDE,
     MISSION_FRAME,
@@ -36,8 +37,6 @@ VIDEO_STOP = 2501
 """MAV_CMD_VIDEO_STOP_CAPTURE."""
 ROI_NEXT_WAYPOINT_OFFSET = 196
 """MAV_CMD_DO_SET_ROI_WPNEXT_OFFSET."""
-ROI_NONE = 197
-"""MAV_CMD_DO_SET_ROI_NONE."""
 LANDINGS = {"fwLandingPattern": LAND, "vtolLandingPattern": VTOL_LAND}
 """Commands of the landings, by complexItemType."""
 STRUCTURE_SCAN = "StructureScan"
@@ -254,7 +253,7 @@ def _structure_scan(entry: dict[str, Any], where: str) -> list[Item]:
         items += [ring[0], *trigger, *ring[1:], _item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME)]
 
     # out
-    return [*items, _item(ROI_NONE, MISSION_FRAME), dict(door)]
+    return [*items, _item(DO_SET_ROI_NONE, MISSION_FRAME), dict(door)]
 
 
 def _flight_polygon(polygon: list[Any], distance: float, where: str) -> list[list[float]]:

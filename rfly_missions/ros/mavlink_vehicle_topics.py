@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 from geometry_msgs.msg import Quaternion as QuaternionMsg
@@ -40,8 +40,9 @@ from rfly_missions.mavlink.flight import Phase
 from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
 from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
+from rfly_missions.mavlink.plan_rows import PlanRows
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
-from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
+from rfly_missions.mission.flown_mission import FlightAreaPlan
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
 from rfly_missions.ros.mission_msgs import (
@@ -54,6 +55,7 @@ from rfly_missions.ros.mission_msgs import (
     ned_to_point,
     pose_to_ned_euler,
 )
+from rfly_missions.ros.newest_work import NewestWork
 from rfly_terrain.height_map.height_map import HeightMap
 
 PERIOD_S = 1.0
@@ -64,6 +66,17 @@ BATTERY_PERIOD_S = 1.0
 """Time between two messages about the battery, s."""
 WORLD = "map"
 """Frame of everything that is published."""
+
+
+class ReportedMission(NamedTuple):
+    """A mission that mission_node has loaded."""
+
+    goal_id: bytes = b""
+    home: Vector = (0.0, 0.0, 0.0)
+    rows: PlanRows = PlanRows((), FlightPlan((), ()), ())
+    area: FlightAreaPlan = FlightAreaPlan()
+    area_ns: int = 0
+    """Stamp of the last fence that mission_node has received."""
 
 
 class ControllerGainsClient:
@@ -166,11 +179,18 @@ class MavlinkVehicleTopics:
 
         # goals, own and others
         self._goals = 0
+        """Number of goals of this node."""
+        self._flown_goal = 0
+        """Number of the own goal whose progress counts; 0: another client's goal is flown."""
         self._mark = os.urandom(8)
         """First half of the id of each goal of this node."""
-        self._others_goal = b""
-        """Id of the other client's last goal."""
-        self._others_mission = FlownMission()
+        self._other = ReportedMission()
+        """The last mission of another client."""
+        self._taken_goal = b""
+        """Id of the other client's goal whose mission is shown."""
+        self._reading = NewestWork(node)
+        self._area_ns = 0
+        """Stamp of the last fence that was published."""
         self._replaced_goal = b""
         """Id of the other client's goal that a goal of this node replaces."""
         self._unplaced: Mission | None = None
@@ -249,27 +269,37 @@ class MavlinkVehicleTopics:
             return
 
         self._unplaced = None
+        self._reading.start(
+            len(message.items), lambda: self._read_mission(message), self._take_mission
+        )
+
+    def _read_mission(self, message: Mission) -> ReportedMission | ValueError:
+        """Return what a message says, or why it cannot be used. In a thread, if it is long."""
         axes = self._frames.axes(message.header.frame_id)
+        if axes is None:
+            return ValueError(f"{message.header.frame_id!r} is no world frame")
         try:
-            if axes is None:
-                raise ValueError(f"{message.header.frame_id!r} is no world frame")
             mission = msg_to_mission(message, axes)
             area = msg_to_area(message.fence, axes)
         except ValueError as error:
+            return error
+        rows = self.vehicle.flight.shown_rows(mission)
+        area_ns = stamp_to_ns(message.fence.header.stamp)
+        return ReportedMission(bytes(message.goal_id), mission.home, rows, area, area_ns)
+
+    def _take_mission(self, reported: ReportedMission | ValueError) -> None:
+        if isinstance(reported, ValueError):
             self._diagnostics.count("refused_missions")
-            self._node.get_logger().warning(f"{self.name}/mission refused: {error}")
+            self._node.get_logger().warning(f"{self.name}/mission refused: {reported}")
             return
 
-        flight.area.take_reported(area)
-        goal_id = bytes(message.goal_id)
-        is_own = goal_id.startswith(self._mark)
-        if is_own or not any(goal_id) or goal_id == self._others_goal:
-            return
-        self._goals += 1  # what becomes of an own goal does not matter any more
-        self._others_goal = goal_id
-        self._others_mission = mission
-        self._replaced_goal = b""
-        flight.take_other_mission(mission)
+        # a report from before the last upload would undo it
+        if reported.area_ns >= self._area_ns:
+            self.vehicle.flight.area.take_reported(reported.area)
+
+        is_own = reported.goal_id.startswith(self._mark)
+        if not is_own and any(reported.goal_id):
+            self._other = reported
 
     def _on_mission_params(self, message: MissionParams) -> None:
         flight = self.vehicle.flight
@@ -285,11 +315,21 @@ class MavlinkVehicleTopics:
         goal_id = bytes(message.goal_id)
         phase = Phase(message.phase)
         if goal_id == self._goal_id(self._goals):
+            self._flown_goal = self._goals
             flight.follow_phase(phase)
-        elif goal_id == self._others_goal and goal_id != self._replaced_goal:
-            if flight.mission.plan is None and phase is Phase.FLYING:
-                flight.take_other_mission(self._others_mission)  # instead of an upload
+        elif goal_id == self._other.goal_id and goal_id != self._replaced_goal:
+            # a mission is flown again, instead of an upload
+            begins_again = flight.mission.plan is None and phase is Phase.FLYING
+            if goal_id != self._taken_goal or begins_again:
+                self._take_other_mission()
             flight.follow_other(message.index, phase)
+
+    def _take_other_mission(self) -> None:
+        """Show the mission of another client; what becomes of an own goal does not matter now."""
+        self._flown_goal = 0
+        self._replaced_goal = b""
+        self._taken_goal = self._other.goal_id
+        self.vehicle.flight.take_other_mission(self._other.home, self._other.rows)
 
     def _goal_id(self, number: int) -> bytes:
         """Return the id of a goal of this node."""
@@ -376,13 +416,14 @@ class MavlinkVehicleTopics:
 
     def set_area(self, area: FlightAreaPlan) -> None:
         """Publish a fence and rally points."""
-        now_ns = self._node.get_clock().now().nanoseconds
-        self._fences.publish(area_to_msg(area, "enu", WORLD, now_ns))
+        self._area_ns = max(self._node.get_clock().now().nanoseconds, self._area_ns + 1)
+        self._fences.publish(area_to_msg(area, "enu", WORLD, self._area_ns))
 
     def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
         """Send a plan as a goal of the action; it replaces the one before."""
         self._goals += 1
-        self._replaced_goal = self._others_goal
+        self._flown_goal = self._goals
+        self._replaced_goal = self._other.goal_id
         number = self._goals
         goal = ExecuteMission.Goal(
             items=[item_to_msg(item, "enu") for item in plan.items],
@@ -393,7 +434,7 @@ class MavlinkVehicleTopics:
         goal.header.frame_id = WORLD
 
         def on_feedback(message: Any) -> None:
-            if number == self._goals:
+            if number == self._flown_goal:
                 self.vehicle.flight.progressed(int(message.feedback.index))
 
         def on_accepted(future: Any) -> None:
@@ -408,7 +449,7 @@ class MavlinkVehicleTopics:
             on_end(bool(result.success), result.message)
 
         def on_end(done: bool, why: str) -> None:
-            if number == self._goals:
+            if number == self._flown_goal:
                 self._replaced_goal = b""
                 self.vehicle.flight.ended(done, why)
 

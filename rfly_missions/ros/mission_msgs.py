@@ -161,7 +161,7 @@ def _places(points: Sequence[Point], where: str, axes: str) -> list[Vector]:
     """Return points as NED; raise ValueError for one that is no place."""
     places = [point_to_ned(point, axes) for point in points]
     for index, place in enumerate(places):
-        if not max(map(abs, place)) <= FARTHEST:
+        if not all(abs(value) <= FARTHEST for value in place):
             raise ValueError(f"{where}[{index}]: {place}, expected numbers within {FARTHEST:g} m")
     return places
 
@@ -173,17 +173,22 @@ def mission_to_msg(
     axes: str,
     frame_id: str,
     stamp_ns: int,
+    area_ns: int,
 ) -> MissionMsg:
-    """Return the message of a loaded mission, and of the area that counts with it."""
+    """Return the message of a loaded mission, and of the area that counts with it.
+
+    `stamp_ns`: time of the message; `area_ns`: stamp of the last message of a fence, 0 for none.
+    """
     message = MissionMsg(
         goal_id=goal_id,
         items=[item_to_msg(item, axes) for item in mission.items],
         home=ned_to_point(mission.home, axes),
         repeat=mission.repeat,
         hold_at_waypoints=mission.hold_at_waypoints,
-        fence=area_to_msg(area, axes, frame_id, stamp_ns),
+        fence=area_to_msg(area, axes, frame_id, area_ns),
     )
-    message.header = message.fence.header
+    message.header.frame_id = frame_id
+    message.header.stamp = ns_to_stamp(stamp_ns)
     return message
 
 

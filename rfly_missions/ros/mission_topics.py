@@ -46,6 +46,7 @@ from rfly_missions.ros.mission_msgs import (
     params_to_msg,
     pose_to_ned,
 )
+from rfly_missions.ros.newest_work import NewestWork
 from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -123,6 +124,9 @@ class MissionVehicle:
         self._loaded = Mission((), (0.0, 0.0, 0.0))
         self._shown = FlownMission()
         self._area = FlightAreaPlan()
+        self._area_ns = 0
+        """Stamp of the message of the area."""
+        self._publishing = NewestWork(node)
 
         # topics
         name = vehicle.name
@@ -355,6 +359,7 @@ class MissionVehicle:
             return
 
         self._area = area
+        self._area_ns = stamp_to_ns(message.header.stamp)
         self._loaded = replace(self._loaded, fence=Geofence(), rally=())
         if self._runner is not None and self._is_under_way():
             combined = self._combined(self._loaded)
@@ -373,7 +378,14 @@ class MissionVehicle:
         area = self._combined(self._loaded)
         now_ns = self._node.get_clock().now().nanoseconds
         frame = self._shared.axes, self._shared.frame_id
-        self._missions.publish(mission_to_msg(self._shown, area, self._goal_id, *frame, now_ns))
+        shown = self._shown
+        goal_id = self._goal_id
+        area_ns = self._area_ns
+        self._publishing.start(
+            len(shown.items),
+            lambda: mission_to_msg(shown, area, goal_id, *frame, now_ns, area_ns),
+            self._missions.publish,
+        )
 
     def _phase(self, runner: MissionRunner, state: RunnerState) -> int:
         """Return how far the mission is, as in MissionParams."""

@@ -25,6 +25,11 @@ from rfly_missions.mavlink.flight import SILENCE_S
 from rfly_missions.mavlink.traffic import PERIOD_S, FleetTraffic, VehicleMotion
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 
+READ_PERIOD_S = 0.2
+"""Time between two messages about the same vehicles that are read, s."""
+MOST_PARTS = 100_000
+"""Number of different messages that are told apart."""
+
 
 class TrafficTopics:
     """The fleet's states, and the reports that each vehicle of mavlink_node sends of the others.
@@ -41,9 +46,20 @@ class TrafficTopics:
         self._reports_own = reports_own
         self._traffic = FleetTraffic()
         self._sent_at = -math.inf
+        self._read_at: dict[tuple[str, int, int], float] = {}
+        """Wall time of the last message read, by source, number of vehicles and first id."""
         subscription(node, VehicleStateArray, "vehicle_states", self._on_vehicle_states, FLEET_IN)
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
+        # fleets publish far more often than they are reported
+        wall = time.monotonic()
+        part = message.source, len(message.id), message.id[0] if len(message.id) else 0
+        if wall - self._read_at.get(part, -math.inf) < READ_PERIOD_S:
+            return
+        self._read_at[part] = wall
+        if len(self._read_at) > MOST_PARTS:
+            self._read_at.clear()
+
         try:
             states = msg_to_states(message)
             frame = self._frames.resolve(states.frame_id, states.stamp_ns)
@@ -65,7 +81,7 @@ class TrafficTopics:
             enu_to_ned(frame.vectors_to_enu(good.velocity)),
             yaw_ned_to_enu(yaw_enu),  # its own inverse
         )
-        self._traffic.take(motion, time.monotonic())
+        self._traffic.take(motion, wall)
 
     def update(self, vehicles: Sequence[MavlinkVehicleTopics], wall: float) -> None:
         """Let each vehicle report the others if that is due, at a steady wall time, s."""

@@ -657,6 +657,29 @@ def test_a_multirotor_keeps_a_yaw_where_it_stays_and_turns_along_the_next_way(tu
     assert math.degrees(flight.vehicle.euler[2]) == pytest.approx(90.0, abs=1.0)
 
 
+@pytest.mark.parametrize(
+    ("look", "nowhere"),
+    [
+        (mavlink(195, position=(150, 75, 0)), mavlink(197)),
+        (mavlink(201, 3, position=(150, 75, 0)), mavlink(201, 0)),
+    ],
+)
+def test_the_nose_turns_to_a_region_of_interest_until_the_next_one(look, nowhere):
+    """A lies west of the place and B east of it; the way to C leads south."""
+    flight = Flight("multirotor", [T, look, A, B, nowhere, C])
+    headings = []
+    for ready in (
+        lambda: flight.state and flight.state.item_index == 3,
+        lambda: flight.state.item_index == 4,
+        lambda: flight.state.finished,
+    ):
+        flight.until(ready)
+        headings.append(math.degrees(flight.vehicle.euler[2]))
+    assert headings[:2] == pytest.approx([90.0, -90.0], abs=5.0)
+    assert abs(headings[2]) == pytest.approx(180.0, abs=1.0)
+    assert flight.logged == []
+
+
 def test_what_is_done_at_once_does_not_slow_the_flight():
     """Camera triggers along a line: the multirotor keeps its speed."""
     line = [MissionItem.waypoint((0, 40.0 * k, -20), NAN, 8.0) for k in range(1, 6)]

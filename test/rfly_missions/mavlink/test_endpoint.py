@@ -117,6 +117,7 @@ def test_a_take_off_that_was_chosen_before_begins_with_arming(station):
         ((RETURN,), 25.0),  # denied: the take-off stays chosen
         ((SET_MODE, CUSTOM, 4.0, 2.0), 10.0),  # the mode TAKEOFF has no altitude of its own
         ((TAKEOFF, 0.0, 0.0, 0.0, NAN, NAN, NAN, 518.0), 18.0),
+        ((TAKEOFF, 0.0, 0.0, 0.0, NAN, NAN, NAN, 15.0), 10.0),  # 485 m below: MIS_TAKEOFF_ALT
     ],
 )
 def test_the_altitude_that_was_chosen_last_before_arming_counts(station, between, height):

@@ -164,10 +164,19 @@ def test_it_is_not_armed_outside(station):
 
 
 def test_a_fence_that_is_uploaded_in_flight_is_watched(station):
+    def health():
+        """Return whether SYS_STATUS shows a fence, uses it, and keeps to it."""
+        status = station.last("SYS_STATUS")
+        kinds = ("present", "enabled", "health")
+        sensors = [getattr(status, f"onboard_control_sensors_{kind}") for kind in kinds]
+        return [bool(each & common.MAV_SYS_STATUS_GEOFENCE) for each in sensors]
+
     assert fly_to(station, 80.0, 0.0) == "ACCEPTED"
     station.run(3.0)
+    assert health() == [True, False, True]
     upload(station, FENCE, [circle(60.0)])
     station.run(1.1)
+    assert health() == [True, True, True]
     status = station.last("FENCE_STATUS")
     assert (status.breach_status, status.breach_count, status.breach_type) == (0, 0, 0)
 
@@ -176,6 +185,7 @@ def test_a_fence_that_is_uploaded_in_flight_is_watched(station):
     station.run(1.1)
     status = station.last("FENCE_STATUS")
     assert (status.breach_status, status.breach_count) == (1, 1)
+    assert health() == [True, True, False]
     assert status.breach_type == common.FENCE_BREACH_BOUNDARY
     assert status.breach_time == pytest.approx(1000.0 * station.now, abs=2500)
 

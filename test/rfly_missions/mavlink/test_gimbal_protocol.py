@@ -78,7 +78,8 @@ def test_what_the_manager_reports(station):
     assert station.command(REQUEST, 280.0) == "ACCEPTED"
     information = station.last("GIMBAL_MANAGER_INFORMATION")
     assert information.gimbal_device_id == 1
-    assert information.cap_flags == 32 + 64  # it pitches, and its pitch follows the vehicle
+    # it pitches, its pitch follows the vehicle, and it looks at places
+    assert information.cap_flags == 32 + 64 + 131_072
     limits = (
         information.roll_min,
         information.roll_max,

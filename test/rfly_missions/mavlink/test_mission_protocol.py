@@ -13,6 +13,7 @@ from mavlink_station import NAN, ORIGIN, OTHER_STATION, Station, of_type
 from optional_parts import late_module
 
 from rfly_missions.mavlink.mission_rows import Row, plan_of
+from rfly_missions.mission.items import MissionCommand
 from rfly_missions.mission.mavlink_items import ImportSettings
 
 pytestmark = pytest.mark.needs("pymavlink")
@@ -220,6 +221,33 @@ def test_is_flown_to_its_end_and_reported_row_by_row(station):
     assert not station.vehicle.flight.armed
     assert "Mission finished" in station.texts
     assert station.last("MISSION_CURRENT").mission_state == common.MISSION_STATE_COMPLETE
+
+
+def test_another_client_interrupts_and_resumes_the_stations_mission(station):
+    def state():
+        station.run(1.1)
+        number = station.last("MISSION_CURRENT").mission_state
+        return common.enums["MISSION_STATE"][number].name.removeprefix("MISSION_STATE_")
+
+    upload(station, MISSION)
+    station.command(ARM, 1.0)
+    station.command(MISSION_START, 0.0, 0.0)
+    station.run(6.0)
+    goals = len(station.pilot.requests)
+
+    runner = station.pilot.runner
+    runner.command = MissionCommand.HOLD
+    assert state() == "PAUSED"
+    runner.command = MissionCommand.DEFAULT
+    assert state() == "ACTIVE"
+    runner.command = MissionCommand.RTL
+    assert state() == "PAUSED"
+    assert station.command(193, 1.0) == "ACCEPTED"
+    assert state() == "ACTIVE"
+    assert station.pilot.requests[goals:] == [MissionCommand.DEFAULT]
+
+    station.run(100.0)
+    assert "Mission finished" in station.texts
 
 
 def test_a_mission_that_is_uploaded_in_flight_is_flown_from_its_first_row(station):

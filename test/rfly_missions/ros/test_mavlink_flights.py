@@ -14,8 +14,11 @@ from mavlink_station import NAN, ORIGIN
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 ARM = 400
+RETURN = 20
 LAND = 21
 ORBIT = 34
+SET_HOME = 179
+ROI = 195
 REPOSITION = 192
 REQUEST = 512
 UNSUPPORTED = 3
@@ -102,6 +105,66 @@ def test_an_orbit_is_reported_as_long_as_it_is_flown(start, peer):
     beats = hawk.last("HEARTBEAT")
     hawk.until(lambda: hawk.last("HEARTBEAT") is not beats)
     assert hawk.last("ORBIT_EXECUTION_STATUS") is before
+    hawk.stop()
+
+
+def test_a_return_climbs_to_its_parameter_and_leads_to_the_home_that_was_set(start):
+    from mavlink_fleet import EAST_M, NORTH_M
+
+    hawk = start(**{"hawk.parameters": "['RTL_RETURN_ALT=40']"})
+    hawk.fly_up(12.0)
+    home = hawk.last("HOME_POSITION")
+    assert (home.x, home.y, home.altitude) == (0.0, 0.0, 500_000)
+
+    latitude, longitude = ORIGIN[0] + 30.0 / NORTH_M, ORIGIN[1] + 20.0 / EAST_M
+    assert hawk.command(SET_HOME, 0.0, 0, 0, NAN, latitude, longitude, ORIGIN[2]) == 0
+    home = hawk.until(lambda: (new := hawk.last("HOME_POSITION")) is not home and new)
+    assert (home.x, home.y, home.z) == pytest.approx((30.0, 20.0, 0.0), abs=0.3)
+    assert home.latitude == pytest.approx(latitude * 1e7, abs=20)
+    assert home.longitude == pytest.approx(longitude * 1e7, abs=20)
+
+    # up first, over the place where it was; then home, and down
+    assert hawk.command(RETURN) == 0
+    hawk.until(lambda: hawk.place[2] > 38.9)
+    assert math.dist(hawk.place[:2], (0.0, 0.0)) < 1.0
+    hawk.until(lambda: math.dist(hawk.place[:2], (30.0, 20.0)) < 5.0)
+    assert hawk.place[2] == pytest.approx(40.0, abs=0.2)
+    hawk.until(lambda: not hawk.last("HEARTBEAT").base_mode & 128)
+    assert hawk.place == pytest.approx((home.x, home.y, 0.0), abs=0.3)
+    hawk.stop()
+
+
+def test_nose_and_gimbal_look_at_a_region_of_interest(start, peer):
+    """From 30 m height at a place on the ground 30 m to the east, and from the other side."""
+    from mavlink_fleet import EAST_M
+    from std_msgs.msg import Float64
+    from tf2_msgs.msg import TFMessage
+
+    from rfly_common.ros.frame_lookup import transform_to_msg
+    from rfly_common.ros.qos import COMMANDS, TF
+
+    hawk = start()
+    pitches = peer.receive(Float64, "hawk/gimbal/cmd", COMMANDS)
+    joint = peer.publisher(TFMessage, "/tf", TF)
+    level = (0.0, 0.0, 0.0, 1.0)
+    link = transform_to_msg("hawk/base_link", "hawk/camera_link", (0.2, 0, 0), level, 0)
+    joint.publish(TFMessage(transforms=[link]))
+    hawk.until(lambda: hawk.last("GIMBAL_MANAGER_STATUS"))
+
+    hawk.fly_up(30.0)
+    longitude = ORIGIN[1] + 30.0 / EAST_M
+    assert hawk.command(ROI, 0.0, 0, 0, 0, ORIGIN[0], longitude, ORIGIN[2]) == 0
+    hawk.until(lambda: abs(hawk.heading - 90.0) < 1.0 and hawk.rests)
+    # positive looks down there
+    assert pitches[-1].data == pytest.approx(math.radians(45.0), abs=0.02)
+
+    longitude = ORIGIN[1] + 60.0 / EAST_M
+    assert (
+        hawk.command(REPOSITION, -1.0, 1.0, 0.0, NAN, ORIGIN[0], longitude, ORIGIN[2] + 30.0) == 0
+    )
+    hawk.until(lambda: hawk.place[1] > 59.5 and hawk.rests)
+    assert hawk.heading == pytest.approx(-90.0, abs=1.0)
+    assert pitches[-1].data == pytest.approx(math.radians(45.0), abs=0.02)
     hawk.stop()
 
 

@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +30,7 @@ ORIGIN = (47.0, 8.0, 500.0)
 FASTER = 5
 """Simulated seconds in a second."""
 NAN = math.nan
+CLIENT = Path(__file__).parents[2] / "mavsdk_plan_client.py"
 ABORTED = 6
 PAUSE_CONTINUE = 193
 HOLDING = 2
@@ -71,23 +78,42 @@ def world(peer):
 
 
 @pytest.fixture
-def station(domain_id, peer, world):
-    """A station that hears hawk (system 1), with both nodes and a second vehicle, kite."""
-    from mavlink_station import StationSocket
+def start(domain_id):
+    """Starts nodes for two vehicles, hawk (system 1) and kite; checks that they end well."""
     from node_harness import NodeProcess
 
     with ExitStack() as stack:
-        station = stack.enter_context(StationSocket(peer))
-        both = {"vehicles": "[hawk, kite]", "use_sim_time": "true"}
-        mavlink = {**both, "port": "0", "targets": f"['127.0.0.1:{station.port}']"}
-        nodes = [
-            stack.enter_context(NodeProcess(name, domain_id, parameters))
-            for name, parameters in (("mission_node", both), ("mavlink_node", mavlink))
-        ]
+        nodes = []
+
+        def begin(name, *arguments, **parameters):
+            both = {"vehicles": "[hawk, kite]", "use_sim_time": "true", **parameters}
+            nodes.append(stack.enter_context(NodeProcess(name, domain_id, both, *arguments)))
+
+        yield begin
+        assert {node.stop() for node in nodes} == {0}
+        assert not any("Traceback" in node.output for node in nodes)
+
+
+@pytest.fixture
+def station(start, peer, world, tmp_path):
+    """A station that hears hawk (system 1) and kite; both nodes run."""
+    from mavlink_station import StationSocket
+
+    with StationSocket(peer) as station:
+        start("mission_node", file_folders=f"['{tmp_path}']")
+        start("mavlink_node", port="0", targets=f"['127.0.0.1:{station.port}']")
         peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
         yield station
-        assert [node.stop() for node in nodes] == [0, 0]
-        assert not any("Traceback" in node.output for node in nodes)
+
+
+def mission_item(mode, x, y, z):
+    """Return an item at a place, ENU."""
+    from geometry_msgs.msg import Point
+    from rfly_suite.msg import MissionItem
+
+    params = [NAN, 2.0, 0.0, 0.0] if mode == 2 else [0.0] * 4
+    position = Point(x=float(x), y=float(y), z=float(z))
+    return MissionItem(mode=mode, position=position, params=params)
 
 
 class Client:
@@ -108,14 +134,12 @@ class Client:
 
     def start(self, *items):
         """Send a goal of modes and places, ENU; return the future of its end."""
-        from geometry_msgs.msg import Point
         from rfly_suite.action import ExecuteMission
-        from rfly_suite.msg import MissionItem
 
-        goal = ExecuteMission.Goal(home_source=2)
-        for mode, x, y, z in items:
-            params = [NAN if mode == 2 else 0.0, 2.0 if mode == 2 else 0.0, 0.0, 0.0]
-            goal.items.append(MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=params))
+        items = [mission_item(*item) for item in items]
+        return self.send(ExecuteMission.Goal(home_source=2, items=items))
+
+    def send(self, goal):
         sent = self.client.send_goal_async(goal)
         self.peer.spin_until(sent.done)
         return GoalResult(sent.result())
@@ -198,8 +222,9 @@ def test_a_mission_of_a_ros_client_is_the_stations_too(station, peer):
         ABORTED,
         "replaced by a new goal",
     )
-    shown = client.missions[-1]
-    assert bytes(shown.goal_id) != before
+    shown = peer.spin_until(
+        lambda: (newest := client.missions[-1]) and bytes(newest.goal_id) != before and newest
+    )
     (item,) = [item for item in shown.items if item.mode == 2]
     assert (item.position.x, item.position.y) == pytest.approx((-80.0, 40.0), abs=0.05)
     assert downloaded(station) == [(16, *place(40, -80), 25.0)]
@@ -249,6 +274,196 @@ def test_a_fence_of_the_station_ends_a_mission_of_a_ros_client(station, peer):
     refused = client.start((2, 0.0, 150.0, 30.0))
     peer.spin_until(refused.done)
     assert "breaches area 1 of the fence" in refused.result().result.message
+
+
+def test_a_mission_file_with_its_fence_after_a_restart_of_the_node(station, start, peer, tmp_path):
+    """As `rfly mission start` begins it: a survey of 300 items, too many to be read at once."""
+    from mavlink_station import StationSocket
+    from rfly_suite.action import ExecuteMission
+
+    from rfly_missions.mission.files import Mission, write_mission
+    from rfly_missions.mission.geofence import FenceCircle, Geofence
+    from rfly_missions.mission.items import MissionItem
+
+    lanes = [MissionItem.waypoint((50.0, -60.0 + 0.4 * k, -40.0), NAN, 2.0) for k in range(300)]
+    fence = Geofence((FenceCircle((0.0, 0.0), 120.0), FenceCircle((-60.0, 0.0), 20.0, False)))
+    items = (MissionItem.takeoff((0.0, 0.0, -20.0)), *lanes)
+    rally = ((10.0, 20.0, -30.0),)
+    mission = Mission(items, ORIGIN, fence=fence, rally=rally)
+    write_mission(tmp_path / "survey.plan", mission)
+    client = Client(peer)
+    client.send(ExecuteMission.Goal(file=str(tmp_path / "survey.plan")))
+    peer.spin_until(lambda: (now := state_of(station)) and now[0] == common.MISSION_STATE_ACTIVE)
+
+    def check(each):
+        count = each.ask(common.MAVLink_mission_request_list_message(1, 1, 0), "MISSION_COUNT")
+        assert count.count == 301
+        request = common.MAVLink_mission_request_int_message(1, 1, 300, 0)
+        last = each.ask(request, "MISSION_ITEM_INT")
+        assert (last.x, last.y) == pytest.approx(place(50.0, 59.6), abs=2)
+        assert last.z == pytest.approx(40.0, abs=0.01)
+        assert [row[0] for row in downloaded(each, 1)] == [5003, 5004]
+        ((command, x, y, height),) = downloaded(each, 2)
+        assert (command, height) == (5100, pytest.approx(30.0, abs=0.01))
+        assert (x, y) == pytest.approx(place(10, 20), abs=2)
+
+    check(station)
+
+    # another mavlink_node learns all of it
+    with StationSocket(peer) as later:
+        targets = f"['127.0.0.1:{later.port}']"
+        start("mavlink_node", "-r", "__node:=second", port="0", targets=targets)
+        peer.spin_until(lambda: (s := state_of(later)) and s[0] == common.MISSION_STATE_ACTIVE)
+        check(later)
+        assert later.command(PAUSE_CONTINUE, 0.0) == 0
+        client.until_phase(HOLDING)
+        peer.spin_until(lambda: state_of(station)[0] == common.MISSION_STATE_PAUSED)
+
+
+def test_a_late_report_undoes_no_upload(start, peer, world):
+    """The test stands for mission_node; its late report holds a mission, by which it is noticed."""
+    from mavlink_station import StationSocket
+    from rfly_suite.msg import Fence, Mission, MissionParams
+
+    from rfly_common.ros.qos import LATCHED
+
+    missions = peer.node.create_publisher(Mission, "hawk/mission", LATCHED)
+    params = peer.node.create_publisher(MissionParams, "hawk/mission_params", LATCHED)
+    fences = peer.receive(Fence, "hawk/fence", LATCHED)
+    with StationSocket(peer) as station:
+        start("mavlink_node", port="0", targets=f"['127.0.0.1:{station.port}']")
+        peer.spin_until(lambda: station.last("GPS_RAW_INT") and station.last("HEARTBEAT"))
+        fence = [(0, 5003, 60.0, *place(0, 0), 0.0)]
+        peer.spin_until(lambda: upload(station, fence, 1) == 0)  # as soon as the map is known
+        peer.spin_until(lambda: fences)
+
+        late = Mission(goal_id=np.arange(16, dtype=np.uint8), items=[mission_item(2, 0, 50, 30)])
+        late.header.frame_id = "map"
+        missions.publish(late)
+        progress = MissionParams(goal_id=late.goal_id, phase=MissionParams.FLYING)
+        peer.spin_until(lambda: params.publish(progress) or len(downloaded(station)) == 1)
+
+        assert downloaded(station, 1) == [(5003, *place(0, 0), 0.0)]
+        assert upload(station, [(6, 5100, 0.0, *place(30, 10), 20.0)], 2) == 0
+        peer.spin_until(lambda: fences[-1].rally)
+        assert len(fences[-1].areas) == 1
+
+        # one that has seen the last upload counts
+        late.fence.header.stamp = fences[-1].header.stamp
+        missions.publish(late)
+        peer.spin_until(lambda: downloaded(station, 1) == [])
+
+
+@pytest.mark.needs("mavsdk")
+def test_mavsdk_reads_the_mission_of_a_ros_client_and_writes_fences(start, peer, world):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    start("mission_node")
+    start("mavlink_node", port="0", targets=f"['127.0.0.1:{port}']")
+    pilot = Client(peer)
+    pilot.start((1, 0.0, 0.0, 12.0), (2, 0.0, 40.0, 400.0), (2, 0.0, 41.0, 400.0))
+
+    client = subprocess.Popen(
+        [sys.executable, str(CLIENT), str(port), "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        peer.spin_until(lambda: client.poll() is not None)
+    finally:
+        client.kill()
+        output = client.communicate()[0]
+    assert client.returncode == 0, output
+    seen = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+
+    assert seen["total"] == 3
+    assert [row[:2] for row in seen["mission"]] == [[6, 22], [6, 16], [6, 16]]
+    assert seen["mission"][1][2:4] == pytest.approx(place(40, 0), abs=2)
+    corners = [[46.999, 7.999], [47.001, 7.999], [47.001, 8.001]]
+    assert seen["polygons"] == [["INCLUSION", [pytest.approx(c, abs=2e-7) for c in corners]]]
+    assert seen["circles"] == [
+        ["EXCLUSION", pytest.approx(46.9995, abs=2e-7), pytest.approx(8.0, abs=2e-7), 12.5]
+    ]
+    assert seen["cleared"] == [0, 0]
+    assert seen["rally"] == [[5100, 470001000, 80001000, 20.0]]
+    assert peer.spin_until(lambda: pilot.missions[-1].fence.rally)
+    assert not pilot.missions[-1].fence.areas
+
+
+def fence_message(*areas, breach_return=(), rally=()):
+    """Return a message of areas, each an inclusion, a radius and points."""
+    from geometry_msgs.msg import Point
+    from rfly_suite.msg import Fence, FenceArea
+
+    def points(places):
+        return [Point(x=float(x), y=float(y), z=float(z)) for x, y, z in places]
+
+    return Fence(
+        areas=[
+            FenceArea(inclusion=inclusion, radius=radius, points=points(places))
+            for inclusion, radius, places in areas
+        ],
+        breach_return=points(breach_return),
+        rally=points(rally),
+    )
+
+
+CORNERS = ((0, 0, 0), (10, 0, 0), (0, 20, 0))
+
+
+def test_a_fence_as_a_message_there_and_back():
+    from rfly_missions.ros.mission_msgs import area_to_msg, msg_to_area
+
+    message = fence_message(
+        (True, 0.0, CORNERS),
+        (False, 5.0, [(1, 2, 0)]),
+        breach_return=[(3, 4, 5)],
+        rally=[(6, 7, 8)],
+    )
+    area = msg_to_area(message, "enu")
+    triangle, circle = area.fence.areas
+    assert triangle.vertices.tolist() == [[0.0, 0.0], [0.0, 10.0], [20.0, 0.0]]  # north, east
+    assert (circle.center, circle.radius, circle.inclusion) == ((2.0, 1.0), 5.0, False)
+    assert area.fence.breach_return == (4.0, 3.0, -5.0)
+    assert area.rally == ((7.0, 6.0, -8.0),)
+
+    back = area_to_msg(area, "enu", "", 0)
+    assert back == message
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([(True, 0.0, CORNERS[:2])], "areas[0].points: 2, expected 3 or more corners"),
+        ([(True, 5.0, CORNERS)], "areas[0].points: 3, expected the centre"),
+        ([(True, -1.0, CORNERS[:1])], "areas[0].radius: -1"),
+        ([(True, NAN, CORNERS[:1])], "areas[0].radius: nan"),
+        ([(True, 0.0, (*CORNERS, (NAN, 0, 0)))], "areas[0].points[3]"),
+        ([(True, 0.0, [(k, 0, 0) for k in range(10_001)])], "areas: more than 10000 corners"),
+    ],
+)
+def test_a_message_that_is_no_fence_is_refused(content, text):
+    from rfly_missions.ros.mission_msgs import msg_to_area
+
+    with pytest.raises(ValueError, match=re.escape(text)):
+        msg_to_area(fence_message(*content), "enu")
+
+    with pytest.raises(ValueError, match="breach_return: 2 points"):
+        msg_to_area(fence_message(breach_return=CORNERS[:2]), "enu")
+    with pytest.raises(ValueError, match=r"rally\[0\]"):
+        msg_to_area(fence_message(rally=[(0, math.inf, 0)]), "enu")
+
+
+def test_phases_have_the_numbers_of_the_message():
+    from rfly_suite.msg import MissionParams
+
+    from rfly_missions.mavlink.flight import Phase
+
+    assert {phase: getattr(MissionParams, phase.name) for phase in Phase} == {
+        phase: phase.value for phase in Phase
+    }
 
 
 def test_heights_and_traffic_for_a_station(station, peer):
