@@ -199,14 +199,14 @@ class StationSocket:
                     self._newest[message.get_type()] = message
         return self._newest.get(kind)
 
-    def command(self, number: int, *params: float) -> int:
+    def command(self, number: int, *params: float, component: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""
         # messages that wait are read first: a full buffer would drop the answer
         self.last("COMMAND_ACK")
         self._newest.pop("COMMAND_ACK", None)
 
         filled = [*params, *[NAN] * (7 - len(params))]
-        message = self._mav.command_long_encode(1, 1, number, 0, *filled)
+        message = self._mav.command_long_encode(1, component, number, 0, *filled)
         self._socket.sendto(message.pack(self._mav), self._node)
         ack = self._peer.spin_until(lambda: self.last("COMMAND_ACK"), 20.0)
         assert ack.command == number

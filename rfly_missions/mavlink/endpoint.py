@@ -12,6 +12,7 @@ from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_missions.mavlink.battery import Battery
+from rfly_missions.mavlink.camera_protocol import CAMERA_COMPONENT, CameraProtocol, RemoteCamera
 from rfly_missions.mavlink.command_protocol import CommandProtocol
 from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
@@ -85,6 +86,7 @@ class MavlinkVehicle:
         self._missions = MissionProtocol(self.flight, send, self.warn)
         self._parameters = ParameterProtocol(self.values, self.gains, send, self.warn)
         self._logs = LogProtocol(logs or LogFolder(), send, self.warn)
+        self.camera: CameraProtocol | None = None
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
@@ -118,6 +120,8 @@ class MavlinkVehicle:
 
         self._use_battery(time)
         self.gimbal.tick(time)
+        if self.camera is not None:
+            self.camera.tick(wall, time)
         self._missions.tick(wall)
         self._logs.tick()
         while self.flight.mission.reached:
@@ -274,9 +278,14 @@ class MavlinkEndpoint:
         return list(self._heard)
 
     def add(
-        self, system_id: int, uav_type: str, pilot: RemotePilot, values: Tunables | None = None
+        self,
+        system_id: int,
+        uav_type: str,
+        pilot: RemotePilot,
+        values: Tunables | None = None,
+        camera: RemoteCamera | None = None,
     ) -> MavlinkVehicle:
-        """Add a vehicle."""
+        """Add a vehicle, whose camera is a component of its own."""
         writer = Writer(system_id, self._key, link_id=system_id)
         vehicle = MavlinkVehicle(
             system_id,
@@ -286,6 +295,11 @@ class MavlinkEndpoint:
             values,
             self._logs,
         )
+        if camera is not None:
+            eye = Writer(system_id, self._key, link_id=system_id, component_id=CAMERA_COMPONENT)
+            vehicle.camera = CameraProtocol(
+                vehicle.flight, pilot, camera, lambda message: self._send(eye, message)
+            )
         self.vehicles[system_id] = vehicle
         return vehicle
 
@@ -309,6 +323,10 @@ class MavlinkEndpoint:
             self.received += 1
             system = getattr(message, "target_system", None)
             component = getattr(message, "target_component", 0)
+            if component == CAMERA_COMPONENT and system in self.vehicles:
+                eye = self.vehicles[system].camera
+                if eye is not None:
+                    eye.handle(message)
             if system is None or component not in (0, AUTOPILOT_COMPONENT):
                 continue
             everyone = list(self.vehicles.values())

@@ -24,6 +24,7 @@ from rfly_missions.mavlink.flight import SILENCE_S
 from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.parameter_protocol import Tunables, set_values
 from rfly_missions.mavlink.wire import signing_key
+from rfly_missions.ros.mavlink_camera import CameraTopics
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
@@ -49,6 +50,8 @@ class MavlinkNode(Node):
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
         log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
         logs = LogFolder(log_folder, params.erase_logs)
+        pictures = params.picture_folder
+        self._picture_folder = Path(pictures).expanduser() if pictures else None
         targets = [_address(text) for text in params.targets]
         self._endpoint = MavlinkEndpoint(targets, _key(params.signing_file), logs)
 
@@ -101,6 +104,7 @@ class MavlinkNode(Node):
             values,
             frames,
             self._diagnostics,
+            CameraTopics(self, name, self._picture_folder),
             controller,
         )
         topics.vehicle.gimbal.limits = (

@@ -39,6 +39,7 @@ from rfly_missions.mavlink.offboard import Quaternion
 from rfly_missions.mavlink.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
+from rfly_missions.ros.mavlink_camera import CameraTopics
 from rfly_missions.ros.mission_msgs import (
     NO_POSE,
     item_to_msg,
@@ -136,6 +137,7 @@ class MavlinkVehicleTopics:
         values: Tunables,
         frames: Frames,
         diagnostics: Diagnostics,
+        camera: CameraTopics,
         controller: str = "",
     ) -> None:
         """Start the topics.
@@ -160,7 +162,8 @@ class MavlinkVehicleTopics:
         self._gimbal = publisher(node, Float64, f"{name}/gimbal/cmd", COMMANDS)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
 
-        self.vehicle = endpoint.add(system_id, uav_type, self, values)
+        self._camera = camera
+        self.vehicle = endpoint.add(system_id, uav_type, self, values, camera)
         self._gains: ControllerGainsClient | None = None
         if controller:
             self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)
@@ -226,8 +229,9 @@ class MavlinkVehicleTopics:
         return time.monotonic() - self._heard_at
 
     def update(self, wall: float) -> None:
-        """Prepare a tick: time without a pose, gains, battery."""
+        """Prepare a tick: time without a pose, camera, gains, battery."""
         self.vehicle.flight.situation.silence = self.silence_s
+        self._camera.update(wall)
         if self._gains is not None:
             self._gains.update(wall)
         if wall - self._battery_sent_at >= BATTERY_PERIOD_S:

@@ -115,6 +115,11 @@ class MavlinkParameters:
         "empty: no logs",
     )
     erase_logs: bool = parameter(False, "let ground stations erase the logs in log_folder")
+    picture_folder: str = parameter(
+        "",
+        "folder for the pictures that ground stations take with a vehicle's colour camera; empty: "
+        "no pictures",
+    )
 
 
 @dataclass(frozen=True)
