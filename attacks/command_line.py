@@ -363,7 +363,8 @@ def commands() -> dict[str, list[Option]]:
         """Yield the name of each command below this one, with its options."""
         for name, child in sorted(getattr(command, "commands", {}).items()):
             yield from walk(child, (*words, name))
-        if command.callback is None:
+        is_group = hasattr(command, "commands") and not command.invoke_without_command
+        if command.callback is None or is_group:
             return
 
         options = []

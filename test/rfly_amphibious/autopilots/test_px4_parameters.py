@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import subprocess
 
 import pytest
 
@@ -130,8 +131,6 @@ def test_what_px4_cannot_fly_is_refused(params, sensors, why):
 
 
 def test_the_file_is_read_by_a_shell(tmp_path):
-    import subprocess
-
     file = tmp_path / "quad.px4"
     settings = px4_parameters(QUAD, SENSORS)
     file.write_text(parameter_text(settings, "scale_quad", "scale_quad"), encoding="utf-8")
