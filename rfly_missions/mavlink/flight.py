@@ -312,7 +312,8 @@ class FlightLogic:
             return self.mode
         mode = SHOWN_AS[self.situation.shown]
         is_over = mode in (FlightMode.LAND, FlightMode.RETURN) and self._stands
-        return FlightMode.HOLD if is_over else mode
+        is_on_wheels = mode is FlightMode.LAND and self.situation.mode in GROUND_MODES
+        return FlightMode.HOLD if is_over or is_on_wheels else mode
 
     @property
     def _stands(self) -> bool:

@@ -16,7 +16,7 @@ from optional_parts import late_module
 
 from rfly_missions.mavlink.flight_modes import FlightMode
 from rfly_missions.mavlink.wire import Reader, Writer, signing_key
-from rfly_missions.mission.items import MissionItem
+from rfly_missions.mission.items import MissionItem, MissionMode
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -157,6 +157,19 @@ def test_a_vehicle_that_reports_its_mode_is_armed_if_its_controller_is(station):
 
     assert station.command(ARM, 0.0) == "ACCEPTED"
     assert station.pilot.requests[-1] == "disarm"
+
+
+@pytest.mark.parametrize(("mode", "shown"), [("LAND", FlightMode.LAND), ("DRIVE", FlightMode.HOLD)])
+def test_a_landing_is_shown_until_the_controller_has_ended_it(station, mode, shown):
+    """On its wheels the vehicle may still roll, or its estimate may wander."""
+    flight = station.vehicle.flight
+    flight.situation.mode = "DRIVE"
+    station.command(ARM, 1.0)
+    station.run(1.0)
+    flight.situation.shown = MissionMode.LAND
+    flight.situation.mode = mode
+    flight.pose.velocity[:] = (0.4, 0.0, 0.0)
+    assert flight.shown_mode is shown
 
 
 def test_without_a_position_or_a_pilot_nothing_is_armed(station):
