@@ -187,6 +187,11 @@ class StateEstimator:
         return self._alignment is None
 
     @property
+    def waits_for(self) -> str:
+        """Sensor that is silent and without which there is no first estimate: `imu` or `gps`."""
+        return "" if self._alignment is None else self._alignment.waits_for
+
+    @property
     def estimate(self) -> Estimate | None:
         """Estimate at the time of the IMU's last sample; None before the alignment.
 

@@ -16,15 +16,13 @@ from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator, warm_up
-from rfly_amphibious.estimation.estimator_parameters import (
-    EstimatorParameters,
-    shipped_estimator_sets,
-)
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.ros import amphibious_msgs as convert
-from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name, load_sensors
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.estimate_topics import EstimateTopics
 from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import SensorMessageError
@@ -53,6 +51,8 @@ HEARD = (
     "imu/data",
 )
 """Sensor topics; the IMU is last, so that all readings of its time come before it."""
+WAITED_FOR = {"imu": "imu/data", "gps": "gps/fix"}
+"""Topic of each sensor without which there is no first estimate."""
 DOUBTED = 0.5
 """Share of rejected readings between two updates above which diagnostics name a sensor."""
 
@@ -68,9 +68,8 @@ class StateEstimatorNode(Node):
         self._lock_step = settings.lock_step
         self._params = VehicleParameters.load(settings.vehicle)
         own = self._params.name
-        self._sensors = load_sensors(settings.sensors, self._params)
-        default = own if own in shipped_estimator_sets() else "scale"
-        self._weights = EstimatorParameters.load(settings.estimator or default)
+        self._sensors = SensorParameters.for_vehicle(self._params.name, settings.sensors)
+        self._weights = EstimatorParameters.for_vehicle(own, settings.estimator)
         self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0
 
         self._geo_origin = DEFAULT_GEO_ORIGIN
@@ -297,7 +296,8 @@ class StateEstimatorNode(Node):
             values["diverged"] = estimator.diverged
 
         silence = time.monotonic() - self._heard_at
-        waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
+        topic = WAITED_FOR.get(estimator.waits_for)
+        waits = f": no {topic} yet" if topic else ""
         problem = self._ground.problem or (estimator.coasting and "goes on without the IMU")
         ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
 
