@@ -38,6 +38,7 @@ from rfly_amphibious.ros.node_parameters import (
     ControlParameters,
     FirmwareParameters,
     FlightControlParameters,
+    TrustParameters,
 )
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -78,6 +79,7 @@ class BetaflightNode(Node):
         firmware = declare_parameters(self, FirmwareParameters)
         sensors = SensorParameters.for_vehicle(params.name, settings.sensors)
 
+        limits = declare_parameters(self, TrustParameters).limits
         self._session = _start(firmware)
         self.get_logger().info(
             f"Betaflight runs as process {self._session.pid}, settings {firmware.settings!r}"
@@ -89,6 +91,7 @@ class BetaflightNode(Node):
                 params,
                 sensors,
                 command_timeout=settings.command_timeout,
+                trust_limits=limits,
                 attitude_loop=self._attitude_loop,
             )
             self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)

@@ -14,7 +14,12 @@ from rclpy.node import Node
 from rfly_amphibious.control.flight_controller import FlightController
 from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name
 from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
-from rfly_amphibious.ros.node_parameters import DELAY, ControlParameters, FlightControlParameters
+from rfly_amphibious.ros.node_parameters import (
+    DELAY,
+    ControlParameters,
+    FlightControlParameters,
+    TrustParameters,
+)
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import Diagnostics
@@ -38,6 +43,7 @@ class FlightControlNode(Node):
             SensorParameters.for_vehicle(params.name, settings.sensors),
             delay=settings.delay,
             command_timeout=settings.command_timeout,
+            trust_limits=declare_parameters(self, TrustParameters).limits,
         )
 
         self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)

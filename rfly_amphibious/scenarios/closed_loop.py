@@ -73,11 +73,13 @@ class OnBoard:
         """Return the commands that answer a tick, which ended at `time` and took dt seconds."""
         now = self.estimator.update(samples)
         self.estimate = now
-        self.flight.sense(samples)
-        self.chassis.sense(samples)
+        for controller in (self.flight, self.chassis):
+            controller.advance_clock(time)
+            controller.sense(samples)
 
         # guide
-        if now is not None and not self.flight.missing and time >= self._guide_at - 1e-9:
+        known = now is not None and "estimate" not in self.flight.missing
+        if now is not None and known and time >= self._guide_at - 1e-9:
             self._guide_at = time + GUIDE_PERIOD
             self._apply(self.guide.step(now, self.flight.mode))
 
