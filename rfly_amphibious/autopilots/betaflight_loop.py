@@ -87,8 +87,9 @@ class BetaflightLoop:
         flight = self.flight
         seen = simulation.tick()
         self.estimate = self.estimator.update(seen)
-        flight.sense(seen)
-        self.chassis.sense(seen)
+        for controller in (flight, self.chassis):
+            controller.advance_clock(simulation.time)
+            controller.sense(seen)
 
         rotors = flight.step(self.estimate, simulation.period)
         wheels = self.chassis.step(self.estimate, flight.mode, simulation.period)

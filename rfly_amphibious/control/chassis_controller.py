@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.commands import WheelCommand
-from rfly_amphibious.control.modes import TOUCHED_SHARE, ContactFilter, Mode, contact_of
+from rfly_amphibious.control.modes import ContactFilter, Mode, contact_of
 from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
@@ -29,6 +29,8 @@ from rfly_amphibious.control.speed_controller import (
     understeer_gradient,
 )
 from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_amphibious.estimation.wheel_contact import WheelContact
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
@@ -43,6 +45,9 @@ COMMAND_TIMEOUT = 0.5
 
 ESTIMATE_TIMEOUT = 0.5
 """Age at which an estimate counts as lost, s."""
+
+BRAKED_SHARE = 0.3
+"""Share of the weight on the wheels above which the brakes are on after an abort."""
 
 SLOWEST_TURN = 0.05
 """Speed below which steered wheels cannot turn the vehicle, m/s."""
@@ -60,7 +65,7 @@ SCRUB_SHARE = 0.8
 """Share of the torque against which all tyres slide that is fed forward."""
 
 SLIPS = 1.5
-"""Slip beyond which a motor's torque is cut, as a multiple of the slip of the largest force."""
+"""Slip beyond which a wheel's torque is cut, as a multiple of the slip of the largest force."""
 
 LEFT = 0.8
 """Factor of the torque after CUT_TIME of slip."""
@@ -72,11 +77,11 @@ CUT_TIME = 0.01
 """Time to which LEFT and BACK refer, s."""
 
 LEAST_SHARE = 0.05
-"""Smallest share of the torque that a motor keeps."""
+"""Smallest share of the torque that a wheel keeps."""
 
 
 class TractionControl:
-    """Limiter of the torque of motors whose wheels slip. Eq. 10.8."""
+    """Limiter of the torque of motors and brakes whose wheels slip. Eq. 10.8."""
 
     def __init__(self, params: VehicleParameters) -> None:
         p = self._params = params
@@ -89,7 +94,7 @@ class TractionControl:
         """Last slips κ, (wheels,); positive drives."""
 
         self.share = np.ones(len(p.wheels))
-        """Share of the torque that each motor keeps, (wheels,)."""
+        """Share of the torque that each wheel keeps, (wheels,)."""
 
     def update(
         self,
@@ -97,14 +102,14 @@ class TractionControl:
         steering: Floats,
         velocity: Floats,
         rates: Floats,
-        drive: Floats,
+        torque: Floats,
         dt: float,
     ) -> None:
         """Update slips and shares, dt seconds after the last update.
 
-        A wheel slips by its motor if slip and torque have the same sign. `wheel_rate`: spins
+        A wheel slips by its torque if slip and torque have the same sign. `wheel_rate`: spins
         against the body, (wheels,), rad/s. `steering`: (wheels,), rad. `velocity` and `rates`:
-        (3,), body axes, m/s and rad/s. `drive`: demanded torques, (wheels,), N m.
+        (3,), body axes, m/s and rad/s. `torque`: of motors and brakes, (wheels,), N m.
         """
         p = self._params
         hubs = self._hubs
@@ -117,7 +122,7 @@ class TractionControl:
         self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
 
         # cut the torque, or give it back
-        slips = self.slip * np.sign(drive) > SLIPS * self.peak
+        slips = self.slip * np.sign(torque) > SLIPS * self.peak
         steps = dt / CUT_TIME
         self.share = np.clip(
             np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0
@@ -241,11 +246,16 @@ class ChassisController:
     """Controller of steering, motors and brakes under a given mode.
 
     `sense` takes samples; `step` takes the newest estimate and the mode, and returns a command. A
-    motion command older than `command_timeout` (s) is lost, and the vehicle brakes.
+    motion command older than `command_timeout` (s) is lost, and the vehicle brakes. So it does with
+    an estimate that is too uncertain, by `trust_limits`.
     """
 
     def __init__(
-        self, params: VehicleParameters, *, command_timeout: float = COMMAND_TIMEOUT
+        self,
+        params: VehicleParameters,
+        *,
+        command_timeout: float = COMMAND_TIMEOUT,
+        trust_limits: TrustLimits | None = None,
     ) -> None:
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
@@ -253,34 +263,44 @@ class ChassisController:
         self.command_timeout = command_timeout
         self._gradient = understeer_gradient(params)
         self._lever = steering_lever(params)
+        self.trust = EstimateTrust(trust_limits)
+        """Trust in the estimate."""
+
         self.reset()
 
     def reset(self) -> None:
         """Return to the initial state, for example when the simulation's time is reset."""
+        self.trust.reset()
         self._speed_controller = SpeedController(self.params)
         self.traction = TractionControl(self.params)
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
         self._pose_follower = PoseFollower(self.params)
 
         self._contact = ContactFilter()
-        self._loads: Floats | None = None
+        self._wheels = WheelContact(self.params)
         self._wheel_rate = np.zeros(len(self.params.wheels))
         self._steering = np.zeros(len(self.params.wheels))
         self._joints_time = math.nan
         self._slips_time = math.nan
-        self._drive_torque = np.zeros(len(self.params.wheels))
+        self._wheel_torque = np.zeros(len(self.params.wheels))
 
         self._setpoint: _DriveSetpoint | None = None
         self._setpoint_time = self._time = -math.inf
         self._ramped_speed = math.nan
+        self._ramp_rate = 0.0
+        """Present change of the ramped speed, m/s²."""
 
         self._mode: Mode | None = None
         self._touched = False
 
     @property
     def time(self) -> float:
-        """Time of the newest sample or estimate, s; -inf before the first."""
+        """Time of the newest sample, estimate or tick, s; -inf before the first."""
         return self._time
+
+    def advance_clock(self, time: float) -> None:
+        """Note the present time, s: it shows how old samples and estimates are."""
+        self._time = max(self._time, time)
 
     @property
     def command_lost(self) -> bool:
@@ -350,8 +370,7 @@ class ChassisController:
 
     def sense(self, samples: SensorSamples) -> None:
         """Take the samples since the last step; only wheel loads and joints matter."""
-        if samples.wheel_loads is not None:
-            self._loads = samples.wheel_loads.load[-1]
+        self._wheels.sense(samples)
         joints = samples.joints
         if joints is not None:
             self._wheel_rate = joints.wheel_rate[-1]
@@ -367,21 +386,23 @@ class ChassisController:
         """
         if estimate is not None:
             self._time = max(self._time, estimate.time)
+            self.trust.update(estimate)
 
         # contact
-        if self._loads is not None:
-            wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
-            self._contact.update(wheels_down, load_share, dt)
+        weight = self.params.mass * GRAVITY
+        self._contact.update(*contact_of(self._wheels.loads(self._time), weight), dt)
 
         # mode
         if mode is not self._mode:
             self._enter(mode)
-        self._touched |= mode is Mode.ABORT and self._contact.load_share > TOUCHED_SHARE
+        self._touched |= mode is Mode.ABORT and not self._contact.load_share <= BRAKED_SHARE
 
         # brake, unless the vehicle is to drive and knows where it is
         time = max(self._time, 0.0)
         old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
-        if mode is None or (mode is Mode.DRIVE and old):
+        if mode is None or (mode is Mode.DRIVE and (old or self.trust.level >= Trust.STOP)):
+            self._ramped_speed = math.nan
+            self._speed_controller.reset()
             return WheelCommand.braked(self.params, time, HOLD_SHARE * self.params.max_brake_torque)
         if mode is not Mode.DRIVE:
             brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
@@ -413,16 +434,25 @@ class ChassisController:
         self._update_traction(velocity, estimate.rates)
         wanted, steering, yaw_rate = self._speed_steering_yaw_rate(estimate, rotation, speed, dt)
 
+        if self.trust.level is Trust.SLOW:
+            wanted = min(max(wanted, -CAREFUL_SPEED), CAREFUL_SPEED)
+
         limit = self._speed_controller.steering_limit(speed)
         steering = min(max(steering, -limit), limit)
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
         drive, brake = self._speed_controller.torques(
-            wanted, speed, dt, grade, hold=yaw_rate == 0.0
+            wanted,
+            speed,
+            dt,
+            grade,
+            hold=yaw_rate == 0.0,
+            yaw_rate=float(estimate.rates[2]),
+            share=self.traction.share,
+            acceleration=self._ramp_rate,
         )
 
         # traction, and motors that steer
-        self._drive_torque = drive
-        drive = drive * self.traction.share
+        self._wheel_torque = drive - math.copysign(1.0, speed) * brake
         if self._skid is not None:
             turn = self._skid.torques(
                 yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt
@@ -443,7 +473,7 @@ class ChassisController:
         self._slips_time = self._joints_time
         if self._skid is None:
             self.traction.update(
-                self._wheel_rate, self._steering, velocity, rates, self._drive_torque, period
+                self._wheel_rate, self._steering, velocity, rates, self._wheel_torque, period
             )
 
     def _speed_steering_yaw_rate(
@@ -451,6 +481,7 @@ class ChassisController:
     ) -> tuple[float, float, float]:
         """Return speed, steering angle and, for motors that steer, yaw rate."""
         setpoint = self._setpoint
+        self._ramp_rate = 0.0
         if setpoint is None or self.command_lost:
             self._ramped_speed = 0.0
             return 0.0, 0.0 if setpoint is None else setpoint.steering, 0.0
@@ -486,7 +517,9 @@ class ChassisController:
 
         begin = speed if math.isnan(self._ramped_speed) else self._ramped_speed
         change = setpoint.acceleration * dt
-        self._ramped_speed = begin + min(max(setpoint.speed - begin, -change), change)
+        step = min(max(setpoint.speed - begin, -change), change)
+        self._ramped_speed = begin + step
+        self._ramp_rate = math.copysign(setpoint.acceleration, step) if abs(step) == change else 0.0
         return self._ramped_speed
 
 

@@ -13,11 +13,20 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeInputs, ModeLogic, contact_of
+from rfly_amphibious.control.modes import (
+    Mode,
+    ModeInputs,
+    ModeLogic,
+    contact_of,
+    near_ground,
+)
 from rfly_amphibious.control.path_following import CLIMBING, SINKING
+from rfly_amphibious.control.position_controller import MAX_SPEED
 from rfly_amphibious.estimation.clearance import Clearance
 from rfly_amphibious.estimation.dead_reckoning import DeadReckoning
 from rfly_amphibious.estimation.estimate import Estimate, EstimatedMotion
+from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_amphibious.estimation.wheel_contact import WheelContact
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -40,6 +49,12 @@ HOVER_TIME = 2.0
 
 ESTIMATE_TIMEOUT = 0.5
 """Age at which an estimate counts as lost, s."""
+
+IMU_TIMEOUT = 0.1
+"""Age at which the IMU counts as silent, s."""
+
+BLIND_SINK = 1.0
+"""Sink rate of a vehicle without IMU and estimate, m/s, by the damping of its rotors."""
 
 ROTOR_TURNS = 0.4
 """Share of the speed in hover beyond which a rotor is watched."""
@@ -72,7 +87,7 @@ class FlightController:
     `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
     `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
     motion command older than `command_timeout` (s) is lost. `attitude_loop`: None: this package's
-    own; else another one, such as that of firmware.
+    own; else another one, such as that of firmware. `trust_limits`: of the estimate's uncertainty.
     """
 
     def __init__(
@@ -83,20 +98,15 @@ class FlightController:
         delay: float = 0.0,
         command_timeout: float = COMMAND_TIMEOUT,
         attitude_loop: AttitudeLoop | None = None,
+        trust_limits: TrustLimits | None = None,
     ) -> None:
         self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
         finite_number("delay", delay, "s", at_least=0.0)
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
 
-        if (
-            self.sensors.imu is None
-            or self.sensors.height is None
-            or self.sensors.wheel_loads is None
-        ):
-            raise ConfigError(
-                f"sensors {self.sensors.name!r}: flying takes imu, height and wheel_loads"
-            )
+        if self.sensors.imu is None:
+            raise ConfigError(f"sensors {self.sensors.name!r}: flying takes an imu")
 
         self._imu = self.sensors.imu
         self._height = self.sensors.height
@@ -105,6 +115,9 @@ class FlightController:
             params, self.attitude_frequency_of(params)
         )
         self.command_timeout = command_timeout
+        self.trust = EstimateTrust(trust_limits)
+        """Trust in the estimate."""
+
         self.params = params
         self.reset()
 
@@ -130,11 +143,15 @@ class FlightController:
         The simulation calls it, for example, when it resets its time.
         """
         self.attitude_loop.reset()
+        self.trust.reset()
         self.logic = ModeLogic(Mode.DISARMED)
         self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
         self._dead_reckoning = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
-        self._loads: Floats | None = None
+        self._wheels = WheelContact(self.params)
+        self._clock = -math.inf
+        self._imu_time = -math.inf
+        self._upward_force = GRAVITY
         self._situation: ModeInputs | None = None
         self._entered: Mode | None = None
 
@@ -165,8 +182,8 @@ class FlightController:
 
     @property
     def time(self) -> float:
-        """Time of the newest sample or estimate, s; -inf before the first."""
-        return self._dead_reckoning.time
+        """Time of the newest sample, estimate or tick, s; -inf before the first."""
+        return max(self._dead_reckoning.time, self._clock)
 
     @property
     def failed_rotors(self) -> tuple[int, ...]:
@@ -194,6 +211,10 @@ class FlightController:
             return "it was aborted: arm it first"
         if word == "fly" and self.mode is Mode.TAKEOFF:
             return ""
+        if wanted is Mode.TAKEOFF and self._imu_is_old:
+            return "the IMU is silent"
+        if self.trust.level >= _MOST_TRUST_NEEDED.get(wanted, math.inf):
+            return f"its estimate is {self.trust.text}"
         if wanted is Mode.TAKEOFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
 
@@ -297,11 +318,10 @@ class FlightController:
 
     @property
     def missing(self) -> list[str]:
-        """Names of the inputs that have to come before anything can be done."""
+        """Names of the inputs without which it cannot fly."""
         received = {
             "estimate": self._dead_reckoning.estimate is not None and not self._estimate_is_old,
-            "wheel_loads": self._loads is not None,
-            "height_above_ground": not math.isnan(self._clearance.height),
+            "imu": self._dead_reckoning.estimate is None or not self._imu_is_old,
         }
         return [name for name, known in received.items() if not known]
 
@@ -310,13 +330,27 @@ class FlightController:
         estimate = self._dead_reckoning.estimate
         return estimate is None or self.time - estimate.time > ESTIMATE_TIMEOUT
 
+    @property
+    def _imu_is_old(self) -> bool:
+        return self.time - self._imu_time > IMU_TIMEOUT
+
+    @property
+    def _is_dark(self) -> bool:
+        """True without an IMU and without an estimate of the vertical speed to rely on."""
+        return self._imu_is_old and (self._estimate_is_old or self.trust.level >= Trust.STOP)
+
+    def advance_clock(self, time: float) -> None:
+        """Note the present time, s: it shows how old samples and estimates are."""
+        self._clock = max(self._clock, time)
+
     def sense(self, samples: SensorSamples) -> None:
         """Take the samples since the last step; IMU, height, wheel loads and joints matter."""
         self.attitude_loop.sense(samples)
+        self._wheels.sense(samples)
         if samples.imu is not None:
             self._dead_reckoning.sense(samples.imu)
-        if samples.wheel_loads is not None:
-            self._loads = samples.wheel_loads.load[-1]
+            self._imu_time = max(self._imu_time, float(samples.imu.time[-1]))
+            self._upward_force = float(samples.imu.specific_force[:, 2].max())
         if samples.height is not None or samples.joints is not None:
             self._clearance.sense(samples.height, samples.joints)
         if samples.joints is not None:
@@ -334,24 +368,17 @@ class FlightController:
         if fresh:
             assert estimate is not None
             reckoning.correct(estimate)
+            slow = self.trust.update(estimate) >= Trust.SLOW
+            self.flight_modes.position_controller.max_speed = CAREFUL_SPEED if slow else MAX_SPEED
 
-        # rotors stay off before everything is known
-        if reckoning.estimate is None or self._loads is None or math.isnan(self._clearance.height):
+        # rotors stay off before anything is known
+        if reckoning.estimate is None:
             self.attitude_loop.rotor_speeds(None, None)
             return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
 
-        # situation
         now = reckoning.motion
-        self._clearance.go_on(float(now.velocity[2]), dt)
-        clearance = self._clearance.lowest_wheel(now.rotation)
-        wheels_down, load_share = contact_of(self._loads, self.params.mass * GRAVITY)
-        self._situation = ModeInputs(
-            wheels_down,
-            load_share,
-            clearance,
-            float(np.linalg.norm(now.velocity)),
-            self._clearance.ground_slope(now.rotation, self._loads),
-        )
+        self._situation = self._situation_in(now, dt)
+        clearance = self._situation.clearance
 
         # mode
         self._check_timeouts()
@@ -367,15 +394,74 @@ class FlightController:
         if changed:
             self._enter(mode, now)
         if fresh or changed or self._estimate_is_old:
-            self.flight_modes.update(mode, now, clearance, self._setpoint_now(), self._since_update)
+            self.flight_modes.update(
+                mode,
+                now,
+                clearance,
+                self._setpoint_now(),
+                self._since_update,
+                self._situation.clearance_measured,
+            )
             self._since_update = 0.0
 
         # rotor speeds
-        self._commanded = self.flight_modes.rotor_speeds(now)
+        self._commanded = self._rotor_speeds(now)
         self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (
             self._commanded - self._expected
         )
-        return RotorCommand(reckoning.time, self._commanded)
+        return RotorCommand(self.time, self._commanded)
+
+    def _rotor_speeds(self, now: EstimatedMotion) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, of the flight law, or without an IMU.
+
+        Nothing shows how the vehicle turns then. All rotors turn alike, which leaves it as it is,
+        and it sinks by the vertical speed of an estimate, or else by the damping of the rotors.
+        """
+        modes = self.flight_modes
+        if not self._imu_is_old or self.mode in (Mode.DISARMED, Mode.DRIVE):
+            return modes.rotor_speeds(now)
+        if self._is_dark and not modes.touched:
+            p = self.params
+            damping = p.rotors * p.inflow_coefficient * p.hover_speed
+            return modes.thrust_alone(p.mass * GRAVITY - damping * BLIND_SINK)
+        modes.rotor_speeds(now)
+        return modes.thrust_alone(modes.thrust)
+
+    def _situation_in(self, now: EstimatedMotion, dt: float) -> ModeInputs:
+        """Return the situation of a motion, dt seconds after the last one."""
+        weight = self.params.mass * GRAVITY
+        climb = math.nan if self._is_dark else float(now.velocity[2])
+        loads = self._wheels.loads(self.time)
+        wheels_down, load_share = contact_of(loads, weight)
+        _, strut_share = contact_of(self._wheels.by_struts(self.time), weight)
+
+        # clearance, measured or above the last ground
+        clearance = self._clearance
+        clearance.go_on(float(now.velocity[2]), dt)
+        altitude = float(now.position[2])
+        if self.mode in (Mode.DISARMED, Mode.DRIVE):
+            clearance.stand(altitude, now.rotation)
+        measured = clearance.measured(self.time)
+        lowest = (
+            clearance.lowest_wheel(now.rotation)
+            if measured
+            else clearance.above_last_ground(altitude, now.rotation)
+        )
+
+        thrust = self.params.thrust_coefficient * float(np.square(self._expected).sum())
+        return ModeInputs(
+            wheels_down,
+            load_share,
+            lowest,
+            float(np.linalg.norm(now.velocity)),
+            clearance.ground_slope(now.rotation, loads),
+            climb=climb,
+            thrust=thrust / self.flight_modes.hover_thrust,
+            clearance_measured=measured,
+            near=near_ground(self.params.wheelbase),
+            strut_share=strut_share,
+            upward_force=self._upward_force,
+        )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode; a setpoint that is too old does not count in it."""
@@ -398,12 +484,21 @@ class FlightController:
     # what goes wrong
 
     def _check_timeouts(self) -> None:
-        """React to a lost estimate or motion command, before the mode advances."""
+        """React to what is too old, before the mode advances."""
         mode = self.mode
-        if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT) and self._estimate_is_old:
-            self._request(Mode.ABORT, "the estimate is lost")
+        if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT):
+            if self._imu_is_old:
+                self._request(Mode.ABORT, "the IMU is silent")
+            elif self._estimate_is_old:
+                self._request(Mode.ABORT, "the estimate is lost")
+            elif self.trust.level is Trust.LOST:
+                self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
+            elif self.trust.level is Trust.STOP and mode in (Mode.TAKEOFF, Mode.FLIGHT):
+                self._request(Mode.LAND, f"its estimate is {self.trust.text}")
+        elif mode is Mode.DRIVE and self.trust.level is Trust.LOST:
+            self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
 
-        if mode is not Mode.FLIGHT:
+        if self.mode is not Mode.FLIGHT:
             return
 
         now = self._dead_reckoning.motion
@@ -437,6 +532,13 @@ class FlightController:
         for rotor in np.flatnonzero(self._stalled_for >= ROTOR_FAILS_TIME - 1e-9).tolist():
             self.lose_rotor(rotor)
 
+
+_MOST_TRUST_NEEDED = {
+    Mode.TAKEOFF: Trust.SLOW,
+    Mode.FLIGHT: Trust.STOP,
+    Mode.DRIVE: Trust.LOST,
+}
+"""Level of trust at which each mode is refused."""
 
 _REASONS = {
     (Mode.TAKEOFF, Mode.FLIGHT): "it has lifted off",

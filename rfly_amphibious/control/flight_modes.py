@@ -16,8 +16,8 @@ from rfly_amphibious.control.attitude_controller import (
     AttitudeLoop,
     AttitudeSetpoint,
 )
-from rfly_amphibious.control.modes import TOUCHED_SHARE, Mode, ModeLogic
-from rfly_amphibious.control.position_controller import PositionController
+from rfly_amphibious.control.modes import Mode, ModeLogic
+from rfly_amphibious.control.position_controller import MIN_VERTICAL, PositionController
 from rfly_amphibious.estimation.estimate import EstimatedMotion
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -43,6 +43,15 @@ SLOW_BELOW = 5.0
 
 SPOOL_TIME = 0.3
 """Time constant with which the thrust decays on the ground, s."""
+
+PRESS_RATE = 1.0
+"""Rate at which a descent that stalls takes thrust away, weights/s."""
+
+PRESS_AFTER = 1.0
+"""Time from the begin of a descent until it counts as stalled, s: it has to gain speed first."""
+
+RELEASE_TIME = 0.1
+"""Time constant with which that thrust comes back while the vehicle sinks, s."""
 
 LAND_TILT = math.radians(10.0)
 """Largest tilt of a descent, rad."""
@@ -113,8 +122,8 @@ class FlightModes:
         self.thrust = 0.0
         """Thrust, N."""
 
-        self.touched = False
-        """True if the wheels have touched the ground since an abort."""
+        self.press = 0.0
+        """Thrust taken away because the descent stalls, as a share of the weight."""
 
         self.failed_rotors: frozenset[int] = frozenset()
         """Rotors that no longer turn, from 0."""
@@ -132,11 +141,26 @@ class FlightModes:
         self.position = np.array(now.position)
         self.yaw = _heading(now)
         self.attitude = now.rotation
-        self.touched = False
+        self.press = 0.0
         if mode is Mode.TAKEOFF:
             self.position_controller.reset()
         if mode is Mode.DRIVE:
             self.thrust = 0.0
+
+    @property
+    def touched(self) -> bool:
+        """True if the vehicle has touched the ground since an abort."""
+        return self.logic.mode is Mode.ABORT and self.logic.touch_down.touched
+
+    @property
+    def hover_thrust(self) -> float:
+        """Thrust that carries the vehicle, as its flight has shown, N."""
+        return self.params.mass * (GRAVITY + float(self.position_controller.integral[2]))
+
+    @property
+    def _stalled(self) -> bool:
+        """True if a descent does not sink, although it should."""
+        return self.logic.touch_down.stalled and self.logic.since >= PRESS_AFTER
 
     def update(
         self,
@@ -145,10 +169,11 @@ class FlightModes:
         clearance: float,
         setpoint: TrajectorySetpoint | None,
         dt: float,
+        clearance_measured: bool = True,
     ) -> None:
         """Run the position loop, dt seconds after its last run.
 
-        `clearance`: of the lowest wheel, m.
+        `clearance`: of the lowest wheel, m. Where it is not measured, landings are slow.
         """
         if mode in (Mode.DISARMED, Mode.DRIVE):
             self._setpoint = None
@@ -166,11 +191,14 @@ class FlightModes:
         elif mode is Mode.LAND:
             if clearance > TURN_ABOVE and setpoint is not None:
                 self._turn(setpoint.yaw, dt)
-            self._descend(now, FAST_DESCENT if clearance > SLOW_BELOW else SLOW_DESCENT, dt)
+            high = clearance_measured and clearance > SLOW_BELOW
+            self._descend(now, FAST_DESCENT if high else SLOW_DESCENT, dt)
         elif mode is Mode.SPOOL_DOWN:
-            self._spool_down(max(0.0, 1.0 - self.logic.contact.load_share), dt)
+            share = self.logic.contact.load_share
+            if math.isnan(share):
+                share = 1.0 - self.thrust / self.hover_thrust
+            self._spool_down(min(max(1.0 - share, 0.0), 1.0), dt)
         else:
-            self.touched |= self.logic.contact.load_share > TOUCHED_SHARE
             if self.touched:  # no second flight after a bounce
                 self._spool_down(0.0, dt)
             else:
@@ -184,6 +212,13 @@ class FlightModes:
             setpoint = setpoint._replace(thrust=self.thrust)
         return self.attitude_loop.rotor_speeds(setpoint, now)
 
+    def thrust_alone(self, thrust: float) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, of a thrust (N) without moments."""
+        self.thrust = thrust
+        level = EstimatedMotion(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
+        setpoint = AttitudeSetpoint(thrust, None, self.yaw, attitude=np.eye(3), moment_share=0.0)
+        return self.attitude_loop.rotor_speeds(setpoint, level)
+
     def _take_off(self, now: EstimatedMotion, dt: float) -> None:
         """Raise the thrust while the wheels still stand, then climb."""
         if self.logic.since < RAMP_TIME:
@@ -194,7 +229,14 @@ class FlightModes:
             self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
 
     def _descend(self, now: EstimatedMotion, sink_rate: float, dt: float) -> None:
-        """Sink above the held place with little tilt."""
+        """Sink above the held place with little tilt.
+
+        While the vehicle does not sink, thrust is taken away: something else carries it.
+        """
+        if self._stalled:
+            self.press = min(self.press + dt * PRESS_RATE, 1.0)
+        else:
+            self.press *= math.exp(-dt / RELEASE_TIME)
         self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
         self._fly(now, (0.0, 0.0, -sink_rate), dt, LAND_TILT)
 
@@ -258,10 +300,12 @@ class FlightModes:
         """Point the thrust so that the vehicle reaches the held position, moving by a velocity."""
         if self.failed_rotors:  # no rotor can be spared for a heading
             self.yaw = _heading(now)
-        frozen = self.logic.contact.wheels_down >= 2.0
+        frozen = self.logic.contact.wheels_down >= 2.0 or self._stalled
         acceleration = self.position_controller.acceleration(
             self.position - now.position, now.velocity, velocity, dt, frozen, max_tilt
         )
+        least = MIN_VERTICAL * GRAVITY
+        acceleration[2] = max(acceleration[2] - self.press * GRAVITY, least)
         self._setpoint = AttitudeSetpoint(
             self.thrust, acceleration, self.yaw, yaw_rate, self.attitude
         )

@@ -7,8 +7,10 @@ Theory of operation. `ModeLogic` holds one `Mode`. It changes in two ways:
 
 - on request (`ModeLogic.request`), if `ALLOWED_FROM` lists the present mode for the wanted one and
   the guards of that transition hold;
-- without a request (`ModeLogic.update`), when a condition on the wheels' contact has held for some
-  time: TAKEOFF to FLIGHT, LAND to SPOOL_DOWN, SPOOL_DOWN to DRIVE, or back to LAND after a bounce.
+- without a request (`ModeLogic.update`): TAKEOFF to FLIGHT, LAND to SPOOL_DOWN, SPOOL_DOWN to
+  DRIVE, or back to LAND after a bounce. These depend on several sensors; one that is missing or
+  silent is NaN in `ModeInputs` and stands in the way of none of them. `touch_down` has the
+  detector of touch-downs.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ import dataclasses
 import enum
 import math
 
+from rfly_amphibious.control.touch_down import (
+    LESS_THRUST,
+    SHOCK,
+    STALLED_SPEED,
+    TOUCHED_SHARE,
+    Cue,
+    TouchDown,
+)
 from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
 
 LOW_PASS = 0.02
 """Time constant of the contact signals, s."""
@@ -28,11 +39,8 @@ LIFTED_TIME = 0.2
 LIFTED_CLEARANCE = 0.5
 """Clearance of the lowest wheel above which a take-off has lifted off, m."""
 
-TOUCHED_SHARE = 0.3
-"""Share of the weight on the wheels above which the vehicle touches the ground."""
-
-TOUCHED_TIME = 0.05
-"""Time of touching after which the rotors spool down, s."""
+RAMP_LOAD = 0.3
+"""Share of the weight on the wheels above which an aborted take-off has not lifted off."""
 
 STANDING_SHARE = 0.97
 """Share of the weight on the wheels above which the vehicle stands."""
@@ -40,8 +48,14 @@ STANDING_SHARE = 0.97
 STANDING_TIME = 1.5
 """Shortest time of spooling down, s."""
 
-BOUNCED_SHARE = 0.05
-"""Share of the weight on the wheels below which the vehicle has bounced."""
+LONGEST_SPOOLING = 4.0
+"""Time of spooling down after which it stands, whatever load the wheels seem to have, s."""
+
+BOUNCED_CLEARANCE = 0.02
+"""Clearance of the lowest wheel above which the vehicle may have bounced, m."""
+
+BOUNCED_SINK = 0.5
+"""Sink rate above which a vehicle without sensors of the ground has bounced, m/s."""
 
 BOUNCED_TIME = 0.1
 """Time in the air after which a bounce counts, s: soft springs lift the wheels for a moment."""
@@ -81,11 +95,11 @@ ALLOWED_FROM: dict[Mode, tuple[Mode, ...]] = {
 class ModeInputs:
     """Quantities on which the transitions depend."""
 
-    wheels_down: int
-    """Number of wheels with load."""
+    wheels_down: float
+    """Number of wheels with load; NaN if it is unknown."""
 
     load_share: float
-    """Share of the weight that the wheels carry, ΣF_z / (M g)."""
+    """Share of the weight that the wheels carry, ΣF_z / (M g); NaN if it is unknown."""
 
     clearance: float
     """Clearance of the lowest wheel, m."""
@@ -96,14 +110,45 @@ class ModeInputs:
     slope: float
     """Slope of the ground, rad."""
 
+    climb: float = 0.0
+    """Vertical speed, m/s, positive upwards; NaN if it is unknown."""
 
-def contact_of(loads: Floats, weight: float) -> tuple[int, float]:
-    """Return the number of wheels with load, and the share of the weight (N) that they carry."""
-    return int((loads > 0.0).sum()), float(loads.sum()) / weight
+    thrust: float = 0.0
+    """Thrust as a share of that in hover."""
+
+    clearance_measured: bool = True
+    """Whether a sensor measures the clearance; else it is that above the last place on ground."""
+
+    near: float = 0.25
+    """Clearance below which the vehicle may stand, m."""
+
+    strut_share: float = math.nan
+    """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
+
+    upward_force: float = GRAVITY
+    """Specific force along the body's z axis, m/s²."""
+
+
+def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
+    """Return the number of wheels with load, and the share of the weight (N) that they carry.
+
+    Both are NaN for unknown loads.
+    """
+    if loads is None:
+        return math.nan, math.nan
+    return float((loads > 0.0).sum()), float(loads.sum()) / weight
+
+
+def near_ground(wheelbase: float) -> float:
+    """Return the clearance below which a vehicle may stand, m.
+
+    On a slope of 10° the ground below the sensor is lower than that below a wheel.
+    """
+    return 0.1 + 0.2 * wheelbase
 
 
 class ContactFilter:
-    """Contact signals, low-passed; NaN before the first update."""
+    """Contact signals, low-passed; NaN while they are unknown."""
 
     def __init__(self) -> None:
         self.load_share = math.nan
@@ -114,7 +159,7 @@ class ContactFilter:
 
     def update(self, wheels_down: float, load_share: float, dt: float) -> None:
         """Advance the signals by dt seconds with these measurements."""
-        if math.isnan(self.load_share):
+        if math.isnan(self.load_share) or math.isnan(load_share):
             self.load_share = load_share
             self.wheels_down = wheels_down
             return
@@ -130,6 +175,9 @@ class ModeLogic:
     def __init__(self, mode: Mode = Mode.DISARMED) -> None:
         self.mode = mode
         self.contact = ContactFilter()
+        self.touch_down = TouchDown()
+        """Detector of the touch-down of LAND and ABORT."""
+
         self.since = 0.0
         """Time in this mode, s."""
 
@@ -155,23 +203,62 @@ class ModeLogic:
         self.since += dt
 
         if self.mode is Mode.TAKEOFF:
-            lifted = self._holds(self.contact.wheels_down < 0.5, LIFTED_TIME, dt)
+            lifted = self._holds(not self.contact.wheels_down >= 0.5, LIFTED_TIME, dt)
             if lifted and now.clearance > LIFTED_CLEARANCE:
                 self._enter(Mode.FLIGHT)
-        elif self.mode is Mode.LAND:
-            if self._holds(self.contact.load_share > TOUCHED_SHARE, TOUCHED_TIME, dt):
+        elif self.mode in (Mode.LAND, Mode.ABORT):
+            shock = now.upward_force > (1.0 + SHOCK) * GRAVITY
+            self.touch_down.update(self._cues(now), now.thrust, shock, dt)
+            if self.mode is Mode.LAND and self.touch_down.touched:
                 self._enter(Mode.SPOOL_DOWN)
         elif self.mode is Mode.SPOOL_DOWN:
-            if self._holds(self.contact.load_share < BOUNCED_SHARE, BOUNCED_TIME, dt):
+            if self._holds(self._bounces(now), BOUNCED_TIME, dt):
                 self._enter(Mode.LAND)
-            elif self.contact.load_share > STANDING_SHARE and self.since >= STANDING_TIME:
+            elif self._stands(now, self.since):
                 self._enter(Mode.DRIVE)
         return self.mode
 
+    def _cues(self, now: ModeInputs) -> dict[Cue, bool | None]:
+        """Return the cues of a touch-down; None: unknown."""
+        return {
+            Cue.SINK: _above(now.climb, -STALLED_SPEED),
+            Cue.THRUST: None if math.isnan(now.climb) else now.thrust <= LESS_THRUST,
+            Cue.HEIGHT: now.clearance < now.near if now.clearance_measured else None,
+            Cue.LOADS: _above(self.contact.load_share, TOUCHED_SHARE),
+            Cue.STRUTS: _above(now.strut_share, TOUCHED_SHARE),
+        }
+
+    def _bounces(self, now: ModeInputs) -> bool:
+        """Return whether all known sensors say that the wheels are off the ground.
+
+        Without any of them it is a bounce if the vehicle sinks.
+        """
+        on_ground = [
+            _above(self.contact.load_share, TOUCHED_SHARE),
+            _above(now.strut_share, TOUCHED_SHARE),
+            now.clearance <= BOUNCED_CLEARANCE if now.clearance_measured else None,
+        ]
+        known = [state for state in on_ground if state is not None]
+        return not any(known) if known else now.climb < -BOUNCED_SINK
+
+    def _stands(self, now: ModeInputs, seconds: float) -> bool:
+        """Return whether a vehicle stands that touched down some seconds ago."""
+        share = self.contact.load_share
+        if math.isnan(share):
+            share = now.strut_share
+        carried = math.isnan(share) or share > STANDING_SHARE or seconds >= LONGEST_SPOOLING
+        return carried and seconds >= STANDING_TIME
+
     def _enter(self, mode: Mode) -> None:
+        on_ground = self.mode in (Mode.DRIVE, Mode.SPOOL_DOWN)
+        ramps = self.mode is Mode.TAKEOFF and self.contact.load_share > RAMP_LOAD
         self.mode = mode
         self.since = 0.0
         self._held = 0.0
+        if mode is not Mode.SPOOL_DOWN:
+            self.touch_down = TouchDown()
+        if mode is Mode.ABORT and (on_ground or ramps):
+            self.touch_down.since = 0.0
 
     def _holds(self, condition: bool, seconds: float, dt: float) -> bool:
         """Return whether a condition, true or false for dt more seconds, has held for `seconds`."""
@@ -193,10 +280,22 @@ class ModeLogic:
             slope = math.degrees(now.slope)
             return f"the slope is {slope:.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
 
-        if self.mode is Mode.ABORT and not self.contact.load_share > STANDING_SHARE:
+        if self.mode is Mode.ABORT and not self._stands_aborted(now):
             return "it does not stand on its wheels yet"
 
-        airborne = self.contact.wheels_down < 0.5 and now.clearance > LIFTED_CLEARANCE
+        lifted = not self.contact.wheels_down >= 0.5
+        airborne = lifted and now.clearance > LIFTED_CLEARANCE
         if wanted is Mode.FLIGHT and not airborne:
             return f"it is only {now.clearance:.2f} m above the ground, too low to fly on"
         return ""
+
+    def _stands_aborted(self, now: ModeInputs) -> bool:
+        """Return whether the vehicle stands on its wheels, by their load or after a touch-down."""
+        touch_down = self.touch_down
+        by_time = touch_down.touched and self._stands(now, touch_down.since)
+        return by_time or self.contact.load_share > STANDING_SHARE
+
+
+def _above(share: float, least: float) -> bool | None:
+    """Return whether a share is above another; None for an unknown one."""
+    return None if math.isnan(share) else share > least

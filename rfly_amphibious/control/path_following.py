@@ -245,8 +245,13 @@ class FlightPathFollower:
         ]
         self._corners = path.slow_down([*corners, 0.0], self._most)
 
-    def advance(self, place: Floats, dt: float) -> tuple[Floats, Floats]:
-        """Return target and velocity, (3,) each, dt later, for a vehicle at `place`, (3,)."""
+    def advance(
+        self, place: Floats, dt: float, max_speed: float = math.inf
+    ) -> tuple[Floats, Floats]:
+        """Return target and velocity, (3,) each, dt later, for a vehicle at `place`, (3,).
+
+        The target is no faster than `max_speed`, m/s.
+        """
         path = self._path
         if path.last < 0:
             return path.vertices[0], np.zeros(3)
@@ -259,7 +264,7 @@ class FlightPathFollower:
         else:
             left = float(path.lengths[k]) - self._along
             most = min(self._limits[k], self._most(self._corners[k], left))
-            self._speed = min(most, self._speed + FLIGHT_ACCELERATION * dt)
+            self._speed = min(most, max_speed, self._speed + FLIGHT_ACCELERATION * dt)
 
         # move on
         self._along += self._speed * dt

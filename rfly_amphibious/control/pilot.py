@@ -15,7 +15,13 @@ import numpy as np
 
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_amphibious.control.modes import Mode, ModeInputs, ModeLogic, contact_of
+from rfly_amphibious.control.modes import (
+    Mode,
+    ModeInputs,
+    ModeLogic,
+    contact_of,
+    near_ground,
+)
 from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import EstimatedMotion
@@ -116,7 +122,17 @@ class Pilot:
         wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
         speed = float(np.linalg.norm(state.velocity))
-        return ModeInputs(wheels_down, load_share, float(out.clearance), speed, slope)
+        return ModeInputs(
+            wheels_down,
+            load_share,
+            float(out.clearance),
+            speed,
+            slope,
+            climb=float(state.velocity[2]),
+            thrust=float(out.thrust.sum()) / self.flight_modes.hover_thrust,
+            near=near_ground(self.params.wheelbase),
+            upward_force=float(out.specific_force[2]),
+        )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode."""

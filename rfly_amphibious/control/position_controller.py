@@ -40,6 +40,9 @@ class PositionController:
         self.integral = np.zeros(3)
         """Integral of the velocity error, (3,), m/s²."""
 
+        self.max_speed = MAX_SPEED
+        """Largest speed that the position error may demand, by axis, m/s."""
+
     def set_gains(self, params: VehicleParameters, level_gains: tuple[float, float]) -> None:
         """Use these gains; the integral stays."""
         position, velocity = level_gains
@@ -65,9 +68,12 @@ class PositionController:
     ) -> Floats:
         """Return the wanted specific thrust, (3,), world, m/s²; `frozen` keeps the integral."""
         wanted = np.clip(
-            self.position_gain * np.asarray(position_error, float), -MAX_SPEED, MAX_SPEED
+            self.position_gain * np.asarray(position_error, float), -self.max_speed, self.max_speed
         )
-        error = wanted + np.asarray(velocity_ahead, float) - np.asarray(velocity, float)
+        ahead = np.asarray(velocity_ahead, float)
+        if self.max_speed < MAX_SPEED:
+            ahead = np.clip(ahead, -self.max_speed, self.max_speed)
+        error = wanted + ahead - np.asarray(velocity, float)
 
         free = self.velocity_gain * error + self.integral
         free[2] = max(free[2] + GRAVITY, MIN_VERTICAL * GRAVITY)

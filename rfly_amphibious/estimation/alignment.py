@@ -120,9 +120,16 @@ class Alignment:
         if not self.imu:
             return False
         duration = self.imu[-1].time - self.imu[0].time
-        if duration < self._p.align_time - 2 * SAME_TIME:
-            return False
-        return self._sensors.gps is None or bool(self._rows(KIND_GPS))
+        return duration >= self._p.align_time - 2 * SAME_TIME and not self.waits_for
+
+    @property
+    def waits_for(self) -> str:
+        """Sensor without whose readings it cannot begin, `imu` or `gps`; "" if both have come."""
+        if not self.imu:
+            return "imu"
+        if self._sensors.gps is not None and not self._rows(KIND_GPS):
+            return "gps"
+        return ""
 
     def _rows(self, kind: int) -> list[Any]:
         """Return the measurements of a kind within the IMU's samples, allowing for late fixes."""

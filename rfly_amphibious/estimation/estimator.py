@@ -35,6 +35,7 @@ from rfly_amphibious.estimation.filter_records import (
     History,
     numbers,
 )
+from rfly_amphibious.estimation.wheel_contact import loads_of_struts
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -185,6 +186,11 @@ class StateEstimator:
     def initialised(self) -> bool:
         """True once the filter has been aligned."""
         return self._alignment is None
+
+    @property
+    def waits_for(self) -> str:
+        """Sensor that is silent and without which there is no first estimate: `imu` or `gps`."""
+        return "" if self._alignment is None else self._alignment.waits_for
 
     @property
     def estimate(self) -> Estimate | None:
@@ -348,8 +354,16 @@ class StateEstimator:
             self._add(KIND_PRESSURE, time, readings.pressure[k : k + 1])
 
     def joints(self, readings: samples.JointSamples) -> None:
-        """Take in the wheels' rates and angles, which give speed and standstill."""
+        """Take in the wheels' rates and angles, which give speed and standstill.
+
+        Without load cells the struts show which wheels are on the ground.
+        """
+        by_struts = self.sensors.wheel_loads is None
+        by_struts = by_struts and readings.strut.shape[1] == len(self.vehicle.wheels)
         for k, time in enumerate(readings.time.tolist()):
+            if by_struts:
+                load = loads_of_struts(self.vehicle, readings.strut[k], readings.strut_rate[k])
+                self._add(KIND_LOADS, time, load)
             wheels = (readings.wheel_rate[k], readings.steering[k], readings.wheel_angle[k])
             self._add(KIND_JOINTS, time, np.concatenate(wheels))
 

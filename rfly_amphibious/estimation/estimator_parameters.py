@@ -243,6 +243,12 @@ class EstimatorParameters:
         return cls.parse(*read_parameters("estimator", "estimators", name_or_path))
 
     @classmethod
+    def for_vehicle(cls, vehicle: str, name_or_path: str = "") -> EstimatorParameters:
+        """Load a set; without a name that of the vehicle's name, or `scale` if there is none."""
+        own = vehicle if vehicle in shipped_estimator_sets() else "scale"
+        return cls.load(name_or_path or own)
+
+    @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> EstimatorParameters:
         """Return the parameters of a file's content; errors call it `file`."""
         document = checked_document(data, file, cls.schema(), "version, history_s, alignment")

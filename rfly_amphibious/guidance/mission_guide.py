@@ -18,6 +18,7 @@ from rfly_amphibious.control.modes import TAKEOFF_SLOPE, Mode
 from rfly_amphibious.control.path_following import DrivePathFollower, FlightPathFollower
 from rfly_amphibious.control.speed_controller import HOLD_SPEED
 from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg, Leg
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.frames import rotation_matrix
@@ -50,6 +51,18 @@ ASKING_TIME = 10.0
 ASK_AGAIN = 1.0
 """Time after which a mode that does not come is requested again, s."""
 
+GIVE_UP_TIME = 10.0
+"""Time with an estimate that is too uncertain after which the mission does not go on, s."""
+
+_TRUST_TEXTS = {
+    Trust.GOOD: "it goes on as usual",
+    Trust.WARN: "a warning",
+    Trust.SLOW: "it goes on slowly",
+    Trust.STOP: "it stops, or lands",
+    Trust.LOST: "it aborts",
+}
+"""What follows from each level of trust."""
+
 WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
 """Words of cmd/mode for the requests of setpoints."""
 
@@ -66,9 +79,16 @@ class MissionGuide:
     """
 
     def __init__(
-        self, legs: Sequence[Leg], params: VehicleParameters, terrain: HeightMap | None = None
+        self,
+        legs: Sequence[Leg],
+        params: VehicleParameters,
+        terrain: HeightMap | None = None,
+        trust_limits: TrustLimits | None = None,
     ) -> None:
         self.params = params
+        self.trust = EstimateTrust(trust_limits)
+        """Trust in the estimate."""
+
         self.terrain = terrain
         self.log: list[tuple[float, str]] = []
         """Events with their times, s."""
@@ -100,6 +120,7 @@ class MissionGuide:
         self._hovers_since = math.inf
         self._requested: Mode | None = None
         self._requested_at = math.inf
+        self._stopped_at = math.nan
 
     def hold(self, now: Estimate, mode: Mode) -> None:
         """Stop immediately: hover at the present place, or stand."""
@@ -120,6 +141,8 @@ class MissionGuide:
             dt = min(max(now.time - self._time, 0.0), LONGEST_STEP)
         self._time = now.time
 
+        self._watch_trust(now)
+
         # standing, even if an estimated speed is never quite 0
         speed = float(np.linalg.norm(now.velocity))
         self._slow_since = min(self._slow_since, now.time) if speed < SLOW_SPEED else math.inf
@@ -134,6 +157,19 @@ class MissionGuide:
             self.problem = f"asked for {self._requested.value} in vain, it stays in {mode.value}"
         return setpoint
 
+    def _watch_trust(self, now: Estimate) -> None:
+        """Log how uncertain the estimate is when the level changes."""
+        before = self.trust.level
+        level = self.trust.update(now)
+        if level is not before:
+            what = _TRUST_TEXTS[level]
+            self.log.append((now.time, f"the estimate is {self.trust.text}: {what}"))
+
+        if level < Trust.STOP:
+            self._stopped_at = math.nan
+        elif math.isnan(self._stopped_at):
+            self._stopped_at = now.time
+
     def _setpoint(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of the present leg."""
         if self.leg == len(self.legs):
@@ -144,6 +180,10 @@ class MissionGuide:
             self.problem = "the flight was aborted"
         elif mode is Mode.DISARMED:
             return Setpoint(now.time, Mode.DRIVE)
+        elif self.trust.level >= Trust.STOP:
+            # on the ground the vehicle stands, in the air it lands
+            if now.time - self._stopped_at >= GIVE_UP_TIME and mode is Mode.DRIVE:
+                self.problem = f"the estimate is {self.trust.text}"
         else:
             self.problem = ""
             leg = self.legs[self.leg]
@@ -176,6 +216,8 @@ class MissionGuide:
         heading = math.atan2(rotation[1, 0], rotation[0, 0])
         forward = float(rotation[:, 0] @ now.velocity)
         speed, steering = self._drive_path.command(place, heading, forward)
+        if self.trust.level is Trust.SLOW:
+            speed = min(max(speed, -CAREFUL_SPEED), CAREFUL_SPEED)
 
         if self._drive_path.stopping and stands:
             away = self._drive_path.missed_by(place)
@@ -236,7 +278,8 @@ class MissionGuide:
                 np.array(now.position), climb, points, leg.speeds
             )
 
-        target, velocity = self._flight_path.advance(now.position, dt)
+        most = CAREFUL_SPEED if self.trust.level is Trust.SLOW else math.inf
+        target, velocity = self._flight_path.advance(now.position, dt, most)
         x, y, z = target.tolist()
         ahead_x, ahead_y, ahead_z = velocity.tolist()
 

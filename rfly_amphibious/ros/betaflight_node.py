@@ -38,9 +38,10 @@ from rfly_amphibious.ros.node_parameters import (
     ControlParameters,
     FirmwareParameters,
     FlightControlParameters,
+    TrustParameters,
 )
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.sensors.sensor_parameters import load_sensors
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError
 from rfly_common.files import read_regular
@@ -76,8 +77,9 @@ class BetaflightNode(Node):
         delay = {"delay": 0.0 if control.lock_step else DELAY}
         settings = declare_parameters(self, FlightControlParameters, defaults=delay)
         firmware = declare_parameters(self, FirmwareParameters)
-        sensors = load_sensors(settings.sensors, params.name)
+        sensors = SensorParameters.for_vehicle(params.name, settings.sensors)
 
+        limits = declare_parameters(self, TrustParameters).limits
         self._session = _start(firmware)
         self.get_logger().info(
             f"Betaflight runs as process {self._session.pid}, settings {firmware.settings!r}"
@@ -89,6 +91,7 @@ class BetaflightNode(Node):
                 params,
                 sensors,
                 command_timeout=settings.command_timeout,
+                trust_limits=limits,
                 attitude_loop=self._attitude_loop,
             )
             self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)

@@ -20,10 +20,15 @@ from std_msgs.msg import String
 from rfly_amphibious.control.chassis_controller import ChassisController
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.estimation.trust import Trust
 from rfly_amphibious.ros.amphibious_msgs import wheel_command_to_msg
 from rfly_amphibious.ros.control_topics import ControlLoop, MotionCommands
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.node_parameters import ChassisControlParameters, ControlParameters
+from rfly_amphibious.ros.node_parameters import (
+    ChassisControlParameters,
+    ControlParameters,
+    TrustParameters,
+)
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CommandError
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
@@ -47,7 +52,8 @@ class ChassisControlNode(Node):
         timeout = declare_parameters(self, ChassisControlParameters).command_timeout
 
         self._lock_step = control.lock_step
-        self._chassis = ChassisController(params, command_timeout=timeout)
+        limits = declare_parameters(self, TrustParameters).limits
+        self._chassis = ChassisController(params, command_timeout=timeout, trust_limits=limits)
         self._diagnostics = Diagnostics(self, "chassis", name, self._update_diagnostics)
         self._mode: Mode | None = None
         self._received_mode: Mode | None = None
@@ -129,11 +135,14 @@ class ChassisControlNode(Node):
         if self._commands.refused:
             values["refused_last"] = self._commands.refused
 
+        trust = self._chassis.trust
+        uncertain = mode is Mode.DRIVE and trust.level >= Trust.STOP
         lost = mode is Mode.DRIVE and self._chassis.command_lost
         self._diagnostics.set_first(
             [
                 (mode is None, STALE, "no node publishes the mode: the brakes are on"),
                 (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
+                (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
                 (lost, WARN, "the motion command is lost: it brakes"),
                 (True, OK, values["mode"]),
             ],

@@ -45,6 +45,12 @@ if TYPE_CHECKING:
 LONGEST_STEP = 0.1
 """Longest time step of a controller, s."""
 
+SILENT_NS = 50_000_000
+"""Time without a message of the first sensor after which others are answered, ns."""
+
+MOST_AHEAD_NS = 10_000_000_000
+"""Time by which a message may be ahead of the last one, ns; more is of another clock."""
+
 FASTEST = 40.0
 """Speed beyond which a target has jumped, m/s."""
 SILENCE = 0.5
@@ -166,7 +172,8 @@ class ControlLoop:
     """Loop from sensor samples to a controller's commands.
 
     It computes a command for each message of the first sensor topic, or in lock-step for each tick
-    of the simulation. The command has the stamp of what it answers.
+    of the simulation. While that topic is silent, it answers the other sensors and the estimates,
+    so that the controller can react. The command has the stamp of what it answers.
     """
 
     def __init__(
@@ -199,7 +206,12 @@ class ControlLoop:
         self._on_stamp = on_stamp
 
         self._read = SampleReader(params, lambda: controller.time)
+        self._first_ns = -1
+        """Newest stamp of the first sensor."""
+        self._others_since_ns = -1
+        """First stamp of another topic."""
         self._last_ns = -1
+        """Newest stamp that was answered."""
         self._tick_ns = -1
         self._answered_ns = -1
         self._answer: Any = None
@@ -245,26 +257,40 @@ class ControlLoop:
         kind, _, index, _ = SENSOR_TOPICS[topic]
 
         def on_message(message: Any) -> None:
-            last = stamp_ns = self._last_ns
             if is_clock:
                 stamp_ns = stamp_to_ns(message.header.stamp)
                 self._on_stamp(stamp_ns)
-                if stamp_ns < last - round(WENT_BACK_S * 1e9):
+                if stamp_ns < self._first_ns - round(WENT_BACK_S * 1e9):
                     self._reset()
-                    last = -1
-                self._last_ns = max(last, stamp_ns)
+                self._first_ns = max(self._first_ns, stamp_ns)
 
             self.sense(topic, lambda: SensorSamples(**{kind: self._read(topic, message)}))
 
             if self._gate is not None:
                 self._gate.heard(index)
-            elif last < stamp_ns:
-                self._compute(
-                    stamp_ns,
-                    0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP),
-                )
+            elif is_clock:
+                self._answer_stamp(stamp_to_ns(message.header.stamp))
+            elif hasattr(message, "header"):
+                self._answer_other(stamp_to_ns(message.header.stamp))
 
         return on_message
+
+    def _answer_other(self, stamp_ns: int) -> None:
+        """Answer a message of another topic if the first sensor is silent."""
+        if self._others_since_ns < 0:
+            self._others_since_ns = stamp_ns
+        since = self._first_ns if self._first_ns >= 0 else self._others_since_ns
+        begin = max(since, self._last_ns)
+        if stamp_ns - since > SILENT_NS and stamp_ns - begin < MOST_AHEAD_NS:
+            self._answer_stamp(stamp_ns)
+
+    def _answer_stamp(self, stamp_ns: int) -> None:
+        """Answer a message unless a newer one has been answered."""
+        last = self._last_ns
+        if stamp_ns > last:
+            self._last_ns = stamp_ns
+            dt = 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP)
+            self._compute(stamp_ns, dt)
 
     def _on_odometry(self, message: Odometry) -> None:
         try:
@@ -273,8 +299,11 @@ class ControlLoop:
         except RflyError as error:
             self._diagnostics.count("refused_odometry")
             self._node.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
+        stamp_ns = stamp_to_ns(message.header.stamp)
         if self._gate is not None:
-            self._gate.answered(stamp_to_ns(message.header.stamp))
+            self._gate.answered(stamp_ns)
+        else:
+            self._answer_other(stamp_ns)
 
     def _on_simulation_tick(self, message: SimulationTick) -> None:
         """Take a tick; the first after a simulation's reset comes before any sample."""
@@ -302,9 +331,12 @@ class ControlLoop:
         self._diagnostics.count("clock_jumps_back")
         self._controller.reset()
         self.estimate = None
+        self._first_ns = -1
+        self._others_since_ns = -1
         self._last_ns = -1
 
     def _compute(self, stamp_ns: int, dt: float) -> None:
+        self._controller.advance_clock(stamp_ns * 1e-9)
         command = self._step(self.estimate, dt)
         if command is None:
             self._answered_ns = -1  # the next repetition of the tick tries again

@@ -159,6 +159,8 @@ class FlightControlTopics:
         """Values for diagnostics, in addition to the text."""
         flight = self._flight
         values = {"mode": flight.mode.value, "reason": flight.reason, "answers": self.loop.answers}
+        if flight.mode in (Mode.LAND, Mode.ABORT):
+            values["touch_down"] = flight.logic.touch_down.text()
         if flight.failed_rotors:
             values["failed_rotors"] = self._failed_rotors
         return values
@@ -177,6 +179,7 @@ class FlightControlTopics:
             (flight.mode is Mode.ABORT, ERROR, f"aborted: {flight.reason}"),
             (missing, unknown, f"not known: {', '.join(missing)}"),
             (refused, WARN, self._refused),
+            (flight.trust.level, WARN, f"the estimate is {flight.trust.text}"),
             (flight.failed_rotors, WARN, f"rotor {self._failed_rotors} failed"),
             (True, OK, flight.mode.value),
         ]

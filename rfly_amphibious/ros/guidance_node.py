@@ -34,7 +34,7 @@ from rfly_amphibious.ros.amphibious_msgs import (
     points_to_path,
 )
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.node_parameters import GuidanceParameters
+from rfly_amphibious.ros.node_parameters import GuidanceParameters, TrustParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError, RflyError
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
@@ -82,7 +82,8 @@ class GuidanceNode(Node):
             params = VehicleParameters.load(settings.vehicle) if settings.vehicle else loaded.params
         else:
             params = VehicleParameters.load(settings.vehicle or "scale")
-        self._guide = MissionGuide((), params, terrain)
+        limits = declare_parameters(self, TrustParameters).limits
+        self._guide = MissionGuide((), params, terrain, limits)
 
         self._active = False
         self._doing = ""

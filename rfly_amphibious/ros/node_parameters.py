@@ -12,6 +12,7 @@ from typing import Any, Literal
 from rfly_amphibious.control import chassis_controller, flight_controller
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
 from rfly_amphibious.dynamics.wind import MOST_TURBULENCE
+from rfly_amphibious.estimation.trust import TrustLimits
 from rfly_amphibious.links import ardupilot_session, mavlink_hil, session
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
 from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
@@ -183,6 +184,26 @@ class EstimatorNodeParameters:
 
 
 # --- control nodes
+
+
+@dataclass(frozen=True)
+class TrustParameters:
+    """Limits of the estimate's uncertainty, shared by estimator, controllers and guidance."""
+
+    uncertain_position: list[float] = parameter(
+        list(TrustLimits().position),
+        "standard deviations across the ground from which on: a warning, no faster than 1.5 m/s, "
+        "stop or land, abort",
+        unit="m",
+    )
+    uncertain_speed: list[float] = parameter(
+        list(TrustLimits().speed), "the same for those of the velocity", unit="m/s"
+    )
+
+    @property
+    def limits(self) -> TrustLimits:
+        """Limits of the parameters. Raise ConfigError for other than four that rise."""
+        return TrustLimits(tuple(self.uncertain_position), tuple(self.uncertain_speed))
 
 
 @dataclass(frozen=True)
@@ -558,7 +579,13 @@ class MotorOutputParameters:
 
 _NAMED = (VehicleNameParameters,)
 _MOVED = (MotionCommandParameters, FrameParameters)
-_FLIGHT = (*_NAMED, ControlParameters, GainParameters, FlightControlParameters)
+_FLIGHT = (
+    *_NAMED,
+    ControlParameters,
+    GainParameters,
+    FlightControlParameters,
+    TrustParameters,
+)
 _SIMULATION = (
     WorldParameters,
     SimulationParameters,
@@ -568,18 +595,25 @@ _SIMULATION = (
 _AUTOPILOT = (ControlMappingParameters, HilPerceptionParameters)
 NODES = {
     "amphibious_sim_node": (*_NAMED, *_SIMULATION),
-    "state_estimator_node": (*_NAMED, EstimatorNodeParameters, LatestTerrainParameters),
+    "state_estimator_node": (
+        *_NAMED,
+        EstimatorNodeParameters,
+        TrustParameters,
+        LatestTerrainParameters,
+    ),
     "flight_control_node": (*_FLIGHT, *_MOVED),
     "betaflight_node": (*_FLIGHT, FirmwareParameters, *_MOVED),
     "chassis_control_node": (
         *_NAMED,
         ControlParameters,
         ChassisControlParameters,
+        TrustParameters,
         *_MOVED,
     ),
     "guidance_node": (
         *_NAMED,
         GuidanceParameters,
+        TrustParameters,
         FrameParameters,
         LatestTerrainParameters,
     ),

@@ -16,21 +16,19 @@ from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator, warm_up
-from rfly_amphibious.estimation.estimator_parameters import (
-    EstimatorParameters,
-    shipped_estimator_sets,
-)
+from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.estimation.trust import EstimateTrust, Trust
 from rfly_amphibious.ros import amphibious_msgs as convert
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.estimate_topics import EstimateTopics
-from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters
+from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters, TrustParameters
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
-from rfly_amphibious.sensors.sensor_parameters import load_sensors
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import SensorMessageError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
-from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import STATE_OUT, sensor_qos
@@ -54,6 +52,8 @@ HEARD = (
     "imu/data",
 )
 """Sensor topics; the IMU is last, so that all readings of its time come before it."""
+WAITED_FOR = {"imu": "imu/data", "gps": "gps/fix"}
+"""Topic of each sensor without which there is no first estimate."""
 DOUBTED = 0.5
 """Share of rejected readings between two updates above which diagnostics name a sensor."""
 
@@ -69,15 +69,16 @@ class StateEstimatorNode(Node):
         self._lock_step = settings.lock_step
         self._params = VehicleParameters.load(settings.vehicle)
         own = self._params.name
-        self._sensors = load_sensors(settings.sensors, self._params.name)
-        default = own if own in shipped_estimator_sets() else "scale"
-        self._weights = EstimatorParameters.load(settings.estimator or default)
+        self._sensors = SensorParameters.for_vehicle(self._params.name, settings.sensors)
+        self._weights = EstimatorParameters.for_vehicle(own, settings.estimator)
         self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0
 
         self._geo_origin = DEFAULT_GEO_ORIGIN
         self._estimator = StateEstimator(
             self._weights, self._sensors, self._params, self._geo_origin
         )
+
+        self._trust = EstimateTrust(declare_parameters(self, TrustParameters).limits)
 
         self._held: list[tuple[str, Any]] = []
         self._waiting: list[tuple[str, Any]] = []
@@ -168,10 +169,15 @@ class StateEstimatorNode(Node):
 
         self._feed(kind, samples)
 
-        if kind == "imu":
-            stamp_ns = round(self._imu_time * 1e9)
-            if stamp_ns - self._published_ns >= self._period_ns - 1000 or self._published_ns < 0:
-                self._publish(self._estimator.estimate, stamp_ns)
+        # without the IMU the estimate goes on by the other readings
+        if kind != "imu" and not self._estimator.coasting:
+            return
+        estimate = self._estimator.estimate
+        stamp_ns = round(self._imu_time * 1e9)
+        if kind != "imu" and estimate is not None:
+            stamp_ns = round(estimate.time * 1e9)
+        if stamp_ns - self._published_ns >= self._period_ns - 1000 or self._published_ns < 0:
+            self._publish(estimate, stamp_ns)
 
     def _feed(self, kind: str, samples: Any) -> None:
         getattr(self._estimator, kind)(samples)
@@ -189,6 +195,7 @@ class StateEstimatorNode(Node):
         self._imu_time = -math.inf
         self._published_ns = -1
         self._topics.reset()
+        self._trust.reset()
         self._seen = (self._estimator.accepted, self._estimator.rejected)
 
     def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
@@ -297,8 +304,17 @@ class StateEstimatorNode(Node):
         if estimator.diverged:
             values["diverged"] = estimator.diverged
 
+        # uncertainty
+        trust = self._trust
+        estimate = estimator.estimate
+        if estimate is not None:
+            trust.update(estimate)
+            values["uncertain_position"] = f"{trust.position_sigma:.2f}"
+            values["uncertain_speed"] = f"{trust.speed_sigma:.2f}"
+
         silence = time.monotonic() - self._heard_at
-        waits = "" if math.isfinite(self._heard_at) else ": no imu/data yet"
+        topic = WAITED_FOR.get(estimator.waits_for)
+        waits = f": no {topic} yet" if topic else ""
         problem = self._ground.problem or (estimator.coasting and "goes on without the IMU")
         ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
 
@@ -306,7 +322,9 @@ class StateEstimatorNode(Node):
             [
                 (not estimator.initialised, STALE, f"not aligned yet{waits}"),
                 (silence > SILENCE_S, STALE, f"no imu/data for {silence:.0f} s"),
+                (trust.level is Trust.LOST, ERROR, f"the estimate is {trust.text}"),
                 (refused, WARN, refused),
+                (trust.level, WARN, f"the estimate is {trust.text}"),
                 (doubted, WARN, f"readings do not fit: {', '.join(doubted)}"),
                 (problem, WARN, str(problem)),
                 (True, OK, f"estimates {ground}"),

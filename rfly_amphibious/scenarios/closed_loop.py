@@ -36,6 +36,9 @@ GUIDE_PERIOD = 0.02
 SAMPLE_PERIOD = 0.02
 """Time between samples of the run, s."""
 
+WAITING_TIME = 5.0
+"""Time without a first estimate after which the run's log tells what it waits for, s."""
+
 WARM_UP_TIME = 1.2
 """Time of a run that compiles everything, s: the estimator is aligned by then."""
 
@@ -70,11 +73,13 @@ class OnBoard:
         """Return the commands that answer a tick, which ended at `time` and took dt seconds."""
         now = self.estimator.update(samples)
         self.estimate = now
-        self.flight.sense(samples)
-        self.chassis.sense(samples)
+        for controller in (self.flight, self.chassis):
+            controller.advance_clock(time)
+            controller.sense(samples)
 
         # guide
-        if now is not None and not self.flight.missing and time >= self._guide_at - 1e-9:
+        known = now is not None and "estimate" not in self.flight.missing
+        if now is not None and known and time >= self._guide_at - 1e-9:
             self._guide_at = time + GUIDE_PERIOD
             self._apply(self.guide.step(now, self.flight.mode))
 
@@ -131,6 +136,11 @@ class ClosedLoopRun:
     """All ticks, if they were kept."""
 
     @property
+    def has_estimates(self) -> bool:
+        """True if there was any estimate."""
+        return bool(np.isfinite(self.estimated[:, 0]).any())
+
+    @property
     def position_error(self) -> Floats:
         """Error of the estimated position, (k, 3), m: east, north, up."""
         return self.estimated - self.run.position
@@ -145,14 +155,21 @@ class ClosedLoopRun:
         return np.einsum("ki,kij,kj->k", error, np.linalg.inv(self.position_covariance), error)
 
     def rms_error(self) -> tuple[float, float]:
-        """Return the root mean square error of the position, m: across the ground and upright."""
+        """Return the root mean square error of the position, m: across the ground and upright.
+
+        NaN without any estimate.
+        """
+        if not self.has_estimates:
+            return np.nan, np.nan
         error = self.position_error[np.isfinite(self.estimated[:, 0])]
         level = (error[:, :2] ** 2).sum(axis=1)
         upright = error[:, 2] ** 2
         return float(np.sqrt(level.mean())), float(np.sqrt(upright.mean()))
 
     def largest_error(self) -> float:
-        """Return the largest error of the estimated position, m."""
+        """Return the largest error of the estimated position, m; NaN without any estimate."""
+        if not self.has_estimates:
+            return np.nan
         return float(np.nanmax(np.linalg.norm(self.position_error, axis=1)))
 
 
@@ -166,13 +183,14 @@ def run_closed_loop(
     """Run a scenario to its end condition, or until that cannot be reached any more.
 
     The scenario's seed is that of wind and noise. `sensors`, `estimator`: by default the shipped
-    sets of the vehicle's name; a sensor of the ground truth is left out. The same scenario gives
-    the same numbers, bit by bit. `progress` is called with the simulated seconds now and then.
+    sets of the vehicle's name, or `scale`; a sensor of the ground truth is left out. The same
+    scenario gives the same numbers, bit by bit. `progress` is called with the simulated seconds now
+    and then.
     """
     if sensors is None:
-        sensors = SensorParameters.load(scenario.params.name)
+        sensors = SensorParameters.for_vehicle(scenario.params.name)
     if estimator is None:
-        estimator = EstimatorParameters.load(scenario.params.name)
+        estimator = EstimatorParameters.for_vehicle(scenario.params.name)
     sensors = sensors.replace(ground_truth=None)
 
     loop = _ClosedLoop(scenario, sensors, estimator, keep_ticks)
@@ -209,6 +227,7 @@ class _ClosedLoop:
         self._simulation = scenario.simulation(sensors)
         self._aboard = OnBoard(scenario, sensors, estimator)
         self._failsafe = False
+        self._waiting_told = False
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
         self.guide = self._aboard.guide
         self.recorder = RunRecorder(scenario, Mode.DISARMED)
@@ -242,6 +261,12 @@ class _ClosedLoop:
             self.ticks.append(Tick(time, samples, aboard.estimate, rotors, wheels))
         simulation.command_rotors(rotors)
         simulation.command_wheels(wheels)
+
+        # a first estimate that does not come
+        if aboard.estimate is None and time >= WAITING_TIME and not self._waiting_told:
+            self._waiting_told = True
+            waits_for = aboard.estimator.waits_for or "the alignment"
+            recorder.log.append((time, f"no estimate yet: it waits for {waits_for}"))
 
         # fail-safe
         if simulation.failsafe is not self._failsafe:

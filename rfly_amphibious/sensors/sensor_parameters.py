@@ -189,6 +189,12 @@ class SensorParameters:
         return cls.parse(*read_parameters("sensors", "sensors", name_or_path))
 
     @classmethod
+    def for_vehicle(cls, vehicle: str, name_or_path: str = "") -> SensorParameters:
+        """Load a set; without a name that of the vehicle's name, or `scale` if there is none."""
+        own = vehicle if vehicle in shipped_sensor_sets() else "scale"
+        return cls.load(name_or_path or own)
+
+    @classmethod
     def parse(cls, data: bytes, file: str, name: str = "") -> SensorParameters:
         """Return the sensors of a file's content; errors call it `file`."""
         document = checked_document(data, file, cls.schema(), "version, imu, gps")
@@ -226,11 +232,6 @@ class SensorParameters:
 def shipped_sensor_sets() -> list[str]:
     """Return the names of the sets that come with the package."""
     return shipped_sets("sensors")
-
-
-def load_sensors(name: str, vehicle: str) -> SensorParameters:
-    """Return the named sensor set; without a name that of the vehicle's set, or `scale`."""
-    return SensorParameters.load(name or (vehicle if vehicle in shipped_sensor_sets() else "scale"))
 
 
 def _triple(values: Any, unit: float = 1.0) -> Triple:

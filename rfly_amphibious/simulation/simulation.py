@@ -9,6 +9,7 @@ docs/model, sections 11 and 12.1.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand, controls_of
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
+from rfly_amphibious.control.touch_down import Cue, TouchDown
 from rfly_amphibious.dynamics.model import (
     STILL,
     AmphibiousModel,
@@ -71,6 +73,7 @@ class FailSafe:
         """Return all that the next commands depend on besides the vehicle's state, fit for JSON."""
         modes = self._pilot.flight_modes
         logic = self._pilot.logic
+        touch_down = logic.touch_down
         return {
             "place": modes.position.tolist(),
             "attitude": modes.attitude.tolist(),
@@ -81,8 +84,15 @@ class FailSafe:
                 logic.contact.load_share,
                 logic.contact.wheels_down,
                 logic.since,
+                modes.press,
+                touch_down.agreed_for,
+                touch_down.carried_for,
             ],
-            "flags": [modes.touched, not self._pilot.entered],
+            # JSON has neither infinity nor NaN
+            "shock_age": None if math.isinf(touch_down.shock_age) else touch_down.shock_age,
+            "touched_since": touch_down.since if touch_down.touched else None,
+            "stalled": touch_down.stalled,
+            "fresh": not self._pilot.entered,
             "failed": sorted(modes.failed_rotors),
         }
 
@@ -96,11 +106,23 @@ class FailSafe:
             modes.position = np.array(saved["place"], float)
             modes.attitude = np.array(saved["attitude"], float)
             modes.position_controller.integral = np.array(saved["integral"], float)
-            modes.yaw, modes.thrust, load_share, wheels_down, logic.since = saved["numbers"]
+            numbers = [float(number) for number in saved["numbers"]]
+            modes.yaw, modes.thrust, load_share, wheels_down, logic.since, modes.press = numbers[:6]
             logic.contact.load_share = load_share
             logic.contact.wheels_down = wheels_down
-            modes.touched, fresh = map(bool, saved["flags"])
-            failsafe._pilot.entered = not fresh
+
+            # touch-down
+            agreed_for, carried_for = numbers[6:]
+            shock_age = saved["shock_age"]
+            since = saved["touched_since"]
+            logic.touch_down = TouchDown(
+                agreed_for,
+                carried_for,
+                math.inf if shock_age is None else float(shock_age),
+                math.nan if since is None else float(since),
+                {Cue.SINK: bool(saved["stalled"])},
+            )
+            failsafe._pilot.entered = not saved["fresh"]
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ConfigError(f"no saved state of a failsafe ({error!r})") from None
         return failsafe

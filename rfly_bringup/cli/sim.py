@@ -191,8 +191,16 @@ def run(
     sensors: Annotated[
         options.MaybeText,
         options.optional(
-            "with --estimate: shipped set of sensors and estimator (default: the set with the "
+            "with --estimate: shipped set or YAML file of the sensors (default: the set with the "
             "vehicle's name)",
+            metavar="SET",
+        ),
+    ] = None,
+    estimator: Annotated[
+        options.MaybeText,
+        options.optional(
+            "with --estimate: shipped set or YAML file of the estimator (default: the set with the "
+            "name of the sensors, or of the vehicle)",
             metavar="SET",
         ),
     ] = None,
@@ -209,7 +217,10 @@ def run(
 
         rfly sim run my_scenario.yaml --seed 3 --csv samples.csv --mcap run.mcap
     """
-    from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+    from rfly_amphibious.estimation.estimator_parameters import (
+        EstimatorParameters,
+        shipped_estimator_sets,
+    )
     from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.closed_loop import warm_up as warm_up_closed_loop
     from rfly_amphibious.scenarios.mcap_log import check_mcap
@@ -237,8 +248,12 @@ def run(
     with options.status("loading the model"):
         warm_up()
         if estimate:
-            name = sensors or loaded.params.name
-            aboard = SensorParameters.load(name), EstimatorParameters.load(name)
+            vehicle = loaded.params.name
+            of_sensors = sensors if sensors in shipped_estimator_sets() else vehicle
+            aboard = (
+                SensorParameters.for_vehicle(vehicle, sensors or ""),
+                EstimatorParameters.for_vehicle(of_sensors, estimator or ""),
+            )
             warm_up_closed_loop(loaded, *aboard)
 
     with progress_bar(loaded.name) as bar:
@@ -321,11 +336,11 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
     )
     if closed is not None:
         level, upright = closed.rms_error()
-        total.add_row(
-            "estimated position",
+        text = (
             f"off by {level:.2f} m across the ground, {upright:.2f} m upright (root mean squares), "
-            f"{closed.largest_error():.2f} m at most",
+            f"{closed.largest_error():.2f} m at most"
         )
+        total.add_row("estimated position", text if closed.has_estimates else "none")
     total.add_row(
         "simulated",
         f"{done.duration:.2f} s in {seconds:.2f} s, {done.duration / seconds:.1f} × real time",
@@ -412,12 +427,14 @@ def ardupilot_params(
         ardupilot_parameters,
         parameter_text,
     )
-    from rfly_amphibious.sensors.sensor_parameters import load_sensors
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     options.check_target(file, overwrite)
     params = VehicleParameters.load(vehicle)
-    found = ardupilot_parameters(params, load_sensors(sensors, params.name), firmware)
+    found = ardupilot_parameters(
+        params, SensorParameters.for_vehicle(params.name, sensors), firmware
+    )
     file.write_text(parameter_text(found, vehicle, firmware), encoding="utf-8")
     print(file)
 
@@ -438,12 +455,12 @@ def px4_params(
         rfly sim px4-params quad.px4 --vehicle scale_quad
     """
     from rfly_amphibious.autopilots.px4_parameters import parameter_text, px4_parameters
-    from rfly_amphibious.sensors.sensor_parameters import load_sensors
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     options.check_target(file, overwrite)
     params = VehicleParameters.load(vehicle)
-    aboard = load_sensors(sensors, params.name)
+    aboard = SensorParameters.for_vehicle(params.name, sensors)
     text = parameter_text(px4_parameters(params, aboard), vehicle, aboard.name)
     file.write_text(text, encoding="utf-8")
     print(file)

@@ -455,11 +455,11 @@ def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> 
 def _check_px4(vehicle: str, sensors: str) -> None:
     """Raise ConfigError for a vehicle or sensors with which PX4 cannot fly."""
     from rfly_amphibious.autopilots.px4_parameters import px4_parameters
-    from rfly_amphibious.sensors.sensor_parameters import load_sensors
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     params = VehicleParameters.load(vehicle)
-    px4_parameters(params, load_sensors(sensors, params.name))
+    px4_parameters(params, SensorParameters.for_vehicle(params.name, sensors))
 
 
 def _check_betaflight(settings: Mapping[str, str], count: int) -> None:

@@ -12,6 +12,7 @@ from rfly_amphibious.control.chassis_controller import ChassisController, Tracti
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.path_following import PoseFollower
 from rfly_amphibious.control.speed_controller import (
+    ForceObserver,
     SpeedController,
     curvature_to_steering,
     understeer_gradient,
@@ -98,16 +99,50 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
 
 def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
     law = SpeedController(params)
-    drive, brake = law.torques(0.0, 2.0, 0.01)
-    force = params.effective_mass * 1.5 * -2.0 + law.resistance(2.0, 0.0)
+    drive, brake = law.torques(0.5, 2.5, 0.01)
+    force = params.effective_mass * 1.5 * -2.0 + law.resistance(2.5, 0.0)
     assert (drive / params.rolling_radius).sum() == pytest.approx(force, rel=1e-9)
     assert not brake.any()
-    drive, brake = law.torques(0.0, 12.0, 0.01)  # 3000 W / 4 / 111 rad/s = 6.75 N m a motor
+
+    law = SpeedController(params)
+    drive, brake = law.torques(0.5, 12.0, 0.01)  # 3000 W / 4 / 111 rad/s = 6.75 N m a motor
     limit = 3000.0 / 4.0 / (12.0 / params.rolling_radius.mean())
     assert drive == pytest.approx(
         -limit * params.rolling_radius / params.rolling_radius.mean(), rel=1e-9
     )
     assert brake[0] > brake[2] > 0.0  # the load goes to the front
+
+
+def test_a_stop_uses_the_friction_and_the_load_of_each_wheel(params):
+    """At 5 m/s: 0.95 μ M g from the first tick on, by brakes until the motors do it.
+
+    The load has moved to the front after a while: M g μ h / L of it.
+    """
+    p = params
+    law = SpeedController(p)
+    for _ in range(100):
+        drive, brake = law.torques(0.0, 5.0, 0.01)
+    braking = (brake - drive) / p.rolling_radius
+    limit = 0.95 * p.friction_x * p.mass * G
+    assert braking.sum() == pytest.approx(limit, rel=1e-4)
+    moved = limit * p.center_height / p.wheelbase / 2.0
+    static = p.mass * G * np.array((p.rear_axle, p.front_axle)) / p.wheelbase / 2.0
+    share = (static + np.array((moved, -moved))) / (p.mass * G)
+    assert braking[[0, 2]] / limit == pytest.approx(share, rel=1e-3)
+
+    drive, brake = SpeedController(p).torques(0.0, 5.0, 0.01)
+    assert (brake / p.rolling_radius).sum() == pytest.approx(limit, rel=1e-6)
+
+
+def test_the_observer_finds_the_force_that_the_model_does_not_know():
+    """A mass of 30 kg, pushed by a motor with 50 N and by the wind with 20 N."""
+    observer = ForceObserver(30.0)
+    speed = 0.0
+    for _ in range(300):
+        observer.update(speed, 50.0, 0.01)
+        speed += 0.01 * 70.0 / 30.0
+    # first order, 2 1/s: e^-6 is left
+    assert observer.force == pytest.approx(20.0 * (1.0 - math.exp(-6.0)), rel=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -251,3 +251,34 @@ def test_a_run_by_estimates_tells_their_error(scenario, monkeypatch, capsys):
     start, end = (np.array(rows[k].split(",")[2:4], float) for k in (1, -1))
     assert np.linalg.norm(end - start) > 1.0
     assert np.linalg.norm(end - (3.0, 0.0)) > 0.5, "by the estimate it is at (3, 0), not in truth"
+
+
+def test_sensors_and_estimator_of_files_of_ones_own(scenario, monkeypatch, capsys):
+    """A file of sensors without GPS: the estimate begins at the world's origin, where it starts."""
+    shipped = Path(sweep.__file__).parents[1] / "data"
+    text = (shipped / "sensors/scale.yaml").read_text(encoding="utf-8")
+    without_gps = re.sub(r"(?ms)^gps:.*?(?=^magnetometer)", "", text)
+    (scenario.parent / "my.yaml").write_text(without_gps, encoding="utf-8")
+    estimator = (shipped / "estimators/scale.yaml").read_text(encoding="utf-8")
+    (scenario.parent / "est.yaml").write_text(estimator, encoding="utf-8")
+
+    words = (scenario, "--estimate", "--sensors", "my.yaml")
+    code, out, err = rfly(monkeypatch, capsys, *words)
+    assert (code, err) == (0, "")
+    off = float(re.search(r"estimated position +off by ([\d.]+) m across", out)[1])
+    assert off < 0.3, "wheels alone, from the true place: no drift of a GPS"
+
+    code, with_estimator, err = rfly(monkeypatch, capsys, *words, "--estimator", "est.yaml")
+    assert (code, err) == (0, "")
+    assert f"off by {off:.2f} m across" in with_estimator, "the same weights, from a file"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_gps_that_is_silent_from_the_start_is_named(scenario, monkeypatch, capsys):
+    silent = SHORT.replace("time_s: 20", "time_s: 7") + "events: [{time_s: 0, sensor_off: gps}]\n"
+    scenario.write_text(silent, encoding="utf-8")
+    code, out, err = rfly(monkeypatch, capsys, scenario, "--estimate")
+    assert code == 1
+    assert re.search(r"5\.00 +no estimate yet: it waits for gps", out)
+    assert re.search(r"estimated position +none", out)
+    assert "nan" not in out + err

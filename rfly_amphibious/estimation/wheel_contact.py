@@ -1,0 +1,86 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Loads of the wheels, from load cells or from the travel of the struts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
+
+SENSOR_TIMEOUT = 0.25
+"""Age at which a reading no longer counts, s."""
+
+LEAST_LOAD = 0.05
+"""Share of a wheel's static load below which the struts show none.
+
+A hanging wheel's inertia pulls at its strut as a small load does.
+"""
+
+
+def loads_of_struts(params: VehicleParameters, strut: Floats, rate: Floats) -> Floats:
+    """Return the loads of the wheels, (…, wheels), N, from struts and their rates, m and m/s.
+
+    The force of each strut is that of Eq. 6.2; the load carries the wheel's weight as well.
+    """
+    p = params
+
+    # spring, damper and anti-roll bar
+    force = np.maximum(0.0, p.spring_load + p.spring * strut)
+    force = force + np.where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
+    opposite = np.arange(len(p.wheels)) ^ 1
+    force = force + p.anti_roll * (strut - strut[..., opposite])
+
+    # end stops only push
+    above = p.bump_stop_stiffness * (strut - p.bump_stop) + p.stop_damping * rate
+    below = p.rebound_stop_stiffness * (strut - p.rebound_stop) + p.stop_damping * rate
+    force = force + np.where(strut > p.bump_stop, np.maximum(0.0, above), 0.0)
+    force = force + np.where(strut < p.rebound_stop, np.minimum(0.0, below), 0.0)
+
+    load = force + p.mass_unsprung * GRAVITY
+    return np.where(load > LEAST_LOAD * p.static_load, load, 0.0)
+
+
+class WheelContact:
+    """Newest loads of the wheels by load cells and by struts, each until it is too old."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._params = params
+        self._measured: Floats | None = None
+        self._measured_time = -math.inf
+        self._by_struts: Floats | None = None
+        self._struts_time = -math.inf
+
+    def sense(self, samples: SensorSamples) -> None:
+        """Take the loads and joints among samples."""
+        if samples.wheel_loads is not None:
+            self._measured = samples.wheel_loads.load[-1]
+            self._measured_time = float(samples.wheel_loads.time[-1])
+        if samples.joints is not None and samples.joints.strut.shape[1] == len(self._params.wheels):
+            self._take_struts(samples.joints)
+
+    def _take_struts(self, joints: JointSamples) -> None:
+        strut = joints.strut[-1]
+        rate = joints.strut_rate[-1]
+        if np.isfinite(strut).all() and np.isfinite(rate).all():
+            self._by_struts = loads_of_struts(self._params, strut, rate)
+            self._struts_time = float(joints.time[-1])
+
+    def measured(self, time: float) -> Floats | None:
+        """Return the loads of the load cells, (wheels,), N; None if they are unknown at `time`."""
+        return None if time - self._measured_time > SENSOR_TIMEOUT else self._measured
+
+    def by_struts(self, time: float) -> Floats | None:
+        """Return the loads by the struts, (wheels,), N; None if they are unknown at `time`."""
+        return None if time - self._struts_time > SENSOR_TIMEOUT else self._by_struts
+
+    def loads(self, time: float) -> Floats | None:
+        """Return the loads, (wheels,), N, measured or else by the struts; None if unknown."""
+        measured = self.measured(time)
+        return self.by_struts(time) if measured is None else measured

@@ -1,0 +1,104 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Sensors that fall silent in flight: all nodes of the loop, on the clock and in lock-step."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from amphibious_cases import slower_imu
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
+
+PATIENCE = 300.0
+"""s for half a minute of simulated time, of five processes on a machine that may be busy
+"""
+
+HOP = """version: 1
+vehicle: scale
+mission: {{items: [{{mode: takeoff, height_m: 2}}, {{mode: land}}]}}
+events: [{{time_s: 5.5, sensor_off: {sensor}}}]
+end: {{when: mission_done, time_s: 90}}
+"""
+
+
+class Loop:
+    """The nodes of one vehicle that carries out a hop, and what they say of it."""
+
+    def __init__(self, stack, domain_id, folder, sensor, lock_step):
+        from nav_msgs.msg import Odometry
+        from node_harness import NodeProcess, Peer
+        from std_msgs.msg import Bool, String
+
+        from rfly_common.ros.qos import COMMANDS, LATCHED, sensor_qos
+
+        scenario = folder / "hop.yaml"
+        scenario.write_text(HOP.format(sensor=sensor), encoding="utf-8")
+        common = {"lock_step": str(lock_step).lower()}
+        seeing = {**common, "sensors": slower_imu(folder)}
+        simulation = {
+            **seeing,
+            "scenario": str(scenario),
+            "real_time_factor": "0.0" if lock_step else "0.5",
+            # a busy machine is no reason for the fail-safe
+            "command_timeout": "1.0",
+        }
+        self.peer = peer = Peer(domain_id)
+        stack.callback(peer.close)
+        self.truth = peer.receive(Odometry, "/duck/ground_truth/odom", sensor_qos(lock_step))
+        self.modes = peer.receive(String, "/duck/mode", LATCHED)
+        self.failsafe = peer.receive(Bool, "/duck/failsafe", LATCHED)
+        self.nodes = [
+            stack.enter_context(NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck"))
+            for name, parameters in (
+                ("state_estimator_node", seeing),
+                ("flight_control_node", seeing),
+                ("chassis_control_node", common),
+                ("guidance_node", {"scenario": str(scenario), "autostart": "true"}),
+                ("amphibious_sim_node", simulation),
+            )
+        ]
+        self.words = peer.publisher(String, "/duck/cmd/mode", COMMANDS)
+
+    @property
+    def words_of_mode(self):
+        """The modes, without repetitions."""
+        words = [message.data for message in self.modes]
+        return [word for k, word in enumerate(words) if k == 0 or words[k - 1] != word]
+
+    @property
+    def height(self):
+        return self.truth[-1].pose.pose.position.z
+
+    def until(self, ready):
+        try:
+            self.peer.spin_until(ready, PATIENCE)
+        except AssertionError:
+            output = "\n".join(node.output for node in self.nodes)
+            raise AssertionError(f"{self.words_of_mode}\n{output}") from None
+
+
+@pytest.mark.parametrize("lock_step", [True, False])
+def test_without_the_imu_the_flight_controller_brings_it_down(domain_id, tmp_path, lock_step):
+    with ExitStack() as stack:
+        loop = Loop(stack, domain_id, tmp_path, "imu", lock_step)
+        loop.until(lambda: "ABORT" in loop.words_of_mode)
+        loop.until(lambda: loop.height < 0.25)
+        assert loop.words_of_mode == ["DISARMED", "DRIVE", "TAKEOFF", "FLIGHT", "ABORT"]
+        assert not any(message.data for message in loop.failsafe)
+        speed = loop.truth[-1].twist.twist.linear
+        assert abs(speed.z) < 2.0
+        assert "ABORT: the IMU is silent" in loop.nodes[1].output
+
+
+def test_it_lands_and_disarms_without_wheel_loads(domain_id, tmp_path):
+    from std_msgs.msg import String
+
+    with ExitStack() as stack:
+        loop = Loop(stack, domain_id, tmp_path, "wheel_loads", True)
+        loop.until(lambda: loop.words_of_mode[-2:] == ["SPOOL_DOWN", "DRIVE"])
+        loop.words.publish(String(data="disarm"))
+        loop.until(lambda: loop.words_of_mode[-1] == "DISARMED")
+        assert not any(message.data for message in loop.failsafe)
