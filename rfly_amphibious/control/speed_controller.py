@@ -97,18 +97,6 @@ def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
     return lever, aside
 
 
-def curvature_to_steering(
-    params: VehicleParameters, curvature: float, speed: float, gradient: float
-) -> float:
-    """Return the steering for a curvature (1/m, positive to the left) at a speed, rad.
-
-    The understeer `gradient` is fed forward.
-    """
-    lever = steering_lever(params)
-    aside = gradient * speed * speed * curvature if params.steered != "none" else 0.0
-    return math.atan(lever * curvature) + lever / params.wheelbase * aside
-
-
 class SpeedController:
     """Speed controller with an integral of the speed error."""
 
@@ -135,8 +123,9 @@ class SpeedController:
             return np.zeros(len(p.wheels)), np.full(len(p.wheels), HOLD_SHARE * p.max_brake_torque)
 
         error = wanted - speed
+        moving = speed if abs(speed) > HOLD_SPEED else wanted
         pull = p.effective_mass * (SPEED_GAIN * error + self._integral) + self.resistance(
-            speed, grade
+            moving, grade
         )
 
         # the motors take the whole force as a driving one; the brakes take what exceeds their
