@@ -197,8 +197,9 @@ void derivative(const double* x, const double* command, const double* brake, Vec
       double force_x = w.limit_x * magic_formula(w.slip, p.shapes[i], p.curvatures[i]);
       double force_y = w.limit_y * magic_formula(w.slip, p.shapes[4 + i], p.curvatures[4 + i]);
       tyre = force_x * w.heading + force_y * w.left + w.load * w.normal;
-      double resistance = p.rolling_resistance * w.load * w.radius * std::tanh(w.radius * x[WHEEL_SPEED + i] / p.rolling_speed);
-      dx[WHEEL_SPEED + i] = (motor - w.radius * force_x - resistance) / p.wheel_inertia;
+      double driving = motor - w.radius * force_x, most = p.rolling_resistance * w.load * w.radius;
+      double resistance = clamp(driving + most * w.radius * x[WHEEL_SPEED + i] / p.rolling_speed, -most, most);
+      dx[WHEEL_SPEED + i] = (driving - resistance) / p.wheel_inertia;
       couple = cross(-w.distance * w.normal, tyre);
     }
     double strut = strut_force(x, i, p);

@@ -142,7 +142,8 @@ class SpeedController:
                 self._brake_shares(abs(rest)) * abs(rest) * p.rolling_radius, p.max_brake_torque
             )
 
-        if rest == 0.0 and abs(error) < INTEGRAL_BAND:
+        # a vehicle that stands still against its orders pulls more and more until it breaks away
+        if rest == 0.0 and (abs(error) < INTEGRAL_BAND or abs(speed) < HOLD_SPEED):
             self._integral += dt * INTEGRAL_GAIN * error
         return drive, brake
 

@@ -222,7 +222,7 @@ class VehicleParameters:
     )
     rolling_speed: float = number(
         "tyre.rolling_speed_mps",
-        "speed at which it has 76 % of its full value",
+        "speed from which it has its full value, if nothing else turns the wheel",
         above=0.0,
         at_most=10.0,
     )

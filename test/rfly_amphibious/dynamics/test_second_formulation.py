@@ -213,9 +213,10 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
             dx[columns_of["tyre_x"][i]] = -sx - abs(vx) * u[i] / p.relaxation_x
             dx[columns_of["tyre_y"][i]] = -sy - abs(vx) * y[i] / p.relaxation_y
 
-            rolling = (
-                p.rolling_resistance * load * radius * np.tanh(radius * spin[i] / p.rolling_speed)
-            )
+            # what holds the wheel within a few hundredths of a second, up to the limit
+            most = p.rolling_resistance * load * radius
+            holding = drive[i] + brake[i] - radius * fx + most * radius * spin[i] / p.rolling_speed
+            rolling = np.clip(holding, -most, most)
 
         motor = drive[i] + brake[i]
         couple = couple - motor * axle
