@@ -338,6 +338,7 @@ class AmphibiousModel:
 
     def set_solids(self, solids: Solids | None, moving: MovingSolids | None = None) -> None:
         """Replace the solids on the ground, and those that move on it, from the next step."""
+        self.solids = solids
         self._obstacles = obstacles_of(solids, self._reach, self._hull)
         self._moving = moving
         if moving is not None and self._obstacles is None:

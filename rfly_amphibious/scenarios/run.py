@@ -14,6 +14,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.dynamics.stepper import Stepper
+from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import Leg
 from rfly_amphibious.guidance.mission_guide import MissionGuide
@@ -110,6 +111,7 @@ class _TruthLoop:
             (e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time
         )
         self._failed: list[int] = []
+        self._wind_field = WindField(model, scenario.wind)
         self._disturbance = np.zeros(3)
 
         self.outputs = model.outputs(begin)
@@ -142,7 +144,8 @@ class _TruthLoop:
         self.recorder.enter(before.time, pilot.mode)
 
         # steps
-        self._disturbance = gust_wind(self._scenario.events, before.time)
+        gusts = gust_wind(self._scenario.events, before.time)
+        self._disturbance = gusts + self._wind_field.change(before.position)
         steps = min(
             round(pilot.period / STEP),
             SAMPLE_STEPS - stepper.done % SAMPLE_STEPS,

@@ -28,6 +28,7 @@ from rfly_amphibious.dynamics.model import (
 )
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
@@ -165,6 +166,7 @@ class Simulation:
         self._fresh_sensors = self.sensors.save()
         self.dropped = 0
         """Number of commands that were older than the one already in use."""
+        self._wind_field = WindField(model, wind)
         self._done = 0
         """Number of steps since the time 0."""
         self._failed: list[int] = []
@@ -367,8 +369,9 @@ class Simulation:
             self.sensors.switch(outage.sensor, not off)
 
     def _total_disturbance(self) -> Floats:
-        """Return the wind of events and `wind_disturbance`, (3,), m/s, ENU."""
-        return gust_wind(self._gusts, self.time) + self.wind_disturbance
+        """Return the wind on top of the stated mean and its gusts, (3,), m/s, ENU."""
+        local = self._wind_field.change(self.state.position)
+        return gust_wind(self._gusts, self.time) + self.wind_disturbance + local
 
     def _commanded(self, state: ModelState) -> Controls:
         """Return the controls for the next tick."""
