@@ -21,6 +21,7 @@ from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_end
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
+from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
@@ -114,6 +115,7 @@ class _TruthLoop:
         self._wind_field = WindField(model, scenario.wind)
         self._disturbance = np.zeros(3)
 
+        self.power = PowerSystem(scenario.params)
         self.outputs = model.outputs(begin)
         self.guide = self._pilot.guide
         self.recorder = RunRecorder(
@@ -141,6 +143,7 @@ class _TruthLoop:
             pilot.lose_rotor(rotor)
         controls = pilot(before, self.outputs)
         controls = without_rotors(controls, self._failed, self._scenario.params.rotors)
+        controls = self.power.limited(controls)
         self.recorder.enter(before.time, pilot.mode)
 
         # steps
@@ -154,6 +157,7 @@ class _TruthLoop:
         stepper.advance(controls, steps, self._disturbance)
 
         self.outputs = stepper.outputs
+        self.power.draw(stepper.state.x, self.outputs, steps * STEP)
         self.recorder.watch(stepper.state, self.outputs, steps * STEP)
         if stepper.done % SAMPLE_STEPS == 0:
             self.sample()

@@ -41,6 +41,7 @@ from rfly_amphibious.simulation.events import (
     gust_wind,
     without_rotors,
 )
+from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number, unit_quaternion
@@ -176,6 +177,8 @@ class Simulation:
         self._controls: Controls | None = None
         self._applied = Controls()
         self._failsafe: FailSafe | None = None
+        self.power = PowerSystem(model.params)
+        """Battery and the energy drawn."""
         self._set_state(self.start)
 
     # present state
@@ -336,7 +339,7 @@ class Simulation:
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
         before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
-        controls = self._commanded(before)
+        controls = self.power.limited(self._commanded(before))
         self._applied = controls
         disturbance = self._total_disturbance()
 
@@ -346,6 +349,7 @@ class Simulation:
         self._done += self.steps
         self._step_states = self._stepper.step_states
         self._outputs = self._stepper.outputs
+        self.power.draw(self._stepper.state.x, self._outputs, self.period)
 
         wind = self.wind
         if disturbance.any():
@@ -405,6 +409,7 @@ class Simulation:
             self._sensors_off = set()
         if state:
             self._failed = []
+            self.power = PowerSystem(self.model.params)
         self._rotors = None
         self._wheels = None
         self._controls = None
@@ -477,6 +482,7 @@ class Simulation:
             "rotors": _saved_rotors(self._rotors),
             "wheels": _saved_wheels(self._wheels),
             "failsafe": None if self._failsafe is None else self._failsafe.save(),
+            "power": self.power.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -491,6 +497,8 @@ class Simulation:
             sensors_off = set(saved["silent"])
             self._check_shapes(x, memory, numbers, wind)
 
+            power = PowerSystem(self.model.params)
+            power.restore(saved["power"])
             rotors = _restored_rotors(saved["rotors"])
             wheels = _restored_wheels(saved["wheels"])
             for command in (rotors, wheels):
@@ -512,6 +520,7 @@ class Simulation:
         self._rotors = rotors
         self._wheels = wheels
         self._failsafe = failsafe
+        self.power = power
         self._controls = None
 
     def _check_shapes(self, *arrays: Floats) -> None:

@@ -70,12 +70,12 @@ def test_at_rest_it_stays_at_rest():
 
 
 def test_dropped_it_settles_at_the_same_loads():
-    m = AmphibiousModel(SIX)
+    # rolling resistance would hold some of the tyres' stress along the vehicle
+    m = AmphibiousModel(SIX.replace(rolling_resistance=0.0))
     begin = m.standing()
     begin.x[2] += 0.03
     end = m.run(begin, Controls(brake_torque=1.0), 6.0).final
-    # rolling resistance holds some of the tyres' stress along the vehicle
-    assert m.outputs(end).wheel_load == pytest.approx(SIX.static_load, rel=2e-3)
+    assert m.outputs(end).wheel_load == pytest.approx(SIX.static_load, rel=1e-3)
     assert m.outputs(end).wheel_load.sum() == pytest.approx(36.0 * G, rel=1e-4)
     assert end.x[of_wheels(SIX, "strut")] == pytest.approx(0.0, abs=1e-5)
 
