@@ -150,6 +150,21 @@ double strut_force(const double* x, int i, const Parameters& p) {
   return force + p.anti_roll[i] * (strut - other);
 }
 
+double torque_ratio(const Parameters& p, double speed, double thrust, Vector velocity) {
+  double hover = std::max(speed * std::sqrt(p.thrust_coefficient / (2 * M_PI * p.air_density)) / p.rotor_radius, 1e-9);
+  double climb = velocity.z / hover, level = std::hypot(velocity.x, velocity.y) / hover;
+  double steepest = std::max(climb, -1.5 * std::sqrt(thrust));
+  double induced = 2 * thrust / (steepest + std::sqrt(steepest * steepest + 4 * (thrust + level * level)) + 1e-300);
+  for (int k = 0; k < 3; ++k) {
+    double through = steepest + induced, square = level * level + through * through;
+    double error = induced * induced * square - thrust * thrust;
+    double slope = 2 * induced * (square + induced * through), bend = 2 * (square + induced * (4 * through + induced));
+    induced -= 2 * error * slope / (2 * slope * slope - error * bend + 1e-300);
+  }
+  double drag = (thrust - 1) * (-0.0216 * 0.1 + 0.400 * 0.01 * (thrust + 1)) / 0.01054;
+  return 1 + p.figure_of_merit * (thrust * (climb + induced) - 1) + (1 - p.figure_of_merit) * drag;
+}
+
 void derivative(const double* x, const double* command, const double* brake, Vector wind, const Parameters& p, const Ground& g,
                 double* dx, Met& met) {
   Rotation rotation(x + QUATERNION);
@@ -182,8 +197,9 @@ void derivative(const double* x, const double* command, const double* brake, Vec
       double force_x = w.limit_x * magic_formula(w.slip, p.shapes[i], p.curvatures[i]);
       double force_y = w.limit_y * magic_formula(w.slip, p.shapes[4 + i], p.curvatures[4 + i]);
       tyre = force_x * w.heading + force_y * w.left + w.load * w.normal;
-      double resistance = p.rolling_resistance * w.load * w.radius * std::tanh(w.radius * x[WHEEL_SPEED + i] / p.rolling_speed);
-      dx[WHEEL_SPEED + i] = (motor - w.radius * force_x - resistance) / p.wheel_inertia;
+      double driving = motor - w.radius * force_x, most = p.rolling_resistance * w.load * w.radius;
+      double resistance = clamp(driving + most * w.radius * x[WHEEL_SPEED + i] / p.rolling_speed, -most, most);
+      dx[WHEEL_SPEED + i] = (driving - resistance) / p.wheel_inertia;
       couple = cross(-w.distance * w.normal, tyre);
     }
     double strut = strut_force(x, i, p);
@@ -209,13 +225,14 @@ void derivative(const double* x, const double* command, const double* brake, Vec
       Vector velocity = body.air + cross(body.rates, point);
       double still = p.thrust_coefficient * speed * speed;
       double thrust = clamp(still - p.inflow_coefficient * speed * velocity.z, 0, 1.5 * still);
+      double torque = torque_ratio(p, speed, thrust / std::max(still, 1e-300), velocity);
       if (p.ground_effect) {
         double nearness = p.rotor_radius / (4 * std::max(height, 0.5 * p.rotor_radius));
         thrust /= 1 - nearness * nearness;
       }
       double drag = -p.rotor_drag_coefficient * speed;
       Vector push{drag * velocity.x, drag * velocity.y, thrust};
-      double resistance = p.torque_coefficient * speed * std::abs(speed);
+      double resistance = p.torque_coefficient * speed * std::abs(speed) * torque;
       double rate = (clamp(command[ROTOR_COMMAND + j], 0, p.max_rotor_speed) - speed) / p.rotor_lag;
       force = force + push;
       moment = moment + cross(point, push) + Vector{0, 0, -p.rotor_spin[j] * (resistance + p.rotor_inertia * rate)};

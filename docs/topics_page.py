@@ -110,11 +110,11 @@ controllers use the sensors' topics only.
 
 | node | input | output |
 | --- | --- | --- |
-| `amphibious_sim_node` | `cmd/rotors`, `cmd/wheels`, `gimbal/cmd`, `terrain_map` | `imu/data`, `gps/fix`, `baro`, `joint_states` …, `lidar/points`, `scan`, `camera/…`, `ground_truth/odom`, `vehicle_states`, `failsafe`; services of `simulation_interfaces` |
+| `amphibious_sim_node` | `cmd/rotors`, `cmd/wheels`, `gimbal/cmd`, `terrain_map` | `imu/data`, `gps/fix`, `baro`, `joint_states` …, `lidar/points`, `scan`, `camera/…`, `ground_truth/odom`, `vehicle_states`, `failsafe`, `battery`; services of `simulation_interfaces` |
 | `state_estimator_node` | the sensors' topics, `terrain_map` | `odometry/filtered`, `odometry/global`, `/tf` |
 | `flight_control_node` | sensors, estimate, `cmd/mode`, `cmd/pose`, `cmd_vel` | `cmd/rotors`, `mode` |
 | `chassis_control_node` | sensors, estimate, `mode`, `cmd/ackermann`, `cmd_vel`, `cmd/pose` | `cmd/wheels` |
-| `guidance_node` | a scenario, `follow_path`, estimate, `mode` | `cmd/mode`, `cmd/ackermann`, `cmd/pose`, `pose`; `~/start`, `~/stop` |
+| `guidance_node` | a scenario, `follow_path`, estimate, `mode`, `battery` | `cmd/mode`, `cmd/ackermann`, `cmd/pose`, `pose`; `~/start`, `~/stop` |
 | `teleop_node` | `joy` | `cmd_vel`, `cmd/mode` |
 | `mapping_node` | `lidar/points`, `odometry/global` | `octomap`, `occupied_voxels`, `elevation_map` (latched); `~/save`, `~/reset` |
 | `link_node`, `mavlink_hil_node`, `ardupilot_json_node` | a controller outside ROS, by UDP, TCP, serial line, MAVLink or as ArduPilot SITL | its `cmd/rotors`, `cmd/wheels` |

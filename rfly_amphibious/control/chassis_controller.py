@@ -23,11 +23,9 @@ from rfly_amphibious.control.speed_controller import (
     HOLD_SHARE,
     SpeedController,
     brake_torque_in,
-    curvature_to_steering,
     max_virtual_steering,
-    steering_lever,
-    understeer_gradient,
 )
+from rfly_amphibious.control.steady_turn import SteadyTurn
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_amphibious.estimation.wheel_contact import WheelContact
@@ -261,8 +259,7 @@ class ChassisController:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
         self.params = params
         self.command_timeout = command_timeout
-        self._gradient = understeer_gradient(params)
-        self._lever = steering_lever(params)
+        self._turn = SteadyTurn(params)
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
 
@@ -492,7 +489,7 @@ class ChassisController:
             steering = min(max(setpoint.steering, -most), most)
             if self._skid is None:
                 return wanted, steering, 0.0
-            return wanted, steering, wanted * math.tan(steering) / self._lever
+            return wanted, steering, wanted * math.tan(steering) / self._turn.lever
 
         if setpoint.steer_by is _SteerBy.POSE:
             heading = math.atan2(rotation[1, 0], rotation[0, 0])
@@ -507,7 +504,7 @@ class ChassisController:
 
         if self._skid is not None:
             return wanted, 0.0, wanted * curvature
-        return wanted, curvature_to_steering(self.params, curvature, speed, self._gradient), 0.0
+        return wanted, self._turn.steering(curvature, speed), 0.0
 
     def _ramp(self, setpoint: _DriveSetpoint, speed: float, dt: float) -> float:
         """Return the speed on the way to the ordered one, m/s."""

@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.control.speed_controller import (
     SPEED_GAIN,
-    curvature_to_steering,
     max_virtual_steering,
     steering_lever,
-    understeer_gradient,
 )
+from rfly_amphibious.control.steady_turn import SteadyTurn
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
@@ -132,8 +131,7 @@ class DrivePathFollower:
         self._sign = -1.0 if backward else 1.0
         self._path = _Polyline([start, *points], speeds)
         self._params = params
-        self._lever = steering_lever(params)
-        self._gradient = understeer_gradient(params)
+        self._turn = SteadyTurn(params)
         self._center = _unsteered_axle(params)
 
         path = self._path
@@ -188,10 +186,10 @@ class DrivePathFollower:
 
         if forward > 0.0:
             curvature = 2.0 * left_of / distance**2
-            steering = curvature_to_steering(p, curvature, speed, self._gradient)
+            steering = self._turn.steering(curvature, speed)
         else:  # the point lies behind: turn as sharply as possible
             steering = math.copysign(max_virtual_steering(p), left_of)
-            curvature = math.tan(steering) / self._lever
+            curvature = math.tan(steering) / self._turn.lever
 
         most = min(
             _slowing(self._corners[k], max(left, 0.0)),

@@ -106,18 +106,6 @@ def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
     return lever, aside
 
 
-def curvature_to_steering(
-    params: VehicleParameters, curvature: float, speed: float, gradient: float
-) -> float:
-    """Return the steering for a curvature (1/m, positive to the left) at a speed, rad.
-
-    The understeer `gradient` is fed forward.
-    """
-    lever = steering_lever(params)
-    aside = gradient * speed * speed * curvature if params.steered != "none" else 0.0
-    return math.atan(lever * curvature) + lever / params.wheelbase * aside
-
-
 class ForceObserver:
     """Observer of the force along the path that the model does not know, by the momentum.
 
@@ -197,7 +185,8 @@ class SpeedController:
             self._observer.update(speed, self._known_force, dt)
 
         # force along the path
-        resistance = self.resistance(speed, grade)
+        moving = speed if abs(speed) > HOLD_SPEED else wanted
+        resistance = self.resistance(moving, grade)
         against = resistance - self._observer.force
         gain = STOP_GAIN if stops else SPEED_GAIN
         pull = p.effective_mass * (gain * (wanted - speed) + acceleration) + against

@@ -6,8 +6,8 @@
 In this module and those of its parts `x` is the record of a state and `dx` that of its derivative,
 `p` the vehicle's parameters (`vehicle_record`), `ground` a `ground.GroundGrid`, and `obstacles` an
 `obstacles.Obstacles` or None, for which numba compiles code without them. `points`, `solids`,
-`wheels` and `outputs` are results of one evaluation (`records`). No fastmath: a vehicle alone and
-one of a batch get the same bits.
+`wheels`, `rotors` and `outputs` are results of one evaluation (`records`). No fastmath: a vehicle
+alone and one of a batch get the same bits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def state_derivative(
     outputs = results.outputs
     force, moment = weight_and_drag(motion, p)
     wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, wheels, dx, outputs)
-    rotor_force, rotor_moment = rotor_forces(x, inputs, motion, p, points, solids, dx, outputs)
+    rotor_force, rotor_moment = rotor_forces(
+        x, inputs, motion, p, points, solids, dx, results.rotors, outputs
+    )
     contact_force, contact_moment = body_contact_forces(motion, p, ground, points, solids, outputs)
     force = add(add(force, wheel_force), add(rotor_force, contact_force))
     moment = add(add(moment, wheel_moment), add(rotor_moment, contact_moment))

@@ -119,6 +119,19 @@ _WHEEL_CONTACTS: Shapes = {
     "slip_curve": (2 * MAX_WHEELS,),
 }
 
+_ROTOR_AIR: Shapes = {
+    # velocity relative to the air in the plane of rotation, m/s, body axes
+    "velocity_x": (MAX_ROTORS,),
+    "velocity_y": (MAX_ROTORS,),
+    # thrust without the ground's effect, N
+    "thrust": (MAX_ROTORS,),
+    # thrust, velocity up and level, and torque, relative to those of hover at the same speed
+    "thrust_ratio": (MAX_ROTORS,),
+    "climb_ratio": (MAX_ROTORS,),
+    "level_ratio": (MAX_ROTORS,),
+    "torque_ratio": (MAX_ROTORS,),
+}
+
 _OUTPUTS = {
     **_shapes(OUTPUTS),
     "rotor_down": (),  # the rotor of `rotor_down_speed`; -1: none
@@ -129,6 +142,7 @@ _EVALUATION: Shapes = {
     "points": _POINTS,
     "solids": _SOLID_CONTACTS,
     "wheels": _WHEEL_CONTACTS,
+    "rotors": _ROTOR_AIR,
     "outputs": _OUTPUTS,
 }
 

@@ -1,7 +1,11 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Rotors: thrust with inflow and ground effect, drag, torque and speed. docs/model, section 4."""
+"""Rotors: thrust with inflow and ground effect, drag, torque and speed. docs/model, section 4.
+
+Velocities at a rotor are relative to v_h, the velocity that it induces in hover at its present
+speed, wherever they are called ratios; then no equation of the torque holds a dimension.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,26 @@ from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.body_points import first_rotor
 from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.lanes import any_lane, where
+from rfly_common.kernels.lanes import any_lane, lanes_of, where
 from rfly_common.kernels.vectors import Vector, add, cross
+
+STEEPEST_DESCENT = -1.5
+"""Climb, relative to the thrust's v_h, below which momentum theory has several solutions."""
+INFLOW_STEPS = 3
+"""Steps of Halley's method after which the induced velocity is exact to rounding. Eq. 4.15."""
+TINY = 1e-300
+"""Number that keeps divisors from 0."""
+PROFILE_LINEAR = -0.0216 * 0.1 / 0.01054
+"""Share of the blades' drag in hover that grows with the angle of attack. Eq. 4.17."""
+PROFILE_SQUARE = 0.400 * 0.1**2 / 0.01054
+"""Share of the blades' drag in hover that grows with its square. Eq. 4.17."""
+
+
+@inlined_kernel
+def hover_inflow(speed: float, p: Any) -> float:
+    """Return v_h, the velocity that a rotor induces in hover at `speed` (rad/s), m/s. Eq. 4.14."""
+    thrust_speed = math.sqrt(p.thrust_coefficient / (2.0 * math.pi * p.air_density))
+    return speed * thrust_speed / p.rotor_radius
 
 
 @inlined_kernel
@@ -23,21 +45,18 @@ def vortex_inflow(speed: float, climb: float, level: float, p: Any) -> float:
     The rotor turns at `speed` (rad/s) and moves at `climb` (m/s, < 0) along its axis and at `level`
     (m/s) in its plane.
     """
-    thrust_speed = math.sqrt(p.thrust_coefficient / (2.0 * math.pi * p.air_density))
-    hover = speed * thrust_speed / p.rotor_radius
+    hover = hover_inflow(speed, p)
     sink = where(climb > -2.0 * hover, climb / hover, 0.0)
     more = sink * (-1.125 + sink * (-1.372 + sink * (-1.718 - 0.655 * sink)))
     return max(hover - level, 0.0) * more
 
 
 @inlined_kernel
-def rotor_thrust(
-    speed: float, climb: float, level: float, height: float, density: float, p: Any
-) -> float:
-    """Return the thrust of a rotor, T, N. Eq. 4.3, 4.6.
+def free_thrust(speed: float, climb: float, level: float, density: float, p: Any) -> float:
+    """Return the thrust of a rotor far from the ground, N. Eq. 4.3.
 
-    The rotor turns at `speed` (rad/s), moves at `climb` (m/s) along its axis and at `level` (m/s)
-    in its plane, and is `height` m above the ground. `density` is k_ρ.
+    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s) along its axis and at `level`
+    (m/s) in its plane. `density` is k_ρ.
     """
     if p.vortex_ring > 0.0:
         inflow = p.vortex_ring * vortex_inflow(speed, climb, level, p)
@@ -45,11 +64,42 @@ def rotor_thrust(
 
     static = p.thrust_coefficient * density * speed * speed
     loss = p.inflow_coefficient * density * speed * climb
-    thrust = min(max(static - loss, 0.0), 1.5 * static)
-    if p.ground_effect:
-        nearness = p.rotor_radius / (4.0 * max(height, 0.5 * p.rotor_radius))
-        thrust /= 1.0 - nearness * nearness
-    return thrust
+    return min(max(static - loss, 0.0), 1.5 * static)
+
+
+@inlined_kernel
+def ground_gain(height: float, p: Any) -> float:
+    """Return k_GE, the factor of a rotor's thrust `height` m above the ground. Eq. 4.6."""
+    nearness = p.rotor_radius / (4.0 * max(height, 0.5 * p.rotor_radius))
+    return 1.0 / (1.0 - nearness * nearness)
+
+
+@inlined_kernel
+def torque_ratio(thrust: float, climb: float, level: float, merit: float) -> float:
+    """Return a rotor's torque relative to that of hover at the same speed. Eq. 4.15–4.17.
+
+    `thrust` is relative to that of hover at this speed, `climb` and `level` are ratios. `merit`:
+    figure of merit.
+    """
+    # induced velocity: root of f(ν) = ν² (η² + (ξ + ν)²) - λ², by Halley's method
+    steepest = STEEPEST_DESCENT * math.sqrt(thrust)
+    steepest = where(climb > steepest, climb, steepest)
+    across = level * level
+    spread = math.sqrt(steepest * steepest + 4.0 * (thrust + across))
+    induced = 2.0 * thrust / (steepest + spread + TINY)
+    for _ in range(INFLOW_STEPS):
+        through = steepest + induced
+        square = across + through * through
+        error = induced * induced * square - thrust * thrust
+        slope = 2.0 * induced * (square + induced * through)
+        bend = 2.0 * (square + induced * (4.0 * through + induced))
+        induced -= 2.0 * error * slope / (2.0 * slope * slope - error * bend + TINY)
+
+    # work on the air and the blades' drag
+    momentum = thrust * (climb + induced)
+    more_thrust = thrust - 1.0
+    more_drag = more_thrust * (PROFILE_LINEAR + PROFILE_SQUARE * (thrust + 1.0))
+    return 1.0 + merit * (momentum - 1.0) + (1.0 - merit) * more_drag
 
 
 @inlined_kernel
@@ -70,6 +120,48 @@ def rotor_acceleration(
 
 
 @inlined_kernel
+def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
+    """Fill `rotors`: the air's velocity, thrust in free air, torque ratio. Eq. 4.2, 4.3, 4.15."""
+    density = motion.density_ratio
+    turning = False
+    for j in range(p.rotors):
+        point = first_rotor(p) + j
+        hub = (p.point_x[point], p.point_y[point], p.point_z[point])
+        velocity = add(motion.air_velocity, cross(motion.rates, hub))
+        rotors.velocity_x[j] = velocity[0]
+        rotors.velocity_y[j] = velocity[1]
+        rotors.thrust[j] = 0.0
+        rotors.torque_ratio[j] = 1.0
+        if any_lane(x.rotor_speed[j] != 0.0):
+            turning = True
+            turning_rotor(x, j, velocity, density, p, rotors)
+
+    # one loop over all rotors becomes vector instructions
+    if turning:
+        merit = p.figure_of_merit
+        count = p.rotors if lanes_of(rotors) > 1 else p.rotor_slots
+        for j in range(count):
+            rotors.torque_ratio[j] = torque_ratio(
+                rotors.thrust_ratio[j], rotors.climb_ratio[j], rotors.level_ratio[j], merit
+            )
+
+
+@inlined_kernel
+def turning_rotor(x: Any, j: int, velocity: Vector, density: float, p: Any, rotors: Any) -> None:
+    """Set thrust and ratios of rotor j in `rotors`; its hub's `velocity` is relative to the air."""
+    speed = x.rotor_speed[j]
+    level = math.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+    thrust = free_thrust(speed, velocity[2], level, density, p)
+    rotors.thrust[j] = thrust
+
+    # a rotor that does not turn has no torque, whatever its ratio
+    per_hover = 1.0 / max(hover_inflow(speed, p), 1e-9)
+    rotors.thrust_ratio[j] = thrust / max(p.thrust_coefficient * density * speed * speed, TINY)
+    rotors.climb_ratio[j] = velocity[2] * per_hover
+    rotors.level_ratio[j] = level * per_hover
+
+
+@inlined_kernel
 def rotor_forces(
     x: Any,
     inputs: Inputs,
@@ -78,12 +170,14 @@ def rotor_forces(
     points: Any,
     solids: Any,
     dx: Any,
+    rotors: Any,
     outputs: Any,
 ) -> tuple[Vector, Vector]:
     """Return (force, moment) of all rotors on the body, N and N m, body axes.
 
-    Set the rotors' accelerations in `dx`. Eq. 4.2–4.11, 7.2.
+    Set the rotors' accelerations in `dx`. Eq. 4.2–4.17, 7.2.
     """
+    air_at_rotors(x, motion, p, rotors)
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     density = motion.density_ratio
@@ -98,15 +192,15 @@ def rotor_forces(
         speed = x.rotor_speed[j]
 
         # thrust and drag
-        velocity = add(motion.air_velocity, cross(motion.rates, hub))
-        level = math.hypot(velocity[0], velocity[1]) if p.vortex_ring > 0.0 else 0.0
-        thrust = rotor_thrust(speed, velocity[2], level, height, density, p)
+        thrust = rotors.thrust[j]
+        if p.ground_effect:
+            thrust *= ground_gain(height, p)
         drag = -p.rotor_drag_coefficient * density * speed
-        rotor_force = (drag * velocity[0], drag * velocity[1], thrust)
+        rotor_force = (drag * rotors.velocity_x[j], drag * rotors.velocity_y[j], thrust)
         outputs.thrust[j] = thrust
 
         # shaft
-        resistance = p.torque_coefficient * density * speed * abs(speed)
+        resistance = p.torque_coefficient * density * speed * abs(speed) * rotors.torque_ratio[j]
         command = inputs.controls.rotor[j]
         acceleration = rotor_acceleration(speed, resistance, command, inputs.torques, p)
         shaft_torque = resistance + p.rotor_inertia * acceleration

@@ -243,15 +243,14 @@ def tyre_force(
     force = add(add(along, across), scaled(load, normal))
     couple = cross(scaled(-wheels.hub_distance[i], normal), force)
 
-    # rolling resistance; beyond 20 tanh is 1 to the last bit
+    # rolling resistance: at rest it holds against other torques as far as it reaches
     radius = wheels.rolling_radius[i]
-    rolling = radius * x.wheel_speed[i] / p.rolling_speed
-    slow = abs(rolling) < 20.0
-    if any_lane(slow):
-        rolling = where(slow, math.tanh(rolling), rolling)
-    resistance = p.rolling_resistance * load * radius * min(max(rolling, -1.0), 1.0)
+    driving = motor_torque - radius * force_x
+    most = p.rolling_resistance * load * radius
+    resistance = driving + most * radius * x.wheel_speed[i] / p.rolling_speed
+    resistance = min(max(resistance, -most), most)
 
-    dx.wheel_speed[i] = (motor_torque - radius * force_x - resistance) / p.wheel_inertia
+    dx.wheel_speed[i] = (driving - resistance) / p.wheel_inertia
     outputs.tyre_force_x[i] = force_x
     outputs.tyre_force_y[i] = force_y
     return only_where(pressed, force), only_where(pressed, couple)

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Wind model: mean and gusts. Eq. 3.5, 3.6."""
+"""Wind model: mean and gusts. Eq. 3.5, 3.6. `wind_field` has the mean at a place."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ GUST_PERIOD = 0.01
 
 MOST_TURBULENCE = 50.0
 """Largest mean wind at 6 m for Dryden's gusts, m/s."""
+MOST_ROUGHNESS = 3.0
+"""Largest roughness length, m: high-rise centres have 2 m."""
 _HASH = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -45,6 +47,14 @@ class Wind:
     0: the gusts are Gauss–Markov's.
     """
 
+    roughness: float = 0.0
+    """Roughness length of the ground, m, for a mean wind that grows with height. Eq. 3.7.
+
+    The mean is then that at 10 m. 0: it is the same at all heights.
+    """
+    lee: bool = False
+    """True if objects have wakes, in which the mean wind is weaker. Eq. 3.8."""
+
     def __post_init__(self) -> None:
         for name, least in (("mean", -math.inf), ("gust_sigma", 0.0), ("gust_time", GUST_PERIOD)):
             values = np.asarray(getattr(self, name), float)
@@ -55,6 +65,10 @@ class Wind:
         if not 0.0 <= self.turbulence <= MOST_TURBULENCE:
             raise ConfigError(
                 f"wind: turbulence is {self.turbulence}, expected 0 … {MOST_TURBULENCE:g} m/s"
+            )
+        if not 0.0 <= self.roughness <= MOST_ROUGHNESS:
+            raise ConfigError(
+                f"wind: roughness is {self.roughness}, expected 0 … {MOST_ROUGHNESS:g} m"
             )
         if self.turbulence and any(self.gust_sigma):
             raise ConfigError(

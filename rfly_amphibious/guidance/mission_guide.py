@@ -96,10 +96,20 @@ class MissionGuide:
         self.no_takeoff = ""
         """Reason not to take off, if there is one."""
 
+        self._come_down = ""
+        """Reason to land wherever the vehicle is, if there is one."""
+
         self._lift = 0.0
         """Height of the estimate above the terrain's, since the last take-off, m."""
 
         self.follow(legs)
+
+    def come_down(self, reason: str) -> None:
+        """End each flight by a landing in place from now on, and do not take off any more."""
+        if not self._come_down:
+            self.log.append((self._time, f"lands where it is: {reason}"))
+            self._come_down = reason
+            self.no_takeoff = self.no_takeoff or reason
 
     def follow(self, legs: Sequence[Leg]) -> None:
         """Carry out these legs from now on, from wherever the vehicle is."""
@@ -227,6 +237,8 @@ class MissionGuide:
 
     def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of a flown leg in any mode."""
+        if self._come_down and mode in (Mode.TAKEOFF, Mode.FLIGHT):
+            return Setpoint(now.time, Mode.LAND)
         if mode is Mode.FLIGHT:
             return self._fly_on(leg, now, dt)
         if mode is Mode.LAND:
@@ -242,6 +254,8 @@ class MissionGuide:
             self._next_leg()
         else:
             self.problem = "it has landed on the way without a request"
+            if self._come_down:
+                self.problem = f"it has landed on the way: {self._come_down}"
         return Setpoint(now.time)
 
     def _take_off(self, now: Estimate, stands: bool) -> Setpoint:

@@ -17,6 +17,7 @@ from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 from rclpy.node import Node
+from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -107,6 +108,7 @@ class GuidanceNode(Node):
         self._ground.start(self._diagnostics)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
+        subscription(self, BatteryState, "battery", self._on_battery, STATE_IN)
         subscription(self, Odometry, "odometry/global", self._on_odometry, STATE_IN)
         self.create_service(Trigger, "~/start", self._serve_start)
         self.create_service(Trigger, "~/stop", self._serve_stop)
@@ -139,6 +141,11 @@ class GuidanceNode(Node):
             self.get_logger().warning(
                 f"mode: {message.data!r} is none of the vehicle's", throttle_duration_sec=5.0
             )
+
+    def _on_battery(self, message: BatteryState) -> None:
+        """Land, and take off no more, once the battery is down to its reserve."""
+        if message.percentage <= self._guide.params.battery_reserve:
+            self._guide.come_down(f"the battery is at {100.0 * message.percentage:.0f} %")
 
     def _on_follow_path(self, message: Path) -> None:
         """Follow a path from now on; an empty one means: stop."""

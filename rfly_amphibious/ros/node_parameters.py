@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from rfly_amphibious.control import chassis_controller, flight_controller
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
-from rfly_amphibious.dynamics.wind import MOST_TURBULENCE
+from rfly_amphibious.dynamics.wind import MOST_ROUGHNESS, MOST_TURBULENCE
 from rfly_amphibious.estimation.trust import TrustLimits
 from rfly_amphibious.links import ardupilot_session, mavlink_hil, session
 from rfly_amphibious.mapping.elevation_map import ElevationParameters
@@ -82,6 +82,16 @@ class WorldParameters:
         "wind at 6 m for Dryden's gusts, m/s; 0: none of them; -1: the scenario's",
         low=-1.0,
         high=MOST_TURBULENCE,
+    )
+    roughness: float = parameter(
+        -1.0,
+        "roughness length of the ground, m: the mean wind is that at 10 m and grows with height; "
+        "0: it does not; -1: the scenario's",
+        low=-1.0,
+        high=MOST_ROUGHNESS,
+    )
+    lee: bool = parameter(
+        False, "objects have wakes of weaker wind; the scenario may set it as well"
     )
     seed: int = parameter(
         -1, "seed of noise and gusts; -1: the scenario's, or 0", low=-1, high=2**31 - 1

@@ -75,6 +75,8 @@ def _wind(world: WorldParameters, base: Wind) -> Wind:
             base.gust_time,
             base.seed if world.seed < 0 else world.seed,
             base.turbulence if world.turbulence < 0 else world.turbulence,
+            base.roughness if world.roughness < 0 else world.roughness,
+            base.lee or world.lee,
         )
     except ConfigError as error:
         raise ConfigError(f"parameters wind, gust_sigma, turbulence: {error}") from None

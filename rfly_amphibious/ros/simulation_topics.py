@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rfly_suite.msg import SimulationTick, VehicleStateArray
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
@@ -30,6 +31,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_common.frames import euler_to_quat
+from rfly_common.ros.battery_msgs import battery_to_msg
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import (
@@ -52,6 +54,8 @@ CLOCK_RATE = 100
 """Rate of /clock in simulation time, Hz."""
 CLOCK_SLACK_S = 0.1
 """Largest lag behind the node's clock before moving objects jump to that clock's time, s."""
+BATTERY_RATE = 2
+"""Rate of battery, Hz."""
 KINDS = 10
 """Kinds of samples that SimulationTick counts."""
 
@@ -100,6 +104,7 @@ class SimulationTopics:
         )
 
         self._failsafe = publisher(node, Bool, "failsafe", LATCHED)
+        self._battery = publisher(node, BatteryState, "battery", STATE_OUT)
         self._ticks = (
             publisher(node, SimulationTick, "simulation_tick", STATE_OUT)
             if settings.lock_step
@@ -138,6 +143,8 @@ class SimulationTopics:
 
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
+        if _due(ticks, period, BATTERY_RATE):
+            self._publish_battery(simulation)
         self.range_sensors.follow(simulation)
         # a vehicle that can be run into must be known at once
         if _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid:
@@ -168,6 +175,14 @@ class SimulationTopics:
             message.header.stamp = ns_to_stamp(simulation.time_ns)
             self._ticks.publish(message)
             self.tick_at = time.monotonic()
+
+    def _publish_battery(self, simulation: Simulation) -> None:
+        """Publish the battery's state, if the vehicle has one."""
+        battery = simulation.power.battery
+        if battery is not None:
+            message = battery_to_msg(battery)
+            message.header.stamp = ns_to_stamp(simulation.time_ns)
+            self._battery.publish(message)
 
     def _publish_clock(self, simulation: Simulation) -> None:
         if self._clock is not None:

@@ -28,6 +28,7 @@ from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_common.arrays import Floats
 
 GUIDE_PERIOD = 0.02
@@ -241,6 +242,10 @@ class _ClosedLoop:
     @property
     def outputs(self) -> Outputs:
         return self._simulation.outputs
+
+    @property
+    def power(self) -> PowerSystem:
+        return self._simulation.power
 
     @property
     def time_is_up(self) -> bool:

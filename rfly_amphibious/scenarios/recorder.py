@@ -18,6 +18,7 @@ from rfly_amphibious.guidance.manoeuvre import ManoeuvreGuide
 from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, SensorOff
+from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats
@@ -93,6 +94,15 @@ class ScenarioRun:
 
     wheel_energy: float
     """Energy at the wheels, J, less what braking by the motors gave back."""
+
+    battery_energy: float
+    """Energy drawn from the battery, J, less what braking has charged it with."""
+
+    charge: float
+    """Charge of the battery at the end, 0 … 1."""
+
+    lowest_voltage: float
+    """Lowest voltage of the battery, V; 0: the vehicle has none."""
 
     @property
     def duration(self) -> float:
@@ -234,7 +244,13 @@ class RunRecorder:
             and outputs.thrust.sum() < IDLE_SHARE * weight
         )
 
-    def run(self, ending: Ending, now: ModelState, log: Sequence[tuple[float, str]]) -> ScenarioRun:
+    def run(
+        self,
+        ending: Ending,
+        now: ModelState,
+        log: Sequence[tuple[float, str]],
+        power: PowerSystem,
+    ) -> ScenarioRun:
         """Return the run up to now; `log`: events of other parts."""
         reached, text = ending
         time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
@@ -252,6 +268,9 @@ class RunRecorder:
             final=ModelState(now.x.copy(), now.memory.copy(), now.time),
             rotor_energy=self._rotor_energy,
             wheel_energy=self._wheel_energy,
+            battery_energy=power.energy,
+            charge=power.charge,
+            lowest_voltage=power.lowest_voltage,
         )
 
     def _events(self, end: float) -> list[tuple[float, str]]:
@@ -284,6 +303,10 @@ class ScenarioLoop(Protocol):
         """Outputs of the last step."""
 
     @property
+    def power(self) -> PowerSystem:
+        """Battery and the energy drawn."""
+
+    @property
     def time_is_up(self) -> bool:
         """True if the scenario's time is over."""
 
@@ -307,6 +330,8 @@ def run_to_end(loop: ScenarioLoop, progress: Callable[[float], None] | None = No
         except DynamicsError as error:
             ending = False, f"not reached: {error}"
             break
+        if loop.power.is_low and isinstance(guide, MissionGuide):
+            guide.come_down(f"the battery is at {100.0 * loop.power.charge:.0f} %")
         ending = recorder.end(loop.state, loop.outputs, guide.done, guide.problem, loop.time_is_up)
         time = loop.state.time
         if progress is not None and time - reported >= PROGRESS_PERIOD:
@@ -314,4 +339,4 @@ def run_to_end(loop: ScenarioLoop, progress: Callable[[float], None] | None = No
 
             progress(time)
     loop.sample()
-    return recorder.run(ending, loop.state, guide.log)
+    return recorder.run(ending, loop.state, guide.log, loop.power)

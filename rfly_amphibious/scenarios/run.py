@@ -14,12 +14,14 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.dynamics.stepper import Stepper
+from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.guidance.legs import Leg
 from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_end
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
+from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
@@ -110,8 +112,10 @@ class _TruthLoop:
             (e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time
         )
         self._failed: list[int] = []
+        self._wind_field = WindField(model, scenario.wind)
         self._disturbance = np.zeros(3)
 
+        self.power = PowerSystem(scenario.params)
         self.outputs = model.outputs(begin)
         self.guide = self._pilot.guide
         self.recorder = RunRecorder(
@@ -139,10 +143,12 @@ class _TruthLoop:
             pilot.lose_rotor(rotor)
         controls = pilot(before, self.outputs)
         controls = without_rotors(controls, self._failed, self._scenario.params.rotors)
+        controls = self.power.limited(controls)
         self.recorder.enter(before.time, pilot.mode)
 
         # steps
-        self._disturbance = gust_wind(self._scenario.events, before.time)
+        gusts = gust_wind(self._scenario.events, before.time)
+        self._disturbance = gusts + self._wind_field.change(before.position)
         steps = min(
             round(pilot.period / STEP),
             SAMPLE_STEPS - stepper.done % SAMPLE_STEPS,
@@ -151,6 +157,7 @@ class _TruthLoop:
         stepper.advance(controls, steps, self._disturbance)
 
         self.outputs = stepper.outputs
+        self.power.draw(stepper.state.x, self.outputs, steps * STEP)
         self.recorder.watch(stepper.state, self.outputs, steps * STEP)
         if stepper.done % SAMPLE_STEPS == 0:
             self.sample()

@@ -289,6 +289,8 @@ class _ScenarioReader:
                     tuple(wind.get("gust_sigma_mps", (0.0, 0.0, 0.0))),
                     seed=content.get("seed", 0),
                     turbulence=float(wind.get("turbulence_mps", 0.0)),
+                    roughness=float(wind.get("roughness_m", 0.0)),
+                    lee=bool(wind.get("lee", False)),
                 ),
                 events=events,
                 end=end.get("when", "mission_done"),

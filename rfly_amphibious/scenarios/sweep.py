@@ -51,6 +51,12 @@ class Result:
     rotor_energy_j: float
     wheel_energy_j: float
     energy_j: float
+    battery_energy_j: float
+    """Energy drawn from the battery, with all losses."""
+
+    battery_charge: float
+    """Charge of the battery at the end, 0 … 1."""
+
     touchdowns: int
     """Number of touchdowns."""
 
@@ -95,6 +101,8 @@ def result_of(run: ScenarioRun) -> Result:
         rotor_energy_j=run.rotor_energy,
         wheel_energy_j=run.wheel_energy,
         energy_j=run.rotor_energy + run.wheel_energy,
+        battery_energy_j=run.battery_energy,
+        battery_charge=run.charge,
         touchdowns=len(run.touchdowns),
         touchdown_sink_mps=max((t.sink_speed for t in run.touchdowns), default=math.nan),
         touchdown_level_mps=max((t.level_speed for t in run.touchdowns), default=math.nan),

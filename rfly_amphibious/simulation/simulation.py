@@ -30,6 +30,7 @@ from rfly_amphibious.dynamics.model import (
 )
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
@@ -42,6 +43,7 @@ from rfly_amphibious.simulation.events import (
     gust_wind,
     without_rotors,
 )
+from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number, unit_quaternion
@@ -187,6 +189,7 @@ class Simulation:
         self._fresh_sensors = self.sensors.save()
         self.dropped = 0
         """Number of commands that were older than the one already in use."""
+        self._wind_field = WindField(model, wind)
         self._done = 0
         """Number of steps since the time 0."""
         self._failed: list[int] = []
@@ -196,6 +199,8 @@ class Simulation:
         self._controls: Controls | None = None
         self._applied = Controls()
         self._failsafe: FailSafe | None = None
+        self.power = PowerSystem(model.params)
+        """Battery and the energy drawn."""
         self._set_state(self.start)
 
     # present state
@@ -356,7 +361,7 @@ class Simulation:
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
         before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
-        controls = self._commanded(before)
+        controls = self.power.limited(self._commanded(before))
         self._applied = controls
         disturbance = self._total_disturbance()
 
@@ -366,6 +371,7 @@ class Simulation:
         self._done += self.steps
         self._step_states = self._stepper.step_states
         self._outputs = self._stepper.outputs
+        self.power.draw(self._stepper.state.x, self._outputs, self.period)
 
         wind = self.wind
         if disturbance.any():
@@ -389,8 +395,9 @@ class Simulation:
             self.sensors.switch(outage.sensor, not off)
 
     def _total_disturbance(self) -> Floats:
-        """Return the wind of events and `wind_disturbance`, (3,), m/s, ENU."""
-        return gust_wind(self._gusts, self.time) + self.wind_disturbance
+        """Return the wind on top of the stated mean and its gusts, (3,), m/s, ENU."""
+        local = self._wind_field.change(self.state.position)
+        return gust_wind(self._gusts, self.time) + self.wind_disturbance + local
 
     def _commanded(self, state: ModelState) -> Controls:
         """Return the controls for the next tick."""
@@ -424,6 +431,7 @@ class Simulation:
             self._sensors_off = set()
         if state:
             self._failed = []
+            self.power = PowerSystem(self.model.params)
         self._rotors = None
         self._wheels = None
         self._controls = None
@@ -496,6 +504,7 @@ class Simulation:
             "rotors": _saved_rotors(self._rotors),
             "wheels": _saved_wheels(self._wheels),
             "failsafe": None if self._failsafe is None else self._failsafe.save(),
+            "power": self.power.save(),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
@@ -510,6 +519,8 @@ class Simulation:
             sensors_off = set(saved["silent"])
             self._check_shapes(x, memory, numbers, wind)
 
+            power = PowerSystem(self.model.params)
+            power.restore(saved["power"])
             rotors = _restored_rotors(saved["rotors"])
             wheels = _restored_wheels(saved["wheels"])
             for command in (rotors, wheels):
@@ -531,6 +542,7 @@ class Simulation:
         self._rotors = rotors
         self._wheels = wheels
         self._failsafe = failsafe
+        self.power = power
         self._controls = None
 
     def _check_shapes(self, *arrays: Floats) -> None:

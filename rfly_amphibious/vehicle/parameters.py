@@ -222,7 +222,7 @@ class VehicleParameters:
     )
     rolling_speed: float = number(
         "tyre.rolling_speed_mps",
-        "speed at which it has 76 % of its full value",
+        "speed from which it has its full value, if nothing else turns the wheel",
         above=0.0,
         at_most=10.0,
     )
@@ -337,6 +337,73 @@ class VehicleParameters:
         optional=True,
         at_least=0.0,
         at_most=1.0,
+    )
+    battery_cells: float = number(
+        "battery.cells", "in series", default=0.0, optional=True, at_least=0.0, at_most=1000.0
+    )
+    battery_capacity: float = number(
+        "battery.capacity_ah",
+        "charge of the full battery; 0: there is none, and power never fails",
+        default=0.0,
+        optional=True,
+        at_least=0.0,
+        at_most=1e5,
+    )
+    battery_resistance: float = number(
+        "battery.resistance_ohm",
+        "of all cells",
+        default=0.0,
+        optional=True,
+        at_least=0.0,
+        at_most=100.0,
+    )
+    battery_charge_rate: float = number(
+        "battery.charge_rate_1ph",
+        "largest charging current over capacity",
+        default=1.0,
+        optional=True,
+        at_least=0.0,
+        at_most=100.0,
+    )
+    battery_reserve: float = number(
+        "battery.reserve",
+        "charge at which a flight lands and none begins",
+        default=0.15,
+        optional=True,
+        at_least=0.0,
+        at_most=0.9,
+    )
+    rotor_efficiency: float = number(
+        "battery.rotor_efficiency",
+        "shaft power of the rotors over power from the battery, with controllers",
+        default=0.85,
+        optional=True,
+        above=0.0,
+        at_most=1.0,
+    )
+    drive_efficiency: float = number(
+        "battery.drive_efficiency",
+        "power of the wheels' motors over power from the battery, with controllers",
+        default=0.85,
+        optional=True,
+        above=0.0,
+        at_most=1.0,
+    )
+    regeneration: float = number(
+        "battery.regeneration",
+        "power into the battery over power that wheels give while motors brake",
+        default=0.6,
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+    )
+    avionics_power: float = number(
+        "battery.avionics_w",
+        "power of everything but motors",
+        default=0.0,
+        optional=True,
+        at_least=0.0,
+        at_most=1e5,
     )
     middle_axle: float | None = _maybe(
         "chassis.middle_axle_m",
@@ -716,6 +783,9 @@ def _contradictions(p: VehicleParameters) -> list[Complaint]:
 
     This includes vehicles that can't be simulated with steps of 1 ms, by the rules of Eq. 13.3.
     """
+    if (p.battery_cells > 0.0) != (p.battery_capacity > 0.0):
+        text = f"{p.battery_cells:g} cells of {p.battery_capacity:g} Ah; expected both or none"
+        return [("battery_cells", text)]
     if p.steered not in get_args(Steered):
         return [("steered", f"{p.steered!r}, allowed: {', '.join(get_args(Steered))}")]
     complaints = _not_finite(p) + _middle_axle(p)

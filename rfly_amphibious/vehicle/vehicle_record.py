@@ -134,6 +134,7 @@ def vehicle_record(
 
     # rotors and air
     values["rotors"] = p.rotors
+    values["rotor_slots"] = MAX_ROTORS
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
     values["air_density"] = AIR_DENSITY

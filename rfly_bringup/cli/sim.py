@@ -334,6 +334,10 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
         f"{(done.rotor_energy + done.wheel_energy) / 1000:.2f} kJ: "
         f"rotors {done.rotor_energy / 1000:.2f} kJ, wheels {done.wheel_energy / 1000:.2f} kJ",
     )
+    battery = f"{done.battery_energy / 1000:.2f} kJ"
+    if done.lowest_voltage > 0.0:
+        battery += f", {100.0 * done.charge:.1f} % left, {done.lowest_voltage:.1f} V at least"
+    total.add_row("energy from the battery", battery)
     if closed is not None:
         level, upright = closed.rms_error()
         text = (

@@ -119,7 +119,7 @@ def _show(found: "VehicleFit") -> None:
     from rich.table import Table
 
     console = Console(highlight=False, soft_wrap=True)
-    table = Table("parameter", "unit", "found", "± 95 %", "given", box=None)
+    table = Table("parameter", "unit", "found", "± 95 %, model error included", "given", box=None)
     for column in (2, 3, 4):
         table.columns[column].justify = "right"
     for e in found.estimated:

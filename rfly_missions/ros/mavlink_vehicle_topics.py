@@ -30,6 +30,7 @@ from unique_identifier_msgs.msg import UUID
 from rfly_common.errors import FrameError
 from rfly_common.frames import quat_ned_frd_to_enu_flu, quat_to_euler
 from rfly_common.geodesy import GeoPoint
+from rfly_common.ros.battery_msgs import battery_to_msg
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
@@ -357,23 +358,7 @@ class MavlinkVehicleTopics:
             self._publish_battery()
 
     def _publish_battery(self) -> None:
-        battery = self.vehicle.battery
-        cells = round(battery.values.battery_cells)
-        message = BatteryState(
-            voltage=battery.voltage,
-            temperature=math.nan,
-            current=0.0 - battery.current,
-            charge=battery.capacity_ah * battery.charge,
-            capacity=battery.capacity_ah,
-            design_capacity=battery.capacity_ah,
-            percentage=battery.charge,
-            power_supply_status=BatteryState.POWER_SUPPLY_STATUS_DISCHARGING,
-            power_supply_health=BatteryState.POWER_SUPPLY_HEALTH_GOOD,
-            power_supply_technology=BatteryState.POWER_SUPPLY_TECHNOLOGY_LIPO,
-            present=True,
-            cell_voltage=[battery.voltage / cells] * cells,
-        )
-
+        message = battery_to_msg(self.vehicle.battery)
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._battery.publish(message)
 

@@ -22,7 +22,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.height_map.grid import Grid
-from rfly_terrain.planning.plan import FLY, Plan, off_the_map, parts_of, steps_between
+from rfly_terrain.planning.plan import FLY, Plan, off_the_map, parts_of
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.world.solids import Solids
 
@@ -202,10 +202,9 @@ class _FlySearch:
         position = np.concatenate([rise[:, :3], position[keep]])
         heading = np.concatenate([rise[:, 3], heading[keep]])
 
-        over_ground, climb = steps_between(position)
-        energy = float(self._fly.energy(self._vehicle.mass, over_ground, climb).sum())
-        duration = float(self._fly.duration(over_ground, climb).sum())
-        return Plan(position, heading, np.full(len(climb), FLY, np.uint8), energy, duration)
+        energy, duration = self._fly.path(self._vehicle.mass, position)
+        mode = np.full(len(position) - 1, FLY, np.uint8)
+        return Plan(position, heading, mode, energy, duration)
 
     def _risen(self, pose: tuple[float, float, float], low: float, high: float) -> Floats:
         """Return x, y, z, heading, (n, 4), from altitude `low` up to `high` (m) at a pose.

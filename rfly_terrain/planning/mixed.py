@@ -136,6 +136,9 @@ class _MixedPlanner:
             planner.terrain, self._vehicle, up, to, hold_altitude=True, obstacles=planner.obstacles
         )
 
+        fly = self._fly
+        once = fly.takeoff_energy * takes_off + fly.landing_energy * lands
+        flown = dataclasses.replace(flown, energy=flown.energy + once)
         if not lands:
             return flown
         heading = float(flown.heading[-1])
@@ -316,8 +319,8 @@ class _MixedPlanner:
 
         least = 1e-6 * part  # downhill costs nothing, but no edge of a graph may
         return [
-            (a[free], b[free], (forth + least)[free]),
-            (b[free], a[free], (back + least)[free]),
+            (a[free], b[free], (np.maximum(forth, 0.0) + least)[free]),
+            (b[free], a[free], (np.maximum(back, 0.0) + least)[free]),
         ]
 
     def _flown(
@@ -341,6 +344,8 @@ class _MixedPlanner:
         up, down = (
             self._fly.energy(self._vehicle.mass, still, sign * height[node]) for sign in (1.0, -1.0)
         )
+        up = up + self._fly.takeoff_energy
+        down = down + self._fly.landing_energy + self._drive.start_energy
         return [(node, node + len(points), up), (node + len(points), node, down)]
 
 

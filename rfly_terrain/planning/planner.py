@@ -162,6 +162,7 @@ class Planner:
         ground = self.terrain.altitude(fine[:, 0], fine[:, 1])
         over_ground, climb = steps_between(np.column_stack([fine[:, :2], ground]))
         energy = float(driving.energy(vehicle.mass, over_ground, climb).sum())
+        energy = max(energy, 0.0) + driving.start_energy
         duration = float(np.hypot(over_ground, climb).sum()) / driving.speed
 
         return Plan(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_common.arrays import Floats
 from rfly_common.config.documents import check_schema, decode_text, load_schema, read_limited
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
@@ -48,15 +49,25 @@ class Driving:
     """Cost of a metre backwards, in metres ahead."""
     cusp_cost: float = 5.0
     """Cost of a change between forwards and backwards, m."""
+    regeneration: float = 0.0
+    """Energy recovered over work that the slope does on the wheels."""
+    idle_power: float = 0.0
+    """Power of everything but the motors, W."""
+    start_energy: float = 0.0
+    """Energy of a start and the stop at the end, J."""
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
         """Return the energy, J, for pieces of `distance` that rise by `climb`.
 
         Both are in m, `distance` in the plane. The force along a slope is m g (μ cos θ + sin θ).
-        Over distance / cos θ its work is m g (μ distance + climb). Nothing is recovered downhill.
+        Over distance / cos θ its work is m g (μ distance + climb). It is negative for pieces so
+        steep downhill that more is recovered than used.
         """
-        work = mass * GRAVITY * (self.rolling_resistance * np.asarray(distance) + np.asarray(climb))
-        return np.maximum(work, 0.0) / self.efficiency
+        distance = np.asarray(distance)
+        climb = np.asarray(climb)
+        work = mass * GRAVITY * (self.rolling_resistance * distance + climb)
+        idle = self.idle_power * np.hypot(distance, climb) / self.speed
+        return np.where(work > 0.0, work / self.efficiency, work * self.regeneration) + idle
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,16 @@ class Flying:
     """Potential energy gained over energy used for it."""
     max_takeoff_slope_deg: float = 10.0
     """Slope for take-off and landing, at most, degrees."""
+    sink_power: float | None = None
+    """Power of vertical descent, W; None: that of hover."""
+    takeoff_energy: float = 0.0
+    """Energy of a take-off beyond that of the climb, J."""
+    landing_energy: float = 0.0
+    """Energy of a landing beyond that of the descent, J."""
+    acceleration: float | None = None
+    """Acceleration along a path, m/s²; None: speed changes at once."""
+    corner_step: float = 1.0
+    """Change of the velocity at a corner, at most, m/s; only with an acceleration."""
 
     @property
     def steepest(self) -> tuple[float, float]:
@@ -107,10 +128,61 @@ class Flying:
 
         Descent recovers nothing.
         """
-        upright = np.asarray(distance) < 1e-9
-        power = np.where(upright, self.hover_power or self.power, self.power)
         lifted = mass * GRAVITY * np.maximum(np.asarray(climb), 0.0) / self.efficiency
-        return power * self.duration(distance, climb) + lifted
+        return self._power(distance, climb) * self.duration(distance, climb) + lifted
+
+    def _power(self, distance: Any, climb: Any) -> Any:
+        """Return the power beyond that for the potential energy, W."""
+        hover = self.hover_power or self.power
+        vertical = np.where(np.asarray(climb) < 0.0, self.sink_power or hover, hover)
+        return np.where(np.asarray(distance) < 1e-9, vertical, self.power)
+
+    def path(self, mass: float, position: Floats) -> tuple[float, float]:
+        """Return (energy, J, duration, s) of a flight through places (n, 3) that ends at rest.
+
+        With an acceleration the vehicle slows down before corners. It has the mean of the powers of
+        hover and flight while it changes its speed.
+        """
+        steps = np.diff(position, axis=0)
+        distance = np.hypot(steps[:, 0], steps[:, 1])
+        climb = steps[:, 2]
+        energy = self.energy(mass, distance, climb)
+        duration = self.duration(distance, climb)
+        if self.acceleration is None or not len(steps):
+            return float(energy.sum()), float(duration.sum())
+
+        longer = self._times(steps, duration) - duration
+        hover = self.hover_power or self.power
+        energy += longer * 0.5 * (self._power(distance, climb) + hover)
+        return float(energy.sum()), float((duration + longer).sum())
+
+    def _times(self, steps: Floats, duration: Floats) -> Floats:
+        """Return the time of each step (n, 3) of a path, s, with limited acceleration.
+
+        `duration`: at the full speed.
+        """
+        assert self.acceleration is not None
+        length = np.maximum(np.linalg.norm(steps, axis=1), 1e-9)
+        direction = steps / length[:, None]
+        full = length / np.maximum(duration, 1e-9)
+
+        # speeds at the corners, as low as both neighbours and the ways between need
+        change = np.linalg.norm(np.diff(direction, axis=0), axis=1)
+        corner = np.concatenate([[0.0], self.corner_step / np.maximum(change, 1e-3), [0.0]])
+        corner[:-1] = np.minimum(corner[:-1], full)
+        corner[1:] = np.minimum(corner[1:], full)
+        reach = 2.0 * self.acceleration * length
+        for k in range(len(steps)):
+            corner[k + 1] = min(corner[k + 1], math.sqrt(corner[k] ** 2 + reach[k]))
+        for k in range(len(steps) - 1, -1, -1):
+            corner[k] = min(corner[k], math.sqrt(corner[k + 1] ** 2 + reach[k]))
+
+        # speed up, go on, slow down
+        top = np.minimum(full, np.sqrt(0.5 * (corner[:-1] ** 2 + corner[1:] ** 2 + reach)))
+        changing = (2.0 * top - corner[:-1] - corner[1:]) / self.acceleration
+        squares = 2.0 * top**2 - corner[:-1] ** 2 - corner[1:] ** 2
+        constant = np.maximum(length - squares / (2.0 * self.acceleration), 0.0)
+        return np.asarray(changing + constant / top)
 
 
 @dataclass(frozen=True)

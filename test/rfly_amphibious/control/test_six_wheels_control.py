@@ -16,7 +16,6 @@ from rfly_amphibious.control.commands import WheelCommand
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.speed_controller import (
     SpeedController,
-    curvature_to_steering,
     steering_lever,
     understeer_gradient,
 )
@@ -76,7 +75,9 @@ def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steer
     _, rate = np.linalg.solve(
         np.column_stack([of_slip, of_rate]), angle * np.array((stiffness, stiffness * x)) @ turns
     )
-    wanted = curvature_to_steering(p, rate / speed, speed, understeer_gradient(p))
+    lever = steering_lever(p)
+    wanted = math.atan(lever * rate / speed)
+    wanted += lever / p.wheelbase * understeer_gradient(p) * rate * speed
     assert wanted == pytest.approx(angle, rel=1e-3)  # atan
 
 

@@ -70,7 +70,8 @@ def test_at_rest_it_stays_at_rest():
 
 
 def test_dropped_it_settles_at_the_same_loads():
-    m = AmphibiousModel(SIX)
+    # rolling resistance would hold some of the tyres' stress along the vehicle
+    m = AmphibiousModel(SIX.replace(rolling_resistance=0.0))
     begin = m.standing()
     begin.x[2] += 0.03
     end = m.run(begin, Controls(brake_torque=1.0), 6.0).final

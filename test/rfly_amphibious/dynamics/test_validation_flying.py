@@ -20,6 +20,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.environment import density_ratio
 from rfly_amphibious.vehicle import state_layout
+from rfly_common.errors import DynamicsError
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_common.physics import standard_density, standard_pressure
 
@@ -131,6 +132,83 @@ def test_v16_level_flight(name, speed, pitch, rotor):
     x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = rotor
     dx = m.derivative(x, rotor_speed=rotor)
     assert np.abs(along(lambda x: center_velocity(p, x), x, dx)).max() <= 2e-3
+
+
+def momentum_power(p, speed):
+    """Return the power of level flight, W, by momentum theory alone.
+
+    The vehicle is a point with drag under discs of one thrust, whose induced velocity is iterated.
+    Profile power is that of hover and grows with the square of the advance ratio (Leishman's
+    factor 4.65).
+    """
+    disc = 1.225 * np.pi * p.rotor_radius**2
+    weight = p.mass * G
+    profile = (
+        (1 / p.figure_of_merit - 1) * p.rotors * (weight / p.rotors) ** 1.5 / (2 * disc) ** 0.5
+    )
+    profile *= 1 + 4.65 * (speed / (p.hover_speed * p.rotor_radius)) ** 2
+
+    # drag along and across the disc
+    drag = np.array(p.linear_drag) + 0.5 * 1.225 * np.array(p.drag_area) * speed
+    drag[:2] += p.rotors * p.rotor_drag_coefficient * p.hover_speed
+    tilt = np.arctan(drag[0] * speed / weight)
+    level = speed * np.cos(tilt)
+    climb = speed * np.sin(tilt)
+    thrust = (weight * np.cos(tilt) + drag[2] * climb) / p.rotors
+
+    induced = 5.0
+    for _ in range(500):
+        through = np.hypot(level, climb + induced)
+        induced += 0.2 * (thrust / (2 * disc * through) - induced)
+    return p.rotors * thrust * (climb + induced) + profile
+
+
+@pytest.mark.parametrize(
+    ("name", "speed", "published"),
+    [("full", 10.0, 0.95), ("full", 15.0, 0.91), ("scale", 10.0, 0.90), ("scale", 15.0, 0.99)],
+)
+def test_v16_power_of_level_flight(name, speed, published):
+    p = parameters(name)
+    m = model(name, ground_effect=False)
+    hover = m.trim()
+    assert hover.rotor_power == pytest.approx(p.rotors * p.torque_coefficient * p.hover_speed**3)
+    assert momentum_power(p, 0.0) == pytest.approx(hover.rotor_power)
+
+    relative = m.trim(speed).rotor_power / hover.rotor_power
+    assert relative == pytest.approx(published, rel=0.03)
+    assert relative == pytest.approx(momentum_power(p, speed) / momentum_power(p, 0.0), rel=0.04)
+
+
+@pytest.mark.parametrize("climb", [-2.0, 0.0, 3.0])
+def test_a_trimmed_flight_goes_on_as_it_is(name, climb):
+    m = model(name, ground_effect=False)
+    trim = m.trim(8.0, climb=climb)
+    end = m.run(trim.state, Controls(rotor_speed=trim.rotor_speed), 1.0).final
+    assert end.velocity == pytest.approx([8.0, 0.0, climb], abs=1e-6)
+    assert roll_pitch_yaw(end.x) == pytest.approx((trim.roll, trim.pitch, 0.0), abs=1e-6)
+    assert trim.rotor_speed[0] == pytest.approx(trim.rotor_speed[1])  # left as right
+    if climb == 0.0:
+        assert trim.pitch == pytest.approx(pick(name, 0.04757, 0.09301), rel=1e-3)  # V16
+        root_mean_square = np.sqrt(np.mean(trim.rotor_speed**2))
+        assert root_mean_square == pytest.approx(pick(name, 128.44, 260.25), rel=1e-3)
+
+
+def test_a_climb_costs_its_potential_energy(name):
+    """Compare with axial momentum theory: v = -V/2 + sqrt(V²/4 + v_h²)."""
+    p = parameters(name).replace(linear_drag=(0.0,) * 3, drag_area=(0.0,) * 3)
+    m = AmphibiousModel(p, ground_effect=False)
+    v_h = pick(name, 14.278, 7.110)
+    trim = m.trim(climb=4.0)
+    through = 2.0 + np.sqrt(4.0 + v_h**2)
+    ideal = p.mass * G * through
+    hover = m.trim().rotor_power
+    profile = (1 - p.figure_of_merit) * hover
+    assert profile * 0.95 < trim.rotor_power - ideal < profile * 1.3
+
+
+def test_no_steady_flight_beyond_the_rotors(name):
+    with pytest.raises(DynamicsError, match=r"at 80 m/s"):
+        model(name, ground_effect=False).trim(80.0)
 
 
 def test_v17_mixer_steps(name):

@@ -18,9 +18,14 @@ from rfly_amphibious.guidance.manoeuvre import Manoeuvre, ManoeuvreGuide, Signal
 from rfly_amphibious.identification import vehicle_log
 from rfly_amphibious.identification.excitation import excitation
 from rfly_amphibious.identification.flight_fit import fit_flight
-from rfly_amphibious.identification.regression import linear_fit
+from rfly_amphibious.identification.regression import Estimated, linear_fit
 from rfly_amphibious.identification.tyre_fit import axle_stiffness, lagged, tyre_forces, unchecked
-from rfly_amphibious.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
+from rfly_amphibious.identification.vehicle_fit import (
+    draw_fit,
+    fit_vehicle,
+    fitted_document,
+    with_model_error,
+)
 from rfly_amphibious.identification.vehicle_log import Series, VehicleLog, motion
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -162,6 +167,67 @@ def curve(p: VehicleParameters, axis: int) -> np.ndarray:
     pair = [0.0 * slips, 0.0 * slips]
     pair[axis] = slips
     return tyre_forces(p, np.full(61, p.nominal_load), *pair, np.ones(61))[axis]
+
+
+def truths(p: VehicleParameters) -> dict[str, float]:
+    """Return the true values by the names of the estimates, up to their comma."""
+    return {
+        "mass": p.mass,
+        "k_f": p.front_spring,
+        "k_r": p.rear_spring,
+        "c_b": p.bump_damping,
+        "c_r": p.rebound_damping,
+        "τ_m": p.rotor_lag,
+        "K_x / F_z": p.slip_stiffness,
+        "μ_x": p.friction_x,
+        "μ_y": p.friction_y,
+        "C_x": p.shape_x,
+        "C_y": p.shape_y,
+        "p_K1": p.cornering_stiffness_per_rad,
+        "σ_κ": p.relaxation_x,
+        "σ_α": p.relaxation_y,
+        "I_zz": p.inertia[2],
+        "C_f": axle_stiffness(p, "front"),
+        "C_r": axle_stiffness(p, "rear"),
+        "c_T": p.thrust_coefficient,
+        "c_M": p.torque_coefficient,
+        "J_r": p.rotor_inertia,
+        "I_xx": p.inertia[0],
+        "I_yy": p.inertia[1],
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_the_intervals_cover_the_truth():
+    """Of 20 hidden vehicles, 95 % intervals contain nine tenths of the true values, or more."""
+    within: dict[str, list[bool]] = {name: [] for name in truths(GIVEN)}
+    for seed in range(1, 21):
+        truth = hidden(seed)
+        known = unchecked(
+            GIVEN, mass_body=truth.mass_body, inertia=(*GIVEN.inertia[:2], *truth.inertia[2:])
+        )
+        log = fly(truth, seed)
+        start = log.series["ground_truth/odom"].value[0, 2]
+        now = motion(log, known)
+        now = dataclasses.replace(now, height=now.height + start)
+        estimates = [*fit_vehicle(drive(truth, seed), GIVEN).estimated, *fit_flight(known, now)]
+
+        found = {e.name.split(",")[0]: e for e in estimates}
+        for name, true in truths(truth).items():
+            within[name].append(abs(found[name].value - true) <= 1.96 * found[name].sigma)
+
+    shares = {name: float(np.mean(inside)) for name, inside in within.items()}
+    assert min(shares.values()) >= 0.85, shares
+    assert np.mean(list(shares.values())) >= 0.9, shares
+
+
+def test_an_interval_has_the_error_of_the_equations_as_well():
+    """By hand: hypot(0.1, 0.015 · 60) = 0.9055."""
+    damper = Estimated("c_b, bump", "N s/m", 60.0, 0.1, 60.0)
+    assert with_model_error(damper).sigma == pytest.approx(0.90554, abs=1e-5)
+    weighed = Estimated("mass, whole", "kg", 30.0, 0.03, 30.0)
+    assert with_model_error(weighed) == weighed
 
 
 @pytest.mark.slow

@@ -160,6 +160,22 @@ def test_runs_in_real_time_and_stamps_each_imu_period(seat) -> None:
     assert not seat.failsafe[-1].data
 
 
+def test_publishes_its_battery(seat) -> None:
+    """A standing vehicle draws the 25 W of its avionics: 0.496 A at 50.4 V."""
+    from sensor_msgs.msg import BatteryState
+
+    from rfly_common.ros.qos import STATE_OUT
+
+    messages = seat.peer.receive(BatteryState, "/car/battery", STATE_OUT)
+    message = seat.until(lambda: messages)[-1]
+    assert message.current == pytest.approx(-25.0 / 50.4, rel=0.01)
+    assert message.voltage == pytest.approx(50.4, abs=0.05)
+    assert len(message.cell_voltage) == 12
+    assert message.capacity == 22.0
+    assert 0.99 < message.percentage < 1.0
+    assert message.power_supply_status == BatteryState.POWER_SUPPLY_STATUS_DISCHARGING
+
+
 def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     from nav_msgs.msg import Odometry
     from rfly_suite.msg import VehicleStateArray

@@ -294,3 +294,31 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     ways.publish(path)
     puppet.go_on(lambda: puppet.mode == "LAND")
     assert np.linalg.norm(puppet.position[:2] - (30, 4)) < 0.1
+
+
+def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
+    """The reserve of the vehicle `scale` is 15 %."""
+    from sensor_msgs.msg import BatteryState
+
+    from rfly_common.ros.qos import STATE_OUT
+
+    start(scenario=str(tmp_path / "short.yaml"), autostart=True)
+    battery = puppet.peer.publisher(BatteryState, "battery", STATE_OUT)
+    puppet.peer.spin_until(
+        lambda: (
+            puppet._odometry.get_subscription_count()
+            and puppet._mode.get_subscription_count()
+            and battery.get_subscription_count()
+        )
+    )
+    battery.publish(BatteryState(percentage=0.16))
+    puppet.go_on(lambda: puppet.mode == "FLIGHT")
+    assert "LAND" not in puppet.modes
+
+    def lands():
+        battery.publish(BatteryState(percentage=0.14))
+        return puppet.modes[-2:] == ["LAND", "DRIVE"]
+
+    puppet.go_on(lands)
+    assert np.hypot(puppet.position[0] - 6.0, puppet.position[1] - 2.0) > 1.0
+    puppet.go_on(lambda: "the battery is at 14 %" in puppet.doing()[1])

@@ -43,7 +43,7 @@ def test_the_schema_files_are_what_the_parameters_declare(name):
     assert text == schema_text(name), "python -m rfly_amphibious.write_schemas writes them anew"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize(("cls", "folder"), KINDS)
 def test_the_order_of_keys_changes_nothing(cls, folder, seed, monkeypatch):
     """Neither the order of a file nor that of a schema matters."""
