@@ -283,6 +283,7 @@ SENSIBLE: dict[str, Sequence[str]] = {
     "sim ardupilot-params": ("made.parm",),
     "sim fit": ("points.csv",),
     "sim modes": ("scale",),
+    "sim replay": ("points.csv",),
     "sim run": ("scenario.yaml",),
     "sim sweep": ("scenario.yaml", "--vary", "seed=0:1", "--jobs", "1"),
     "sim urdf": ("scale", "--out", "made.urdf"),

@@ -24,6 +24,11 @@ OTHER_CLOCK_S = 10.0
 LONGEST = 7200.0
 """Longest log, s. A stamp that is far off would need all of the memory."""
 
+LARGEST = 1e9
+"""Bound of all numbers, in SI units, which no vehicle reaches."""
+INPUTS = ("rotor_commands", "wheel_commands", "wind")
+"""Parts whose numbers go into the model."""
+
 Columns = Callable[[Any], "list[float] | None"]
 """Function from a message to its numbers; None: the message does not count."""
 Links = dict[str, tuple[str, Transform]]
@@ -78,8 +83,10 @@ def read_tables(
             frames.setdefault(part, _frame(part, message))
 
     tables = {
-        part: _table(f"{name}: {topics[part]}", found, frames[part]) for part, found in rows.items()
+        part: _table(part, f"{name}: {topics[part]}", found, frames[part])
+        for part, found in rows.items()
     }
+    tables = {part: table for part, table in tables.items() if table.time.size}
     return RawLog(tables, links, terrain)
 
 
@@ -90,11 +97,25 @@ def _frame(part: str, message: Any) -> str:
     return str(message.header.frame_id) if hasattr(message, "header") else ""
 
 
-def _table(where: str, rows: list[tuple[float, float, list[float]]], frame: str) -> Table:
+def _table(
+    part: str, where: str, rows: list[tuple[float, float, list[float]]], frame: str
+) -> Table:
+    """Return a topic's table. Impossible numbers are NaN; a command with such numbers is left out.
+
+    Infinite heights stay, which mean that the sensor saw no ground.
+    """
     if len({len(values) for _, _, values in rows}) > 1:
         raise CaptureError(f"{where}: messages of different lengths; expected one length")
     time, arrival = np.array([row[:2] for row in rows]).T
-    return Table(time, arrival, np.array([row[2] for row in rows], float), frame)
+    value = np.array([row[2] for row in rows], float)
+    possible = np.abs(value) <= LARGEST
+    if part == "height":
+        possible |= np.isinf(value)
+    table = Table(time, arrival, np.where(possible, value, np.nan), frame)
+    if part in INPUTS:
+        kept = possible.all(axis=1)
+        table = Table(time[kept], arrival[kept], value[kept], frame)
+    return table
 
 
 def _links(message: Any) -> Links:

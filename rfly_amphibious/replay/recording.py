@@ -14,6 +14,7 @@ import numpy as np
 
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.replay.log_tables import (
+    INPUTS,
     JointColumns,
     RawLog,
     Table,
@@ -136,6 +137,7 @@ def read_recording(
     joints = columns["joints"]
     assert isinstance(joints, JointColumns)
     reader.read(tables, joints.missing)
+    _check_commands(path.name, topics, tables, params)
     if terrain is None and raw.terrain is not None:
         terrain = msg_to_height_map(raw.terrain)
 
@@ -155,13 +157,25 @@ def read_recording(
         origin_known=known,
         terrain=terrain,
         reference=_reference_of(tables),
-        commands={
-            part: tables[part]
-            for part in ("rotor_commands", "wheel_commands", "wind")
-            if part in tables
-        },
+        commands={part: tables[part] for part in INPUTS if part in tables},
         notes=tuple(notes),
     )
+
+
+def _check_commands(
+    name: str, topics: dict[str, str], tables: dict[str, Table], params: VehicleParameters
+) -> None:
+    """Raise ConfigError for commands to another number of rotors or wheels."""
+    wheels = len(params.wheels)
+    for part, width, motors in (
+        ("rotor_commands", 1 + params.rotors, f"{params.rotors} rotors"),
+        ("wheel_commands", 1 + 2 * wheels, f"{wheels} wheels"),
+    ):
+        if part in tables and tables[part].value.shape[1] != width:
+            raise ConfigError(
+                f"{name}: {topics[part]}: commands for another number of motors; "
+                f"expected those for {motors} of {params.name}"
+            )
 
 
 def _recorded_origin(log: McapLog) -> tuple[float, ...] | None:

@@ -414,3 +414,28 @@ def test_a_sensor_that_the_set_lacks_is_told(log):
     recording = read_recording(log, VEHICLE, bare, ESTIMATOR)
     assert "barometer" not in recording.readings
     assert "barometer: sensors 'bare' have none; it is not used" in recording.notes
+
+
+def test_impossible_numbers_are_left_out(tmp_path):
+    """One fix of 1e300 m and one sample of NaN do not move the estimate."""
+    rows = robot()
+    for topic, key, value in (("/robot/fix", "altitude", 1e300), ("/robot/imu", "x", math.nan)):
+        k = next(k for k, row in enumerate(rows) if row[1] == topic and row[0] >= 5.0)
+        time, _, kind, message = rows[k]
+        odd = {**message, key: value} if key == "altitude" else message
+        if key == "x":
+            odd = {**message, "angular_velocity": {"x": value, "y": 0.0, "z": 0.0}}
+        rows[k] = (time, topic, kind, odd)
+    path = tmp_path / "odd.mcap"
+    write(path, rows)
+    track = replay(read(path, topics_of(FOREIGN)), VEHICLE, ESTIMATOR).track
+    assert track.position[-1, :2] == pytest.approx(place(track.time[-1])[:2], abs=0.3)
+
+
+def test_commands_for_another_vehicle_are_refused(tmp_path):
+    command = {"header": header(1.0, ""), "mode": 0, "value": [100.0] * 4}
+    rows = [*robot(seconds=1.0), (1.0, "/cmd/rotors", "rfly_suite/RotorCommand", command)]
+    path = tmp_path / "quad.mcap"
+    write(path, rows)
+    with pytest.raises(ConfigError, match="/cmd/rotors: commands for another number of motors"):
+        read(path)
