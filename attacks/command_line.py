@@ -284,6 +284,7 @@ SENSIBLE: dict[str, Sequence[str]] = {
     "sim fit": ("points.csv",),
     "sim modes": ("scale",),
     "sim px4-params": ("made.px4",),
+    "sim replay": ("points.csv",),
     "sim run": ("scenario.yaml",),
     "sim sweep": ("scenario.yaml", "--vary", "seed=0:1", "--jobs", "1"),
     "sim urdf": ("scale", "--out", "made.urdf"),

@@ -220,6 +220,26 @@ def _fit_log() -> Callable[[Path], object]:
     )
 
 
+def _replay_log() -> Callable[[Path], object]:
+    from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+    from rfly_amphibious.replay.model_check import check_model
+    from rfly_amphibious.replay.recording import read_recording
+    from rfly_amphibious.replay.replay import replay
+    from rfly_amphibious.replay.report import summary
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    vehicle = VehicleParameters.load("scale")
+    sensors = SensorParameters.load("scale")
+    weights = EstimatorParameters.load("scale")
+
+    def read(path: Path) -> object:
+        result = replay(read_recording(path, vehicle, sensors, weights), vehicle, weights)
+        return summary(result, *check_model(result, vehicle))
+
+    return read
+
+
 def _scenario() -> Callable[[Path], object]:
     """Return a reader that also runs a scenario for a while."""
     from rfly_amphibious.scenarios.run import run_scenario
@@ -305,6 +325,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "sensors": _sensors,
     "mcap": _mcap,
     "fit log": _fit_log,
+    "replay log": _replay_log,
     "osm": _osm,
     "mat maps": _by_name("rfly_terrain.occupancy.random_maps", "load_mat_maps"),
     "world": _by_name("rfly_terrain.world.world_file", "load_world"),

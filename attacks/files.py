@@ -192,6 +192,7 @@ _READER_OF = {
     "saved state": "saved state",
     "mcap": "mcap",
     "fit log": "fit log",
+    "replay log": "replay log",
     # vehicles and worlds
     "vehicle xml": "vehicle xml",
     "parameter file": "parameter file",

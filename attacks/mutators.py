@@ -128,6 +128,7 @@ MAKERS: dict[str, Maker] = {
     "mat maps": containers.mat_file,
     "mcap": containers.recording,
     "fit log": containers.fit_log,
+    "replay log": containers.fit_log,
 }
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(
@@ -226,4 +227,5 @@ BOMBS: dict[str, dict[str, Maker]] = {
     "mat maps": {"2 GB for four numbers": containers.mat_bomb},
     "mcap": {"a chunk of 4 GB": containers.recording_bomb},
     "fit log": {"a chunk of 4 GB": containers.recording_bomb},
+    "replay log": {"a chunk of 4 GB": containers.recording_bomb},
 }

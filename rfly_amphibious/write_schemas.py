@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rfly_amphibious.control.motor_output import MotorParameters
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
+from rfly_amphibious.replay.topic_map import TopicMap
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 
@@ -23,6 +24,7 @@ SCHEMAS = {
     "motors": MotorParameters.schema,
     "estimator": EstimatorParameters.schema,
     "sensors": SensorParameters.schema,
+    "topics": TopicMap.schema,
 }
 """Functions that return a schema, by the names of their files."""
 

@@ -48,6 +48,7 @@ ONLY_PARSED = {
         for word in ("start", "hold", "resume", "return", "status")
     },
     "sim fit": "a minute's log: test_sim_fit.py",
+    "sim replay": "needs a recording: test_sim_replay.py",
 }
 """Commands of `rfly` in examples whose options are read, but which are not run."""
 

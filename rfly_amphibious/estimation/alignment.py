@@ -29,6 +29,7 @@ from rfly_amphibious.estimation.error_state import (
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, turn_on_bias
 from rfly_amphibious.estimation.filter_records import (
     BOOK,
+    GPS_WITHOUT_VELOCITY,
     IMU_SAMPLE,
     KIND_FIELD,
     KIND_GPS,
@@ -61,6 +62,8 @@ FAR = 1000.0
 """Standard deviation of an unknown position, m."""
 MOVING_SPEED = 0.5
 """Standard deviation of the speed of a vehicle that does not stand, m/s."""
+UNKNOWN_SPEED = 20.0
+"""Standard deviation of the speed of a vehicle that moves and whose GPS measures none, m/s."""
 UNSTEADY_FORCE = 0.01
 """Mean acceleration of a standing vehicle, whose springs may still settle, m/s²."""
 MOST_WAITING = 10_000
@@ -157,7 +160,7 @@ class Alignment:
             return bool(loads[-1].values[:wheels].sum() >= self._c.still_load)
 
         # a vehicle without wheel loads might hover
-        speeds = [row.values[3:6] for row in self._rows(KIND_GPS)]
+        speeds = [row.values[3:6] for row in self._rows(KIND_GPS) if _has_velocity(row)]
         return not speeds or bool(np.linalg.norm(np.mean(speeds, axis=0)) < MOVING_SPEED)
 
     def begin(self, ground: GroundGrid) -> tuple[Any, Any, Floats]:
@@ -207,7 +210,7 @@ class Alignment:
         if fixes:
             variance = self._c.gps_white**2 / len(used)
             if not standing:
-                variance = variance + (MOVING_SPEED * self._p.align_time) ** 2
+                variance = variance + (self._speed_spread() * self._p.align_time) ** 2
             self._use_fix(x, book, p, fix[:3], variance)
         pressures = self._rows(KIND_PRESSURE)
         if pressures and standing:
@@ -259,13 +262,18 @@ class Alignment:
             yaw = quat_to_euler(np.roll(oriented[-1].values[:4], -1))[2]
         return np.asarray(np.roll(euler_to_quat((roll, pitch, yaw)), 1), np.float64)
 
+    def _speed_spread(self) -> float:
+        """Return the standard deviation of the speed of a vehicle that does not stand, m/s."""
+        fixes = self._rows(KIND_GPS)
+        return MOVING_SPEED if not fixes or _has_velocity(fixes[-1]) else UNKNOWN_SPEED
+
     def _uncertainty(self, standing: bool) -> Floats:
         """Return the standard deviations (27,) before the first readings are used."""
         p = self._p
         sensors = self._sensors
         sigma: Floats = self._c.markov_sigma.copy()
         sigma[POSITION : POSITION + 3] = FAR if sensors.gps is not None else (1.0, 1.0, FAR)
-        sigma[VELOCITY : VELOCITY + 3] = 2.0 * UNSTEADY_FORCE if standing else MOVING_SPEED
+        sigma[VELOCITY : VELOCITY + 3] = 2.0 * UNSTEADY_FORCE if standing else self._speed_spread()
         sigma[ATTITUDE : ATTITUDE + 3] = 0.1, 0.1, 1.0
 
         turn_on = turn_on_bias(sensors.imu, 9)
@@ -345,6 +353,11 @@ class Alignment:
         residual = height - expected
         if update(x, book, p, h, residual, variance, gate, c.ground_known) > gate:
             leave_map(book, p, residual[0], c)
+
+
+def _has_velocity(row: Any) -> bool:
+    """Return whether a fix comes with a velocity."""
+    return bool(row.values[GPS_WITHOUT_VELOCITY] == 0.0)
 
 
 def _settled(rows: Floats) -> tuple[Floats, Floats]:

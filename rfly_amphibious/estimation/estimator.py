@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from rfly_amphibious.estimation.filter_kernels import advance, report
 from rfly_amphibious.estimation.filter_records import (
     BOOK,
     DEGREES,
+    FIRST_NUMBERS,
     IMU_SAMPLE,
     KIND_FIELD,
     KIND_GPS,
@@ -61,6 +62,19 @@ XYZW = np.array((1, 2, 3, 0))
 """Places of x y z w in the state's quaternion, which is w x y z."""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
 """Names of the measurements, in the order of their kinds."""
+
+
+class Innovation(NamedTuple):
+    """Innovation of a sensor: its reading less what was expected."""
+
+    accepted: int
+    """Number of accepted measurements so far, this one included."""
+    rejected: int
+    """Number of rejected measurements so far."""
+    nis: float
+    """Normalised innovation squared: chi-square of m degrees of freedom if all is right."""
+    value: Floats
+    """Innovation, SI units, (m,)."""
 
 
 class StateEstimator:
@@ -226,6 +240,20 @@ class StateEstimator:
         return {name: float(nis) / m for name, nis, m in zip(SENSORS, last, DEGREES, strict=True)}
 
     @property
+    def last_innovations(self) -> dict[str, Innovation]:
+        """Last innovation of each sensor that has measured, also if it was rejected."""
+        book = self._current_book()
+        last = {}
+        for k, name in enumerate(SENSORS):
+            accepted = int(book.accepted[k])
+            rejected = int(book.rejected[k])
+            if accepted + rejected:
+                part = slice(FIRST_NUMBERS[k], FIRST_NUMBERS[k] + DEGREES[k])
+                nis = float(book.innovation[k])
+                last[name] = Innovation(accepted, rejected, nis, book.residual[part].copy())
+        return last
+
+    @property
     def mean_innovation(self) -> dict[str, float]:
         """Mean normalised innovation squared of accepted measurements; NaN if there are none."""
         totals = self._current("innovation_sum")
@@ -275,8 +303,12 @@ class StateEstimator:
 
     def _current(self, field: str) -> Any:
         """Return a field of the filter's book."""
+        return self._current_book()[field]
+
+    def _current_book(self) -> Any:
+        """Return the filter's book, a record BOOK, after all readings so far."""
         self._advance()
-        return self._book[field][0]
+        return self._book[0]
 
     def _report(self) -> Estimate | None:
         """Return the estimate for the body's origin, or None if it is not credible."""
@@ -335,10 +367,13 @@ class StateEstimator:
         self._last_orientation = time
 
     def gps(self, readings: samples.GpsSamples) -> None:
-        """Take in positions and velocities of the antenna."""
+        """Take in positions and velocities of the antenna; a velocity of NaN was not measured."""
         position = ned_to_enu(geodetic_to_ned(readings.geodetic, self.geo_origin))
+        unmeasured = np.isnan(readings.velocity).all(axis=1, keepdims=True)
+        velocity = np.where(unmeasured, 0.0, readings.velocity)
+        rows = np.concatenate([position, velocity, unmeasured], axis=1)
         for k, time in enumerate(readings.time.tolist()):
-            self._add(KIND_GPS, time, np.concatenate([position[k], readings.velocity[k]]))
+            self._add(KIND_GPS, time, rows[k])
 
     def magnetometer(self, readings: samples.MagnetometerSamples) -> None:
         """Take in the Earth's magnetic field, in the IMU's axes."""

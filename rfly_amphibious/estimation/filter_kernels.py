@@ -13,7 +13,11 @@ import numpy as np
 from rfly_amphibious.estimation import filter_records
 from rfly_amphibious.estimation.attitude_kernels import add_skew, attitude
 from rfly_amphibious.estimation.error_state import ATTITUDE, ERRORS, GYRO_BIAS, POSITION, VELOCITY
-from rfly_amphibious.estimation.filter_records import NO_SENSOR, SAME_TIME
+from rfly_amphibious.estimation.filter_records import (
+    GPS_WITHOUT_VELOCITY,
+    NO_SENSOR,
+    SAME_TIME,
+)
 from rfly_amphibious.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -169,6 +173,8 @@ def gps_innovation(
             variance[i] = c.gps_white[i] * c.gps_white[i]
         return filter_records.GPS_POSITION
 
+    if row.values[GPS_WITHOUT_VELOCITY] != 0.0:
+        return NO_SENSOR
     expect_velocity(x, book, c.lever_gps, h, expected)
     for i in range(3):
         residual[i] = row.values[3 + i] - expected[i]

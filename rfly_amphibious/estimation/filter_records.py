@@ -32,6 +32,8 @@ SENSORS = (
 """Measurements that are fused, in the order of all counters."""
 DEGREES = (3, 3, 3, 1, 3, 1, 1, 6, 1)
 """Numbers in a measurement of each sensor."""
+FIRST_NUMBERS = (0, 3, 6, 9, 10, 13, 14, 15, 21)
+"""First number of each sensor among the numbers of all sensors: sums of DEGREES."""
 
 GPS_POSITION = 0
 GPS_VELOCITY = 1
@@ -87,6 +89,7 @@ BOOK = _record(
         ("last_accepted", len(SENSORS)),
         ("innovation", len(SENSORS)),
         ("innovation_sum", len(SENSORS)),
+        ("residual", sum(DEGREES)),  # innovation of the last measurement of each sensor
         # time when each wheel was last off the ground
         ("last_lifted", MAX_WHEELS),
         # GPS
@@ -113,7 +116,13 @@ IMU_SAMPLE = _record(
 """Row of the IMU's log."""
 
 MEASUREMENT = _record([("time", 1), ("kind", 1), ("values", 18)])
-"""Row of the log of measurements. Joints: rates, steering and angles of each wheel."""
+"""Row of the log of measurements.
+
+Joints: rates, steering and angles of each wheel. GPS: position, velocity, and 1 if the velocity was
+not measured.
+"""
+GPS_WITHOUT_VELOCITY = 6
+"""Number of a GPS's measurement that is 1 if its velocity was not measured."""
 
 KIND_LOADS = 0
 KIND_JOINTS = 1

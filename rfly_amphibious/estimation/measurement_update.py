@@ -202,6 +202,9 @@ def count_update(
 ) -> None:
     """Count a measurement. Believe GPS velocity again after it was rejected for too long."""
     book.innovation[sensor] = nis
+    first = filter_records.FIRST_NUMBERS[sensor]
+    for i in range(m):
+        book.residual[first + i] = residual[i]
     if nis <= gate:
         book.accepted[sensor] += 1.0
         book.innovation_sum[sensor] += nis

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,9 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
-from rfly_common.files import open_regular
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
-from rfly_common.imports import require
 from rfly_common.physics import GRAVITY
-from rfly_common.untrusted_files.mcap_chunks import check_chunks
-from rfly_common.untrusted_files.reader_errors import reader_errors
+from rfly_common.untrusted_files.mcap_messages import McapLog, open_mcap, stamp_of
 
 RATE = 100.0
 """Rate of `LoggedMotion`, Hz."""
@@ -79,51 +76,34 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
     `namespace`: of the vehicle, if more than one was recorded. Raises ConfigError if a needed topic
     is missing, CaptureError for a file that can't be read.
     """
-    require("mcap_ros2", "reading MCAP files")
-
-    def refuse(reason: str) -> CaptureError:
-        return CaptureError(f"{path}: {reason}; expected a whole MCAP file with messages of ROS 2")
-
-    with open_regular(path) as file, reader_errors(refuse):
-        return _log(path.name, *_read(file, path, params, namespace))
+    with open_mcap(path) as log:
+        return _log(path.name, *_read(log, path, params, namespace))
 
 
 def _read(
-    file: BinaryIO, path: Path, params: VehicleParameters, namespace: str | None
+    log: McapLog, path: Path, params: VehicleParameters, namespace: str | None
 ) -> tuple[Any, Any, str]:
     """Return the rows of each topic, the links of /tf_static and the IMU's frame."""
-    from mcap.reader import make_reader
-    from mcap_ros2.decoder import DecoderFactory
-
     columns = _columns(params)
     rows: dict[str, list[tuple[float, float, list[float]]]] = {}
     links: dict[str, tuple[list[float], list[float]]] = {}
     imu_frame = ""
-    reader = make_reader(file, decoder_factories=[DecoderFactory()])
-    summary = reader.get_summary()
-    if summary is None:
-        raise CaptureError(
-            f"{path}: it has no end, as if its writer was killed; expected a whole MCAP file"
-        )
-    check_chunks(path, summary)
 
     # messages of the vehicle's topics
-    prefix = _prefix(path, [channel.topic for channel in summary.channels.values()], namespace)
+    prefix = _prefix(path, list(log.topics), namespace)
     wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
-    for _, channel, record, message in reader.iter_decoded_messages(topics=wanted):
-        if channel.topic.endswith("tf_static"):
+    for full_topic, logged_at, message in log.messages(wanted):
+        if full_topic.endswith("tf_static"):
             for link in message.transforms:
                 t = link.transform.translation
                 q = link.transform.rotation
                 links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
             continue
 
-        topic = channel.topic.removeprefix(prefix)
-        stamp = message.header.stamp if hasattr(message, "header") else None
-        time = np.nan if stamp is None else stamp.sec + 1e-9 * stamp.nanosec
+        topic = full_topic.removeprefix(prefix)
         values = columns[topic](message)
         if values is not None:
-            rows.setdefault(topic, []).append((time, 1e-9 * record.log_time, values))
+            rows.setdefault(topic, []).append((stamp_of(message), logged_at, values))
         if topic == "imu/data":
             imu_frame = message.header.frame_id
     return rows, links, imu_frame

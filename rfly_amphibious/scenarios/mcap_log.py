@@ -22,12 +22,13 @@ from rfly_amphibious.scenarios.message_definitions import message_definition
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
-from rfly_amphibious.sensors.samples import JointSamples, joint_names
+from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, joint_names
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.imports import require
 
 Message = dict[str, Any]
@@ -51,6 +52,11 @@ TOPICS = {
 
 SENSED_TOPICS = {
     "/tf_static": "tf2_msgs/TFMessage",
+    "/gps/fix": "sensor_msgs/NavSatFix",
+    "/gps/vel": "geometry_msgs/TwistStamped",
+    "/imu/mag": "sensor_msgs/MagneticField",
+    "/baro": "sensor_msgs/FluidPressure",
+    "/height_above_ground": "sensor_msgs/Range",
     "/odometry/global": "nav_msgs/Odometry",
     "/cmd/rotors": "rfly_suite/RotorCommand",
     "/cmd/wheels": "rfly_suite/WheelCommand",
@@ -72,8 +78,9 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
     `/imu/data` is that of an IMU in base_link (frame `<vehicle>/base_link`), `/rotor_speeds` are
     rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its sensors measured, with
     their noise and rates, and the estimates and commands (SENSED_TOPICS); `/ground_truth/odom` and
-    `/rotor_speeds` stay true. The metadata hold scenario, vehicle, seed and ending. Raise
-    ConfigError without mcap-ros2-support.
+    `/rotor_speeds` stay true. The metadata hold scenario, vehicle, seed, ending and the place of
+    the world's origin (latitude, longitude, deg, altitude, m). Raise ConfigError without
+    mcap-ros2-support.
     """
     check_mcap()
     from mcap_ros2.writer import Writer
@@ -98,9 +105,12 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
         for time_ns, topic, message in messages:
             writer.write_message(topic, schemas[topics[topic]], message, time_ns)
 
+        terrain = scenario.terrain
+        place = terrain.geo_origin if terrain is not None else None
         writer.add_metadata(
             "scenario",
             {
+                "geo_origin": " ".join(map(str, place or DEFAULT_GEO_ORIGIN)),
                 "name": scenario.name,
                 "vehicle": scenario.params.name,
                 "seed": str(scenario.wind.seed),
@@ -146,6 +156,7 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
             columns = samples.joints.columns(steered, 0.0)
             for time, positions, speeds in zip(samples.joints.time, *columns, strict=True):
                 yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
+        yield from _air_sensors(samples, now, vehicle)
         if samples.wheel_loads is not None:
             for load in samples.wheel_loads.load:
                 yield now, "/wheel_loads", _array("wheel", load)
@@ -176,6 +187,40 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
             "brake_torque": wheels.brake_torque.tolist(),
         }
         yield now, "/cmd/wheels", wheel_command
+
+
+def _air_sensors(samples: SensorSamples, now: int, vehicle: str) -> Iterator[Stamped]:
+    """Yield the samples of GPS, magnetometer, barometer and height sensor of a tick, at `now`, ns.
+
+    Covariances are 0, which means unknown.
+    """
+    if samples.gps is not None:
+        for time, (latitude, longitude, altitude), velocity in zip(*samples.gps, strict=True):
+            fix = {
+                "header": _header(time, f"{vehicle}/gps_link"),
+                "status": {"status": 0, "service": 1},
+                "latitude": float(latitude),
+                "longitude": float(longitude),
+                "altitude": float(altitude),
+                "position_covariance": _EXACT_3,
+                "position_covariance_type": 0,
+            }
+            yield now, "/gps/fix", fix
+            twist = {"linear": _vector(velocity), "angular": _vector(np.zeros(3))}
+            yield now, "/gps/vel", {"header": _header(time, WORLD), "twist": twist}
+    if samples.magnetometer is not None:
+        for time, field in zip(*samples.magnetometer, strict=True):
+            header = _header(time, f"{vehicle}/imu_link")
+            reading = {"magnetic_field": _vector(field), "magnetic_field_covariance": _EXACT_3}
+            yield now, "/imu/mag", {"header": header, **reading}
+    if samples.barometer is not None:
+        for time, pressure in zip(*samples.barometer, strict=True):
+            header = _header(time, f"{vehicle}/baro_link")
+            yield now, "/baro", {"header": header, "fluid_pressure": pressure, "variance": 0.0}
+    if samples.height is not None:
+        for time, distance in zip(*samples.height, strict=True):
+            header = _header(time, f"{vehicle}/height_link")
+            yield now, "/height_above_ground", {"header": header, **_HEIGHT_BEAM, "range": distance}
 
 
 def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
@@ -214,6 +259,15 @@ _EXACT_3 = [0.0] * 9
 
 _EXACT_6 = [0.0] * 36
 """Covariance of exact values, (6, 6)."""
+
+_HEIGHT_BEAM = {
+    "radiation_type": 1,
+    "field_of_view": 0.0,
+    "min_range": 0.0,
+    "max_range": 1000.0,
+    "variance": 0.0,
+}
+"""Fields of a height's message besides its header and range; the type is infrared."""
 
 
 def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:

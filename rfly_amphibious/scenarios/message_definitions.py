@@ -19,6 +19,7 @@ _FIELDS = {
     "geometry_msgs/PoseWithCovariance": "geometry_msgs/Pose pose\nfloat64[36] covariance",
     "geometry_msgs/Twist": "geometry_msgs/Vector3 linear\ngeometry_msgs/Vector3 angular",
     "geometry_msgs/TwistWithCovariance": "geometry_msgs/Twist twist\nfloat64[36] covariance",
+    "geometry_msgs/TwistStamped": "std_msgs/Header header\ngeometry_msgs/Twist twist",
     "geometry_msgs/Transform": (
         "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation"
     ),
@@ -55,6 +56,19 @@ _FIELDS = {
     "sensor_msgs/Range": (
         "std_msgs/Header header\nuint8 radiation_type\nfloat32 field_of_view\n"
         "float32 min_range\nfloat32 max_range\nfloat32 range\nfloat32 variance"
+    ),
+    "sensor_msgs/NavSatStatus": "int8 status\nuint16 service",
+    "sensor_msgs/NavSatFix": (
+        "std_msgs/Header header\nsensor_msgs/NavSatStatus status\nfloat64 latitude\n"
+        "float64 longitude\nfloat64 altitude\nfloat64[9] position_covariance\n"
+        "uint8 position_covariance_type"
+    ),
+    "sensor_msgs/MagneticField": (
+        "std_msgs/Header header\ngeometry_msgs/Vector3 magnetic_field\n"
+        "float64[9] magnetic_field_covariance"
+    ),
+    "sensor_msgs/FluidPressure": (
+        "std_msgs/Header header\nfloat64 fluid_pressure\nfloat64 variance"
     ),
     "sensor_msgs/JointState": (
         "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\n"

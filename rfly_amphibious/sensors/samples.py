@@ -37,7 +37,7 @@ class GpsSamples(NamedTuple):
     geodetic: Floats
     """Latitude deg, longitude deg, altitude m, (k, 3)."""
     velocity: Floats
-    """Velocity, m/s, ENU, (k, 3)."""
+    """Velocity, m/s, ENU, (k, 3); NaN if it was not measured."""
 
 
 class MagnetometerSamples(NamedTuple):

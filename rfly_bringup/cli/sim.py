@@ -13,6 +13,7 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.sim_fit import fit, modes
+from rfly_bringup.cli.sim_replay import replay
 from rfly_bringup.terminal import progress_bar
 from rfly_bringup.warm_up import compile_first
 from rfly_common.errors import ConfigError
@@ -354,6 +355,7 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
 
 
 sim_app.command()(sweep)
+sim_app.command()(replay)
 sim_app.command()(fit)
 sim_app.command()(modes)
 

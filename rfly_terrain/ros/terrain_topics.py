@@ -20,9 +20,9 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
+from rfly_terrain.files.terrain_message import msg_to_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
-from rfly_terrain.ros.terrain_msgs import msg_to_height_map
 
 MOST_WAITING = 100
 """Calls that wait for the first map at the same time, at most; a further one does not wait."""

@@ -18,8 +18,9 @@ from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.qos import LATCHED
+from rfly_terrain.files.terrain_message import msg_to_height_map
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.terrain_msgs import msg_to_cloud, msg_to_height_map
+from rfly_terrain.ros.terrain_msgs import msg_to_cloud
 
 
 @dataclass(frozen=True)

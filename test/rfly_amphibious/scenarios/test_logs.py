@@ -174,6 +174,7 @@ def test_what_an_mcap_file_says_of_itself(run, log):
             "name": "short",
             "vehicle": "scale",
             "seed": "4",
+            "geo_origin": "47.397742 8.545594 488.0",
             "ending": run.ending,
         }
         schemas = {schema.name: schema.encoding for schema in reader.get_summary().schemas.values()}

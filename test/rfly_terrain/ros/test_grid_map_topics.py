@@ -57,7 +57,7 @@ def terrain(peer):
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.ros.qos import LATCHED
-    from rfly_terrain.ros.terrain_msgs import msg_to_height_map
+    from rfly_terrain.files.terrain_message import msg_to_height_map
 
     maps = peer.receive(TerrainMap, "terrain_map", LATCHED)
     return msg_to_height_map(peer.spin_until(lambda: maps and maps[0]))

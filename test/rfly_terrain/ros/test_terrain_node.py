@@ -286,7 +286,7 @@ def test_terrain_map_rebuilds_the_same_height_map(served, map_e):
     from rfly_suite.msg import TerrainMap
 
     from rfly_terrain import HeightMap
-    from rfly_terrain.ros.terrain_msgs import msg_to_height_map
+    from rfly_terrain.files.terrain_message import msg_to_height_map
 
     qos = QoSProfile(
         depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -463,7 +463,7 @@ def test_a_map_that_is_no_place_of_this_world_is_refused(wrong):
     from rfly_suite.msg import TerrainMap
 
     from rfly_common.errors import TerrainFormatError
-    from rfly_terrain.ros.terrain_msgs import msg_to_height_map
+    from rfly_terrain.files.terrain_message import msg_to_height_map
 
     good = {
         "name": "odd",
