@@ -81,9 +81,9 @@ class Hawk:
         """Wait until `ready()` is true."""
         return self._peer.spin_until(ready)
 
-    def command(self, number: int, *params: float) -> int:
+    def command(self, number: int, *params: float, component: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""
-        return self.station.command(number, *params)
+        return self.station.command(number, *params, component=component)
 
     @property
     def place(self) -> tuple[float, float, float]:

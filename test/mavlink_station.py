@@ -253,14 +253,14 @@ class StationSocket:
         self._socket.sendto(message.pack(self._mav), self._node)
         return self._peer.spin_until(lambda: self.last(kind), 20.0)
 
-    def command(self, number: int, *params: float, system: int = 1) -> int:
+    def command(self, number: int, *params: float, system: int = 1, component: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""
         # messages that wait are read first: a full buffer would drop the answer
         self.last("COMMAND_ACK")
         self._newest.pop("COMMAND_ACK", None)
 
         filled = [*params, *[NAN] * (7 - len(params))]
-        message = self._mav.command_long_encode(system, 1, number, 0, *filled)
+        message = self._mav.command_long_encode(system, component, number, 0, *filled)
         self._socket.sendto(message.pack(self._mav), self._node)
         ack = self._peer.spin_until(lambda: self.last("COMMAND_ACK"), 20.0)
         assert ack.command == number

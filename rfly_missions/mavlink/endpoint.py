@@ -13,6 +13,7 @@ from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_missions.mavlink.battery import Battery
+from rfly_missions.mavlink.camera_protocol import CAMERA_COMPONENT, CameraProtocol, RemoteCamera
 from rfly_missions.mavlink.command_protocol import CommandProtocol
 from rfly_missions.mavlink.component_metadata import FOLDER, ComponentMetadata
 from rfly_missions.mavlink.file_transfer import FileTransfer
@@ -108,6 +109,7 @@ class MavlinkVehicle:
         self._logs = LogProtocol(logs, send, self.warn)
         self._files = FileTransfer(FOLDER, metadata.files, logs, send)
         self._times = TimeProtocol(send, clock_ns)
+        self.camera: CameraProtocol | None = None
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
@@ -154,6 +156,8 @@ class MavlinkVehicle:
 
         self._use_battery(time)
         self.gimbal.tick(time)
+        if self.camera is not None:
+            self.camera.tick(wall, time)
         self._missions.tick(wall)
         self._logs.tick()
         self._files.tick(wall)
@@ -328,9 +332,13 @@ class MavlinkEndpoint:
         uav_type: str,
         pilot: RemotePilot,
         values: Tunables | None = None,
+        camera: RemoteCamera | None = None,
         rotors: int = 4,
     ) -> MavlinkVehicle:
-        """Add a vehicle; `rotors` of a multirotor or a land-air vehicle determine its MAV_TYPE."""
+        """Add a vehicle, whose camera is a component of its own.
+
+        `rotors` of a multirotor or a land-air vehicle determine its MAV_TYPE.
+        """
         writer = Writer(system_id, self._key, link_id=system_id)
         vehicle = MavlinkVehicle(
             system_id,
@@ -342,6 +350,11 @@ class MavlinkEndpoint:
             self._clock_ns,
             rotors,
         )
+        if camera is not None:
+            eye = Writer(system_id, self._key, link_id=system_id, component_id=CAMERA_COMPONENT)
+            vehicle.camera = CameraProtocol(
+                vehicle.flight, pilot, camera, lambda message, to=None: self._send(eye, message, to)
+            )
         self.vehicles[system_id] = vehicle
         return vehicle
 
@@ -369,6 +382,10 @@ class MavlinkEndpoint:
 
             # a check of terrain names no system
             target = (0, 0) if message.get_type() == "TERRAIN_CHECK" else target_of(message)
+            if target is not None and target[1] == CAMERA_COMPONENT and target[0] in self.vehicles:
+                eye = self.vehicles[target[0]].camera
+                if eye is not None:
+                    eye.handle(message, sender)
             if target is None or target[1] not in (0, AUTOPILOT_COMPONENT):
                 continue
             system = target[0]

@@ -25,6 +25,7 @@ from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.parameter_protocol import Tunables, set_values
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mavlink.wire import Address, signing_key
+from rfly_missions.ros.mavlink_camera import CameraTopics
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
 from rfly_missions.ros.traffic_topics import TrafficTopics
@@ -52,6 +53,8 @@ class MavlinkNode(Node):
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
         log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
         logs = LogFolder(log_folder, params.erase_logs)
+        pictures = params.picture_folder
+        self._picture_folder = Path(pictures).expanduser() if pictures else None
         targets = [_address(text) for text in params.targets]
         self._endpoint = MavlinkEndpoint(
             targets,
@@ -116,6 +119,7 @@ class MavlinkNode(Node):
             values,
             frames,
             self._diagnostics,
+            CameraTopics(self, name, self._picture_folder),
             controller,
             params.id,
             params.rotors,

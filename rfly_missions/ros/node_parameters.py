@@ -120,6 +120,11 @@ class MavlinkParameters:
         "vehicles that each vehicle reports as ADSB_VEHICLE: all others that are known, those of "
         "vehicle_states that are no MAVLink systems of this node (others), or none (off)",
     )
+    picture_folder: str = parameter(
+        "",
+        "folder for the pictures that ground stations take with a vehicle's colour camera; empty: "
+        "no pictures",
+    )
 
 
 @dataclass(frozen=True)

@@ -135,8 +135,8 @@ def test_a_return_climbs_to_its_parameter_and_leads_to_the_home_that_was_set(sta
 
 
 def test_nose_and_gimbal_look_at_a_region_of_interest(start, peer):
-    """From 30 m height at a place on the ground 30 m to the east, and from the other side."""
-    from mavlink_fleet import EAST_M
+    """From 30 m height at a place on the ground 30 m to the north, and from the other side."""
+    from mavlink_fleet import NORTH_M
     from std_msgs.msg import Float64
     from tf2_msgs.msg import TFMessage
 
@@ -152,19 +152,59 @@ def test_nose_and_gimbal_look_at_a_region_of_interest(start, peer):
     hawk.until(lambda: hawk.last("GIMBAL_MANAGER_STATUS"))
 
     hawk.fly_up(30.0)
-    longitude = ORIGIN[1] + 30.0 / EAST_M
-    assert hawk.command(ROI, 0.0, 0, 0, 0, ORIGIN[0], longitude, ORIGIN[2]) == 0
-    hawk.until(lambda: abs(hawk.heading - 90.0) < 1.0 and hawk.rests)
+    latitude = ORIGIN[0] + 30.0 / NORTH_M
+    assert hawk.command(ROI, 0.0, 0, 0, 0, latitude, ORIGIN[1], ORIGIN[2]) == 0
+    hawk.until(lambda: abs(hawk.heading) < 1.0 and hawk.rests)
     # positive looks down there
-    assert pitches[-1].data == pytest.approx(math.radians(45.0), abs=0.02)
+    hawk.until(lambda: abs(pitches[-1].data - math.radians(45.0)) < 0.01)
 
-    longitude = ORIGIN[1] + 60.0 / EAST_M
-    assert (
-        hawk.command(REPOSITION, -1.0, 1.0, 0.0, NAN, ORIGIN[0], longitude, ORIGIN[2] + 30.0) == 0
-    )
-    hawk.until(lambda: hawk.place[1] > 59.5 and hawk.rests)
-    assert hawk.heading == pytest.approx(-90.0, abs=1.0)
-    assert pitches[-1].data == pytest.approx(math.radians(45.0), abs=0.02)
+    latitude = ORIGIN[0] + 60.0 / NORTH_M
+    place = latitude, ORIGIN[1], ORIGIN[2] + 30.0
+    assert hawk.command(REPOSITION, -1.0, 1.0, 0.0, NAN, *place) == 0
+    hawk.until(lambda: hawk.place[0] > 59.5 and hawk.rests)
+    assert abs(hawk.heading) == pytest.approx(180.0, abs=1.0)
+    hawk.until(lambda: abs(pitches[-1].data - math.radians(45.0)) < 0.01)
+    hawk.stop()
+
+
+def test_a_picture_of_the_camera_topic_is_written_and_placed(start, peer, tmp_path):
+    """The camera is rendered for a subscriber only; the picture keeps its colours."""
+    import cv2
+    import numpy as np
+    from sensor_msgs.msg import CameraInfo, Image
+
+    from rfly_common.ros.camera_msgs import image_to_msg
+    from rfly_common.ros.qos import STATE_OUT
+
+    hawk = start(picture_folder=str(tmp_path / "pictures"))
+    camera = 100
+    pixels = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+    infos = peer.node.create_publisher(CameraInfo, "hawk/camera/color/camera_info", STATE_OUT)
+    images = peer.node.create_publisher(Image, "hawk/camera/color/image_raw", STATE_OUT)
+
+    def publish():
+        stamp_ns = hawk.last("LOCAL_POSITION_NED").time_boot_ms * 1_000_000
+        infos.publish(CameraInfo(width=6, height=4))
+        if images.get_subscription_count():
+            images.publish(image_to_msg(pixels, "rgb8", stamp_ns, "hawk/camera_optical"))
+
+    peer.node.create_timer(0.05, publish)
+    hawk.fly_up(20.0)
+    hawk.until(lambda: hawk.command(REQUEST, 259.0, component=1) == UNSUPPORTED)
+    hawk.until(lambda: getattr(hawk.last("HEARTBEAT"), "type", 0) == 30)  # MAV_TYPE_CAMERA
+    assert hawk.command(REQUEST, 259.0, component=camera) == 0
+    information = hawk.until(lambda: hawk.last("CAMERA_INFORMATION"))
+    assert (information.resolution_h, information.resolution_v) == (6, 4)
+    assert images.get_subscription_count() == 0
+
+    assert hawk.command(2000, 0.0, 0.0, 1.0, 1.0, component=camera) == 0
+    captured = hawk.until(lambda: hawk.last("CAMERA_IMAGE_CAPTURED"))
+    assert (captured.capture_result, captured.file_url) == (1, "hawk_00001.png")
+    assert (captured.lat, captured.lon) == pytest.approx((470_000_000, 80_000_000), abs=10)
+    assert (captured.alt, captured.relative_alt) == pytest.approx((520_000, 20_000), abs=100)
+    written = cv2.imread(str(tmp_path / "pictures" / "hawk_00001.png"))
+    assert np.array_equal(written[..., ::-1], pixels)
+    hawk.until(lambda: images.get_subscription_count() == 0)
     hawk.stop()
 
 
