@@ -283,6 +283,7 @@ SENSIBLE: dict[str, Sequence[str]] = {
     "sim ardupilot-params": ("made.parm",),
     "sim fit": ("points.csv",),
     "sim modes": ("scale",),
+    "sim px4-params": ("made.px4",),
     "sim run": ("scenario.yaml",),
     "sim sweep": ("scenario.yaml", "--vary", "seed=0:1", "--jobs", "1"),
     "sim urdf": ("scale", "--out", "made.urdf"),
@@ -362,7 +363,8 @@ def commands() -> dict[str, list[Option]]:
         """Yield the name of each command below this one, with its options."""
         for name, child in sorted(getattr(command, "commands", {}).items()):
             yield from walk(child, (*words, name))
-        if command.callback is None:
+        is_group = hasattr(command, "commands") and not command.invoke_without_command
+        if command.callback is None or is_group:
             return
 
         options = []

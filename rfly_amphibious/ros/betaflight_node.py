@@ -31,7 +31,6 @@ from rfly_amphibious.ros.amphibious_msgs import barometer_samples
 from rfly_amphibious.ros.declared_vehicle import (
     declare_gains,
     declare_vehicle_name,
-    load_sensors,
 )
 from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
 from rfly_amphibious.ros.node_parameters import (
@@ -41,6 +40,7 @@ from rfly_amphibious.ros.node_parameters import (
     FlightControlParameters,
 )
 from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import load_sensors
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import AutopilotError, ConfigError
 from rfly_common.files import read_regular
@@ -76,7 +76,7 @@ class BetaflightNode(Node):
         delay = {"delay": 0.0 if control.lock_step else DELAY}
         settings = declare_parameters(self, FlightControlParameters, defaults=delay)
         firmware = declare_parameters(self, FirmwareParameters)
-        sensors = load_sensors(settings.sensors, params)
+        sensors = load_sensors(settings.sensors, params.name)
 
         self._session = _start(firmware)
         self.get_logger().info(

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Vehicle that a node's parameters name: its name, parameter set, gains and sensors."""
+"""Vehicle that a node's parameters name: its name, parameter set and gains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from rfly_amphibious.ros.node_parameters import GainParameters, VehicleNameParameters
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 from rfly_common.ros.node_parameters import parameters_of
@@ -72,10 +71,3 @@ def follow_gains(
 
     node.add_on_set_parameters_callback(check)
     node.add_post_set_parameters_callback(apply)
-
-
-def load_sensors(name: str, params: VehicleParameters) -> SensorParameters:
-    """Return the named sensor set; without a name the vehicle's, or `scale`."""
-    return SensorParameters.load(
-        name or (params.name if params.name in shipped_sensor_sets() else "scale")
-    )

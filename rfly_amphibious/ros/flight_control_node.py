@@ -12,9 +12,10 @@ from __future__ import annotations
 from rclpy.node import Node
 
 from rfly_amphibious.control.flight_controller import FlightController
-from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name, load_sensors
+from rfly_amphibious.ros.declared_vehicle import declare_gains, declare_vehicle_name
 from rfly_amphibious.ros.flight_control_topics import FlightControlTopics
 from rfly_amphibious.ros.node_parameters import DELAY, ControlParameters, FlightControlParameters
+from rfly_amphibious.sensors.sensor_parameters import load_sensors
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.parameters import declare_parameters
@@ -34,7 +35,7 @@ class FlightControlNode(Node):
 
         flight = FlightController(
             params,
-            load_sensors(settings.sensors, params),
+            load_sensors(settings.sensors, params.name),
             delay=settings.delay,
             command_timeout=settings.command_timeout,
         )

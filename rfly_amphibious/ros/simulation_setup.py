@@ -9,10 +9,9 @@ import math
 from dataclasses import dataclass
 
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.ros.declared_vehicle import load_sensors
 from rfly_amphibious.ros.node_parameters import WorldParameters
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters, load_sensors
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
 
@@ -54,7 +53,7 @@ class SimulationSetup:
         return cls(
             scenario,
             params,
-            load_sensors(world.sensors, params),
+            load_sensors(world.sensors, params.name),
             (start[0], start[1], start[2]) if start else of_scenario,
             _wind(world, Wind() if scenario is None else scenario.wind),
             world.ground == "terrain_map" or (world.ground == "auto" and scenario is None),

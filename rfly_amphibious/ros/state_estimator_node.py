@@ -21,10 +21,11 @@ from rfly_amphibious.estimation.estimator_parameters import (
     shipped_estimator_sets,
 )
 from rfly_amphibious.ros import amphibious_msgs as convert
-from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name, load_sensors
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.estimate_topics import EstimateTopics
 from rfly_amphibious.ros.node_parameters import EstimatorNodeParameters
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.sensors.sensor_parameters import load_sensors
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import SensorMessageError
@@ -68,7 +69,7 @@ class StateEstimatorNode(Node):
         self._lock_step = settings.lock_step
         self._params = VehicleParameters.load(settings.vehicle)
         own = self._params.name
-        self._sensors = load_sensors(settings.sensors, self._params)
+        self._sensors = load_sensors(settings.sensors, self._params.name)
         default = own if own in shipped_estimator_sets() else "scale"
         self._weights = EstimatorParameters.load(settings.estimator or default)
         self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0

@@ -228,6 +228,11 @@ def shipped_sensor_sets() -> list[str]:
     return shipped_sets("sensors")
 
 
+def load_sensors(name: str, vehicle: str) -> SensorParameters:
+    """Return the named sensor set; without a name that of the vehicle's set, or `scale`."""
+    return SensorParameters.load(name or (vehicle if vehicle in shipped_sensor_sets() else "scale"))
+
+
 def _triple(values: Any, unit: float = 1.0) -> Triple:
     x, y, z = (float(value) * unit for value in values)
     return x, y, z

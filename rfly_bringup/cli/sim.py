@@ -35,6 +35,14 @@ _Scenario = Annotated[
     ),
 ]
 _VEHICLE = "shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"
+_Sensors = Annotated[
+    str,
+    typer.Option(
+        metavar="SET",
+        help="sensor set: a shipped name or a YAML file (default: the vehicle's, or scale)",
+        show_default=False,
+    ),
+]
 
 
 def sweep(
@@ -385,10 +393,7 @@ def urdf(
 def ardupilot_params(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.parm")],
     vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
-    sensors: Annotated[
-        str,
-        typer.Option(metavar="SET", help="sensor set: a shipped name or a YAML file"),
-    ] = "scale",
+    sensors: _Sensors = "",
     firmware: Annotated[
         str,
         typer.Option(
@@ -407,12 +412,38 @@ def ardupilot_params(
         ardupilot_parameters,
         parameter_text,
     )
-    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.sensors.sensor_parameters import load_sensors
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     options.check_target(file, overwrite)
-    found = ardupilot_parameters(
-        VehicleParameters.load(vehicle), SensorParameters.load(sensors), firmware
-    )
+    params = VehicleParameters.load(vehicle)
+    found = ardupilot_parameters(params, load_sensors(sensors, params.name), firmware)
     file.write_text(parameter_text(found, vehicle, firmware), encoding="utf-8")
+    print(file)
+
+
+@sim_app.command("px4-params")
+def px4_params(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.px4")],
+    vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
+    sensors: _Sensors = "",
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write PX4 SITL's parameters for the vehicle: rotors, outputs, gains, estimator.
+
+    The file is for the shell from which PX4 is started.
+
+    Example:
+
+        rfly sim px4-params quad.px4 --vehicle scale_quad
+    """
+    from rfly_amphibious.autopilots.px4_parameters import parameter_text, px4_parameters
+    from rfly_amphibious.sensors.sensor_parameters import load_sensors
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    options.check_target(file, overwrite)
+    params = VehicleParameters.load(vehicle)
+    aboard = load_sensors(sensors, params.name)
+    text = parameter_text(px4_parameters(params, aboard), vehicle, aboard.name)
+    file.write_text(text, encoding="utf-8")
     print(file)

@@ -73,6 +73,17 @@ MAVLINK = NodeDescription("mavlink_hil_node", _LOCK_STEP)
 ARDUPILOT = NodeDescription("ardupilot_json_node", _LOCK_STEP)
 MAPPING = NodeDescription("mapping_node", {}, needs="mapping")
 
+_OUTSIDE = {
+    "ardupilot": ARDUPILOT,
+    "px4": MAVLINK,
+    "mavlink": MAVLINK,
+    "udp": LINK,
+    "tcp": LINK,
+}
+"""Nodes of external controllers, by `autopilot` or `controller`."""
+_OWN_ESTIMATORS = (ARDUPILOT, MAVLINK)
+"""Nodes of controllers that estimate their state themselves."""
+
 OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
 
 _SHARED = (
@@ -101,9 +112,9 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
     Argument(
         "autopilot",
-        "real firmware: betaflight replaces flight_control_node, ardupilot (SITL) replaces control "
-        "nodes and mission; the vehicle is scale_quad by default",
-        choices=("betaflight", "ardupilot"),
+        "real firmware: betaflight replaces flight_control_node, ardupilot and px4 (SITL) replace "
+        "estimator, control nodes and mission; the vehicle is scale_quad by default",
+        choices=("betaflight", "ardupilot", "px4"),
     ),
     Argument(
         "controller",
@@ -192,6 +203,8 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 
         SensorParameters.load(settings["sensors"])
+    if settings["autopilot"] == "px4":
+        _check_px4(facts.vehicle, settings["sensors"])
 
     # arguments that follow from the scenario
     settings["map_search_path"] = os.pathsep.join(
@@ -338,6 +351,10 @@ def vehicle_nodes(
         "command_patience": PATIENCE,
     }
 
+    of_a_vehicle = _executables(settings)
+    if ESTIMATOR not in of_a_vehicle:
+        simulated["tf_source"] = "truth"
+
     sensors = {"sensors": settings["sensors"]} if settings["sensors"] else {}
     link_port = LINK_PORT + LINK_PORTS * number
 
@@ -354,16 +371,6 @@ def vehicle_nodes(
         ARDUPILOT.executable: {"port": ARDUPILOT_PORT + ARDUPILOT_PORTS * number},
         MAPPING.executable: {"file": f"{namespace}.bt"},
     }
-
-    # nodes
-    outside = {"ardupilot": ARDUPILOT, "mavlink": MAVLINK, "udp": LINK, "tcp": LINK}
-    of_a_vehicle = [
-        BETAFLIGHT if node is FLIGHT and settings["autopilot"] else node for node in OF_A_VEHICLE
-    ]
-    if controller := outside.get(settings["controller"] or settings["autopilot"]):
-        of_a_vehicle = [SIMULATION, ESTIMATOR, controller]
-    if settings["mapping"] == "true":
-        of_a_vehicle.append(MAPPING)
 
     to_all = {
         topic: f"/{topic}"
@@ -418,6 +425,18 @@ def _check_mavlink(settings: Mapping[str, str], facts: Facts) -> None:
         )
 
 
+def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
+    """Return what runs for each vehicle."""
+    mapping = [MAPPING] if settings["mapping"] == "true" else []
+    controller = _OUTSIDE.get(settings["controller"] or settings["autopilot"])
+    if controller is not None:
+        estimator = [] if controller in _OWN_ESTIMATORS and not mapping else [ESTIMATOR]
+        return [SIMULATION, *estimator, controller, *mapping]
+
+    flight = BETAFLIGHT if settings["autopilot"] else FLIGHT
+    return [*(flight if node is FLIGHT else node for node in OF_A_VEHICLE), *mapping]
+
+
 def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> StartedNode:
     """Return the node that publishes a vehicle's URDF, and its wheels and rotors on /tf."""
     from rfly_amphibious.description.urdf import vehicle_urdf
@@ -431,6 +450,16 @@ def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> 
     }
     sim_time = {"use_sim_time": True} if settings["use_sim_time"] == "true" else {}
     return StartedNode(_STATE_PUBLISHER, namespace, parameters | sim_time, package=_STATE_PUBLISHER)
+
+
+def _check_px4(vehicle: str, sensors: str) -> None:
+    """Raise ConfigError for a vehicle or sensors with which PX4 cannot fly."""
+    from rfly_amphibious.autopilots.px4_parameters import px4_parameters
+    from rfly_amphibious.sensors.sensor_parameters import load_sensors
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+
+    params = VehicleParameters.load(vehicle)
+    px4_parameters(params, load_sensors(sensors, params.name))
 
 
 def _check_betaflight(settings: Mapping[str, str], count: int) -> None:

@@ -26,6 +26,7 @@ from rfly_bringup.nodes.argument_files import (
     tracks_off_map,
     with_defaults_of_world,
 )
+from rfly_bringup.nodes.autopilot_commands import start_commands
 from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.parent_death import end_with_parent
 from rfly_common.errors import ConfigError, RflyError
@@ -167,8 +168,11 @@ def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     check_params_file(arguments["params_file"])
     check_recorder(arguments)
     arguments = fill_feedback_addresses(arguments)
+    nodes = amphibious_nodes(arguments)
+    for line in start_commands(arguments["autopilot"], nodes):
+        logging.getLogger("launch").info(line)
     return [
-        *(_node_action(node, arguments) for node in amphibious_nodes(arguments)),
+        *(_node_action(node, arguments) for node in nodes),
         *_rviz(arguments, "amphibious.rviz"),
     ]
 

@@ -24,6 +24,7 @@ from rfly_bringup.nodes.argument_files import (
     tracks_off_map,
     with_defaults_of_world,
 )
+from rfly_bringup.nodes.autopilot_commands import start_commands
 from rfly_bringup.nodes.node_set import TERRAIN, StartedNode, check_arguments, node_processes
 from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
@@ -142,6 +143,8 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
+    for line in start_commands(arguments.get("autopilot", ""), nodes):
+        print(line, flush=True)
     viewer = [(VIEWER, _viewer_command(nodes))] if view else []
     return _run([(node.label, [node]) for node in nodes], arguments, lan, "amphibious.rviz", viewer)
 

@@ -44,7 +44,7 @@ def test_every_vehicle_has_ports_of_its_own():
         if node.executable == "link_node"
     ]
     assert ports == [(14660, 14661), (14662, 14663), (14664, 14665)]
-    autopilots = of_vehicles(controller="mavlink", count="2", scenario="hop")[2::3]
+    autopilots = of_vehicles(controller="mavlink", count="2", scenario="hop")[1::2]
     assert [(node.executable, node.parameters["port"]) for node in autopilots] == [
         ("mavlink_hil_node", 4560),
         ("mavlink_hil_node", 4561),

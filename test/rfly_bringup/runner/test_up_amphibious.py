@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -62,6 +63,76 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
         assert "Traceback" not in output
     finally:
         peer.close()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+class ClimbingAutopilot:
+    """An autopilot like PX4 that answers each HIL_SENSOR with the same rotor speeds."""
+
+    def __init__(self, port: int) -> None:
+        from pymavlink.dialects.v20 import common
+
+        self._socket = socket.create_connection(("127.0.0.1", port), 5.0)
+        self._socket.settimeout(5.0)
+        self._mav = common.MAVLink(None, 1, 1)
+        self.heights: list[float] = []
+        self.kinds: set[str] = set()
+
+    def answer(self, time_usec: int) -> None:
+        """Command all rotors at their largest speed, armed and in lock-step."""
+        controls = [1.0] * 4 + [0.0] * 12
+        message = self._mav.hil_actuator_controls_encode(time_usec, controls, 128, 1)
+        self._socket.sendall(message.pack(self._mav))
+
+    def climb(self, height: float) -> None:
+        """Fly until the vehicle is this much higher than at first, m."""
+        self.answer(0)
+        while not self.heights or self.heights[-1] < self.heights[0] + height:
+            for message in self._mav.parse_buffer(self._socket.recv(4096)) or []:
+                self.kinds.add(message.get_type())
+                if message.get_type() == "HIL_STATE_QUATERNION":
+                    self.heights.append(message.alt / 1000.0)
+                elif message.get_type() == "HIL_SENSOR":
+                    self.answer(message.time_usec)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("pymavlink")
+@pytest.mark.usefixtures("rflysim_ports")
+def test_an_autopilot_like_px4_flies_by_one_option(domain_id) -> None:
+    command = [*RFLY, "--scenario", "hop", "--autopilot", "px4", "--real-time-factor", "0"]
+    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
+    autopilot = None
+    try:
+        lines: list[str] = []
+        while not lines or "listening for an autopilot on tcp 127.0.0.1:4560" not in lines[-1]:
+            lines.append(process.stdout.readline())
+            assert lines[-1], "".join(lines)
+        start = "    (set -a; . ./amphibious_1.px4; exec build/px4_sitl_default/bin/px4 -i 0)\n"
+        assert start in lines
+        assert not any("state_estimator_node" in line for line in lines)
+
+        # thrust twice the weight: 2 m in 0.7 s of simulated time
+        autopilot = ClimbingAutopilot(4560)
+        autopilot.climb(2.0)
+        told = {"HEARTBEAT", "HIL_GPS", "HIL_SENSOR", "HIL_STATE_QUATERNION"}
+        assert told <= autopilot.kinds
+
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=15)
+        assert process.returncode == 0, output
+        assert "Traceback" not in output
+    finally:
+        if autopilot is not None:
+            autopilot.close()
         if process.poll() is None:
             process.kill()
             process.wait()
