@@ -212,6 +212,7 @@ def test_vehicles_of_ground_stations_have_one_mission_node_and_one_mavlink_node(
     [
         ({"scenario": "hop"}, "the scenario 'hop' has no map"),
         ({"autopilot": "ardupilot"}, "ardupilot commands the vehicle"),
+        ({"autopilot": "px4"}, "px4 commands the vehicle"),
         ({"controller": "udp"}, "udp commands the vehicle"),
     ],
 )

@@ -105,8 +105,9 @@ def test_a_spawned_vehicle_is_a_mavlink_vehicle_until_it_is_deleted(start, peer)
         east = math.radians(there.lon * 1e-7 - 8.0) * 6_388_000 * math.cos(math.radians(47.0))
         north = math.radians(there.lat * 1e-7 - 47.0) * 6_367_000
         assert (east, north) == pytest.approx((-150.0, -50.0), abs=8.0)  # by its GPS
-        heartbeat = station.last("HEARTBEAT")
-        assert (heartbeat.get_srcSystem(), heartbeat.type) == (21, QUADROTOR)
+        # its camera has heartbeats too
+        peer.spin_until(lambda: station.last("HEARTBEAT").type == QUADROTOR)
+        assert station.last("HEARTBEAT").get_srcSystem() == 21
         peer.spin_until(lambda: shown)
         assert list(shown[-1].id) == [621]
         assert shown[-1].position[:2] == pytest.approx([-150.0, -50.0], abs=0.5)
