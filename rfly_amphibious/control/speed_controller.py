@@ -20,7 +20,7 @@ SPEED_GAIN = 1.5
 STOP_GAIN = 20.0
 """Gain of the speed while the brakes stop the vehicle, 1/s: they cannot push it back."""
 
-BRAKING_SHARE = 0.95
+BRAKING_SHARE = 0.88
 """Share of the friction, and of the force that lifts the rear wheels, that braking may use."""
 
 OBSERVER_GAIN = 2.0
