@@ -304,13 +304,15 @@ def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
 
     start(scenario=str(tmp_path / "short.yaml"), autostart=True)
     battery = puppet.peer.publisher(BatteryState, "battery", STATE_OUT)
-    puppet.peer.spin_until(
-        lambda: (
-            puppet._odometry.get_subscription_count()
-            and puppet._mode.get_subscription_count()
-            and battery.get_subscription_count()
-        )
-    )
+
+    def answers():
+        """Whether a pose has come back; until then a message may be lost on its way."""
+        puppet.time += puppet.STEP
+        puppet.tell()
+        return puppet.poses and puppet._mode.get_subscription_count()
+
+    puppet.peer.spin_until(answers)
+    puppet.peer.spin_until(battery.get_subscription_count)
     battery.publish(BatteryState(percentage=0.16))
     puppet.go_on(lambda: puppet.mode == "FLIGHT")
     assert "LAND" not in puppet.modes
