@@ -17,7 +17,7 @@ from optional_parts import late_module
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, chi_square
 from rfly_amphibious.replay.model_check import check_model
 from rfly_amphibious.replay.recording import read_recording
-from rfly_amphibious.replay.replay import compare, replay
+from rfly_amphibious.replay.replay import compare, replay_recording
 from rfly_amphibious.replay.report import summary
 from rfly_amphibious.replay.topic_map import TopicMap
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
@@ -68,7 +68,7 @@ def log(closed, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def replayed(log):
-    return replay(read(log), VEHICLE, ESTIMATOR)
+    return replay_recording(read(log), VEHICLE, ESTIMATOR)
 
 
 def test_a_replay_gives_the_estimates_that_the_vehicle_had_aboard(closed, replayed):
@@ -142,7 +142,7 @@ def test_a_topic_can_be_left_out(log, replayed):
     recording = read(log, without)
     assert "gps" not in recording.readings
     assert recording.sensors.gps is None
-    result = replay(recording, VEHICLE, ESTIMATOR)
+    result = replay_recording(recording, VEHICLE, ESTIMATOR)
     assert set(replayed.innovations) - set(result.innovations) == {
         "gps_position",
         "gps_velocity",
@@ -273,7 +273,7 @@ def test_a_foreign_robot_is_found_where_it_drove(tmp_path, frd):
     assert recording.topics["imu"] == "/robot/imu"
     assert recording.notes == ("gps: 80 of 80 fixes without a velocity",)
     assert recording.sensors.imu.rate == pytest.approx(100.0)
-    track = replay(recording, VEHICLE, ESTIMATOR).track
+    track = replay_recording(recording, VEHICLE, ESTIMATOR).track
     late = track.time > 4.0
     expected = np.array([place(time) for time in track.time[late].tolist()])
     assert track.position[late, :2] == pytest.approx(expected[:, :2], abs=0.3)
@@ -287,7 +287,7 @@ def test_a_reference_of_another_world_is_turned_and_moved(tmp_path):
     path = tmp_path / "robot.mcap"
     write(path, robot())
     recording = read(path, topics_of(FOREIGN))
-    track = replay(recording, VEHICLE, ESTIMATOR).track
+    track = replay_recording(recording, VEHICLE, ESTIMATOR).track
     errors = compare(track, recording.reference, "heading")
     assert "after a turn by -9" in errors.aligned or "after a turn by -8" in errors.aligned
     assert np.abs(errors.position[errors.time > 4.0]).max() < 0.5
@@ -304,7 +304,7 @@ def test_without_an_origin_the_world_begins_at_the_first_fix(tmp_path):
     first = fix(0.0)
     expected = (first["latitude"], first["longitude"], first["altitude"])
     assert recording.geo_origin == pytest.approx(expected, abs=1e-9)
-    errors = replay(recording, VEHICLE, ESTIMATOR).errors
+    errors = replay_recording(recording, VEHICLE, ESTIMATOR).errors
     assert errors.aligned.startswith("moved by its mean difference")
     assert errors.position.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-9)
 
@@ -362,7 +362,7 @@ def test_a_bad_log_is_refused_with_its_reason(tmp_path, rows, error, told):
     path = tmp_path / "bad.mcap"
     write(path, rows)
     with pytest.raises(error, match=told):
-        replay(read(path), VEHICLE, ESTIMATOR)
+        replay_recording(read(path), VEHICLE, ESTIMATOR)
 
 
 def test_gaps_are_told(tmp_path):
@@ -428,7 +428,7 @@ def test_impossible_numbers_are_left_out(tmp_path):
         rows[k] = (time, topic, kind, odd)
     path = tmp_path / "odd.mcap"
     write(path, rows)
-    track = replay(read(path, topics_of(FOREIGN)), VEHICLE, ESTIMATOR).track
+    track = replay_recording(read(path, topics_of(FOREIGN)), VEHICLE, ESTIMATOR).track
     assert track.position[-1, :2] == pytest.approx(place(track.time[-1])[:2], abs=0.3)
 
 
