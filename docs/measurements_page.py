@@ -135,9 +135,8 @@ def _not_compared() -> list[str]:
             "current, position, wind) and measurements of a quadrotor over its pitch angle "
             "([2020](https://doi.org/10.1177/1756829320923565)) would allow it. They are not "
             "evaluated here.",
-            "**Tyres.** [Section 17](../model/17-comparison.md) compares with CommonRoad's cars, "
-            "whose "
-            "parameters are those of a simulation, too. No measurement of tyres of 0.11 m was "
+            "**Tyres.** [The comparison with other models](../model/17-comparison.md) "
+            "compares with CommonRoad's cars, whose parameters are those of a simulation, too. No measurement of tyres of 0.11 m was "
             "found.",
             "**Stopping distances, dampers, struts.** No measurement was found that gives all "
             "parameters needed.",
@@ -249,8 +248,7 @@ def _coefficients() -> list[str]:
         *_table(("rotor", "R, m", "C_T", "Q/(T R)", "FM"), rows),
         *_points(
             "**Fits:** thrust and torque of the sets are those of the published rotors or "
-            "somewhat "
-            "less, at the figure of merit of the first source.",
+            "somewhat less, at the figure of merit of the first source.",
             "**Does not fit each other:** the two sources differ by half in C_T and in Q/(T R). "
             "They "
             "are parameters of simulators, not measurements; see their own sources.",
