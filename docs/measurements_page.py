@@ -113,13 +113,10 @@ def _introduction() -> list[str]:
         "",
         _paragraph(
             "What others measured on multirotors, cars and land-air robots, next to the same "
-            "figures of "
-            "[the model](../model/README.md). No measurement of a vehicle like the patent's was "
-            "found, "
-            "so its parts are compared one by one. Each figure has its source, and none was "
-            "measured "
-            "for this page. Logs of your own vehicle are compared by "
-            "[`rfly sim replay`](../howto/replay-a-log.md)."
+            "figures of [the model](../model/README.md). No measurement of a vehicle like the "
+            "patent's was found, so its parts are compared one by one. Each figure has its "
+            "source, and none was measured for this page. Logs of your own vehicle are compared "
+            "by [`rfly sim replay`](../howto/replay-a-log.md)."
         ),
     ]
 
@@ -130,14 +127,14 @@ def _not_compared() -> list[str]:
         "",
         *_points(
             "**Power over speed in forward flight.** The data set of 209 flights of a DJI "
-            "Matrice 100 "
-            "([Rodrigues and others 2021](https://doi.org/10.1038/s41597-021-00930-x): voltage, "
-            "current, position, wind) and measurements of a quadrotor over its pitch angle "
+            "Matrice 100 ([Rodrigues and others "
+            "2021](https://doi.org/10.1038/s41597-021-00930-x): voltage, current, position, "
+            "wind) and measurements of a quadrotor over its pitch angle "
             "([2020](https://doi.org/10.1177/1756829320923565)) would allow it. They are not "
             "evaluated here.",
-            "**Tyres.** [The comparison with other models](../model/17-comparison.md) "
-            "compares with CommonRoad's cars, whose parameters are those of a simulation, too. No measurement of tyres of 0.11 m was "
-            "found.",
+            "**Tyres.** [The comparison with other models](../model/17-comparison.md) compares "
+            "with CommonRoad's cars, whose parameters are those of a simulation, too. No "
+            "measurement of tyres of 0.11 m was found.",
             "**Stopping distances, dampers, struts.** No measurement was found that gives all "
             "parameters needed.",
         ),
@@ -182,11 +179,9 @@ def _thrust_law() -> list[str]:
         "",
         _paragraph(
             f"Bitcraze [measured]({BITCRAZE}) a Crazyflie 2.0 on a scale: thrust of all four "
-            "rotors, "
-            "their mean speed, voltage and current. Without inflow the model's law is T = c_T ϖ² "
-            f"([Eq. 4.3](../model/04-rotors.md)). The best c_T is {coefficient:.3g} N s². The "
-            "electric "
-            "power is less that of the electronics with the rotors at rest."
+            "rotors, their mean speed, voltage and current. Without inflow the model's law is T "
+            f"= c_T ϖ² ([Eq. 4.3](../model/04-rotors.md)). The best c_T is {coefficient:.3g} N "
+            "s². The electric power is less that of the electronics with the rotors at rest."
         ),
         *_table(heading, rows),
         *_points(
@@ -195,17 +190,13 @@ def _thrust_law() -> list[str]:
             f"{_shares()} of their largest speed.",
             "**Does not fit:** at the lowest speed the law gives "
             f"{_worst(speed, thrust, coefficient, 0.0):.0f} % too much. The real coefficient "
-            "grows with "
-            "the speed; an idling rotor is weaker than the model's.",
+            "grows with the speed; an idling rotor is weaker than the model's.",
             "**Does not fit:** the model's shaft power grows with T^1.5, the measured electric "
-            "power "
-            f"with T^{exponent:.2f}. A constant efficiency between battery and shaft would be "
-            "wrong for "
-            "this brushed motor. The measurement does not separate motor and rotor.",
+            f"power with T^{exponent:.2f}. A constant efficiency between battery and shaft would "
+            "be wrong for this brushed motor. The measurement does not separate motor and rotor.",
             f"**Spread of published values:** gym-pybullet-drones has [{published:.3g} N "
             f"s²]({PYBULLET}), {100.0 * (published / at_hover - 1.0):.0f} % more than this "
-            "measurement "
-            f"at the thrust of hovering ({WEIGHT_G:g} g).",
+            f"measurement at the thrust of hovering ({WEIGHT_G:g} g).",
         ),
     ]
 
@@ -242,23 +233,20 @@ def _coefficients() -> list[str]:
         "## Coefficients of rotors",
         "",
         _paragraph(
-            "C_T = c_T/(ρ π R⁴); Q/(T R) is torque over thrust and radius; the figure of merit in "
-            "hover is FM = C_T^1.5/(√2 C_Q). The first two rows are two sources of one aircraft."
+            "C_T = c_T/(ρ π R⁴); Q/(T R) is torque over thrust and radius; the figure of merit "
+            "in hover is FM = C_T^1.5/(√2 C_Q). The first two rows are two sources of one "
+            "aircraft."
         ),
         *_table(("rotor", "R, m", "C_T", "Q/(T R)", "FM"), rows),
         *_points(
             "**Fits:** thrust and torque of the sets are those of the published rotors or "
             "somewhat less, at the figure of merit of the first source.",
             "**Does not fit each other:** the two sources differ by half in C_T and in Q/(T R). "
-            "They "
-            "are parameters of simulators, not measurements; see their own sources.",
+            "They are parameters of simulators, not measurements; see their own sources.",
             "**Inflow:** c_V = π c_T/(J₀ R) ([Eq. 4.4](../model/04-rotors.md)) with the J₀ = 0.8 "
-            "of "
-            f"`scale` is {inflow:.3g} kg/rad for the rotor of the second row. RotorPy has "
-            "2.32e-04, "
-            f"which is {100.0 * (2.32e-4 / inflow - 1.0):.0f} % more, and notes that it was "
-            "reduced by "
-            "a factor of ten because the first value was too large.",
+            f"of `scale` is {inflow:.3g} kg/rad for the rotor of the second row. RotorPy has "
+            f"2.32e-04, which is {100.0 * (2.32e-4 / inflow - 1.0):.0f} % more, and notes that it "
+            "was reduced by a factor of ten because the first value was too large.",
         ),
     ]
 
@@ -316,18 +304,16 @@ def _modes() -> list[str]:
         "## What driving saves",
         "",
         _paragraph(
-            "Time on the ground over time in the air, and way over way, with one battery. For the "
-            "model: power at all shafts in hover, out of ground effect, over that of steady "
-            "driving on "
-            "level ground."
+            "Time on the ground over time in the air, and way over way, with one battery. For "
+            "the model: power at all shafts in hover, out of ground effect, over that of steady "
+            "driving on level ground."
         ),
         *_table(("vehicle", "time", "way"), rows),
         *_points(
             "**Fits in the trend:** driven wheels gain more time than rolling by rotors.",
             "**Does not fit:** the model's factors are those of shafts alone, and several times "
-            "those "
-            "of any robot here. Computer, sensors and idle losses of drives are not in it. With "
-            f"{AT_REST_W:g} W for them (an assumption) the factor of `scale` is "
+            "those of any robot here. Computer, sensors and idle losses of drives are not in it. "
+            f"With {AT_REST_W:g} W for them (an assumption) the factor of `scale` is "
             f"{(hover + AT_REST_W) / (drive + AT_REST_W):.0f}.",
         ),
     ]
