@@ -23,6 +23,7 @@ from rfly_amphibious.replay.topic_map import TopicMap
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.mcap_log import message_definition, write_mcap
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CaptureError, ConfigError
@@ -315,6 +316,61 @@ def test_wheels_without_loads_are_left_out_unless_the_file_says_that_they_roll(t
     recording = read(path)
     assert "joints" not in recording.readings
     assert any("on_wheels: true" in note for note in recording.notes)
+
+
+# a vehicle in the air
+
+
+def hovering(factor):
+    """Return the log of a vehicle that stays in the air, whatever its rotors are told.
+
+    They turn at the speed of hovering, and are told `factor` times this.
+    """
+    names = joint_names(VEHICLE)
+    speeds = [
+        VEHICLE.hover_speed * VEHICLE.rotor_spin[int(name[-1]) - 1]
+        if name.startswith("rotor")
+        else 0.0
+        for name in names
+    ]
+    command = {"mode": 0, "value": [factor * VEHICLE.hover_speed] * VEHICLE.rotors}
+    loads = {"layout": {"dim": [], "data_offset": 0}, "data": [0.0] * 4}
+    rows = []
+    for t in np.arange(0.0, 6.0, 0.01).tolist():
+        body = header(t, "car/base_link")
+        joints = {"name": names, "position": [0.0] * len(names), "velocity": speeds, "effort": []}
+        still = odometry(t)
+        still["pose"]["pose"]["position"] = xyz((0.0, 0.0, 50.0))
+        still["twist"]["twist"]["linear"] = xyz((0.0, 0.0, 0.0))
+        rows += [
+            (t, "/car/imu/data", "sensor_msgs/Imu", imu(t, False)),
+            (t, "/car/joint_states", "sensor_msgs/JointState", {"header": body, **joints}),
+            (t, "/car/wheel_loads", "std_msgs/Float64MultiArray", loads),
+            (t, "/car/cmd/rotors", "rfly_suite/RotorCommand", {"header": body, **command}),
+            (t, "/car/ground_truth/odom", "nav_msgs/Odometry", still),
+        ]
+    return rows
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.05])
+def test_the_model_climbs_as_its_rotors_are_told(tmp_path, factor):
+    """The speed after half a second, from the lag of the rotors and T = c_T ϖ², without inflow.
+
+    The inflow of the climb takes off about a tenth.
+    """
+    path = tmp_path / "hover.mcap"
+    write(path, hovering(factor))
+    recording = read(path, topics_of("version: 1\ngeo_origin: [47.4, 8.5, 488.0]\n"))
+    predictions, notes = check_model(replay_recording(recording, VEHICLE, ESTIMATOR), VEHICLE)
+    assert notes == []
+    assert set(predictions) == {"in the air"}
+
+    time = np.linspace(0.0, 0.5, 5001)
+    speed = factor - (factor - 1.0) * np.exp(-time / VEHICLE.rotor_lag)
+    climb = 9.80665 * 0.5 * float(np.mean(speed**2 - 1.0))
+    found = predictions["in the air"].velocity
+    assert found[:, 2] == pytest.approx(np.full(len(found), 0.93 * climb), abs=0.07 * climb + 2e-3)
+    assert np.abs(found[:, :2]).max() < 0.02
 
 
 # bad logs
