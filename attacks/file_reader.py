@@ -224,7 +224,7 @@ def _replay_log() -> Callable[[Path], object]:
     from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
     from rfly_amphibious.replay.model_check import check_model
     from rfly_amphibious.replay.recording import read_recording
-    from rfly_amphibious.replay.replay import replay
+    from rfly_amphibious.replay.replay import replay_recording
     from rfly_amphibious.replay.report import summary
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -234,7 +234,8 @@ def _replay_log() -> Callable[[Path], object]:
     weights = EstimatorParameters.load("scale")
 
     def read(path: Path) -> object:
-        result = replay(read_recording(path, vehicle, sensors, weights), vehicle, weights)
+        recording = read_recording(path, vehicle, sensors, weights)
+        result = replay_recording(recording, vehicle, weights)
         return summary(result, *check_model(result, vehicle))
 
     return read

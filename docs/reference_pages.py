@@ -241,11 +241,13 @@ def _paragraph(text: str) -> str:
 
 if __name__ == "__main__":
     from changelog_rst import changelog_rst
+    from measurements_page import measurements_page
     from parameters_page import parameters_page
     from topics_page import topics_page
 
     pages = {
         "cli": commands_page,
+        "measurements": measurements_page,
         "messages": messages_page,
         "models": models_page,
         "parameters": parameters_page,

@@ -37,6 +37,11 @@ from rfly_amphibious.mapping.elevation_map import ElevationParameters as Elevati
 from rfly_amphibious.mapping.octomap_grid import OctomapGrid as OctomapGrid
 from rfly_amphibious.mapping.octomap_parameters import OctomapParameters as OctomapParameters
 from rfly_amphibious.mapping.pose_track import PoseTrack as PoseTrack
+from rfly_amphibious.replay.recording import Recording as Recording
+from rfly_amphibious.replay.recording import read_recording as read_recording
+from rfly_amphibious.replay.replay import Replay as Replay
+from rfly_amphibious.replay.replay import replay_recording as replay_recording
+from rfly_amphibious.replay.topic_map import TopicMap as TopicMap
 from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun as ClosedLoopRun
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop as run_closed_loop
 from rfly_amphibious.scenarios.land_air_demo import land_air_demo as land_air_demo

@@ -40,6 +40,16 @@ def test_the_page_is_up_to_date(page, function, pages):
     assert (REFERENCE / f"{page}.md").read_text(encoding="utf-8") == pages[function]()
 
 
+def test_the_page_of_measurements_is_up_to_date():
+    """It follows from the vehicles' sets: a new value shows next to what others measured."""
+    page = runpy.run_path(str(ROOT / "docs" / "measurements_page.py"))["measurements_page"]()
+    assert (REFERENCE / "measurements.md").read_text(encoding="utf-8") == page
+    # the law T = c_T ϖ² on Bitcraze's scale, worked out by hand: 2.2e-8 N s² within 3 %
+    found = re.search(r"The best c_T is (\S+) N", page)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(2.2e-8, rel=0.03)
+
+
 def test_the_fleet_schema_has_all_shapes_of_the_code(pages):
     """Each class of a shape is a type of the schema, which has a definition of its keys."""
     text = pages["FLEET_SCHEMA"].read_text(encoding="utf-8")

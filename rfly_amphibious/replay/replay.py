@@ -163,7 +163,7 @@ class Replay:
     """Time that the estimator took, s."""
 
 
-def replay(
+def replay_recording(
     recording: Recording,
     params: VehicleParameters,
     parameters: EstimatorParameters,

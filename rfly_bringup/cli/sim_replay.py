@@ -98,7 +98,7 @@ def replay(
     )
     from rfly_amphibious.replay.model_check import check_model
     from rfly_amphibious.replay.recording import read_recording
-    from rfly_amphibious.replay.replay import replay as run_replay
+    from rfly_amphibious.replay.replay import replay_recording
     from rfly_amphibious.replay.replay_plot import draw_replay
     from rfly_amphibious.replay.report import summary
     from rfly_amphibious.replay.topic_map import TopicMap
@@ -121,7 +121,7 @@ def replay(
         recording = read_recording(log, params, aboard, weights, topic_map, namespace, terrain)
     compile_first(["amphibious"])
     with progress_bar(log.name) as bar:
-        result = run_replay(recording, params, weights, bar)
+        result = replay_recording(recording, params, weights, bar)
     with status("simulating"):
         predictions, notes = check_model(result, params)
 

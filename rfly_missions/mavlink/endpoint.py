@@ -388,10 +388,6 @@ class MavlinkEndpoint:
 
             # a check of terrain names no system
             target = (0, 0) if message.get_type() == "TERRAIN_CHECK" else target_of(message)
-            if target is not None and target[1] == CAMERA_COMPONENT and target[0] in self.vehicles:
-                eye = self.vehicles[target[0]].camera
-                if eye is not None:
-                    eye.handle(message, sender)
             if target is None or target[1] not in (0, AUTOPILOT_COMPONENT):
                 continue
             system = target[0]

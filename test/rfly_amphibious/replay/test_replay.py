@@ -17,12 +17,13 @@ from optional_parts import late_module
 from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters, chi_square
 from rfly_amphibious.replay.model_check import check_model
 from rfly_amphibious.replay.recording import read_recording
-from rfly_amphibious.replay.replay import compare, replay
+from rfly_amphibious.replay.replay import compare, replay_recording
 from rfly_amphibious.replay.report import summary
 from rfly_amphibious.replay.topic_map import TopicMap
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.mcap_log import message_definition, write_mcap
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CaptureError, ConfigError
@@ -68,7 +69,7 @@ def log(closed, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def replayed(log):
-    return replay(read(log), VEHICLE, ESTIMATOR)
+    return replay_recording(read(log), VEHICLE, ESTIMATOR)
 
 
 def test_a_replay_gives_the_estimates_that_the_vehicle_had_aboard(closed, replayed):
@@ -142,7 +143,7 @@ def test_a_topic_can_be_left_out(log, replayed):
     recording = read(log, without)
     assert "gps" not in recording.readings
     assert recording.sensors.gps is None
-    result = replay(recording, VEHICLE, ESTIMATOR)
+    result = replay_recording(recording, VEHICLE, ESTIMATOR)
     assert set(replayed.innovations) - set(result.innovations) == {
         "gps_position",
         "gps_velocity",
@@ -273,7 +274,7 @@ def test_a_foreign_robot_is_found_where_it_drove(tmp_path, frd):
     assert recording.topics["imu"] == "/robot/imu"
     assert recording.notes == ("gps: 80 of 80 fixes without a velocity",)
     assert recording.sensors.imu.rate == pytest.approx(100.0)
-    track = replay(recording, VEHICLE, ESTIMATOR).track
+    track = replay_recording(recording, VEHICLE, ESTIMATOR).track
     late = track.time > 4.0
     expected = np.array([place(time) for time in track.time[late].tolist()])
     assert track.position[late, :2] == pytest.approx(expected[:, :2], abs=0.3)
@@ -287,7 +288,7 @@ def test_a_reference_of_another_world_is_turned_and_moved(tmp_path):
     path = tmp_path / "robot.mcap"
     write(path, robot())
     recording = read(path, topics_of(FOREIGN))
-    track = replay(recording, VEHICLE, ESTIMATOR).track
+    track = replay_recording(recording, VEHICLE, ESTIMATOR).track
     errors = compare(track, recording.reference, "heading")
     assert "after a turn by -9" in errors.aligned or "after a turn by -8" in errors.aligned
     assert np.abs(errors.position[errors.time > 4.0]).max() < 0.5
@@ -304,7 +305,7 @@ def test_without_an_origin_the_world_begins_at_the_first_fix(tmp_path):
     first = fix(0.0)
     expected = (first["latitude"], first["longitude"], first["altitude"])
     assert recording.geo_origin == pytest.approx(expected, abs=1e-9)
-    errors = replay(recording, VEHICLE, ESTIMATOR).errors
+    errors = replay_recording(recording, VEHICLE, ESTIMATOR).errors
     assert errors.aligned.startswith("moved by its mean difference")
     assert errors.position.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-9)
 
@@ -315,6 +316,61 @@ def test_wheels_without_loads_are_left_out_unless_the_file_says_that_they_roll(t
     recording = read(path)
     assert "joints" not in recording.readings
     assert any("on_wheels: true" in note for note in recording.notes)
+
+
+# a vehicle in the air
+
+
+def hovering(factor):
+    """Return the log of a vehicle that stays in the air, whatever its rotors are told.
+
+    They turn at the speed of hovering, and are told `factor` times this.
+    """
+    names = joint_names(VEHICLE)
+    speeds = [
+        VEHICLE.hover_speed * VEHICLE.rotor_spin[int(name[-1]) - 1]
+        if name.startswith("rotor")
+        else 0.0
+        for name in names
+    ]
+    command = {"mode": 0, "value": [factor * VEHICLE.hover_speed] * VEHICLE.rotors}
+    loads = {"layout": {"dim": [], "data_offset": 0}, "data": [0.0] * 4}
+    rows = []
+    for t in np.arange(0.0, 6.0, 0.01).tolist():
+        body = header(t, "car/base_link")
+        joints = {"name": names, "position": [0.0] * len(names), "velocity": speeds, "effort": []}
+        still = odometry(t)
+        still["pose"]["pose"]["position"] = xyz((0.0, 0.0, 50.0))
+        still["twist"]["twist"]["linear"] = xyz((0.0, 0.0, 0.0))
+        rows += [
+            (t, "/car/imu/data", "sensor_msgs/Imu", imu(t, False)),
+            (t, "/car/joint_states", "sensor_msgs/JointState", {"header": body, **joints}),
+            (t, "/car/wheel_loads", "std_msgs/Float64MultiArray", loads),
+            (t, "/car/cmd/rotors", "rfly_suite/RotorCommand", {"header": body, **command}),
+            (t, "/car/ground_truth/odom", "nav_msgs/Odometry", still),
+        ]
+    return rows
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.05])
+def test_the_model_climbs_as_its_rotors_are_told(tmp_path, factor):
+    """The speed after half a second, from the lag of the rotors and T = c_T ϖ², without inflow.
+
+    The inflow of the climb takes off about a tenth.
+    """
+    path = tmp_path / "hover.mcap"
+    write(path, hovering(factor))
+    recording = read(path, topics_of("version: 1\ngeo_origin: [47.4, 8.5, 488.0]\n"))
+    predictions, notes = check_model(replay_recording(recording, VEHICLE, ESTIMATOR), VEHICLE)
+    assert notes == []
+    assert set(predictions) == {"in the air"}
+
+    time = np.linspace(0.0, 0.5, 5001)
+    speed = factor - (factor - 1.0) * np.exp(-time / VEHICLE.rotor_lag)
+    climb = 9.80665 * 0.5 * float(np.mean(speed**2 - 1.0))
+    found = predictions["in the air"].velocity
+    assert found[:, 2] == pytest.approx(np.full(len(found), 0.93 * climb), abs=0.07 * climb + 2e-3)
+    assert np.abs(found[:, :2]).max() < 0.02
 
 
 # bad logs
@@ -362,7 +418,7 @@ def test_a_bad_log_is_refused_with_its_reason(tmp_path, rows, error, told):
     path = tmp_path / "bad.mcap"
     write(path, rows)
     with pytest.raises(error, match=told):
-        replay(read(path), VEHICLE, ESTIMATOR)
+        replay_recording(read(path), VEHICLE, ESTIMATOR)
 
 
 def test_gaps_are_told(tmp_path):
@@ -428,7 +484,7 @@ def test_impossible_numbers_are_left_out(tmp_path):
         rows[k] = (time, topic, kind, odd)
     path = tmp_path / "odd.mcap"
     write(path, rows)
-    track = replay(read(path, topics_of(FOREIGN)), VEHICLE, ESTIMATOR).track
+    track = replay_recording(read(path, topics_of(FOREIGN)), VEHICLE, ESTIMATOR).track
     assert track.position[-1, :2] == pytest.approx(place(track.time[-1])[:2], abs=0.3)
 
 
