@@ -415,7 +415,7 @@ class _Reader:
                 "--topics says that it drives throughout"
             )
             return
-        elif known is not None and not self._raw.tables["wheel_loads"].time[0] >= 0.0:
+        elif known is not None and np.isnan(self._raw.tables["wheel_loads"].time[0]):
             # without a stamp: time of the sensor's last sample, as the node takes it
             time = np.floor(table.time * known.rate + 1e-4) / known.rate
             table = table._replace(time=time)

@@ -60,7 +60,6 @@ def _of_model(each: Prediction) -> dict[str, Any]:
 
 
 def _of_errors(errors: Errors) -> dict[str, Any]:
-    speed = rms(errors.velocity)
     return {
         "compared": int(errors.time.size),
         "alignment": errors.aligned,
@@ -68,9 +67,14 @@ def _of_errors(errors: Errors) -> dict[str, Any]:
         "position_largest_m": float(np.linalg.norm(errors.position, axis=1).max()),
         "position_sigma_m": rms(errors.sigma).tolist(),
         "position_outside_95": errors.outside,
-        "velocity_rms_mps": speed.tolist() if np.isfinite(speed).all() else None,
-        "attitude_rms_rad": rms(errors.attitude).tolist(),
+        "velocity_rms_mps": _known(rms(errors.velocity)),
+        "attitude_rms_rad": _known(rms(errors.attitude)),
     }
+
+
+def _known(values: Floats) -> list[float] | None:
+    """Return values as a list; None for those that the reference does not have."""
+    return values.tolist() if np.isfinite(values).all() else None
 
 
 def rms(values: Floats) -> Floats:

@@ -187,7 +187,6 @@ def _totals(result: "Replay", figures: dict[str, Any]) -> list[tuple[str, str]]:
     else:
         east, north, up = errors["position_rms_m"]
         sigma = " ".join(f"{value:.2f}" for value in errors["position_sigma_m"])
-        roll, pitch, yaw = (math.degrees(value) for value in errors["attitude_rms_rad"])
         rows += [
             ("reference", f"{figures['topics']['reference']}, {errors['alignment']}"),
             (
@@ -196,8 +195,11 @@ def _totals(result: "Replay", figures: dict[str, Any]) -> list[tuple[str, str]]:
                 f"{errors['position_largest_m']:.2f} m at most; the estimator says {sigma} m; "
                 f"{100.0 * errors['position_outside_95']:.1f} % outside its 95 % bound",
             ),
-            ("attitude", f"off by {roll:.2f} {pitch:.2f} {yaw:.2f}° about east, north, up"),
         ]
+        turn = errors["attitude_rms_rad"]
+        if turn is not None:
+            angles = " ".join(f"{math.degrees(component):.2f}" for component in turn)
+            rows.append(("attitude", f"off by {angles}° about east, north, up"))
         speed = errors["velocity_rms_mps"]
         if speed is not None:
             speeds = " ".join(f"{component:.3f}" for component in speed)

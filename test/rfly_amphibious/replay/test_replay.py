@@ -28,6 +28,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, ned_to_geodetic
+from rfly_common.physics import standard_pressure
 
 pytestmark = pytest.mark.needs("mcap", "mcap_ros2")
 
@@ -296,6 +297,22 @@ def test_a_reference_of_another_world_is_turned_and_moved(tmp_path):
     assert np.abs(errors.attitude[errors.time > 4.0, 2]).max() < 0.05
 
 
+def test_a_reference_without_orientation_gives_positions_alone(tmp_path):
+    rows = robot()
+    for k, (time, topic, kind, message) in enumerate(rows):
+        if topic == "/mocap/pose":
+            turn = {"x": 0.0, "y": 0.0, "z": 0.0, "w": 0.0}
+            pose = {"position": xyz(place(time)), "orientation": turn}
+            rows[k] = (time, topic, kind, {**message, "pose": pose})
+    path = tmp_path / "points.mcap"
+    write(path, rows)
+    result = replay_recording(read(path, topics_of(FOREIGN)), VEHICLE, ESTIMATOR)
+    figures = summary(result, {}, ())["errors"]
+    assert figures["attitude_rms_rad"] is None
+    assert figures["velocity_rms_mps"] is None
+    assert max(figures["position_rms_m"][:2]) < 0.5
+
+
 def test_without_an_origin_the_world_begins_at_the_first_fix(tmp_path):
     path = tmp_path / "robot.mcap"
     write(path, robot())
@@ -316,6 +333,29 @@ def test_wheels_without_loads_are_left_out_unless_the_file_says_that_they_roll(t
     recording = read(path)
     assert "joints" not in recording.readings
     assert any("on_wheels: true" in note for note in recording.notes)
+
+
+def test_weather_does_not_spoil_a_barometer_whose_set_allows_for_it(tmp_path):
+    """The pressure is 1500 Pa above the standard atmosphere's. Without a bias it is rejected."""
+    pressure = standard_pressure(DEFAULT_GEO_ORIGIN[2]) + 1500.0
+    rows = robot()
+    for t in np.arange(0.0, 8.0, 0.1).tolist():
+        message = {"header": header(t, "baro"), "fluid_pressure": pressure, "variance": 0.0}
+        rows.append((t, "/robot/baro", "sensor_msgs/FluidPressure", message))
+    path = tmp_path / "weather.mcap"
+    write(path, rows)
+
+    assert SENSORS.barometer is not None
+    weather = dataclasses.replace(SENSORS.barometer.noise, turn_on_bias=2000.0)
+    allowing = SENSORS.replace(barometer=dataclasses.replace(SENSORS.barometer, noise=weather))
+    counts = []
+    for sensors in (allowing, SENSORS):
+        recording = read_recording(path, VEHICLE, sensors, ESTIMATOR, topics_of(FOREIGN))
+        barometer = replay_recording(recording, VEHICLE, ESTIMATOR).innovations["barometer"]
+        counts.append((barometer.rejected, barometer.nis.size))
+    assert counts[0][0] == 0
+    assert counts[0][1] > 60
+    assert counts[1][0] == counts[1][1]
 
 
 # a vehicle in the air
