@@ -221,6 +221,11 @@ class ControlParameters:
     """Parameters of flight_control_node, betaflight_node and chassis_control_node."""
 
     lock_step: bool = parameter(False, "answer each tick of the simulation, which waits for it")
+    guided: bool = parameter(
+        False,
+        "in lock-step, wait for guidance_node's answer to each tick, so that missions repeat bit "
+        "by bit; chassis_control_node waits for cmd/rotors as well",
+    )
     vehicle: str = parameter("scale", VEHICLE, shown="scale; betaflight_node: scale_quad")
 
 
@@ -325,6 +330,9 @@ class GuidanceParameters:
     )
     rate: float = parameter(
         50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0
+    )
+    lock_step: bool = parameter(
+        False, "answer each odometry/global by guidance_tick, which guided controllers wait for"
     )
 
 
