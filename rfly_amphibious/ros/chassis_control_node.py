@@ -27,6 +27,7 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import (
     ChassisControlParameters,
     ControlParameters,
+    StuckParameters,
     TrustParameters,
 )
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -55,7 +56,12 @@ class ChassisControlNode(Node):
         self._lock_step = control.lock_step
         self._guided = control.lock_step and control.guided
         limits = declare_parameters(self, TrustParameters).limits
-        self._chassis = ChassisController(params, command_timeout=timeout, trust_limits=limits)
+        self._chassis = ChassisController(
+            params,
+            command_timeout=timeout,
+            trust_limits=limits,
+            stuck_limits=declare_parameters(self, StuckParameters).limits,
+        )
         self._diagnostics = Diagnostics(self, "chassis", name, self._update_diagnostics)
         self._mode: Mode | None = None
         self._received_mode: Mode | None = None
@@ -157,6 +163,7 @@ class ChassisControlNode(Node):
                 (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
                 (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
                 (lost, WARN, "the motion command is lost: it brakes"),
+                (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
                 (True, OK, values["mode"]),
             ],
             **values,

@@ -38,7 +38,11 @@ from rfly_amphibious.ros.amphibious_msgs import (
     points_to_path,
 )
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.node_parameters import GuidanceParameters, TrustParameters
+from rfly_amphibious.ros.node_parameters import (
+    GuidanceParameters,
+    StuckParameters,
+    TrustParameters,
+)
 from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError, RflyError
@@ -88,7 +92,8 @@ class GuidanceNode(Node):
         else:
             params = VehicleParameters.load(settings.vehicle or "scale")
         limits = declare_parameters(self, TrustParameters).limits
-        self._guide = MissionGuide((), params, terrain, limits)
+        stuck = declare_parameters(self, StuckParameters).limits
+        self._guide = MissionGuide((), params, terrain, limits, stuck)
 
         self._active = False
         self._doing = ""

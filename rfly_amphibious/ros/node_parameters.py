@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from rfly_amphibious.control import chassis_controller, flight_controller
+from rfly_amphibious.control.stuck import StuckLimits
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
 from rfly_amphibious.dynamics.wind import MOST_ROUGHNESS, MOST_TURBULENCE
 from rfly_amphibious.estimation.trust import TrustLimits
@@ -214,6 +215,32 @@ class TrustParameters:
     def limits(self) -> TrustLimits:
         """Limits of the parameters. Raise ConfigError for other than four that rise."""
         return TrustLimits(tuple(self.uncertain_position), tuple(self.uncertain_speed))
+
+
+@dataclass(frozen=True)
+class StuckParameters:
+    """Limits by which a driving vehicle counts as stuck, shared by chassis and guidance."""
+
+    stuck_time: float = parameter(
+        StuckLimits().time,
+        "time within which a driving vehicle has to leave its place; then it counts as stuck, and "
+        "guidance_node gives up; 0: never",
+        unit="s",
+        low=0.0,
+        high=3600.0,
+    )
+    stuck_distance: float = parameter(
+        StuckLimits().distance,
+        "distance from its place that it has to reach",
+        unit="m",
+        low=0.01,
+        high=100.0,
+    )
+
+    @property
+    def limits(self) -> StuckLimits:
+        """Limits of the parameters."""
+        return StuckLimits(self.stuck_time, self.stuck_distance)
 
 
 @dataclass(frozen=True)
@@ -625,12 +652,14 @@ NODES = {
         *_NAMED,
         ControlParameters,
         ChassisControlParameters,
+        StuckParameters,
         TrustParameters,
         *_MOVED,
     ),
     "guidance_node": (
         *_NAMED,
         GuidanceParameters,
+        StuckParameters,
         TrustParameters,
         FrameParameters,
         LatestTerrainParameters,
