@@ -82,7 +82,8 @@ node's own; `{VEHICLE}` stands for the name of each vehicle. The number is the q
 - Every topic's QoS can be changed by parameters `qos_overrides.…`, see [other ROS tools](../howto/other-ros-tools.md).
 - Each node also publishes `/diagnostics` and `/rosout`, and has the parameter services of ROS.
 - With `lock_step` sensor topics are reliable, and `amphibious_sim_node` publishes `simulation_tick`
-  (rfly_suite/SimulationTick; reliable, 10). With `simulate:=false` `mission_node` subscribes to `{VEHICLE}/pose` and
+  (rfly_suite/SimulationTick; reliable, 10), `guidance_node` `guidance_tick` of the same type, which controllers
+  with `guided` subscribe to; `chassis_control_node` then subscribes to `cmd/rotors`. With `simulate:=false` `mission_node` subscribes to `{VEHICLE}/pose` and
   publishes `{VEHICLE}/cmd/pose`. `betaflight_node` has the topics of `flight_control_node`.
 
 `python docs/reference_pages.py` writes this page from the running nodes; a test compares them.

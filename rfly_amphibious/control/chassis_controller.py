@@ -26,6 +26,7 @@ from rfly_amphibious.control.speed_controller import (
     max_virtual_steering,
 )
 from rfly_amphibious.control.steady_turn import SteadyTurn
+from rfly_amphibious.control.stuck import StuckLimits, StuckWatch
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_amphibious.estimation.wheel_contact import WheelContact
@@ -259,6 +260,7 @@ class ChassisController:
         *,
         command_timeout: float = COMMAND_TIMEOUT,
         trust_limits: TrustLimits | None = None,
+        stuck_limits: StuckLimits | None = None,
     ) -> None:
         if not command_timeout > 0.0:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
@@ -268,11 +270,15 @@ class ChassisController:
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
 
+        self.stuck = StuckWatch(stuck_limits)
+        """Watch over a vehicle that is to drive and does not move."""
+
         self.reset()
 
     def reset(self) -> None:
         """Return to the initial state, for example when the simulation's time is reset."""
         self.trust.reset()
+        self.stuck.reset()
         self._speed_controller = SpeedController(self.params)
         self.traction = TractionControl(self.params)
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
@@ -419,6 +425,7 @@ class ChassisController:
         """Begin a mode."""
         self._mode = mode
         self._touched = False
+        self.stuck.reset()
         self._ramped_speed = math.nan
         if mode is Mode.DRIVE:
             self._speed_controller.reset()
@@ -438,6 +445,7 @@ class ChassisController:
 
         if self.trust.level is Trust.SLOW:
             wanted = min(max(wanted, -CAREFUL_SPEED), CAREFUL_SPEED)
+        self.stuck.update(time, estimate.position[:2], wanted)
 
         limit = self._speed_controller.steering_limit(speed)
         steering = min(max(steering, -limit), limit)

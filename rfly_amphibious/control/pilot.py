@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from rfly_amphibious.control.chassis_controller import SkidSteer
 from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_amphibious.control.modes import (
@@ -22,9 +23,15 @@ from rfly_amphibious.control.modes import (
     contact_of,
     near_ground,
 )
-from rfly_amphibious.control.speed_controller import SpeedController, brake_torque_in
+from rfly_amphibious.control.speed_controller import (
+    SpeedController,
+    brake_torque_in,
+    steering_lever,
+)
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.estimation.estimate import EstimatedMotion
+from rfly_amphibious.vehicle import state_layout
+from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
 
@@ -64,6 +71,9 @@ class Pilot:
         self.logic = ModeLogic(mode)
         self.flight_modes = FlightModes(model.params, self.logic)
         self.speed_controller = SpeedController(model.params)
+        columns = state_layout.state_columns(model.params.rotors, len(model.params.wheels))
+        self._wheel_speed = columns["wheel_speed"]
+        self._skid = SkidSteer(model.params) if model.params.steered == "none" else None
         self.modes = [mode]
         """Modes up to now, in their order."""
 
@@ -102,7 +112,9 @@ class Pilot:
                 self.modes.append(mode)
             self.entered = True
 
-        self._controls = self._commands(mode, now, situation.clearance)
+        self._controls = self._commands(
+            mode, now, situation.clearance, state.x[self._wheel_speed] - state.rates[1]
+        )
         return self._controls
 
     def lose_rotor(self, rotor: int) -> None:
@@ -139,22 +151,41 @@ class Pilot:
         self.flight_modes.enter(mode, now)
         if mode is Mode.DRIVE:
             self.speed_controller.reset()
+            if self._skid is not None:
+                self._skid.reset()
 
-    def _commands(self, mode: Mode, now: EstimatedMotion, clearance: float) -> Controls:
+    def _commands(
+        self, mode: Mode, now: EstimatedMotion, clearance: float, wheel_speed: Floats
+    ) -> Controls:
         """Return the commands of a mode."""
         setpoint = self._setpoint
         trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
         self.flight_modes.update(mode, now, clearance, trajectory, self.period)
 
         if mode is Mode.DRIVE:
-            speed = float(now.rotation[:, 0] @ now.velocity)
-            grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
-            drive, brake = self.speed_controller.torques(setpoint.speed, speed, self.period, grade)
-            limit = self.speed_controller.steering_limit(speed)
-            steering = min(max(setpoint.steering, -limit), limit)
-            return Controls(steering=steering, drive_torque=drive, brake_torque=brake)
+            return self._drive(now, wheel_speed)
 
         brake_torque = brake_torque_in(
             mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched
         )
         return Controls(rotor_speed=self.flight_modes.rotor_speeds(now), brake_torque=brake_torque)
+
+    def _drive(self, now: EstimatedMotion, wheel_speed: Floats) -> Controls:
+        """Return the commands of a vehicle that drives.
+
+        `wheel_speed`: against the body, (wheels,), rad/s.
+        """
+        setpoint = self._setpoint
+        speed = float(now.rotation[:, 0] @ now.velocity)
+        grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
+        drive, brake = self.speed_controller.torques(setpoint.speed, speed, self.period, grade)
+        limit = self.speed_controller.steering_limit(speed)
+        steering = min(max(setpoint.steering, -limit), limit)
+
+        # motors that steer
+        if self._skid is not None and setpoint.speed != 0.0:
+            turn = setpoint.speed * math.tan(steering) / steering_lever(self.params)
+            yaw_rate = float(now.rates[2])
+            drive = drive + self._skid.torques(turn, yaw_rate, speed, wheel_speed, self.period)
+            steering = 0.0
+        return Controls(steering=steering, drive_torque=drive, brake_torque=brake)

@@ -17,6 +17,7 @@ from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import TAKEOFF_SLOPE, Mode
 from rfly_amphibious.control.path_following import DrivePathFollower, FlightPathFollower
 from rfly_amphibious.control.speed_controller import HOLD_SPEED
+from rfly_amphibious.control.stuck import StuckLimits, StuckWatch
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg, Leg
@@ -75,7 +76,8 @@ class MissionGuide:
 
     Heights of flights count from the ground of the take-off, as the estimate sees it: an estimate
     that is too high or too low by metres does not bring the flight nearer to the ground. Without a
-    terrain the ground is level.
+    terrain the ground is level. A vehicle that is stuck on the ground gives up: it stands until
+    other legs are given.
     """
 
     def __init__(
@@ -84,8 +86,10 @@ class MissionGuide:
         params: VehicleParameters,
         terrain: HeightMap | None = None,
         trust_limits: TrustLimits | None = None,
+        stuck_limits: StuckLimits | None = None,
     ) -> None:
         self.params = params
+        self._stuck = StuckWatch(stuck_limits)
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
 
@@ -125,6 +129,7 @@ class MissionGuide:
         self._flight_path: FlightPathFollower | None = None
         self._lands = False
         self._aborted = False
+        self._stuck.reset()
         self._time = math.nan
         self._slow_since = math.inf
         self._hovers_since = math.inf
@@ -209,12 +214,17 @@ class MissionGuide:
         self._flight_path = None
         self._lands = False
         self._hovers_since = math.inf
+        self._stuck.reset()
         self.done = self.leg == len(self.legs)
 
     def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
         """Return the setpoint of a driven leg."""
         if mode is not Mode.DRIVE:  # legs that were changed in the air
             return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
+
+        if self._stuck.text:
+            self.problem = self._stuck.text
+            return Setpoint(now.time)
 
         rotation = rotation_matrix(now.orientation)
         place = now.position[:2]
@@ -233,6 +243,8 @@ class MissionGuide:
             away = self._drive_path.missed_by(place)
             self.log.append((now.time, f"stands {away:.2f} m from the last way-point"))
             self._next_leg()
+        elif self._stuck.update(now.time, place, speed):
+            self.log.append((now.time, f"gives up: {self._stuck.text}"))
         return Setpoint(now.time, speed=speed, steering=steering)
 
     def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:

@@ -103,6 +103,7 @@ class BetaflightNode(Node):
                 params,
                 vehicle=name,
                 lock_step=control.lock_step,
+                guided=control.guided,
                 step=self._step,
                 on_stamp=self._measure_pace,
             )

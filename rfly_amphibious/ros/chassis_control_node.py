@@ -14,7 +14,7 @@ from typing import Any
 
 from ackermann_msgs.msg import AckermannDriveStamped
 from rclpy.node import Node
-from rfly_suite.msg import WheelCommand
+from rfly_suite.msg import RotorCommand, WheelCommand
 from std_msgs.msg import String
 
 from rfly_amphibious.control.chassis_controller import ChassisController
@@ -27,6 +27,7 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import (
     ChassisControlParameters,
     ControlParameters,
+    StuckParameters,
     TrustParameters,
 )
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -36,6 +37,7 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
 from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
 
 MODE_SILENCE_S = 1.0
 """Wall time without a mode after which the mode is unknown, s."""
@@ -52,8 +54,14 @@ class ChassisControlNode(Node):
         timeout = declare_parameters(self, ChassisControlParameters).command_timeout
 
         self._lock_step = control.lock_step
+        self._guided = control.lock_step and control.guided
         limits = declare_parameters(self, TrustParameters).limits
-        self._chassis = ChassisController(params, command_timeout=timeout, trust_limits=limits)
+        self._chassis = ChassisController(
+            params,
+            command_timeout=timeout,
+            trust_limits=limits,
+            stuck_limits=declare_parameters(self, StuckParameters).limits,
+        )
         self._diagnostics = Diagnostics(self, "chassis", name, self._update_diagnostics)
         self._mode: Mode | None = None
         self._received_mode: Mode | None = None
@@ -68,8 +76,10 @@ class ChassisControlNode(Node):
             params,
             sensors=("joint_states", "wheel_loads"),
             lock_step=control.lock_step,
+            guided_by=("cmd/ackermann", "cmd/pose") if control.guided else (),
+            answers=("cmd/rotors",) if self._guided else (),
             reset_text="the time went back: all is forgotten",
-            before_tick=self._use_mode,
+            before_tick=(lambda: None) if self._guided else self._use_mode,
         )
 
         self._commands = MotionCommands(
@@ -78,10 +88,13 @@ class ChassisControlNode(Node):
             name,
             velocity=lambda velocity, yaw_rate: self._chassis.set_twist(velocity[0], yaw_rate),
             pose=lambda position, velocity, _yaw: self._chassis.set_target(position, velocity),
+            loop=self._loop,
         )
 
-        subscription(self, AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann, COMMANDS)
+        self._loop.subscribe(AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann)
         subscription(self, String, "mode", self._on_mode, LATCHED)
+        if self._guided:
+            subscription(self, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
         self._update_diagnostics()
         self.get_logger().info(f"{name}: vehicle {params.name!r}, steered wheels: {params.steered}")
 
@@ -106,11 +119,17 @@ class ChassisControlNode(Node):
         if not self._lock_step:
             self._use_mode()
 
+    def _on_cmd_rotors(self, message: RotorCommand) -> None:
+        """Go on with the tick: flight_control_node has published its mode."""
+        self._use_mode()
+        self._loop.answered("cmd/rotors", stamp_to_ns(message.header.stamp))
+
     def _use_mode(self) -> None:
         """Use the last mode; in lock-step this happens when a tick begins.
 
         flight_control_node publishes the mode while this node answers the tick, and the answer must
-        not depend on which of them is faster.
+        not depend on which of them is faster. With guidance_node in the lock-step this node answers
+        last, by the mode of the same tick.
         """
         self._mode = self._received_mode
 
@@ -144,6 +163,7 @@ class ChassisControlNode(Node):
                 (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
                 (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
                 (lost, WARN, "the motion command is lost: it brakes"),
+                (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
                 (True, OK, values["mode"]),
             ],
             **values,

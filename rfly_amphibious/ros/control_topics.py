@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from rfly_amphibious.ros.amphibious_msgs import (
     time_of,
 )
 from rfly_amphibious.ros.node_parameters import MotionCommandParameters
-from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS, SENSOR_TOPICS, SampleReader
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -107,11 +108,12 @@ class MotionCommands:
         *,
         velocity: Callable[[tuple[float, float, float], float], None],
         pose: Callable[[tuple[float, float, float], Any, float | None], None],
+        loop: ControlLoop,
     ) -> None:
         """Subscribe.
 
         `velocity` gets forward, left, up (m/s) and yaw rate; `pose` gets position, velocity (3,),
-        world, and yaw.
+        world, and yaw. `loop` puts the poses of guidance_node in order.
         """
         self._node = node
         self._diagnostics = diagnostics
@@ -129,7 +131,7 @@ class MotionCommands:
             subscription(node, TwistStamped, "cmd_vel", self._on_cmd_vel_stamped, COMMANDS)
         else:
             subscription(node, Twist, "cmd_vel", self._on_cmd_vel, COMMANDS)
-        subscription(node, PoseStamped, "cmd/pose", self._on_cmd_pose, COMMANDS)
+        loop.subscribe(PoseStamped, "cmd/pose", self._on_cmd_pose)
 
     def refuse(self, topic: str, why: object) -> None:
         """Count and log a refused command."""
@@ -174,6 +176,9 @@ class ControlLoop:
     It computes a command for each message of the first sensor topic, or in lock-step for each tick
     of the simulation. While that topic is silent, it answers the other sensors and the estimates,
     so that the controller can react. The command has the stamp of what it answers.
+
+    With guidance_node in the lock-step, its commands wait until the tick that they belong to is
+    answered, so that it doesn't matter when they arrive.
     """
 
     def __init__(
@@ -187,6 +192,8 @@ class ControlLoop:
         *,
         sensors: Sequence[str],
         lock_step: bool,
+        guided_by: Sequence[str] = (),
+        answers: Sequence[str] = (),
         reset_text: str,
         before_tick: Callable[[], None] = lambda: None,
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
@@ -194,7 +201,9 @@ class ControlLoop:
         """Subscribe.
 
         `step(estimate, dt)` returns the command as a message, or None. `before_tick` is called for
-        a new tick, `on_stamp` with the stamp of each message of the first sensor.
+        a new tick, `on_stamp` with the stamp of each message of the first sensor. `guided_by`:
+        topics of guidance_node in the lock-step; `answers`: topics of other nodes whose answers to
+        a tick come before this one (`answered`).
         """
         self._node = node
         self._diagnostics = diagnostics
@@ -222,7 +231,18 @@ class ControlLoop:
 
         # subscriptions
         watched = [SENSOR_TOPICS[topic].tick_index for topic in sensors]
-        self._gate = TickGate(watched, self._answer_tick, answers=True) if lock_step else None
+        self._gate: TickGate | None = None
+        self._guidance: TickGate | None = None
+        self._waiting_commands: list[tuple[int, Callable[[], None]]] = []
+        """Commands of guidance_node for the present tick, with their topics' indices."""
+
+        before = ["odometry/global", *answers]
+        if lock_step and guided_by:
+            indices = [GUIDANCE_TOPICS[topic] for topic in guided_by]
+            self._guidance = TickGate(indices, lambda ns: self.answered("guidance_tick", ns))
+            before.append("guidance_tick")
+        if lock_step:
+            self._gate = TickGate(watched, self._answer_tick, before)
         qos = sensor_qos(lock_step)
         for topic in sensors:
             callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
@@ -244,6 +264,27 @@ class ControlLoop:
             self._on_odometry,
             qos if lock_step else STATE_IN,
         )
+        if self._guidance is not None:
+            subscription(node, SimulationTick, "guidance_tick", self._on_guidance_tick, STATE_OUT)
+
+    def subscribe(self, msg_type: Any, topic: str, callback: Callable[[Any], None]) -> None:
+        """Subscribe to a command of guidance_node; in lock-step with it, the command waits."""
+        guidance = self._guidance
+        if guidance is None:
+            subscription(self._node, msg_type, topic, callback, COMMANDS)
+            return
+        index = GUIDANCE_TOPICS[topic]
+
+        def on_command(message: Any) -> None:
+            self._waiting_commands.append((index, partial(callback, message)))
+            guidance.heard(index)
+
+        subscription(self._node, msg_type, topic, on_command, COMMANDS)
+
+    def answered(self, topic: str, stamp_ns: int) -> None:
+        """Note the answer of another node to a tick, in lock-step."""
+        if self._gate is not None:
+            self._gate.answered(topic, stamp_ns)
 
     def sense(self, topic: str, read: Callable[[], SensorSamples]) -> None:
         """Pass a message's samples to the controller; refuse, count and log unreadable ones."""
@@ -301,7 +342,7 @@ class ControlLoop:
             self._node.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
         stamp_ns = stamp_to_ns(message.header.stamp)
         if self._gate is not None:
-            self._gate.answered(stamp_ns)
+            self._gate.answered("odometry/global", stamp_ns)
         else:
             self._answer_other(stamp_ns)
 
@@ -316,6 +357,10 @@ class ControlLoop:
             self._before_tick()
         self._tick_ns = stamp_ns
         self._gate.tick(stamp_ns, message.count)
+
+    def _on_guidance_tick(self, message: SimulationTick) -> None:
+        assert self._guidance is not None
+        self._guidance.tick(stamp_to_ns(message.header.stamp), message.count)
 
     def _answer_tick(self, stamp_ns: int) -> None:
         """Answer a tick whose messages have arrived; answer a repeated tick as before."""
@@ -337,6 +382,7 @@ class ControlLoop:
 
     def _compute(self, stamp_ns: int, dt: float) -> None:
         self._controller.advance_clock(stamp_ns * 1e-9)
+        self._run_commands()
         command = self._step(self.estimate, dt)
         if command is None:
             self._answered_ns = -1  # the next repetition of the tick tries again
@@ -345,6 +391,13 @@ class ControlLoop:
         self._answer = command
         self.answers += 1
         self._send()
+
+    def _run_commands(self) -> None:
+        """Run the commands of guidance_node for this tick, in the order of their topics."""
+        waiting = sorted(self._waiting_commands, key=lambda item: item[0])
+        self._waiting_commands = []
+        for _, command in waiting:
+            command()
 
     def _send(self) -> None:
         if self._answer is not None:

@@ -86,7 +86,8 @@ class PerceptionTopics:
         topics = [*heard, *(("gps/fix", "gps/vel") if on_gps is not None else ())]
         watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
         watched |= set() if self._filtered else {SimulationTick.GROUND_TRUTH}
-        self._gate = TickGate(sorted(watched), self._tick, answers=self._filtered)
+        answers = (self.odometry,) if self._filtered else ()
+        self._gate = TickGate(sorted(watched), self._tick, answers)
 
         qos = sensor_qos(self.lock_step)
         for topic in topics:
@@ -142,7 +143,7 @@ class PerceptionTopics:
         if not self.lock_step:
             return
         if self._filtered:
-            self._gate.answered(stamp_to_ns(message.header.stamp))
+            self._gate.answered(self.odometry, stamp_to_ns(message.header.stamp))
         else:
             self._gate.heard(SimulationTick.GROUND_TRUTH)
 

@@ -55,6 +55,7 @@ class FlightControlNode(Node):
             params,
             vehicle=name,
             lock_step=control.lock_step,
+            guided=control.guided,
         )
         self._update_diagnostics()
 

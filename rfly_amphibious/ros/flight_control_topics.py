@@ -52,6 +52,7 @@ class FlightControlTopics:
         *,
         vehicle: str,
         lock_step: bool,
+        guided: bool = False,
         step: Callable[[Estimate | None, float], Any] | None = None,
         on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
@@ -76,14 +77,20 @@ class FlightControlTopics:
             params,
             sensors=("imu/data", "joint_states", "height_above_ground", "wheel_loads"),
             lock_step=lock_step,
+            guided_by=("cmd/pose", "cmd/mode") if guided else (),
             reset_text="the time went back: disarmed, all is forgotten",
             on_stamp=on_stamp,
         )
 
         self._commands = MotionCommands(
-            node, diagnostics, vehicle, velocity=flight.set_velocity, pose=flight.set_target
+            node,
+            diagnostics,
+            vehicle,
+            velocity=flight.set_velocity,
+            pose=flight.set_target,
+            loop=self.loop,
         )
-        subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
+        self.loop.subscribe(String, "cmd/mode", self._on_cmd_mode)
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
 
         self._timer = node.create_timer(

@@ -4,7 +4,8 @@
 """guidance_node: setpoints from a scenario's mission or a planned path.
 
 It is a thin shell around MissionGuide. It knows odometry/global and mode, and steps with each
-estimate, without a timer.
+estimate, without a timer. In lock-step it answers each estimate by guidance_tick, which counts the
+commands that were published before.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rfly_suite.msg import SimulationTick
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -35,14 +38,19 @@ from rfly_amphibious.ros.amphibious_msgs import (
     points_to_path,
 )
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.node_parameters import GuidanceParameters, TrustParameters
+from rfly_amphibious.ros.node_parameters import (
+    GuidanceParameters,
+    StuckParameters,
+    TrustParameters,
+)
+from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError, RflyError
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
@@ -84,7 +92,8 @@ class GuidanceNode(Node):
         else:
             params = VehicleParameters.load(settings.vehicle or "scale")
         limits = declare_parameters(self, TrustParameters).limits
-        self._guide = MissionGuide((), params, terrain, limits)
+        stuck = declare_parameters(self, StuckParameters).limits
+        self._guide = MissionGuide((), params, terrain, limits, stuck)
 
         self._active = False
         self._doing = ""
@@ -101,15 +110,24 @@ class GuidanceNode(Node):
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
         self._path = publisher(self, Path, "path", LATCHED)
-        self._drive = publisher(self, AckermannDriveStamped, "cmd/ackermann", COMMANDS)
-        self._target = publisher(self, PoseStamped, "cmd/pose", COMMANDS)
-        self._request = publisher(self, String, "cmd/mode", COMMANDS)
+        kinds = (AckermannDriveStamped, PoseStamped, String)
+        self._commands = {
+            topic: publisher(self, kind, topic, COMMANDS)
+            for topic, kind in zip(GUIDANCE_TOPICS, kinds, strict=True)
+        }
+        self._tick = SimulationTick()
+        """Answer to the present tick, with the number of commands until now."""
+        self._ticks: Publisher | None = None
+        if settings.lock_step:
+            self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
 
         self._ground.start(self._diagnostics)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
         subscription(self, BatteryState, "battery", self._on_battery, STATE_IN)
-        subscription(self, Odometry, "odometry/global", self._on_odometry, STATE_IN)
+        # last, so that the mode of the tick before is known
+        odometry_qos = sensor_qos(True) if settings.lock_step else STATE_IN
+        subscription(self, Odometry, "odometry/global", self._on_odometry, odometry_qos)
         self.create_service(Trigger, "~/start", self._serve_start)
         self.create_service(Trigger, "~/stop", self._serve_stop)
         self._update_diagnostics()
@@ -237,6 +255,19 @@ class GuidanceNode(Node):
     # --- steps
 
     def _on_odometry(self, message: Odometry) -> None:
+        """Take an estimate; in lock-step answer it, once the mode is known."""
+        self._take_odometry(message)
+        if self._ticks is not None and self._mode is not None:
+            self._tick.header.stamp = message.header.stamp
+            self._ticks.publish(self._tick)
+            self._tick = SimulationTick()
+
+    def _send(self, topic: str, message: Any) -> None:
+        """Publish a command, and count it."""
+        self._commands[topic].publish(message)
+        self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+
+    def _take_odometry(self, message: Odometry) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
         self._heard_at = time.monotonic()
         if is_unknown(message):
@@ -282,9 +313,9 @@ class GuidanceNode(Node):
         self._logged = len(guide.log)
 
         if mode is Mode.DRIVE:
-            self._drive.publish(order_to_ackermann(order, self._name))
+            self._send("cmd/ackermann", order_to_ackermann(order, self._name))
         elif order.target is not None:
-            self._target.publish(order_to_pose(order, now))
+            self._send("cmd/pose", order_to_pose(order, now))
         self._request_mode(order)
 
         if guide.done and mode in ON_WHEELS:
@@ -298,7 +329,7 @@ class GuidanceNode(Node):
         """Request the mode that the order needs, until the vehicle takes it."""
         word = "" if order.mode is None else WORDS[order.mode]
         if word and (word != self._requested_word or order.time >= self._ask_again_at):
-            self._request.publish(String(data=word))
+            self._send("cmd/mode", String(data=word))
             self._ask_again_at = order.time + ASK_AGAIN
         self._requested_word = word
 

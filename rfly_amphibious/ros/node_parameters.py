@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from rfly_amphibious.control import chassis_controller, flight_controller
+from rfly_amphibious.control.stuck import StuckLimits
 from rfly_amphibious.control.teleop import JoystickLayout, TeleopLimits
 from rfly_amphibious.dynamics.wind import MOST_ROUGHNESS, MOST_TURBULENCE
 from rfly_amphibious.estimation.trust import TrustLimits
@@ -217,10 +218,41 @@ class TrustParameters:
 
 
 @dataclass(frozen=True)
+class StuckParameters:
+    """Limits by which a driving vehicle counts as stuck, shared by chassis and guidance."""
+
+    stuck_time: float = parameter(
+        StuckLimits().time,
+        "time within which a driving vehicle has to leave its place; then it counts as stuck, and "
+        "guidance_node gives up; 0: never",
+        unit="s",
+        low=0.0,
+        high=3600.0,
+    )
+    stuck_distance: float = parameter(
+        StuckLimits().distance,
+        "distance from its place that it has to reach",
+        unit="m",
+        low=0.01,
+        high=100.0,
+    )
+
+    @property
+    def limits(self) -> StuckLimits:
+        """Limits of the parameters."""
+        return StuckLimits(self.stuck_time, self.stuck_distance)
+
+
+@dataclass(frozen=True)
 class ControlParameters:
     """Parameters of flight_control_node, betaflight_node and chassis_control_node."""
 
     lock_step: bool = parameter(False, "answer each tick of the simulation, which waits for it")
+    guided: bool = parameter(
+        False,
+        "in lock-step, wait for guidance_node's answer to each tick, so that missions repeat bit "
+        "by bit; chassis_control_node waits for cmd/rotors as well",
+    )
     vehicle: str = parameter("scale", VEHICLE, shown="scale; betaflight_node: scale_quad")
 
 
@@ -325,6 +357,9 @@ class GuidanceParameters:
     )
     rate: float = parameter(
         50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0
+    )
+    lock_step: bool = parameter(
+        False, "answer each odometry/global by guidance_tick, which guided controllers wait for"
     )
 
 
@@ -617,12 +652,14 @@ NODES = {
         *_NAMED,
         ControlParameters,
         ChassisControlParameters,
+        StuckParameters,
         TrustParameters,
         *_MOVED,
     ),
     "guidance_node": (
         *_NAMED,
         GuidanceParameters,
+        StuckParameters,
         TrustParameters,
         FrameParameters,
         LatestTerrainParameters,

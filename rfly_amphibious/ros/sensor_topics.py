@@ -57,6 +57,10 @@ SENSOR_TOPICS = MappingProxyType(
 """Sensor topics, in the order in which a tick's messages are published."""
 
 
+GUIDANCE_TOPICS = MappingProxyType({"cmd/ackermann": 0, "cmd/pose": 1, "cmd/mode": 2})
+"""Commands of guidance_node, and their indices in the count of `guidance_tick`."""
+
+
 class SampleReader:
     """Samples from the messages of the topics that estimators and controllers subscribe to.
 

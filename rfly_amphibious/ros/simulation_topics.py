@@ -139,12 +139,12 @@ class SimulationTopics:
         ticks = simulation.ticks
         period = simulation.period
         self._counts = self._samples.publish(samples)
+        if _due(ticks, period, BATTERY_RATE):  # before the tick: guidance_node acts on it
+            self._publish_battery(simulation)
         self.publish_tick(simulation)
 
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
-        if _due(ticks, period, BATTERY_RATE):
-            self._publish_battery(simulation)
         self.range_sensors.follow(simulation)
         # a vehicle that can be run into must be known at once
         if _due(ticks, period, SHOW_RATE) or self.range_sensors.neighbours.solid:

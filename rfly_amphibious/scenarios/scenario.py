@@ -109,11 +109,6 @@ class Scenario:
                 raise ConfigError(_no_rotor(event.rotor + 1, self.params))
             if isinstance(event, SensorOff) and event.sensor not in SWITCHED_SENSORS:
                 raise ConfigError(_no_sensor(event.sensor))
-        if self.params.steered == "none" and any(isinstance(leg, DriveLeg) for leg in self.legs):
-            raise ConfigError(
-                f"vehicle {self.params.name!r} steers by its wheels' torques, which no scenario "
-                "drives; expected steered wheels, or a mission without way-points on the ground"
-            )
 
     @classmethod
     def load(

@@ -12,22 +12,24 @@ from collections.abc import Callable, Sequence
 class TickGate:
     """Gate that opens for a tick as soon as all messages of the tick have been received.
 
-    `watched`: indices of the counts to wait for; `answers`: whether to wait as well for the answer
-    of another node to the tick (`answered`), such as the estimator's. The first tick opens at once,
-    because the gate can't wait for messages from before. A tick that is announced a second time,
-    because nobody answered it, opens at once too.
+    `watched`: indices of the counts to wait for; `answers`: topics by which other nodes answer the
+    tick (`answered`) and that it waits for as well, such as the estimator's. The first tick opens
+    at once, because the gate can't wait for messages from before. A tick that is announced a second
+    time, because nobody answered it, opens at once too.
     """
 
     def __init__(
-        self, watched: Sequence[int], on_tick: Callable[[int], None], answers: bool = False
+        self,
+        watched: Sequence[int],
+        on_tick: Callable[[int], None],
+        answers: Sequence[str] = (),
     ) -> None:
         self._watched = tuple(watched)
         self._on_tick = on_tick
-        self._answers = answers
+        self._answered = dict.fromkeys(answers, -1)
         self._heard = dict.fromkeys(self._watched, 0)
         self._due = dict.fromkeys(self._watched, 0)
         self._waiting: deque[tuple[int, dict[int, int]]] = deque()
-        self._answered = -1
         self._opened = -1
         self._last = -1
         self.repeated = 0
@@ -38,16 +40,16 @@ class TickGate:
         self._heard[index] += 1
         self._open()
 
-    def answered(self, stamp_ns: int) -> None:
-        """Note the answer of the other node to the tick with this stamp."""
-        self._answered = stamp_ns
+    def answered(self, topic: str, stamp_ns: int) -> None:
+        """Note the answer of another node to the tick with this stamp."""
+        self._answered[topic] = stamp_ns
         self._open()
 
     def tick(self, stamp_ns: int, count: Sequence[int]) -> None:
         """Note that a tick has ended, with the numbers of messages published in it."""
         if stamp_ns < self._last:  # the simulation was reset
             self._waiting.clear()
-            self._answered = -1
+            self._answered = dict.fromkeys(self._answered, -1)
             self._opened = -1
             self._last = -1
         if stamp_ns == self._last or self._last < 0:
@@ -67,10 +69,14 @@ class TickGate:
         self._waiting.clear()
         self._due = dict(self._heard)
         self._last = stamp_ns
-        if self._answers and self._answered < stamp_ns:
+        if self._lacks_answer(stamp_ns):
             self._waiting.append((stamp_ns, dict(self._due)))
         else:
             self._pass(stamp_ns)
+
+    def _lacks_answer(self, stamp_ns: int) -> bool:
+        """Return whether another node has not answered this tick yet."""
+        return any(answered < stamp_ns for answered in self._answered.values())
 
     def _open(self) -> None:
         """Open for all waiting ticks that are complete, in their order."""
@@ -78,7 +84,7 @@ class TickGate:
             stamp_ns, due = self._waiting[0]
             if any(self._heard[index] < number for index, number in due.items()):
                 return
-            if self._answers and self._answered < stamp_ns:
+            if self._lacks_answer(stamp_ns):
                 return
             self._waiting.popleft()
             self._pass(stamp_ns)

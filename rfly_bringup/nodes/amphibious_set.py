@@ -61,7 +61,9 @@ SIMULATION = NodeDescription(
 ESTIMATOR = NodeDescription("state_estimator_node", _LOCK_STEP)
 FLIGHT = NodeDescription("flight_control_node", _LOCK_STEP)
 CHASSIS = NodeDescription("chassis_control_node", _LOCK_STEP)
-GUIDANCE = NodeDescription("guidance_node", same("scenario", "map_search_path", "autostart"))
+GUIDANCE = NodeDescription(
+    "guidance_node", same("scenario", "map_search_path", "autostart", "lock_step")
+)
 BETAFLIGHT = NodeDescription("betaflight_node", _LOCK_STEP)
 """Node that replaces flight_control_node."""
 LINK = NodeDescription("link_node", _LOCK_STEP)
@@ -378,6 +380,12 @@ def vehicle_nodes(
     }
 
     started = []
+    if GUIDANCE in of_a_vehicle:  # in lock-step the controllers wait for it
+        for controller in (FLIGHT, BETAFLIGHT, CHASSIS):
+            special[controller.executable] = {
+                **special.get(controller.executable, {}),
+                "guided": settings["lock_step"] == "true",
+            }
     for node in of_a_vehicle:
         of_vehicle = {} if node is MAPPING else {"vehicle": facts.vehicle}
         parameters = node_parameters(node, settings) | of_vehicle | special.get(node.executable, {})

@@ -45,6 +45,8 @@ class Puppet:
 
         self.peer = peer
         self.ground = ground
+        self.wall = math.inf
+        """x of a wall that stops it, m."""
         self.time = 100.0
         self.position = np.array([0.0, 0.0, ground + UP])
         self.yaw = 0.0
@@ -103,6 +105,7 @@ class Puppet:
             self.position += (
                 self.STEP * drive.speed * np.array((math.cos(self.yaw), math.sin(self.yaw), 0.0))
             )
+            self.position[0] = min(self.position[0], self.wall)
         elif self.mode == "TAKEOFF":
             self.position[2] += self.STEP * 1.0
             self.mode = "FLIGHT" if height > 0.5 else "TAKEOFF"
@@ -324,3 +327,23 @@ def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
     puppet.go_on(lands)
     assert np.hypot(puppet.position[0] - 6.0, puppet.position[1] - 2.0) > 1.0
     puppet.go_on(lambda: "the battery is at 14 %" in puppet.doing()[1])
+
+
+def test_it_gives_up_before_a_wall_and_starts_again(start, puppet, tmp_path):
+    from std_srvs.srv import Trigger
+
+    start(scenario=str(tmp_path / "short.yaml"), autostart=True, stuck_time=2.0)
+    puppet.peer.spin_until(
+        lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
+    )
+    puppet.wall = 1.5
+    puppet.go_on(lambda: "stayed within 1 m for 2 s" in puppet.doing()[1])
+    until = puppet.time + 1.0
+    puppet.go_on(lambda: puppet.time > until)
+    assert puppet.drives[-1].drive.speed == 0.0
+    assert puppet.position[0] == 1.5
+
+    # without the wall, a new start goes on from there
+    puppet.wall = math.inf
+    assert puppet.peer.call(Trigger, "guidance_node/start").success
+    puppet.go_on(lambda: puppet.mode == "TAKEOFF")

@@ -18,6 +18,7 @@ from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.run import MissionPilot, run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv
@@ -328,6 +329,34 @@ end: {when: mission_done, time_s: 20}
 
     draw_run(run, tmp_path / "wall.png")
     assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2], ids=["truth", "estimate 1", "estimate 2"])
+def test_a_vehicle_that_pushes_against_a_wall_gives_up(tmp_path, seed):
+    """It drives slowly enough to stay whole, into a wall across its way 6 m ahead.
+
+    It is there after about 6 s, gives up 10 s later, and stands.
+    """
+    wall = "{box: [0.5, 30, 4], x: 6, y: 0}"
+    (tmp_path / "wall.yaml").write_text(f"version: 1\nobjects: [{wall}]\n", encoding="utf-8")
+    text = """version: 1
+vehicle: scale
+world: wall.yaml
+mission: {items: [{mode: waypoint, position_m: [30, 0], speed_mps: 1}]}
+end: {when: mission_done, time_s: 60}
+"""
+    scenario = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
+    estimated = seed is not None
+    run = run_closed_loop(scenario.with_seed(seed)).run if estimated else run_scenario(scenario)
+
+    assert not run.reached
+    assert run.ending == (
+        "not reached: mission_done; stuck: it was to drive 10 m and stayed within 1 m for 10 s"
+    )
+    assert "gives up: stuck: it was to drive 10 m" in run.log[-1][1]
+    assert 15.0 < run.duration < 25.0
+    assert 4.5 < run.final.position[0] < 5.75
+    assert not run.final.crashed
 
 
 def test_rotors_that_are_left_carry_weight_and_moments():

@@ -213,23 +213,6 @@ def test_sensors_are_switched_off_and_on_again():
         replace(scenario, events=(SensorOff(0.0, "sonar"),))
 
 
-def test_a_skid_steer_vehicle_has_no_way_points_on_the_ground(tmp_path):
-    from importlib.resources import files
-
-    text = (files("rfly_amphibious") / "data" / "vehicles" / "scale.yaml").read_text(
-        encoding="utf-8"
-    )
-    text = text.replace("wheels: front ", "wheels: none ").replace(
-        "max_angle_rad: 0.5", "max_angle_rad: 0"
-    )
-    (tmp_path / "skid.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(
-        ConfigError,
-        match=r"s\.yaml:1: vehicle 'skid' steers by its wheels' torques.*expected steered wheels",
-    ):
-        Scenario.parse(GOOD.replace("scale", "skid.yaml").encode(), "s.yaml", "s", tmp_path)
-
-
 def test_places_on_a_map():
     """Flights off the map and through a ridge are refused.
 

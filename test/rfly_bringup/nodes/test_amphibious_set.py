@@ -81,6 +81,9 @@ def test_vehicles_stand_one_behind_the_other_with_numbers_of_their_own() -> None
     assert all(
         node.parameters["lock_step"] and not node.parameters["noise"] for node in simulations
     )
+    assert all(node.parameters["lock_step"] for node in of(nodes, "guidance_node"))
+    for controller in ("flight_control_node", "chassis_control_node"):
+        assert [node.parameters["guided"] for node in of(nodes, controller)] == [True] * 3
 
 
 def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:

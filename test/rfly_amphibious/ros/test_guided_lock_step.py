@@ -1,0 +1,99 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A mission in lock-step with guidance_node, twice: all nodes of the loop, through DDS."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from amphibious_cases import slower_imu
+from node_harness import NodeProcess, Peer
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(400)]
+
+PATIENCE = 180.0
+"""Longest wall time of one mission, s."""
+
+SCENARIO = """version: 1
+vehicle: scale
+mission:
+  drive_speed_mps: 4
+  items:
+    - {mode: waypoint, position_m: [3, 1]}
+    - {mode: takeoff, height_m: 1.5}
+    - {mode: waypoint, position_m: [5, 1]}
+    - {mode: land}
+    - {mode: waypoint, position_m: [7, 2]}
+end: {time_s: 60}
+"""
+
+
+def run_mission(domain_id, namespace, scenario, sensors):
+    """Return the truth of a mission's run by its stamp, and the modes."""
+    from nav_msgs.msg import Odometry
+    from std_msgs.msg import String
+
+    from rfly_common.ros.qos import LATCHED, sensor_qos
+    from rfly_common.ros.stamps import stamp_to_ns
+
+    peer = Peer(domain_id)
+    truth = peer.receive(Odometry, f"/{namespace}/ground_truth/odom", sensor_qos(True))
+    modes = peer.receive(String, f"/{namespace}/mode", LATCHED)
+    lock_step = {"lock_step": "true", "vehicle": "scale"}
+    seeing = {**lock_step, "sensors": sensors}
+    guided = {"guided": "true"}
+    nodes = {
+        "state_estimator_node": seeing,
+        "flight_control_node": seeing | guided,
+        "chassis_control_node": lock_step | guided,
+        "guidance_node": {**lock_step, "scenario": scenario, "autostart": "true"},
+        "amphibious_sim_node": {
+            **seeing,
+            "scenario": scenario,
+            "seed": "4",
+            "real_time_factor": "0.0",
+        },
+    }
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                NodeProcess(name, domain_id, parameters, "-r", f"__ns:=/{namespace}")
+            )
+            for name, parameters in nodes.items()
+        ]
+        guidance = started[3]
+        peer.spin_until(lambda: "is done" in guidance.output, PATIENCE)
+    peer.close()
+
+    poses = {
+        stamp_to_ns(message.header.stamp): (
+            message.pose.pose.position.x,
+            message.pose.pose.position.y,
+            message.pose.pose.position.z,
+            message.twist.twist.linear.x,
+            message.twist.twist.angular.z,
+        )
+        for message in truth
+    }
+    words = [message.data for message in modes]
+    changes = [word for k, word in enumerate(words) if k == 0 or words[k - 1] != word]
+    return poses, changes
+
+
+def test_a_mission_with_noise_repeats_bit_by_bit(domain_id, tmp_path):
+    """Guidance takes part in the lock-step: both runs have the same truth at each stamp."""
+    file = tmp_path / "mission.yaml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    sensors = slower_imu(tmp_path)
+
+    first, modes = run_mission(domain_id, "first", str(file), sensors)
+    second, modes_again = run_mission(domain_id, "second", str(file), sensors)
+
+    assert modes[-6:] == ["DRIVE", "TAKEOFF", "FLIGHT", "LAND", "SPOOL_DOWN", "DRIVE"]
+    assert modes[-6:] == modes_again[-6:]
+    both = sorted(first.keys() & second.keys())
+    assert len(both) > 0.9 * max(len(first), len(second))
+    assert both[-1] > 10e9, "a mission takes longer than 10 s"
+    assert [first[stamp] for stamp in both] == [second[stamp] for stamp in both]
