@@ -36,6 +36,9 @@ _VECTORS = ("specific_force", "rates", "position", "velocity", "field")
 _SCALARS = ("pressure", "distance")
 """Quantities with one component. Others have one for each wheel or rotor."""
 
+MOST_FAULTS = 200
+"""Most faults that a run has at once, so that requests cannot fill the memory."""
+
 HOLD_TIME = 0.008
 """Time in which a stuck rotor under torque commands returns to its speed, s: two IMU periods."""
 
@@ -99,6 +102,10 @@ class Fault:
     """Quantity of a sensor in QUANTITIES; "" for its first one."""
     duration: float | None = None
     """Duration, s; None for the rest of the run."""
+
+    def has_ended(self, time: float) -> bool:
+        """Return whether the fault has ended by `time` (s)."""
+        return self.duration is not None and time >= self.time + self.duration
 
     def acts(self, time: float) -> bool:
         """Return whether the fault acts at `time` (s)."""
@@ -193,6 +200,12 @@ def parts_of(params: VehicleParameters) -> list[str]:
     rotors = [f"rotor_{number + 1}" for number in range(params.rotors)]
     wheels = [f"{actuator}_{wheel}" for actuator in ("drive", "brake") for wheel in params.wheels]
     return [*QUANTITIES, *rotors, *wheels, "steering"]
+
+
+def fault_kind(name: str) -> FaultKind:
+    """Return the kind of this name. Raise ConfigError if there is none."""
+    check_choice("kind", name, [kind.value for kind in FaultKind])
+    return FaultKind(name)
 
 
 def kinds_of(part: str) -> tuple[FaultKind, ...]:

@@ -43,7 +43,7 @@ from rfly_amphibious.simulation.events import (
     gust_wind,
     without_rotors,
 )
-from rfly_amphibious.simulation.faults import Fault, faulty_controls
+from rfly_amphibious.simulation.faults import MOST_FAULTS, Fault, faulty_controls
 from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.simulation.sensor_faults import SensorFaults
 from rfly_amphibious.vehicle import state_layout
@@ -191,8 +191,6 @@ class Simulation:
             self.sensors.switch(event.sensor, True)  # raises an error for an unknown sensor
         self._scheduled_faults = [event for event in events if isinstance(event, Fault)]
         self._faults: list[Fault] = []
-        for fault in self._scheduled_faults:
-            self.inject(fault)
         self._sensor_faults = SensorFaults(self.sensors, seed)
         self._fresh_sensor_faults = self._sensor_faults.save()
         self._braked_wheels = WheelCommand.braked(model.params, 0.0, model.params.max_brake_torque)
@@ -212,6 +210,8 @@ class Simulation:
         self.power = PowerSystem(model.params)
         """Battery and the energy drawn."""
         self._set_state(self.start)
+        for fault in self._scheduled_faults:
+            self.inject(fault)
 
     # present state
 
@@ -373,6 +373,9 @@ class Simulation:
         fault.check(self.model.params)
         if fault.is_of_sensor and fault.part not in self.sensors.parameters.sensors():
             raise ConfigError(f"part: {fault.part!r} is not among this vehicle's sensors")
+        self._faults = [known for known in self._faults if not known.has_ended(self.time)]
+        if len(self._faults) >= MOST_FAULTS:
+            raise ConfigError(f"there are {MOST_FAULTS} faults already; mend some first")
         self._faults.append(fault)
 
     def mend(self, part: str) -> int:
