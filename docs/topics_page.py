@@ -111,7 +111,7 @@ controllers use the sensors' topics only.
 
 | node | input | output |
 | --- | --- | --- |
-| `amphibious_sim_node` | `cmd/rotors`, `cmd/wheels`, `gimbal/cmd`, `terrain_map` | `imu/data`, `gps/fix`, `baro`, `joint_states` …, `lidar/points`, `scan`, `camera/…`, `ground_truth/odom`, `vehicle_states`, `failsafe`, `battery`; services of `simulation_interfaces` |
+| `amphibious_sim_node` | `cmd/rotors`, `cmd/wheels`, `gimbal/cmd`, `terrain_map` | `imu/data`, `gps/fix`, `baro`, `joint_states` …, `lidar/points`, `scan`, `camera/…`, `ground_truth/odom`, `vehicle_states`, `failsafe`, `battery`; `~/inject_fault`, services of `simulation_interfaces` |
 | `state_estimator_node` | the sensors' topics, `terrain_map` | `odometry/filtered`, `odometry/global`, `/tf` |
 | `flight_control_node` | sensors, estimate, `cmd/mode`, `cmd/pose`, `cmd_vel` | `cmd/rotors`, `mode` |
 | `chassis_control_node` | sensors, estimate, `mode`, `cmd/ackermann`, `cmd_vel`, `cmd/pose` | `cmd/wheels` |

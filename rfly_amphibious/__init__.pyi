@@ -73,6 +73,8 @@ from rfly_amphibious.sensors.sensor_suite import WheelOdometry as WheelOdometry
 from rfly_amphibious.simulation.events import Gust as Gust
 from rfly_amphibious.simulation.events import RotorFails as RotorFails
 from rfly_amphibious.simulation.events import SensorOff as SensorOff
+from rfly_amphibious.simulation.faults import Fault as Fault
+from rfly_amphibious.simulation.faults import FaultKind as FaultKind
 from rfly_amphibious.simulation.simulation import Simulation as Simulation
 from rfly_amphibious.vehicle import state_layout as state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters as VehicleParameters

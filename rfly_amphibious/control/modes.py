@@ -39,6 +39,9 @@ LIFTED_TIME = 0.2
 LIFTED_CLEARANCE = 0.5
 """Clearance of the lowest wheel above which a take-off has lifted off, m."""
 
+WHEEL_DOWN_SHARE = 0.02
+"""Share of the weight on a wheel above which it is on the ground: load cells are noisy."""
+
 RAMP_LOAD = 0.3
 """Share of the weight on the wheels above which an aborted take-off has not lifted off."""
 
@@ -136,7 +139,7 @@ def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
     """
     if loads is None:
         return math.nan, math.nan
-    return float((loads > 0.0).sum()), float(loads.sum()) / weight
+    return float((loads > WHEEL_DOWN_SHARE * weight).sum()), float(loads.sum()) / weight
 
 
 def near_ground(wheelbase: float) -> float:

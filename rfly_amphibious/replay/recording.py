@@ -26,7 +26,7 @@ from rfly_amphibious.replay.log_tables import (
 )
 from rfly_amphibious.replay.topic_map import TopicMap
 from rfly_amphibious.sensors import samples
-from rfly_amphibious.sensors.sensor_parameters import Encoders, Sensor, SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import Encoders, LoadCells, Sensor, SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
@@ -407,7 +407,7 @@ class _Reader:
             load = np.tile(self._params.static_load, (joints.time.size, 1))
             arrival = self.arrivals["joints"]
             table = Table(joints.time, arrival, load, "")
-            self._set = self._set.replace(wheel_loads=known or Sensor(rate=100.0))
+            self._set = self._set.replace(wheel_loads=known or LoadCells(rate=100.0))
         elif table is None:
             del self.readings["joints"]
             self._notes.append(

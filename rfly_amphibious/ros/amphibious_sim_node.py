@@ -199,6 +199,7 @@ class AmphibiousSimNode(Node):
             "overruns": loop.pacer.overruns,
             "lost_s": f"{loop.pacer.lost:.3f}",
             "dropped_commands": simulation.dropped,
+            "faults": "; ".join(map(str, simulation.acting_faults)) or "none",
             "other_vehicles_near": len(others.solid),
             "other_vehicles_passed_through": others.passed,
             "other_vehicles_left_out": others.left_out,

@@ -30,7 +30,7 @@ from rfly_amphibious.ros.external_control_topics import (
 )
 from rfly_amphibious.ros.node_parameters import (
     ArdupilotParameters,
-    HilPerceptionParameters,
+    PerceptionParameters,
 )
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
@@ -77,7 +77,7 @@ class ArdupilotJsonNode(Node):
         self._session = ArdupilotSession(
             params.bind, params.port, params.controller_host, self._control.wake
         )
-        perception = declare_parameters(self, HilPerceptionParameters)
+        perception = declare_parameters(self, PerceptionParameters)
         self._topics = PerceptionTopics(
             self, self._perception, self._diagnostics, perception, self._on_state, heard=HEARD
         )

@@ -77,6 +77,8 @@ class PerceptionTopics:
         self.lock_step = settings.lock_step
         self._filtered = settings.odometry == "filtered"
         self.odometry = ODOMETRY[settings.odometry]
+        source = "the estimate" if self._filtered else "the truth"
+        node.get_logger().info(f"position, velocity and attitude are {source}, {self.odometry}")
         self._on_state = on_state
         self._on_gps = on_gps
         self._read = SampleReader(perception.params)

@@ -37,8 +37,8 @@ from rfly_amphibious.ros.external_control_topics import (
     declare_mapping,
 )
 from rfly_amphibious.ros.node_parameters import (
-    HilPerceptionParameters,
     MavlinkHilParameters,
+    PerceptionParameters,
 )
 from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -112,7 +112,7 @@ class MavlinkHilNode(Node):
             self._control.wake,
         )
 
-        perception = declare_parameters(self, HilPerceptionParameters)
+        perception = declare_parameters(self, PerceptionParameters)
         self._topics = PerceptionTopics(
             self,
             self._perception,

@@ -491,18 +491,9 @@ class PerceptionParameters:
         "the simulation waits for the answer to each tick; as the simulation's parameter",
     )
     odometry: Literal["filtered", "truth"] = parameter(
-        "filtered",
-        "source of position, velocity and attitude: odometry/global, or ground_truth/odom (truth)",
-    )
-
-
-@dataclass(frozen=True)
-class HilPerceptionParameters(PerceptionParameters):
-    """PerceptionParameters for an autopilot with its own estimator."""
-
-    odometry: Literal["filtered", "truth"] = parameter(
         "truth",
-        "pose that the autopilot gets: ground_truth/odom (truth), or odometry/global",
+        "source of position, velocity and attitude: ground_truth/odom (truth), or odometry/global "
+        "of state_estimator_node (filtered)",
     )
 
 
@@ -637,7 +628,7 @@ _SIMULATION = (
     RangeSensorNodeParameters,
     LatestTerrainParameters,
 )
-_AUTOPILOT = (ControlMappingParameters, HilPerceptionParameters)
+_AUTOPILOT = (ControlMappingParameters, PerceptionParameters)
 NODES = {
     "amphibious_sim_node": (*_NAMED, *_SIMULATION),
     "state_estimator_node": (

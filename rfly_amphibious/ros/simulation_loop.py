@@ -21,6 +21,7 @@ from rfly_suite.msg import RotorCommand, WheelCommand
 from std_msgs.msg import String
 
 from rfly_amphibious.ros.amphibious_msgs import WORLD, msg_to_rotor_command, msg_to_wheel_command
+from rfly_amphibious.ros.fault_service import FaultService
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.simulation.pacing import Pacer
@@ -129,6 +130,7 @@ class SimulationLoop:
             node, WheelCommand, "cmd/wheels", partial(self._on_command, "cmd/wheels"), COMMANDS
         )
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
+        FaultService(node, lambda: self.simulation, changed)
         VehicleEntity(node, entity, settings.type, lambda: self.simulation, self._moved)
         text = f"one land-air vehicle, the entity {entity!r}; a step is one IMU period"
         self._services = SimulationServices(node, self, SCOPE_TIME | SCOPE_STATE, FEATURES, text)

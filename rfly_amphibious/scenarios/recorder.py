@@ -18,6 +18,7 @@ from rfly_amphibious.guidance.manoeuvre import ManoeuvreGuide
 from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, SensorOff
+from rfly_amphibious.simulation.faults import Fault
 from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -282,6 +283,9 @@ class RunRecorder:
             elif isinstance(event, SensorOff):
                 span = "" if event.duration is None else f" for {event.duration:g} s"
                 log.append((event.time, f"{event.sensor} is off{span}{self._sensor_effect}"))
+            elif isinstance(event, Fault):
+                effect = self._sensor_effect if event.is_of_sensor else ""
+                log.append((event.time, f"{event}{effect}"))
         return [(time, text) for time, text in log if time <= end]
 
 

@@ -21,6 +21,7 @@ from rfly_amphibious.guidance.mission_guide import MissionGuide
 from rfly_amphibious.scenarios.recorder import RunRecorder, ScenarioRun, run_to_end
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
+from rfly_amphibious.simulation.faults import Fault, faulty_controls
 from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
@@ -112,6 +113,9 @@ class _TruthLoop:
             (e for e in scenario.events if isinstance(e, RotorFails)), key=lambda e: e.time
         )
         self._failed: list[int] = []
+        self._faults = [event for event in scenario.events if isinstance(event, Fault)]
+        columns = state_layout.state_columns(model.params.rotors, len(model.params.wheels))
+        self._rotor_columns = columns["rotor_speed"]
         self._wind_field = WindField(model, scenario.wind)
         self._disturbance = np.zeros(3)
 
@@ -143,6 +147,9 @@ class _TruthLoop:
             pilot.lose_rotor(rotor)
         controls = pilot(before, self.outputs)
         controls = without_rotors(controls, self._failed, self._scenario.params.rotors)
+        faults = [fault for fault in self._faults if fault.acts(before.time + 1e-9)]
+        spins = before.x[self._rotor_columns]
+        controls = faulty_controls(controls, faults, self._scenario.params, spins)
         controls = self.power.limited(controls)
         self.recorder.enter(before.time, pilot.mode)
 

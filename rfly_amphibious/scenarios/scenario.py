@@ -31,6 +31,7 @@ from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.scenarios.speeds import DRIVE_SPEED, FLY_SPEED
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
+from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameter_files import (
     Change,
@@ -109,6 +110,8 @@ class Scenario:
                 raise ConfigError(_no_rotor(event.rotor + 1, self.params))
             if isinstance(event, SensorOff) and event.sensor not in SWITCHED_SENSORS:
                 raise ConfigError(_no_sensor(event.sensor))
+            if isinstance(event, Fault):
+                event.check(self.params)
 
     @classmethod
     def load(
@@ -409,17 +412,22 @@ class _ScenarioReader:
     def _event(self, index: int, event: dict[str, Any], params: VehicleParameters) -> Event:
         """Return an event of the scenario."""
         path = ("events", index)
-        kinds = ("gust", "rotor_fails", "sensor_off")
+        kinds = ("gust", "rotor_fails", "sensor_off", "fault")
         if sum(kind in event for kind in kinds) != 1:
             self._fail(
                 path, f"expected exactly one of the keys {', '.join(kinds)} in addition to time_s"
             )
-        if "duration_s" in event and "sensor_off" not in event:
+        if "duration_s" in event and not ("sensor_off" in event or "fault" in event):
             self._fail(
-                (*path, "duration_s"), "expected with sensor_off only; a gust's lies within gust"
+                (*path, "duration_s"),
+                "expected with sensor_off and fault only; a gust's lies within gust",
             )
 
         time = float(event["time_s"])
+        duration = float(event["duration_s"]) if "duration_s" in event else None
+        if "fault" in event:
+            return self._fault(path, event["fault"], time, duration, params)
+
         if "gust" in event:
             east, north, up = map(float, event["gust"]["velocity_mps"])
             return Gust(time, (east, north, up), float(event["gust"]["duration_s"]))
@@ -428,12 +436,34 @@ class _ScenarioReader:
             sensor = event["sensor_off"]
             if sensor not in SWITCHED_SENSORS:
                 self._fail((*path, "sensor_off"), _no_sensor(sensor))
-            duration = event.get("duration_s")
-            return SensorOff(time, sensor, None if duration is None else float(duration))
+            return SensorOff(time, sensor, duration)
 
         if event["rotor_fails"] > params.rotors:
             self._fail((*path, "rotor_fails"), _no_rotor(event["rotor_fails"], params))
         return RotorFails(time, event["rotor_fails"] - 1)
+
+    def _fault(
+        self,
+        path: tuple[Key, ...],
+        section: dict[str, Any],
+        time: float,
+        duration: float | None,
+        params: VehicleParameters,
+    ) -> Fault:
+        """Return the fault in a section of an event."""
+        value = section.get("value", ())
+        numbers = value if isinstance(value, (list, tuple)) else (value,)
+        fault = Fault(
+            time,
+            section["part"],
+            FaultKind(section["kind"]),
+            tuple(float(number) for number in numbers),
+            section.get("quantity", ""),
+            duration,
+        )
+        with self._naming(*path, "fault"):
+            fault.check(params)
+        return fault
 
     @contextmanager
     def _naming(self, *path: Key) -> Iterator[None]:

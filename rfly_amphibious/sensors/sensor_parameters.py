@@ -126,6 +126,20 @@ class Encoders(Sensor):
 
     wheel_counts: int = 2048
     steering_counts: int = 2048
+    strut_noise: float = 0.0
+    """Standard deviation of the white noise of each strut's travel, m."""
+    strut_rate_noise: float = 0.0
+    """That of its rate, m/s."""
+    rotor_noise: float = 0.0
+    """That of each rotor's speed, rad/s."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadCells(Sensor):
+    """Load cells of the wheels."""
+
+    load_noise: float = 0.0
+    """Standard deviation of the white noise of each load, N."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -151,7 +165,7 @@ class SensorParameters:
     """Channel: pressure (Pa)."""
     encoders: Encoders | None = None
     height: HeightSensor | None = None
-    wheel_loads: Sensor | None = None
+    wheel_loads: LoadCells | None = None
     wind: Sensor | None = None
     ground_truth: Sensor | None = None
     lidar: LidarParameters | None = None
@@ -329,6 +343,9 @@ def _encoders(section: Mapping[str, Any]) -> Encoders:
         rate=section["rate_hz"],
         wheel_counts=section["wheel_counts_per_turn"],
         steering_counts=section["steering_counts_per_turn"],
+        strut_noise=section.get("strut_noise_m", 0.0),
+        strut_rate_noise=section.get("strut_rate_noise_mps", 0.0),
+        rotor_noise=section.get("rotor_noise_radps", 0.0),
     )
 
 
@@ -340,6 +357,10 @@ def _height(section: Mapping[str, Any]) -> HeightSensor:
         min_range=section["min_range_m"],
         max_range=section["max_range_m"],
     )
+
+
+def _load_cells(section: Mapping[str, Any]) -> LoadCells:
+    return LoadCells(rate=section["rate_hz"], load_noise=section.get("noise_n", 0.0))
 
 
 def _plain(section: Mapping[str, Any]) -> Sensor:
@@ -404,7 +425,7 @@ _MAKERS: dict[str, Any] = {
     "barometer": _barometer,
     "encoders": _encoders,
     "height": _height,
-    "wheel_loads": _plain,
+    "wheel_loads": _load_cells,
     "wind": _plain,
     "ground_truth": _plain,
 }

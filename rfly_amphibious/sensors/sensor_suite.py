@@ -19,7 +19,7 @@ from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors import kernels, samples
-from rfly_amphibious.sensors.noise import NoiseSource
+from rfly_amphibious.sensors.noise import NoiseModel, NoiseSource
 from rfly_amphibious.sensors.samples import SensorSamples, joint_names
 from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
 from rfly_amphibious.vehicle import state_layout
@@ -194,6 +194,8 @@ class SensorSuite:
             for name, sensor in self._sensors.items()
             if isinstance(sensor, NoisySensor)
         }
+        for name, model_of_noise in self._white_noises().items():
+            self._sources[name] = NoiseSource(model_of_noise, self._every[name] * step, seed, name)
         self._measure = {name: getattr(self, f"_{name}") for name in self._sensors}
 
         self._off: set[str] = set()
@@ -206,6 +208,23 @@ class SensorSuite:
             self._latency = self._whole_steps("gps", "latency", sensors.gps.latency)
         self._pending: list[tuple[int, list[float]]] = []
         """GPS fixes on their way, each with its step."""
+
+    def _white_noises(self) -> dict[str, NoiseModel]:
+        """Return the noise of sensors with a channel for each wheel or rotor, if they have any."""
+        encoders = self.parameters.encoders
+        cells = self.parameters.wheel_loads
+        wheels = len(self.model.params.wheels)
+        sigmas = {}
+        if encoders is not None:
+            strut = [encoders.strut_noise] * wheels + [encoders.strut_rate_noise] * wheels
+            sigmas["encoders"] = [*strut, *[encoders.rotor_noise] * self.model.params.rotors]
+        if cells is not None:
+            sigmas["wheel_loads"] = [cells.load_noise] * wheels
+        return {
+            name: NoiseModel(len(sigma), white_sigma=sigma)
+            for name, sigma in sigmas.items()
+            if self.noise and any(sigma)
+        }
 
     def _period(self, name: str, sensor: Sensor) -> int:
         steps = round(1.0 / (sensor.rate * self.step))
@@ -474,11 +493,17 @@ class SensorSuite:
         strut_rate = seen.x[:, columns["strut_rate"]]
         spin = turned[:, 3 * wheels : 3 * wheels + rotors]
         rotor = turned[:, 3 * wheels + rotors :]
+        if "encoders" in self._sources:
+            noisy = self._sources["encoders"].disturb(np.hstack((strut, strut_rate, spin)))
+            strut, strut_rate, spin = np.split(noisy, (wheels, 2 * wheels), axis=1)
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
         return {"joints": joints, "wheel_odometry": _odometry_samples(time, np.array(motions))}
 
     def _wheel_loads(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
-        return {"wheel_loads": samples.WheelLoadSamples(self._time(steps), seen.loads)}
+        loads = seen.loads
+        if "wheel_loads" in self._sources:
+            loads = self._sources["wheel_loads"].disturb(loads)
+        return {"wheel_loads": samples.WheelLoadSamples(self._time(steps), loads)}
 
     def _wind(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
         return {"wind": samples.WindSamples(self._time(steps), seen.wind)}

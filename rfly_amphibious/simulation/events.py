@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Scheduled events of a run: failing rotors, gusts, silent sensors."""
+"""Scheduled events of a run: failing rotors, gusts, silent sensors, faults."""
 
 from __future__ import annotations
 
@@ -12,18 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rfly_amphibious.dynamics.model import Controls
+from rfly_amphibious.simulation.faults import QUANTITIES, Fault, in_span
 from rfly_common.arrays import Floats
 
-SWITCHED_SENSORS = (
-    "imu",
-    "gps",
-    "magnetometer",
-    "barometer",
-    "encoders",
-    "height",
-    "wheel_loads",
-    "wind",
-)
+SWITCHED_SENSORS = tuple(QUANTITIES)
 """Sensors that can be switched off, by their names in files of sensors.
 
 They are the sensors of a `SensorSuite` without the truth.
@@ -72,12 +64,10 @@ class SensorOff:
 
     def off(self, time: float) -> bool:
         """Return whether the sensor is silent at `time` (s)."""
-        if time < self.time:
-            return False
-        return self.duration is None or time < self.time + self.duration
+        return in_span(time, self.time, self.duration)
 
 
-Event = RotorFails | Gust | SensorOff
+Event = RotorFails | Gust | SensorOff | Fault
 
 
 def gust_wind(events: Iterable[Event], time: float) -> Floats:

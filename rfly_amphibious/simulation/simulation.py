@@ -43,7 +43,9 @@ from rfly_amphibious.simulation.events import (
     gust_wind,
     without_rotors,
 )
+from rfly_amphibious.simulation.faults import MOST_FAULTS, Fault, faulty_controls
 from rfly_amphibious.simulation.power_system import PowerSystem
+from rfly_amphibious.simulation.sensor_faults import SensorFaults
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, finite_number, unit_quaternion
@@ -180,11 +182,17 @@ class Simulation:
         self.wind_disturbance = np.zeros(3)
         """Wind on top of mean, gusts and events, from the next tick on, (3,), m/s, ENU."""
 
+        columns = state_layout.state_columns(model.params.rotors, len(model.params.wheels))
+        self._rotor_columns = columns["rotor_speed"]
         self._gusts = [event for event in events if isinstance(event, Gust)]
         self._sensor_outages = [event for event in events if isinstance(event, SensorOff)]
         self._rotor_failures = [event for event in events if isinstance(event, RotorFails)]
         for event in self._sensor_outages:
             self.sensors.switch(event.sensor, True)  # raises an error for an unknown sensor
+        self._scheduled_faults = [event for event in events if isinstance(event, Fault)]
+        self._faults: list[Fault] = []
+        self._sensor_faults = SensorFaults(self.sensors, seed)
+        self._fresh_sensor_faults = self._sensor_faults.save()
         self._braked_wheels = WheelCommand.braked(model.params, 0.0, model.params.max_brake_torque)
         self._fresh_sensors = self.sensors.save()
         self.dropped = 0
@@ -202,6 +210,8 @@ class Simulation:
         self.power = PowerSystem(model.params)
         """Battery and the energy drawn."""
         self._set_state(self.start)
+        for fault in self._scheduled_faults:
+            self.inject(fault)
 
     # present state
 
@@ -349,6 +359,31 @@ class Simulation:
             if self._failsafe is not None:
                 self._failsafe.lose_rotor(rotor)
 
+    @property
+    def acting_faults(self) -> list[Fault]:
+        """Faults that act now, in the order in which they were scheduled or injected."""
+        soon = self.time + 0.5 * STEP
+        return [fault for fault in self._faults if fault.acts(soon)]
+
+    def inject(self, fault: Fault) -> None:
+        """Schedule a fault, until the next reset.
+
+        Raise ConfigError for one that this vehicle or its sensors cannot have.
+        """
+        fault.check(self.model.params)
+        if fault.is_of_sensor and fault.part not in self.sensors.parameters.sensors():
+            raise ConfigError(f"part: {fault.part!r} is not among this vehicle's sensors")
+        self._faults = [known for known in self._faults if not known.has_ended(self.time)]
+        if len(self._faults) >= MOST_FAULTS:
+            raise ConfigError(f"there are {MOST_FAULTS} faults already; mend some first")
+        self._faults.append(fault)
+
+    def mend(self, part: str) -> int:
+        """End all faults of a part that have begun. Return their number."""
+        acting = [fault for fault in self.acting_faults if fault.part == part]
+        self._faults = [fault for fault in self._faults if fault not in acting]
+        return len(acting)
+
     # progress
 
     def tick(self) -> SensorSamples:
@@ -361,7 +396,10 @@ class Simulation:
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
         before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
-        controls = self.power.limited(self._commanded(before))
+        faults = self.acting_faults
+        spins = before.x[self._rotor_columns]
+        controls = faulty_controls(self._commanded(before), faults, self.model.params, spins)
+        controls = self.power.limited(controls)
         self._applied = controls
         disturbance = self._total_disturbance()
 
@@ -376,7 +414,8 @@ class Simulation:
         wind = self.wind
         if disturbance.any():
             wind = dataclasses.replace(wind, mean=np.add(wind.mean, disturbance))
-        return self.sensors.observe(before, *self._step_states, controls, wind)
+        sensed = self.sensors.observe(before, *self._step_states, controls, wind)
+        return self._sensor_faults.apply(sensed, faults, self.time)
 
     def _apply_events(self, now: float) -> None:
         """Let rotors fail and sensors fall silent or come back."""
@@ -425,9 +464,11 @@ class Simulation:
         fail-safe ends in any case.
         """
         begin = self.start if state else self.state
+        self._faults = list(self._scheduled_faults)
         if time:
             self._done = 0
             self.sensors.restore(self._fresh_sensors)
+            self._sensor_faults.restore(self._fresh_sensor_faults)
             self._sensors_off = set()
         if state:
             self._failed = []
@@ -498,6 +539,8 @@ class Simulation:
             "memory": self.state.memory.tolist(),
             "outputs": self._outputs.numbers.tolist(),
             "sensors": self.sensors.save(),
+            "sensor_faults": self._sensor_faults.save(),
+            "faults": [fault.save() for fault in self._faults],
             "silent": sorted(self._sensors_off),
             "wind_disturbance": np.asarray(self.wind_disturbance, float).tolist(),
             "failed": list(self._failed),
@@ -517,6 +560,9 @@ class Simulation:
             wind = np.array(saved["wind_disturbance"], np.float64)
             failed = [int(rotor) for rotor in saved["failed"]]
             sensors_off = set(saved["silent"])
+            faults = [Fault.restored(fault) for fault in saved["faults"]]
+            for fault in faults:
+                fault.check(self.model.params)
             self._check_shapes(x, memory, numbers, wind)
 
             power = PowerSystem(self.model.params)
@@ -529,10 +575,12 @@ class Simulation:
             failsafe: FailSafe | None = None
             if saved["failsafe"] is not None:
                 failsafe = FailSafe.restored(self.model, self.period, saved["failsafe"])
+            self._sensor_faults.restore(saved["sensor_faults"])
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"no saved state of this simulation ({error!r})") from None
 
         self.sensors.restore(saved["sensors"])
+        self._faults = faults
         self._done = done
         self._set_state(ModelState(x, memory))
         self._outputs = Outputs(numbers, self.model.params.rotors)

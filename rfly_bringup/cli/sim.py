@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli import options
+from rfly_bringup.cli.sim_fault import fault
 from rfly_bringup.cli.sim_fit import fit, modes
 from rfly_bringup.cli.sim_replay import replay
 from rfly_bringup.terminal import progress_bar
@@ -356,6 +357,7 @@ def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = 
 
 sim_app.command()(sweep)
 sim_app.command()(replay)
+sim_app.command()(fault)
 sim_app.command()(fit)
 sim_app.command()(modes)
 

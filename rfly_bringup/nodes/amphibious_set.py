@@ -368,6 +368,7 @@ def vehicle_nodes(
             "transport": settings["controller"],
             "port": link_port,
             "controller_port": link_port + 1,
+            "odometry": "filtered",
         },
         MAVLINK.executable: {"port": MAVLINK_PORT + number},
         ARDUPILOT.executable: {"port": ARDUPILOT_PORT + ARDUPILOT_PORTS * number},

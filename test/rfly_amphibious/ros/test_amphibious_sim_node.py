@@ -305,6 +305,51 @@ def test_commands_that_cannot_be_are_refused_and_the_node_stays(seat) -> None:
     assert not seat.failsafe[-1].data  # what is refused is no command
 
 
+def test_parts_are_broken_and_mended_while_it_runs(seat) -> None:
+    from node_harness import RflyBeside
+    from rfly_suite.srv import InjectFault
+    from sensor_msgs.msg import FluidPressure
+
+    from rfly_common.ros.qos import sensor_qos
+
+    baro = seat.peer.receive(FluidPressure, "/car/baro", sensor_qos(False))
+    seat.until(lambda: baro)
+    pressure = baro[-1].fluid_pressure
+
+    def inject(part, kind, **fields):
+        return seat.peer.call(InjectFault, f"{SIM}/inject_fault", part=part, kind=kind, **fields)
+
+    assert inject("barometer", "biased", value=[5000.0]).success
+    seat.until(lambda: abs(baro[-1].fluid_pressure - pressure - 5000.0) < 100.0)
+    seat.until(lambda: seat.said()[2]["faults"] == "barometer is biased: 5000")
+    assert inject("barometer", "mend").success
+    seat.until(lambda: abs(baro[-1].fluid_pressure - pressure) < 100.0)
+    assert inject("barometer", "wrong", value=[9e4], duration_s=0.2).success
+    seat.until(lambda: baro[-1].fluid_pressure == 9e4)
+    seat.until(lambda: abs(baro[-1].fluid_pressure - pressure) < 100.0)
+
+    for refused, text in (
+        (inject("barometer", "mend"), "part: barometer has no fault to mend"),
+        (inject("radar", "mend"), "part: 'radar', expected one of imu, gps, "),
+        (inject("imu", "odd"), "kind: 'odd', expected one of off, stuck, "),
+        (inject("imu", "off", duration_s=-1.0), "duration_s: -1.0 s, expected a finite number"),
+        (inject("imu", "slow", value=[math.nan]), "value: nan Hz, expected a finite number"),
+    ):
+        assert not refused.success
+        assert refused.message.startswith(text)
+
+    # by the command
+    def rfly(*words):
+        return RflyBeside(seat.peer, "sim", "fault", "--namespace", "car", *words).end()
+
+    assert rfly("barometer", "wrong", "--value", "80000") == (0, "barometer: wrong\n", "")
+    seat.until(lambda: baro[-1].fluid_pressure == 8e4)
+    assert rfly("barometer", "mend") == (0, "barometer: mended\n", "")
+    code, _, errors = rfly("rotor_9", "off")
+    assert code == 2
+    assert "part: 'rotor_9', expected one of imu" in errors
+
+
 def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_them(
     domain_id,
 ) -> None:

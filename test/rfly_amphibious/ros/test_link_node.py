@@ -144,11 +144,13 @@ def test_free_running_by_udp(domain_id):
         parameters = {
             "port": str(port),
             "controller_port": str(controller.getsockname()[1]),
+            "odometry": "filtered",
         }
         with NodeProcess("link_node", domain_id, parameters) as node:
             peer = Peer(domain_id)
             try:
                 peer.spin_until(lambda: "listening for" in node.output)
+                assert "attitude are the estimate, odometry/global" in node.output
                 told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
                 vehicle = Vehicle(peer, SENSORS, "odometry/global")
                 controller.sendto(frame(5, 0, 0.0, struct.pack("<I", 1)), ("127.0.0.1", port))
@@ -229,12 +231,12 @@ def test_lock_step_by_tcp(domain_id):
         "transport": "tcp",
         "port": str(port),
         "lock_step": "true",
-        "odometry": "truth",
     }
     with NodeProcess("link_node", domain_id, parameters) as node:
         peer = Peer(domain_id)
         try:
             peer.spin_until(lambda: "listening for" in node.output)
+            assert "attitude are the truth, ground_truth/odom" in node.output
             told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
             vehicle = Vehicle(peer, sensor_qos(True), "ground_truth/odom")
             ticks = peer.publisher(SimulationTick, "simulation_tick", STATE_OUT)
@@ -340,6 +342,7 @@ def test_a_tick_that_an_autopilot_leaves_unanswered(domain_id, unanswered):
         autopilot = None
         try:
             peer.spin_until(lambda: "listening for" in node.output)
+            assert "attitude are the truth, ground_truth/odom" in node.output
             autopilot = Autopilot(int(node.output.split("tcp 127.0.0.1:")[1].split()[0]))
             told = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
             vehicle = Vehicle(peer, sensor_qos(True), "ground_truth/odom")

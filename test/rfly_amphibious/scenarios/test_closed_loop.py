@@ -14,6 +14,7 @@ import pytest
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.sensor_parameters import LoadCells, SensorParameters
 
 SHORT = """version: 1
 vehicle: scale
@@ -78,6 +79,14 @@ def test_the_same_seed_gives_the_same_bits():
     assert one.estimated.tobytes() == two.estimated.tobytes()
     other = run_closed_loop(short(5, when="time", time=2))
     assert other.run.x.tobytes() != one.run.x.tobytes()
+
+
+def test_it_takes_off_and_lands_with_noisy_load_cells():
+    cells = LoadCells(rate=100, load_noise=2.0)
+    sensors = SensorParameters.load("scale").replace(wheel_loads=cells)
+    run = run_closed_loop(short(1), sensors).run
+    assert run.reached, run.ending
+    assert Mode.FLIGHT in [mode for _, mode in run.modes]
 
 
 def test_a_vehicle_without_an_imu_does_not_move():

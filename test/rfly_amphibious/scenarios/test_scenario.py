@@ -162,7 +162,7 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
         (
             "rotor_fails: 6",
             "rotor_fails: 6, duration_s: 2",
-            "s.yaml:14: events[0].duration_s: expected with sensor_off only",
+            "s.yaml:14: events[0].duration_s: expected with sensor_off and fault only",
         ),
         (
             ", rotor_fails: 6",

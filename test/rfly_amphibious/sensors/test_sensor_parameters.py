@@ -74,6 +74,21 @@ def test_defaults_of_the_description(name):
     assert float(p.height.noise.white_sigma[0]) == 0.02
 
 
+def test_noise_of_loads_struts_and_rotor_speeds_is_read_and_none_by_default():
+    loads = changed(r"wheel_loads:\n", "wheel_loads:\n  noise_n: 2.5\n")
+    assert SensorParameters.parse(loads.encode(), "mine.yaml").wheel_loads.load_noise == 2.5
+    keys = "  strut_noise_m: 0.001\n  strut_rate_noise_mps: 0.02\n  rotor_noise_radps: 0.5\n"
+    encoders = changed(r"encoders:.*\n", f"encoders:\n{keys}")
+    read = SensorParameters.parse(encoders.encode(), "mine.yaml").encoders
+    assert (read.strut_noise, read.strut_rate_noise, read.rotor_noise) == (0.001, 0.02, 0.5)
+
+    shipped = SensorParameters.load("scale")
+    assert shipped.wheel_loads.load_noise == 0.0
+    assert (shipped.encoders.strut_noise, shipped.encoders.rotor_noise) == (0.0, 0.0)
+    wrong = changed(r"wheel_loads:\n", "wheel_loads:\n  noise_n: -1\n")
+    assert "wheel_loads.noise_n: -1" in refusal(wrong)
+
+
 def test_the_earths_field_may_be_left_to_the_place():
     """Simulated sensors and estimator both have Zurich's 3.7° of declination."""
     p = SensorParameters.parse(changed(r"  earth_field_ut: .*\n", "").encode(), "mine.yaml")

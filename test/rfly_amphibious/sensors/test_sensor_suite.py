@@ -22,7 +22,7 @@ from oracles.plain_python import ENVIRONMENT
 
 from rfly_amphibious import AmphibiousModel, Controls, SensorParameters, SensorSuite, Wind
 from rfly_amphibious.sensors.noise import NoiseModel
-from rfly_amphibious.sensors.sensor_parameters import Encoders, HeightSensor, Imu, Sensor
+from rfly_amphibious.sensors.sensor_parameters import Encoders, HeightSensor, Imu, LoadCells, Sensor
 from rfly_amphibious.vehicle import state_layout as at
 from rfly_common.errors import ConfigError
 
@@ -575,6 +575,28 @@ def test_an_invalid_saved_suite_is_refused():
     ):
         with pytest.raises(ConfigError, match=told):
             suite.restore(wrong)
+
+
+def test_loads_struts_and_rotor_speeds_have_the_white_noise_of_their_parameters():
+    cells = LoadCells(rate=100, load_noise=2.0)
+    encoders = Encoders(rate=100, strut_noise=1e-3, strut_rate_noise=0.02, rotor_noise=0.5)
+    noisy = SCALE.replace(wheel_loads=cells, encoders=encoders)
+    quiet = still(model("scale"), STANDING, 10.0, SCALE, noise=True)
+    got = still(model("scale"), STANDING, 10.0, noisy, noise=True)
+    for kind, field, sigma in (
+        ("wheel_loads", "load", 2.0),
+        ("joints", "strut", 1e-3),
+        ("joints", "strut_rate", 0.02),
+        ("joints", "rotor_rate", 0.5),
+    ):
+        error = getattr(getattr(got, kind), field) - getattr(getattr(quiet, kind), field)
+        # of 4000 or 6000 numbers σ is known to 1 / √8000 = 1.1 %, the mean to σ / √4000
+        assert error.std() == pytest.approx(sigma, rel=0.05)
+        assert abs(error.mean()) < 5.0 * sigma / math.sqrt(4000)
+    assert np.array_equal(got.joints.wheel_angle, quiet.joints.wheel_angle)
+    assert np.array_equal(got.imu.rates, quiet.imu.rates)
+    exact = still(model("scale"), STANDING, 0.1, noisy)
+    assert np.ptp(exact.wheel_loads.load, axis=0) == pytest.approx(np.zeros(4), abs=1e-12)
 
 
 def test_switched_off_a_sensor_is_silent_and_others_do_not_change():

@@ -33,6 +33,7 @@ def test_link_node_takes_the_place_of_the_control_nodes(way):
         "transport": way,
         "port": 14660,
         "controller_port": 14661,
+        "odometry": "filtered",
     }
     assert given.items() <= link.parameters.items()
 

@@ -35,6 +35,7 @@ NO_FILES = {
         "PlaceObject.frame_id",
         "PlaceObject.model",
     ),
+    *("InjectFault.part", "InjectFault.kind", "InjectFault.quantity"),
     *(
         "PlanPath.name",
         "PlanPath.vehicle_class",

@@ -1,0 +1,190 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Faults of sensors, applied to the samples of one tick after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.sensors import samples
+from rfly_amphibious.sensors.noise import sensor_generator
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.simulation.faults import QUANTITIES, Fault, FaultKind
+from rfly_common.arrays import Bools, Floats
+from rfly_common.frames import enu_to_ned, ned_to_enu
+from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
+
+_KINDS_OF_SAMPLES: Mapping[str, tuple[str, ...]] = {
+    **{sensor: (sensor,) for sensor in QUANTITIES},
+    "encoders": ("joints", "wheel_odometry"),
+}
+"""Kinds of samples of each sensor."""
+
+_TYPES: Mapping[str, Any] = {
+    "imu": samples.ImuSamples,
+    "gps": samples.GpsSamples,
+    "magnetometer": samples.MagnetometerSamples,
+    "barometer": samples.BarometerSamples,
+    "joints": samples.JointSamples,
+    "wheel_odometry": samples.OdometrySamples,
+    "height": samples.HeightSamples,
+    "wheel_loads": samples.WheelLoadSamples,
+    "wind": samples.WindSamples,
+}
+"""Type of each kind of samples."""
+
+
+class SensorFaults:
+    """Filter of a suite's samples by its sensors' faults.
+
+    Faults act in their order. Noise and losses depend on the seed and the time of the sample alone,
+    so that other sensors, and the same one after the fault, read the same numbers as without it.
+    """
+
+    def __init__(self, suite: SensorSuite, seed: int | Sequence[int]) -> None:
+        self._origin = suite.geo_origin
+        self._step = suite.step
+        self._seed = seed
+        sensors = suite.parameters.sensors()
+        self._periods = {name: 1.0 / sensor.rate for name, sensor in sensors.items()}
+        self._last: dict[str, Any] = {}
+        """Last samples that were delivered, by kind."""
+        self._waiting: dict[str, list[tuple[float, Any]]] = {}
+        """Delayed samples by kind, each with the time of its delivery, s."""
+
+    def apply(self, sensed: SensorSamples, faults: Sequence[Fault], now: float) -> SensorSamples:
+        """Return what the sensors deliver at `now` (s), under the faults that act then."""
+        changes: dict[str, Any] = {}
+        for sensor, kinds in _KINDS_OF_SAMPLES.items():
+            own = [fault for fault in faults if fault.part == sensor]
+            is_stuck = any(fault.kind is FaultKind.STUCK for fault in own)
+            is_delayed = any(fault.kind is FaultKind.DELAYED for fault in own)
+            for kind in kinds:
+                readings = getattr(sensed, kind)
+                if not is_delayed:
+                    self._waiting.pop(kind, None)
+                for fault in own:
+                    readings = self._through(fault, kind, readings, now)
+                    changes[kind] = readings
+                if readings is not None and not is_stuck:
+                    self._last[kind] = readings
+        return replace(sensed, **changes) if changes else sensed
+
+    def _through(self, fault: Fault, kind: str, readings: Any, now: float) -> Any:
+        """Return what a fault makes of samples of one kind, or None if none is left."""
+        if fault.kind is FaultKind.DELAYED:
+            return self._delayed(kind, readings, fault.value[0], now)
+        if readings is None or fault.kind is FaultKind.OFF:
+            return None
+        if fault.kind is FaultKind.STUCK:
+            return self._repeated(kind, readings)
+        if fault.kind is FaultKind.SLOW:
+            return _kept(readings, self._on_time(fault, readings.time))
+        if fault.kind is FaultKind.INTERMITTENT:
+            return _kept(readings, self._drawn(fault, readings.time, 1)[:, 0] >= fault.value[0])
+        return self._changed(fault, readings)
+
+    def _delayed(self, kind: str, readings: Any, delay: float, now: float) -> Any:
+        """Return the samples that a delay (s) lets through now."""
+        waiting = self._waiting.setdefault(kind, [])
+        if readings is not None:
+            waiting.append((now + delay, readings))
+        due = [held for time, held in waiting if time <= now + 0.5 * self._step]
+        if not due:
+            return None
+        del waiting[: len(due)]
+        return type(due[0])(*(np.concatenate(parts) for parts in zip(*due, strict=True)))
+
+    def _repeated(self, kind: str, readings: Any) -> Any:
+        """Return the last reading at the times of new ones; None if there was none."""
+        last = self._last.get(kind)
+        if last is None:
+            return None
+        count = len(readings.time)
+        _, *fields = last
+        return type(last)(readings.time, *(np.repeat(field[-1:], count, 0) for field in fields))
+
+    def _on_time(self, fault: Fault, time: Floats) -> Bools:
+        """Return which samples a slow sensor takes: the first after each of its own periods."""
+        rate = fault.value[0]
+        before = time - self._periods[fault.part]
+        later: Bools = np.floor(time * rate + 1e-6) > np.floor(before * rate + 1e-6)
+        return later
+
+    def _drawn(self, fault: Fault, time: Floats, size: int) -> Floats:
+        """Return numbers (k, size): uniform for losses, normal for noise."""
+        name = f"{fault.part} {fault.kind.value} {fault.quantity}"
+        drawn = []
+        for step in np.rint(time / self._step).astype(int).tolist():
+            generator = sensor_generator(self._seed, name, step)
+            if fault.kind is FaultKind.NOISY:
+                drawn.append(generator.standard_normal(size))
+            else:
+                drawn.append(generator.random(size))
+        return np.array(drawn).reshape(-1, size)
+
+    def _changed(self, fault: Fault, readings: Any) -> Any:
+        """Return samples with one quantity that is biased, noisy or wrong."""
+        if isinstance(readings, samples.GpsSamples) and fault.reading == "position":
+            ned = geodetic_to_ned(readings.geodetic, self._origin)
+            place = ned_to_enu(ned).astype(np.float64)
+            moved = self._new_values(fault, place, readings.time)
+            return readings._replace(geodetic=ned_to_geodetic(enu_to_ned(moved), self._origin))
+        if fault.reading not in readings._fields:
+            return readings
+        values = self._new_values(fault, getattr(readings, fault.reading), readings.time)
+        return readings._replace(**{fault.reading: values})
+
+    def _new_values(self, fault: Fault, values: Floats, time: Floats) -> Floats:
+        """Return the readings (k, …) of a quantity under a fault."""
+        value = np.array(fault.value) if len(fault.value) > 1 else fault.value[0]
+        if fault.kind is FaultKind.WRONG:
+            return np.zeros_like(values) + value
+        if fault.kind is FaultKind.BIASED:
+            return values + value
+        size = values[0].size
+        noise = self._drawn(fault, time, size) * value
+        return values + noise.reshape(values.shape)
+
+    def save(self) -> dict[str, Any]:
+        """Return all that later samples depend on, fit for JSON."""
+        waiting = {
+            kind: [[time, _saved(held)] for time, held in queue]
+            for kind, queue in self._waiting.items()
+        }
+        return {
+            "last": {kind: _saved(held, slice(-1, None)) for kind, held in self._last.items()},
+            "waiting": waiting,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from `save`. Raise KeyError, TypeError or ValueError for anything else."""
+        last = {kind: _restored(kind, held) for kind, held in saved["last"].items()}
+        self._waiting = {
+            kind: [(float(time), _restored(kind, held)) for time, held in queue]
+            for kind, queue in saved["waiting"].items()
+        }
+        self._last = last
+
+
+def _kept(readings: Any, keep: Bools) -> Any:
+    """Return the samples of a mask (k,); None if there are none."""
+    if not keep.any():
+        return None
+    return type(readings)(*(field[keep] for field in readings))
+
+
+def _saved(held: Any, rows: slice = slice(None)) -> list[Any]:
+    """Return samples as texts, as JSON has neither infinity nor NaN."""
+    return [field[rows].astype(str).tolist() for field in held]
+
+
+def _restored(kind: str, saved: list[Any]) -> Any:
+    """Return the samples of `_saved`."""
+    return _TYPES[kind](*(np.array(field, str).astype(float) for field in saved))
