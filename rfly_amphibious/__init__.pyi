@@ -27,6 +27,7 @@ from rfly_amphibious.estimation.estimator_parameters import (
 from rfly_amphibious.guidance.legs import DriveLeg as DriveLeg
 from rfly_amphibious.guidance.legs import FlyLeg as FlyLeg
 from rfly_amphibious.guidance.mission_guide import MissionGuide as MissionGuide
+from rfly_amphibious.guidance.planner_class import planner_class as planner_class
 from rfly_amphibious.identification.regression import Estimated as Estimated
 from rfly_amphibious.identification.vehicle_fit import VehicleFit as VehicleFit
 from rfly_amphibious.identification.vehicle_fit import fit_vehicle as fit_vehicle
