@@ -40,7 +40,7 @@ def land_air_demo(params: VehicleParameters) -> tuple[AmphibiousModel, ModelStat
 
     setpoints = [
         Setpoint(0.0, speed=speed),
-        Setpoint(stop, speed=0.0),
+        *(Setpoint(stop + 0.1 * k, speed=speed * (1.0 - 0.1 * k)) for k in range(11)),
         Setpoint(stop + 2.0, Mode.TAKEOFF),
         Setpoint(stop + 7.0, target=flight),
         Setpoint(20.0, Mode.LAND),
