@@ -160,7 +160,8 @@ def test_the_autopilots_time_goes_on_when_the_simulations_is_reset(domain_id):
 def test_a_slow_autopilot_with_a_rate_of_its_own_drives_the_same_way(domain_id):
     """Poses depend on simulated time alone, bit for bit, also at 100 Hz with sensors at 250 Hz.
 
-    The drive begins when the rhythm is known: until then an answer may be too late.
+    The drive begins when the rhythm is known: until then an answer may be too late, and the brakes
+    hold with and without one.
     """
     from nav_msgs.msg import Odometry
 
@@ -168,7 +169,9 @@ def test_a_slow_autopilot_with_a_rate_of_its_own_drives_the_same_way(domain_id):
 
     def drive(time_us):
         after_us = time_us - 1_000_000
-        return [0.0] * 9 + [0.3 * (after_us > 0) + 1e-8 * max(after_us, 0)] + [0.0] * 6
+        drive = 0.3 * (after_us > 0) + 1e-8 * max(after_us, 0)
+        brake = float(after_us <= 0)
+        return [0.0] * 9 + [drive, brake] + [0.0] * 5
 
     runs = []
     for pause_s in (0.0, 0.003):
