@@ -111,14 +111,15 @@ def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> Floats:
     """Convert (..., 3) NED metres about `origin` to latitude deg, longitude deg, altitude m.
 
     The inverse of `geodetic_to_ned` (the same source, equations 15 to 21). Longitudes are in
-    [-180, 180).
+    [-180, 180). What is farther north or south than a pole is no place: its latitude is beyond ±90.
     """
     p = np.asarray(ned, dtype=float)
     plane = (p[..., 0] + _meridian_arc(origin[0]) + 1j * p[..., 1]) / _RADIUS
     sphere = _series(plane, _BETA, -1.0)
 
     # from the conformal sphere to the ellipsoid
-    across = np.sinh(sphere.imag)
+    with np.errstate(over="ignore"):  # east of all places
+        across = np.sinh(sphere.imag)
     along = np.cos(sphere.real)
     conformal = np.sin(sphere.real) / np.hypot(across, along)
     tangent = conformal
@@ -129,7 +130,8 @@ def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> Floats:
         )
         tangent = tangent + (conformal - guess) * slope
 
-    latitude = np.degrees(np.arctan(tangent))
+    beyond_a_pole = np.abs(plane.real) > np.pi / 2.0
+    latitude = np.degrees(np.where(beyond_a_pole, plane.real, np.arctan(tangent)))
     longitude = origin[1] + np.degrees(np.arctan2(across, along))
     geodetic: NDArray[Any] = np.stack(
         [latitude, np.mod(longitude + 180.0, 360.0) - 180.0, origin[2] - p[..., 2]], axis=-1

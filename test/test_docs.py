@@ -47,6 +47,7 @@ ONLY_PARSED = {
         f"mission {word}": "needs a running mission_node"
         for word in ("start", "hold", "resume", "return", "status")
     },
+    "sim fault": "needs a running amphibious_sim_node",
     "sim fit": "a minute's log: test_sim_fit.py",
     "sim replay": "needs a recording: test_sim_replay.py",
 }

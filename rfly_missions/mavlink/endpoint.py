@@ -332,8 +332,8 @@ class MavlinkEndpoint:
         uav_type: str,
         pilot: RemotePilot,
         values: Tunables | None = None,
-        rotors: int = 4,
         camera: RemoteCamera | None = None,
+        rotors: int = 4,
     ) -> MavlinkVehicle:
         """Add a vehicle, whose camera is a component of its own.
 

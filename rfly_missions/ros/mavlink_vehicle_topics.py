@@ -209,7 +209,7 @@ class MavlinkVehicleTopics:
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
 
         self._camera = camera
-        self.vehicle = endpoint.add(system_id, uav_type, self, values, rotors, camera)
+        self.vehicle = endpoint.add(system_id, uav_type, self, values, camera, rotors)
         self._gains: ControllerGainsClient | None = None
         if controller:
             self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)

@@ -85,6 +85,13 @@ def test_there_and_back(latitude, longitude, ned):
     np.testing.assert_allclose(again, ned, atol=1e-6)
 
 
+def test_beyond_a_pole_is_no_latitude():
+    """The pole is 4,778 km north of 47°; a plane that wraps would lead down on the other side."""
+    latitudes = ned_to_geodetic([[4.7e6, 0, 0], [4.9e6, 0, 0], [-2e7, 0, 0], [1e12, 0, 0]], HOME)
+    assert (latitudes[:, 0] > 90.0).tolist() == [False, True, False, True]
+    assert latitudes[2, 0] < -90.0
+
+
 def test_arrays_and_missing_altitudes():
     points = np.array([[47.001, 8.0, math.nan], [47.0, 8.0, 510.0]])
     ned = geodetic_to_ned(points, HOME)

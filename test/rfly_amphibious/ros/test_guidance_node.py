@@ -326,7 +326,7 @@ def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
 
     puppet.go_on(lands)
     assert np.hypot(puppet.position[0] - 6.0, puppet.position[1] - 2.0) > 1.0
-    puppet.go_on(lambda: "the battery is at 14 %" in puppet.doing()[1])
+    puppet.go_on(lambda: "the battery is at 14 %" in str(puppet.doing()))
 
 
 def test_it_gives_up_before_a_wall_and_starts_again(start, puppet, tmp_path):
@@ -337,7 +337,7 @@ def test_it_gives_up_before_a_wall_and_starts_again(start, puppet, tmp_path):
         lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
     )
     puppet.wall = 1.5
-    puppet.go_on(lambda: "stayed within 1 m for 2 s" in puppet.doing()[1])
+    puppet.go_on(lambda: "stayed within 1 m for 2 s" in str(puppet.doing()))
     until = puppet.time + 1.0
     puppet.go_on(lambda: puppet.time > until)
     assert puppet.drives[-1].drive.speed == 0.0
