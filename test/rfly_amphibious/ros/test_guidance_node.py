@@ -70,6 +70,7 @@ class Puppet:
 
         from rfly_common.ros.stamps import ns_to_stamp
 
+        self.told_at = time.monotonic()
         if self.told != self.mode:
             self.told = self.mode
             self._mode.publish(String(data=self.mode))
@@ -130,9 +131,15 @@ class Puppet:
             assert self.time < end, (self.mode, self.position, self.doing())
             self.poses.clear()
             self.tell()
-            self.peer.spin_until(lambda: self.poses)
+            self.peer.spin_until(self.is_answered)
             self.peer.spin_for(0.0)
             self.obey()
+
+    def is_answered(self):
+        """Return whether a command has come; tell again each second what may have been lost."""
+        if not self.poses and time.monotonic() > self.told_at + 1.0:
+            self.tell()
+        return bool(self.poses)
 
     def doing(self):
         from node_harness import diagnostic
