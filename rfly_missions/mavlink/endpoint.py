@@ -212,7 +212,6 @@ class MavlinkVehicle:
     def _take_setpoint(self, message: Any) -> None:
         """Take a position, or else a velocity; an acceleration or a yaw rate alone is ignored."""
         mask = message.type_mask
-        mask = message.type_mask
         yaw = math.nan if mask & _NO_YAW else message.yaw
         place = None
         velocity = None
