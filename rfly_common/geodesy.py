@@ -90,10 +90,11 @@ def geodetic_to_ned(point: ArrayLike, origin: Sequence[float]) -> Floats:
 
     North and east are those of the transverse Mercator projection of WGS 84 whose central meridian
     and latitude are the origin's and whose scale there is 1, as of PROJ's `+proj=tmerc`. So north
-    is true north on the origin's meridian; 10 km east of it at 47° it is 0.1° off. East by d, lengths
-    are too long by d²/(2 R²): 1 mm a kilometre at 9 km, 3 cm a kilometre at 50 km. They are those on
-    the ellipsoid: at an altitude of 1 km the ground itself is 16 cm a kilometre longer. Down is the difference of the altitudes.
-    Longitudes are wrapped, NaN stays NaN. `origin` has the form of a point.
+    is true north on the origin's meridian; 10 km east of it at 47° it is 0.1° off. East by d,
+    lengths are too long by d²/(2 R²): 1 mm a kilometre at 9 km, 3 cm a kilometre at 50 km. They are
+    those on the ellipsoid: the ground at an altitude of 1 km is 16 cm a kilometre longer. Down is
+    the difference of the altitudes. Longitudes are wrapped, NaN stays NaN. `origin` has the form of
+    a point.
 
     Source: C. F. F. Karney, Transverse Mercator with an accuracy of a few nanometers, Journal of
     Geodesy 85 (2011), equations 7 to 11, with four terms: less than 1 µm.
