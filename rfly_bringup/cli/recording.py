@@ -182,17 +182,22 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
             suppress(KeyboardInterrupt),
             stop_by_signal(interrupt),
         ):
-            replay(
-                reader,
-                destinations.send,
-                ports=target.recorded,
-                speed=speed,
-                passes=passes,
-                pause_s=pause_s,
-                tables=(TO_RFLYSIM3D, FROM_RFLYSIM3D),
-                progress=show,
-                report=report,
-            )
+            try:
+                replay(
+                    reader,
+                    destinations.send,
+                    ports=target.recorded,
+                    speed=speed,
+                    passes=passes,
+                    pause_s=pause_s,
+                    tables=(TO_RFLYSIM3D, FROM_RFLYSIM3D),
+                    progress=show,
+                    report=report,
+                )
+            except ConfigError as error:
+                if not reader.skipped:
+                    raise
+                raise ConfigError(f"{error}; {_left_out(reader)}") from error
         error_texts = destinations.error_texts()
     finally:
         destinations.close()
@@ -295,6 +300,11 @@ def _notes(report: ReplayReport, reader: RecordingReader) -> Iterator[str]:
         ports = ", ".join(f"{port} ({count})" for port, count in report.other_ports.most_common(8))
         yield f"left out, to other ports: {ports}"
     if reader.skipped:
-        yield "left out: " + ", ".join(
-            f"{reason} {count}" for reason, count in reader.skipped.most_common()
-        )
+        yield _left_out(reader)
+
+
+def _left_out(reader: RecordingReader) -> str:
+    """Return how many frames held no datagram that can be sent, by reason."""
+    return "left out: " + ", ".join(
+        f"{reason.replace('_', ' ')} ({count})" for reason, count in reader.skipped.most_common()
+    )

@@ -82,6 +82,14 @@ def test_the_written_file_is_read_back(tmp_path):
         pytest.param(
             276, "0800 0000 00000001 0304 00 06 0000000000000000" + IP_HI, id="linux-cooked-2"
         ),
+        pytest.param(
+            276,
+            "8100 0000 00000001 0001 00 06 0000000000000000 0007 0800" + IP_HI,
+            id="vlan-in-linux-cooked-2",
+        ),
+        pytest.param(
+            113, "0000 0001 0006 000000000000 0000 8100 0007 0800" + IP_HI, id="vlan-in-cooked"
+        ),
         pytest.param(0, "02000000" + IP_HI, id="loopback-of-a-little-endian-machine"),
         pytest.param(0, "00000002" + IP_HI, id="loopback-of-a-big-endian-machine"),
         pytest.param(108, "00000002" + IP_HI, id="loopback-of-openbsd"),
@@ -141,12 +149,35 @@ def fragment(body, offset, more, number=7):
 
 
 PAYLOAD = bytes(index % 251 for index in range(3804))
-UDP = struct.pack(">HHHH", 5000, 20010, 8 + 3804, 0) + PAYLOAD
-PIECES = [
-    fragment(UDP[:1480], 0, True),
-    fragment(UDP[1480:2960], 1480, True),
-    fragment(UDP[2960:], 2960, False),
-]
+
+
+def internet_sum(data):
+    """Checksum of RFC 1071, word by word."""
+    total = 0
+    for high, low in zip(data[::2], [*data[1::2], 0], strict=False):
+        total += high << 8 | low
+        total = (total & 0xFFFF) + (total >> 16)
+    return 0xFFFF - total
+
+
+def udp(payload, checksum=None):
+    """A UDP datagram from 10.0.0.2 to 10.0.0.3, with its right checksum by default."""
+    length = 8 + len(payload)
+    pseudo = bytes((10, 0, 0, 2, 10, 0, 0, 3, 0, 17)) + struct.pack(">H", length)
+    if checksum is None:
+        checksum = internet_sum(pseudo + struct.pack(">HHHH", 5000, 20010, length, 0) + payload)
+    return struct.pack(">HHHH", 5000, 20010, length, checksum) + payload
+
+
+def pieces_of(udp_datagram, number=7):
+    return [
+        fragment(udp_datagram[begin : begin + 1480], begin, begin < 2960, number)
+        for begin in (0, 1480, 2960)
+    ]
+
+
+UDP = udp(PAYLOAD)
+PIECES = pieces_of(UDP)
 WHOLE = (("10.0.0.2", 5000), ("10.0.0.3", 20010), PAYLOAD)
 
 
@@ -187,7 +218,19 @@ def test_fragments_of_two_datagrams_may_be_mixed(tmp_path):
     [
         pytest.param([PIECES[0], PIECES[2]], {"incomplete_fragments": 1}, id="one-is-missing"),
         pytest.param(
-            [PIECES[0], fragment(UDP[1472:], 1472, False)], {"malformed": 1}, id="overlap"
+            [PIECES[0], fragment(UDP[1472:], 1472, False)],
+            {"incomplete_fragments": 2},
+            id="overlap",
+        ),
+        pytest.param(
+            [PIECES[0], fragment(UDP[1480:1488], 1480, False), PIECES[2]],
+            {"malformed": 1, "incomplete_fragments": 1},
+            id="an-early-end",
+        ),
+        pytest.param(
+            [PIECES[0], PIECES[1], fragment(UDP[2960:-1] + b"x", 2960, False)],
+            {"bad_checksum": 1},
+            id="changed-on-the-way",
         ),
         pytest.param(
             [fragment(UDP[:1480], 65528, True)], {"malformed": 1}, id="beyond-the-longest"
@@ -195,7 +238,9 @@ def test_fragments_of_two_datagrams_may_be_mixed(tmp_path):
         pytest.param([fragment(UDP[:1477], 0, True)], {"malformed": 1}, id="no-multiple-of-8"),
         pytest.param([fragment(b"", 0, True)], {"malformed": 1}, id="empty"),
         pytest.param(
-            [PIECES[2], fragment(UDP[:8], 3816, True)], {"malformed": 1}, id="behind-the-last"
+            [PIECES[2], fragment(UDP[:8], 3816, True)],
+            {"incomplete_fragments": 2},
+            id="behind-the-last",
         ),
         pytest.param(
             [fragment(UDP[:8], 0, True, number) for number in range(MAX_PENDING + 5)],
@@ -207,6 +252,76 @@ def test_fragments_of_two_datagrams_may_be_mixed(tmp_path):
 def test_fragments_that_make_no_datagram(tmp_path, pieces, skipped):
     with reader(tmp_path, big_endian(101, *pieces)) as recording:
         assert list(recording) == []
+        assert recording.skipped == skipped
+
+
+def at_seconds(*frames):
+    """A capture of bare IP with frames at times, s."""
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 101)]
+    for time_s, frame in frames:
+        parts += [struct.pack("<IIII", time_s, 0, len(frame), len(frame)), frame]
+    return b"".join(parts)
+
+
+OLD = pieces_of(udp(bytes([1]) * 3804, 0))
+NEW = pieces_of(udp(bytes([2]) * 3804, 0))
+OLD_SUMMED = pieces_of(udp(bytes([1]) * 3804))
+NEW_SUMMED = pieces_of(udp(bytes([2]) * 3804))
+
+
+@pytest.mark.parametrize(
+    ("frames", "payloads", "skipped"),
+    [
+        pytest.param(
+            [(1, OLD[1]), (1, OLD[2]), (661, NEW[0]), (661, NEW[1]), (661, NEW[2])],
+            [2],
+            {"incomplete_fragments": 1},
+            id="first-piece-lost-eleven-minutes-before",
+        ),
+        pytest.param(
+            [(1, OLD[0]), (1, OLD[1]), (661, NEW[0]), (661, NEW[1]), (661, NEW[2])],
+            [2],
+            {"incomplete_fragments": 1},
+            id="last-piece-lost-eleven-minutes-before",
+        ),
+        pytest.param(
+            [(1, OLD[0]), (1, OLD[1]), (2, NEW[0]), (2, NEW[1]), (2, NEW[2])],
+            [2],
+            {"incomplete_fragments": 1},
+            id="last-piece-lost-a-second-before",
+        ),
+        pytest.param(
+            [(1, OLD_SUMMED[1]), (1, OLD_SUMMED[2]), (2, NEW_SUMMED[0])],
+            [],
+            {"bad_checksum": 1},
+            id="two-datagrams-mixed-within-a-second",
+        ),
+        pytest.param(
+            [(1, OLD[0]), (31, OLD[1]), (31, OLD[2])], [1], {}, id="thirty-seconds-are-in-time"
+        ),
+        pytest.param(
+            [(1, OLD[0]), (32, OLD[1]), (32, OLD[2])],
+            [],
+            {"incomplete_fragments": 2},
+            id="a-second-more-is-not",
+        ),
+        pytest.param(
+            [(661, OLD[0]), (1, OLD[1]), (1, OLD[2])],
+            [],
+            {"incomplete_fragments": 2},
+            id="the-clock-was-set-back-between",
+        ),
+    ],
+)
+def test_an_identification_that_is_used_again(tmp_path, frames, payloads, skipped):
+    """Pieces of two datagrams with one identification are never joined.
+
+    30 s: Linux's net.ipv4.ipfrag_time, within RFC 791's bounds (15 to 120 s).
+    """
+    with reader(tmp_path, at_seconds(*frames)) as recording:
+        assert [datagram.payload for datagram in recording] == [
+            bytes([byte]) * 3804 for byte in payloads
+        ]
         assert recording.skipped == skipped
 
 

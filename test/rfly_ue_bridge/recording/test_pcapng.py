@@ -80,6 +80,26 @@ def test_a_big_endian_section_after_a_little_endian_one(tmp_path):
     assert found == [RecordedDatagram(2000, *HI), RecordedDatagram(5000, *HI)]
 
 
+def test_an_interface_of_another_kind_ends_nothing(tmp_path):
+    """Frames of Bluetooth (link type 201) are counted; the others are read."""
+    bluetooth = "01000000 14000000 c900 0000 00000400 14000000"
+    path = tmp_path / "recording.pcapng"
+    path.write_bytes(
+        bytes.fromhex(
+            SECTION
+            + RAW_MICROSECONDS
+            + bluetooth
+            + packet("01000000")
+            + packet()
+            + packet("01000000")
+            + packet(ticks="00000000 03000000")
+        )
+    )
+    with RecordingReader(path) as recording:
+        assert list(recording) == [RecordedDatagram(2000, *HI), RecordedDatagram(3000, *HI)]
+        assert recording.skipped == {"link_type_201": 2}
+
+
 @pytest.mark.parametrize("cut", [1, 5, 30, 57, 63])
 def test_a_file_cut_short_hands_out_what_is_whole(tmp_path, cut):
     whole = bytes.fromhex(SECTION + RAW_MICROSECONDS + packet() + packet())
