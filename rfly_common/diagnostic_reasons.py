@@ -29,6 +29,8 @@ class Reason(str, Enum):
     """terrain_node has no map to serve. Subject: the error of the last load."""
     CLOCK_STOPPED = "clock_stopped"
     """The simulated clock does not move. Subject: for how long, s."""
+    CLOCK_SET_BACK = "clock_set_back"
+    """A source's stamps went back, and it started anew. Subject: the topic, with the source."""
 
     # --- connections
     PEER_MISMATCH = "peer_mismatch"

@@ -10,8 +10,9 @@ never jumps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,15 @@ from rfly_common.arrays import Bools, Ints
 STALE = "stale"
 TOO_OLD = "too_old"
 
+BEHIND_NS = 250_000_000
+"""Time after which stamps that stay behind are those of a clock that was set back, ns.
+
+A message that was merely late is followed by newer ones before.
+"""
+SILENCE_NS = 1_000_000_000
+"""Silence after which an older stamp is that of a clock that was set back at once, ns."""
 FORGET_SOURCE_NS = 10_000_000_000
-"""Silence after which a source starts anew, ns: a restarted simulator stamps from 0 again."""
+"""Silence after which a source is forgotten, ns."""
 MAX_SOURCES = 10_000
 """Largest number of sources that are remembered."""
 
@@ -57,15 +65,38 @@ class Claim:
     """One example for each source that keeps ids."""
 
 
-class StampFilter:
-    """A filter of states that are older than the last of their source, or older than `max_age`."""
+class _Heard(NamedTuple):
+    """Newest states of a source."""
 
-    def __init__(self, max_age_s: float = 0.0) -> None:
+    stamp_ns: int
+    at_ns: int
+    """Steady time of their arrival, ns."""
+    behind_ns: int | None = None
+    """Steady time since which older stamps have come instead, ns."""
+
+    def was_set_back(self, steady_ns: int) -> bool:
+        """Return whether an older stamp at this time means that the source's clock was set back."""
+        is_behind = self.behind_ns is not None and steady_ns - self.behind_ns >= BEHIND_NS
+        return is_behind or steady_ns - self.at_ns > SILENCE_NS
+
+
+class StampFilter:
+    """A filter of states that are older than the last of their source, or older than `max_age`.
+
+    A source whose stamps stay behind for BEHIND_NS, or that comes back after SILENCE_NS, has a
+    clock that was set back, or is a recording that begins again: it starts anew, and
+    `on_set_back(source, seconds)` is called once.
+    """
+
+    def __init__(
+        self,
+        max_age_s: float = 0.0,
+        on_set_back: Callable[[str, float], object] = lambda _source, _seconds: None,
+    ) -> None:
         self._max_age_ns = round(max_age_s * 1e9)
-        self._last: dict[str, tuple[int, int]] = {}
+        self._on_set_back = on_set_back
+        self._last: dict[str, _Heard] = {}
         self._now_ns = 0
-        self.jumps = 0
-        """Number of backward jumps of the node's clock."""
 
     def rejection_reason(
         self, source: str, stamp_ns: int, now_ns: int, steady_ns: int
@@ -80,36 +111,43 @@ class StampFilter:
 
         known = self._last.get(source)
         if stamp_ns == 0:
-            stamp_ns = now_ns if known is None else max(now_ns, known[0])
-        elif known is not None and stamp_ns < known[0]:
-            self._last[source] = (known[0], steady_ns)
-            return STALE
+            stamp_ns = now_ns if known is None else max(now_ns, known.stamp_ns)
+
+        back_ns = 0 if known is None else known.stamp_ns - stamp_ns
+        if known is not None and back_ns > 0:
+            if known.behind_ns is None:
+                self._last[source] = known._replace(behind_ns=steady_ns)
+            if not known.was_set_back(steady_ns):
+                return STALE
 
         if self._max_age_ns and now_ns - stamp_ns > self._max_age_ns:
             return TOO_OLD
 
+        if back_ns > 0:
+            self._on_set_back(source, 1e-9 * back_ns)
         if known is None and len(self._last) >= MAX_SOURCES:
             del self._last[next(iter(self._last))]
-        self._last[source] = (stamp_ns, steady_ns)
+        self._last[source] = _Heard(stamp_ns, steady_ns)
         return None
 
     def is_newer(self, source: str, stamp_ns: int) -> bool:
         """Return True for a stamp that `rejection_reason` accepts whatever the clock says."""
         known = self._last.get(source)
-        return known is not None and (stamp_ns > known[0] or stamp_ns == 0) and not self._max_age_ns
+        if known is None or self._max_age_ns:
+            return False
+        return stamp_ns > known.stamp_ns or stamp_ns == 0
 
     def reset(self) -> None:
         """Forget the last stamps, because the node's clock was set back."""
         self._last.clear()
         self._now_ns = 0
-        self.jumps += 1
 
     def drop_stale(self, steady_ns: int) -> None:
         """Forget sources silent for FORGET_SOURCE_NS. To be called regularly."""
         silent = [
             source
-            for source, (_, heard) in self._last.items()
-            if steady_ns - heard > FORGET_SOURCE_NS
+            for source, heard in self._last.items()
+            if steady_ns - heard.at_ns > FORGET_SOURCE_NS
         ]
         for source in silent:
             del self._last[source]

@@ -31,6 +31,7 @@ from rfly_common.frames import (
     quat_multiply,
     quat_rotate,
 )
+from rfly_common.state_sources import StampFilter
 
 KEEP_NS = 10_000_000_000
 """Time before the newest transform of a frame that is kept, ns."""
@@ -203,6 +204,7 @@ class TransformBuffer:
         self._edges: dict[str, _Edge] = {}
         self._clock = clock
         self._tidied_at = clock()
+        self._stamps = StampFilter(on_set_back=self._start_anew)
 
     def add(
         self,
@@ -238,11 +240,20 @@ class TransformBuffer:
             edge = self._edges[child] = _Edge(parent, static)
 
         edge.heard_at = now
+        if not static:
+            self._stamps.rejection_reason(child, stamp_ns, 0, round(now * 1e9))
         edge.add(stamp_ns, Transform(t, q / norm), self._keep_ns)
+
+    def _start_anew(self, child: str, _seconds: float) -> None:
+        """Forget the past of a frame whose publisher's clock was set back."""
+        edge = self._edges[child]
+        edge.stamps_ns = []
+        edge.transforms = []
 
     def _forget_silent(self, now: float) -> None:
         """Forget silent frames: names of spawned vehicles come once and would fill the table."""
         self._tidied_at = now
+        self._stamps.drop_stale(round(now * 1e9))
         for child, edge in list(self._edges.items()):
             silence = 0.0 if edge.static else now - edge.heard_at
             if silence >= GONE_S:
@@ -254,6 +265,7 @@ class TransformBuffer:
     def clear(self) -> None:
         """Forget the moving frames (after a jump of the clock); static ones stay."""
         self._edges = {child: edge for child, edge in self._edges.items() if edge.static}
+        self._stamps.reset()
 
     def lookup(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
         """Return the transform of coordinates in `source` into `target` at a time (0: the newest).

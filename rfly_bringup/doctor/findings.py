@@ -517,11 +517,22 @@ def _old_stamps(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> F
     )
 
 
+def _clock_set_back(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    return Finding(
+        f"status:{report.node}:clock_set_back:{source}",
+        f"{source}: its stamps went back, and it started anew",
+        "nothing to do after a replay that began again or a restart; "
+        "else set that machine's clock (chrony), or find the second publisher of this source",
+        problem=False,
+    )
+
+
 _EXPLAINED: Mapping[Reason, _Explain] = {
     Reason.NO_STATES: _no_states,
     Reason.NO_TERRAIN_MAP: _no_terrain_map,
     Reason.NO_MAP_LOADED: _no_map_loaded,
     Reason.CLOCK_STOPPED: _clock_stopped,
+    Reason.CLOCK_SET_BACK: _clock_set_back,
     Reason.PEER_MISMATCH: _peer_mismatch,
     Reason.WINDOW_REFUSED: _window_refused,
     Reason.WINDOW_UNREACHABLE: _window_unreachable,

@@ -86,7 +86,7 @@ class CollisionNode(Node):
 
         # inputs
         self._frames = Frames(self)
-        self._stamps = StampFilter()
+        self._stamps = StampFilter(on_set_back=self._on_set_back)
         self._owners = IdOwners(params.stale_after)
         self._ground = LatestTerrain(self, self._on_terrain_map)
 
@@ -276,6 +276,10 @@ class CollisionNode(Node):
         if self._diagnostics.drop(reason, count, what, subject=subject):
             self.get_logger().warning(str(self._diagnostics.recent_warning))
             self._update_diagnostics()
+
+    def _on_set_back(self, source: str, seconds: float) -> None:
+        self._diagnostics.set_back(source, seconds)
+        self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
         warnings = self._warnings()

@@ -187,7 +187,7 @@ class CollisionWorld:
         if len(surplus):
             states = states.select(np.delete(np.arange(len(states)), surplus))
         self._table.update(states, stamp_ns, steady_ns)
-        self._stamp_ns = max(self._stamp_ns, stamp_ns)
+        self._stamp_ns = int(self._table["stamp_ns"].max(initial=0))
         self._changed = True
         return len(surplus)
 

@@ -94,6 +94,18 @@ class Diagnostics:
         self._warning_ns = time.monotonic_ns()
         return is_first
 
+    def set_back(self, source: str, seconds: float) -> None:
+        """Count a source whose stamps went back (`StampFilter`), and warn here and in the log."""
+        self.count("clocks_set_back")
+        notice = Notice(
+            f"{source}: its stamps went back by {seconds:.3f} s, as if its clock was set or a "
+            "recording began again; its newest states are used",
+            Reason.CLOCK_SET_BACK,
+            source,
+        )
+        self.warn(notice)
+        self._node.get_logger().warning(notice.text)
+
     @property
     def recent_warning(self) -> Notice | None:
         """Last warning; None after WARNING_SHOWN_NS."""

@@ -25,6 +25,7 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.state_sources import StampFilter
 from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
@@ -108,7 +109,7 @@ class MissionVehicle:
         self._runner: MissionRunner | None = None
 
         self._pose: Pose | None = None
-        self._pose_stamp_ns = 0
+        self._stamps = StampFilter(on_set_back=diagnostics.set_back)
         self._heard_at = math.inf
         self._mode: str | None = None
         self._requested_mode = ""
@@ -244,16 +245,20 @@ class MissionVehicle:
             self._log.warning(
                 f"{self.settings.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0
             )
-        elif stamp and stamp < self._pose_stamp_ns:
+            return
+
+        now_ns = self._node.get_clock().now().nanoseconds
+        topic = f"{self.settings.name}/pose"
+        if self._stamps.rejection_reason(topic, stamp, now_ns, time.monotonic_ns()):
             self._diagnostics.count("poses_out_of_order")
-        else:
-            self._pose = pose
-            self._pose_stamp_ns = stamp
-            self._heard_at = time.monotonic()
+            return
+        self._pose = pose
+        self._heard_at = time.monotonic()
 
     def forget_time(self) -> None:
         """Forget times: the clock jumped back."""
-        self._pose_stamp_ns = self._request_again_ns = 0
+        self._stamps.reset()
+        self._request_again_ns = 0
         self._action.feedback_due()
 
     def _on_is_mode_done(self, message: Bool) -> None:

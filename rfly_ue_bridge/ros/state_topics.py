@@ -116,7 +116,7 @@ class StateTopics:
         self._changed = changed
 
         diagnostics.counters = dict.fromkeys(COUNTERS, 0)
-        self.stamps = StampFilter(params.max_age)
+        self.stamps = StampFilter(params.max_age, self._on_set_back)
         self.owners = IdOwners(params.stale_after, configured)
         self.outbox = RateLimiter(params.rate_limit)
         self.heard_ns: int | None = None
@@ -263,6 +263,10 @@ class StateTopics:
             if reason not in ("configured", "other_source"):
                 self._node.get_logger().warning(str(self._diagnostics.recent_warning))
             self._changed()
+
+    def _on_set_back(self, source: str, seconds: float) -> None:
+        self._diagnostics.set_back(source, seconds)
+        self._changed()
 
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
         for conflict in claim.conflicts:

@@ -79,21 +79,79 @@ def test_clock_that_jumps_back_starts_anew():
     stamps = StampFilter()
     assert stamps.rejection_reason("/a", 100 * S, 100 * S, 0) is None
     assert stamps.rejection_reason("/a", 1 * S, 2 * S, 1) is None
-    assert stamps.jumps == 1
 
 
-def test_simulator_restarted_after_silence_starts_anew():
-    """Stamps from 0 again, while the node's clock did not jump: refused as long as anything of it
-    was heard lately.
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "accepted", "set_back"),
+    [
+        pytest.param(
+            [(50 * k, 10_000 + 50 * k) for k in range(20)], range(20), [], id="nothing-goes-back"
+        ),
+        pytest.param(
+            # 20 Hz for a second, then the same again: 4 messages are behind for less than 250 ms
+            [(50 * k, 10_000 + 50 * (k % 20)) for k in range(40)],
+            [*range(20), *range(25, 40)],
+            [0.70],
+            id="a-replay-of-a-second-begins-again",
+        ),
+        pytest.param(
+            [(0, 100_000), (50, 100_050), *((100 + 50 * k, 50 + 50 * k) for k in range(8))],
+            [0, 1, 7, 8, 9],
+            [99.75],
+            id="a-simulator-begins-again",
+        ),
+        pytest.param(
+            [(0, 100_000), (1001, 3000), (2002, 3500)],
+            [0, 1, 2],
+            [97.0],
+            id="a-slow-source-or-a-pause-of-a-second",
+        ),
+        pytest.param(
+            [(20 * k, 2000 + 20 * k if k % 2 else 1000 + 20 * k) for k in range(100)],
+            [0, *range(1, 100, 2)],
+            [],
+            id="a-second-publisher-lags-behind",
+        ),
+        pytest.param(
+            [(0, 9_000_000), (20, 1020), (40, 1040), (280, 1280), (300, 1300)],
+            [0, 3, 4],
+            [8998.72],
+            id="one-stamp-of-the-far-future",
+        ),
+    ],
+)
+def test_a_source_whose_clock_was_set_back(arrivals, accepted, set_back):
+    """It recovers within a second, and is told once; what is late stays out.
+
+    Times and stamps in ms. The first message that is behind waits 250 ms, counted by hand.
     """
-    stamps = StampFilter()
+    told = []
+    stamps = StampFilter(on_set_back=lambda source, seconds: told.append((source, seconds)))
+    passed = [
+        k
+        for k, (steady, stamp) in enumerate(arrivals)
+        if stamps.rejection_reason("/a", stamp * MS, 10**6 * S, steady * MS) is None
+    ]
+    assert passed == [k for k in range(len(arrivals)) if k in accepted]
+    assert told == [("/a", pytest.approx(seconds)) for seconds in set_back]
+
+
+def test_what_is_too_old_after_the_clock_was_set_back_stays_out():
+    """`max_age` counts still: nothing begins anew, and nothing is told."""
+    stamps = StampFilter(max_age_s=1.0, on_set_back=lambda *_: pytest.fail("told"))
+    assert stamps.rejection_reason("/a", 100 * S, 100 * S, 0) is None
+    assert stamps.rejection_reason("/a", 90 * S, 101 * S, 1 * S) == "stale"
+    assert stamps.rejection_reason("/a", 90 * S, 102 * S, 2 * S) == "too_old"
+
+
+def test_silent_sources_are_forgotten():
+    stamps = StampFilter(on_set_back=lambda *_: pytest.fail("told"))
     assert stamps.rejection_reason("/a", 100 * S, 200 * S, 0) is None
-    stamps.drop_stale(9 * S)
-    assert stamps.rejection_reason("/a", 1 * S, 209 * S, 9 * S) == "stale"
-    stamps.drop_stale(18 * S)  # it was heard, though refused, 9 s ago
-    assert stamps.rejection_reason("/a", 1 * S, 218 * S, 18 * S) == "stale"
-    stamps.drop_stale(29 * S)
-    assert stamps.rejection_reason("/a", 1 * S, 229 * S, 29 * S) is None
+    stamps.drop_stale(10 * S + 1)
+    assert stamps.rejection_reason("/a", 1 * S, 211 * S, 11 * S) is None
 
 
 def test_endless_new_names_do_not_fill_the_memory():

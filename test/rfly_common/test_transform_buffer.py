@@ -143,3 +143,19 @@ def test_a_loop_is_an_error_not_a_hang():
     buffer.add("b", "a", 1, (0, 0, 0), NONE)
     with pytest.raises(FrameError, match="loop"):
         buffer.lookup("map", "a")
+
+
+def test_a_publisher_whose_clock_was_set_back_by_seconds():
+    """After a quarter of a second, its new transforms count, though older ones were newer."""
+    now = 0.0
+    buffer = TransformBuffer(clock=lambda: now)
+    for k in range(5):
+        now = 0.1 * k
+        buffer.add("map", "odom", 10**9 * (100 + k), (k, 0, 0), NONE)
+    for k in range(5):
+        now = 0.5 + 0.1 * k
+        buffer.add("map", "odom", 10**9 * (96 + k), (50 + k, 0, 0), NONE)
+    assert buffer.lookup("map", "odom").translation[0] == 54
+    assert buffer.lookup("map", "odom", 10**9 * 100).translation[0] == 54
+    with pytest.raises(FrameError, match="younger"):
+        buffer.lookup("map", "odom", 10**9 * 98)

@@ -237,6 +237,19 @@ def test_a_turning_vehicle_sweeps_what_it_turns_through():
     assert World().see((1, CAR, (0, 0, 50)), post, euler=[(0, 0, math.pi / 2), (0, 0, 0)]) == []
 
 
+def test_a_replay_that_begins_again_collides_again():
+    """Contacts carry the stamps of the second pass, and nothing is swept between the passes."""
+    world = World()
+    for _ in range(2):
+        seen = []
+        for k, x in enumerate((-20.0, 0.3, 20.0)):
+            both = states((1, BOX, (x, 0, 50)), (2, BOX, (0, 0, 50)))
+            world.update(both, (100 + k) * 1000 * MS, 0)
+            step = world.step()
+            seen.append((step.stamp_ns // (1000 * MS), step.events.event.tolist()))
+        assert seen == [(100, []), (101, [BEGIN]), (102, [END])]
+
+
 def test_silent_vehicles_are_gone_with_their_contacts():
     world = World()
     world.see((1, BOX, (0, 0, 50)), (2, BOX, (0.5, 0, 50)))

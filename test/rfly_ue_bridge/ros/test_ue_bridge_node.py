@@ -342,12 +342,31 @@ def test_first_source_keeps_an_id_and_a_diagnostic_names_both(bridge):
     )
 
 
-def test_stale_poses_are_dropped(bridge):
+def test_stamps_that_go_back(bridge):
+    """Late poses are dropped; a publisher whose clock was set back is shown again, and told."""
+    from geometry_msgs.msg import PoseStamped
+
     now = time.time()
-    assert bridge.shown("lorry/pose", pose(seconds=now))
-    bridge.dropped("lorry/pose", pose(seconds=now - 0.001), "stale")
-    assert bridge.shown("lorry/pose", pose(seconds=now))  # the same instant once more is not older
-    assert bridge.shown("lorry/pose", pose())  # stamp 0 is now
+    assert bridge.shown("car/pose", pose(seconds=now))
+    publisher = bridge.publisher(PoseStamped, "car/pose")
+    late = pose((7.0, 8.0, 9.0), seconds=now - 5.0)
+    bridge.window.clear()
+
+    def newest_and_late():
+        publisher.publish(pose(seconds=now))  # the same instant once more is not older
+        publisher.publish(late)
+        return bridge.counted("stale")
+
+    bridge.peer.spin_until(newest_and_late)
+    shown = struct.pack("<3d", 8.0, 7.0, -9.0)
+    assert not any(shown in datagram for datagram in bridge.window.poll())
+
+    bridge.publish_until(
+        "car/pose", late, lambda: any(shown in each for each in bridge.window.poll())
+    )
+    bridge.peer.spin_until(lambda: bridge.counted("clocks_set_back") == 1)
+    assert "car/pose: its stamps went back by 5.000 s" in bridge.status()[1]
+    assert bridge.shown("car/pose", pose())  # stamp 0 is now
 
 
 def test_command_by_topic(bridge):
