@@ -11,6 +11,7 @@
     │   ├── MissionFileError                a mission file that cannot be read or written
     │   └── VehicleXmlError                 a vehicle description of RflySim3D
     ├── FrameError (ValueError)             a frame id that nothing connects to the map
+    │   └── TransformTreeError              transforms that form a loop or an endless chain
     ├── VehicleStatesError (ValueError)     arrays of states that contradict each other
     ├── ShapeError (ValueError)             a collision shape without volume or not finite
     ├── BodiesError (ValueError)            bodies of a scene that contradict each other
@@ -96,6 +97,10 @@ class MissionFileError(ConfigError):
 
 class FrameError(RflyError, ValueError):
     """A frame id that is neither a world frame nor connected to one."""
+
+
+class TransformTreeError(FrameError):
+    """Transforms that are no tree of usable depth: a loop, or a chain above the limit."""
 
 
 class VehicleStatesError(RflyError, ValueError):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
-from rfly_common.errors import FrameError
+from rfly_common.errors import FrameError, TransformTreeError
 from rfly_common.frames import (
     QUAT_ENU_NED_XYZW,
     ned_to_enu,
@@ -37,6 +37,10 @@ KEEP_NS = 10_000_000_000
 """Time before the newest transform of a frame that is kept, ns."""
 MAX_SAMPLES_PER_FRAME = 10_000
 MAX_FRAMES = 10_000
+MAX_CHAIN = 1_000
+"""Transforms between a frame and the root of its tree, as in tf2."""
+NORM_TOLERANCE = 0.01
+"""Difference of a quaternion's squared norm from 1 that is accepted, as in tf2."""
 SILENT_S = 10.0
 """Wall time without a transform after which a moving frame keeps its newest one only, s."""
 GONE_S = 600.0
@@ -219,13 +223,14 @@ class TransformBuffer:
         """Add a transform. Raises FrameError if it is no rigid motion, or for too many frames."""
         t = np.array(list(translation), dtype=float)
         q = np.array(list(quat_xyzw), dtype=float)
-        norm = math.sqrt(float(q @ q)) if q.shape == (4,) else math.nan
-        if t.shape != (3,) or not np.isfinite(t).all() or not abs(norm - 1.0) <= 1e-3:
+        norm = math.hypot(*q) if q.shape == (4,) else math.nan
+        is_turn = abs(norm * norm - 1.0) < NORM_TOLERANCE
+        if t.shape != (3,) or not np.isfinite(t).all() or not is_turn:
             raise FrameError(
                 f"transform {parent!r} -> {child!r}: translation {t.tolist()}, "
                 f"rotation {q.tolist()} is no rigid motion"
             )
-        if not child or child == parent:
+        if not child or not parent or child == parent:
             raise FrameError(f"transform {parent!r} -> {child!r}: expected two different frames")
 
         edge = self._edges.get(child)
@@ -294,16 +299,19 @@ class TransformBuffer:
         return set(self._edges) | {edge.parent for edge in self._edges.values()}
 
     def _chain(self, frame: str) -> list[str]:
-        chain = [frame]
-        seen = {frame}
-        while (edge := self._edges.get(chain[-1])) is not None:
-            if edge.parent in seen:
-                raise FrameError(
-                    f"frame {frame!r}: its parents form a loop through {edge.parent!r}"
+        """Return a frame and the frames above it. Raises TransformTreeError."""
+        chain = dict.fromkeys([frame])
+        above = frame
+        while (edge := self._edges.get(above)) is not None:
+            above = edge.parent
+            if above in chain:
+                raise TransformTreeError(f"frame {frame!r}: its parents form a loop at {above!r}")
+            if len(chain) > MAX_CHAIN:
+                raise TransformTreeError(
+                    f"frame {frame!r}: more than {MAX_CHAIN:,} transforms to the root of its tree"
                 )
-            chain.append(edge.parent)
-            seen.add(edge.parent)
-        return chain
+            chain[above] = None
+        return list(chain)
 
     def _chains(self, target: str, source: str) -> tuple[list[str], list[str]]:
         """Return the frames from `target` and from `source` up to below their first shared one.
@@ -312,7 +320,8 @@ class TransformBuffer:
         """
         up_from_source = self._chain(source)
         up_from_target = self._chain(target)
-        shared = next((frame for frame in up_from_source if frame in set(up_from_target)), None)
+        common = set(up_from_target)
+        shared = next((frame for frame in up_from_source if frame in common), None)
         if shared is None:
             known = (
                 "no transform names it"

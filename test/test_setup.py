@@ -107,9 +107,7 @@ def test_ros_packages_that_are_imported_are_declared():
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
 
-    pattern = (
-        r"rclpy|launch|launch_ros|sensor_msgs_py|ament_index_python|builtin_interfaces|\w+_msgs"
-    )
+    pattern = r"rclpy|launch|launch_ros|ament_index_python|builtin_interfaces|\w+_msgs"
     imported = {name for name in names if re.fullmatch(pattern, name)}
     declared = {
         element.text for tag in ("depend", "exec_depend") for element in PACKAGE_XML.iter(tag)
@@ -119,7 +117,7 @@ def test_ros_packages_that_are_imported_are_declared():
 
     wheels = {name for name, _ in locked("requirements.txt")}
     stand_ins = {path.name for path in (ROOT / "wheels" / "interfaces").iterdir() if path.is_dir()}
-    from_wheels = imported - stand_ins - {"launch", "launch_ros", "sensor_msgs_py"}
+    from_wheels = imported - stand_ins - {"launch", "launch_ros"}
     wheel_names = {
         name: {f"ros-jazzy-{name.replace('_', '-')}", f"ros-{name.replace('_', '-')}"}
         for name in from_wheels

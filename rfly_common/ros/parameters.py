@@ -57,15 +57,14 @@ def declare_parameters(
 def _declare(node: Node, name: str, field: Parameter) -> Any:
     if field.type is float:
         _integer_override_to_float(node, name)
-    default = field.default
-    if field.type is float:
-        default = float(default)
+    default = float(field.default) if field.type is float else field.default
     kind = _EMPTY_LISTS[field.type] if default == [] else _Type.from_parameter_value(default)
 
     try:
-        value = node.declare_parameter(
-            name, kind if default == [] else default, _descriptor(field)
-        ).value
+        if default == []:
+            value = _declare_empty_list(node, name, kind, _descriptor(field))
+        else:
+            value = node.declare_parameter(name, default, _descriptor(field)).value
     except InvalidParameterTypeException as error:
         is_list = field.type == list[float]
         expected = "a list of numbers such as [47.4, 8.5, 488.0]" if is_list else kind.name.lower()
@@ -75,8 +74,6 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
         high = "inf" if field.high is None else field.high
         raise ConfigError(f"parameter {name}: {error}; allowed: {low} … {high}") from error
 
-    if value is None:
-        value = default
     if field.type is float and not math.isfinite(value):
         raise ConfigError(f"parameter {name}: {value} is not a finite number")
     if field.choices and value not in field.choices:
@@ -85,6 +82,22 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
         )
 
     return value if isinstance(value, (bool, int, float, str)) else list(value)
+
+
+def _declare_empty_list(
+    node: Node, name: str, kind: _Type, descriptor: ParameterDescriptor
+) -> Any:
+    """Declare a list that is empty by default, and return its value.
+
+    rclpy takes [] for a list of bytes, so the type is declared first, without a value. A parameter
+    that stays without one would deprive every client that asks for all values of all answers.
+    """
+    descriptor.type = kind.value
+    node.declare_parameter(name, kind, ParameterDescriptor())
+    if node.get_parameter_or(name).type_ == _Type.NOT_SET:
+        node.set_parameters([rclpy.Parameter(name, kind, [])])
+    node.set_descriptor(name, descriptor)
+    return node.get_parameter(name).value
 
 
 def _descriptor(field: Parameter) -> ParameterDescriptor:

@@ -1,14 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fields of a PointCloud2 as NumPy arrays.
-
-sensor_msgs_py reads them if it is installed, else a few lines of this module.
-"""
+"""Fields of a PointCloud2 as NumPy arrays."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +14,10 @@ from sensor_msgs.msg import PointCloud2, PointField
 
 from rfly_common.errors import SensorMessageError
 
-try:
-    from sensor_msgs_py.point_cloud2 import read_points
-except ImportError:  # a machine with ROS's wheels only, which lack it
-    read_points = None
-
 LARGEST_POINT = 65_536
 """Bytes of a point."""
+LONGEST_LIST = 200
+"""Characters of a list of fields in an error."""
 _FORMATS = {
     PointField.INT8: "i1",
     PointField.UINT8: "u1",
@@ -41,15 +34,16 @@ _FORMATS = {
 def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
     """Return a structured array (height * width,) with the named fields, row by row.
 
-    sensor_msgs_py reads rows without padding in this machine's byte order. Raises
-    SensorMessageError if a field is missing or does not fit into a point, or the data is shorter
-    than the cloud states.
+    Of a field with several values per point it holds the first; `count` does not matter, and some
+    drivers leave it at 0. Other fields are not looked at. Raises SensorMessageError if a field is
+    missing or does not fit into a point, or the data is shorter than the cloud states.
     """
-    fields = {field.name: field for field in cloud.fields}
+    fields = {field.name: field for field in reversed(cloud.fields)}  # the first of a name counts
     missing = [name for name in names if name not in fields]
     if missing:
+        there = ", ".join(field.name for field in cloud.fields)[:LONGEST_LIST]
         raise SensorMessageError(
-            f"the cloud has the fields {', '.join(fields)}; {', '.join(missing)} is missing"
+            f"the cloud has the fields {there}; {', '.join(missing)} is missing"
         )
 
     if cloud.point_step > LARGEST_POINT:
@@ -65,22 +59,12 @@ def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
             )
 
     row = cloud.width * cloud.point_step
-    if cloud.row_step < row or len(cloud.data) < cloud.height * cloud.row_step:
+    row_step = row if cloud.height == 1 else cloud.row_step  # one row needs none, and some have 0
+    if row_step < row or len(cloud.data) < cloud.height * row_step:
         raise SensorMessageError(
             f"the cloud's {len(cloud.data)} bytes do not hold {cloud.height} x {cloud.width} points"
         )
 
-    # sensor_msgs_py reads the usual clouds
-    known = all(field.datatype in _FORMATS for field in cloud.fields)
-    if (
-        read_points is not None
-        and known
-        and cloud.row_step == row
-        and cloud.is_bigendian == (sys.byteorder == "big")
-    ):
-        return read_points(cloud, field_names=list(names))
-
-    # any other layout
     kind = np.dtype(
         {
             "names": list(names),
@@ -94,7 +78,7 @@ def read_fields(cloud: PointCloud2, names: Sequence[str]) -> NDArray[Any]:
     )
     if not cloud.height * cloud.width:
         return np.empty(0, kind)
-    rows = np.frombuffer(cloud.data, np.uint8)[: cloud.height * cloud.row_step].reshape(
-        cloud.height, cloud.row_step
+    rows = np.frombuffer(cloud.data, np.uint8)[: cloud.height * row_step].reshape(
+        cloud.height, row_step
     )
     return np.ascontiguousarray(rows[:, :row]).reshape(-1).view(kind)

@@ -123,6 +123,12 @@ def test_frames_that_fall_silent_are_forgotten():
     ("translation", "rotation"),
     [
         ((math.nan, 0, 0), NONE),
+        ((0, math.inf, 0), NONE),
+        ((0, 0, 0), (0, 0, 0, math.nan)),
+        ((0, 0, 0), (0, 0, 0, 1e200)),
+        # a squared norm of 1.01 and 0.99 is just too far off
+        ((0, 0, 0), (0, 0, 0, math.sqrt(1.01 + 1e-9))),
+        ((0, 0, 0), (0, 0, 0, math.sqrt(0.99 - 1e-9))),
         ((0, 0, 0), (0, 0, 0, 0)),
         ((0, 0, 0), (0, 0, 0, 1.1)),
         ((0, 0), NONE),
@@ -134,6 +140,31 @@ def test_what_is_no_rigid_motion_is_refused(translation, rotation):
     with pytest.raises(FrameError, match="no rigid motion"):
         buffer.add("map", "odom", 1, translation, rotation)
     assert buffer.frames() == set()
+
+
+@pytest.mark.parametrize("squared", [1.0099, 0.9901])
+def test_a_rotation_is_accepted_as_in_tf2_and_normalised(squared):
+    """tf2 accepts a squared norm within 0.01 of 1."""
+    buffer = TransformBuffer()
+    buffer.add("map", "odom", 1, (0, 0, 0), (0, 0, math.sqrt(squared), 0))
+    assert buffer.lookup("map", "odom").quat_xyzw.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("parent", "child"), [("map", "map"), ("", "map"), ("map", "")])
+def test_a_transform_joins_two_named_frames(parent, child):
+    buffer = TransformBuffer()
+    with pytest.raises(FrameError, match="expected two different frames"):
+        buffer.add(parent, child, 1, (0, 0, 0), NONE)
+
+
+def test_a_chain_of_a_thousand_transforms_is_the_longest():
+    """tf2's MAX_GRAPH_DEPTH."""
+    buffer = TransformBuffer()
+    for number in range(1, 1002):
+        buffer.add(f"f{number - 1}", f"f{number}", 1, (1, 0, 0), NONE, static=True)
+    assert buffer.lookup("f0", "f1000").translation[0] == 1000.0
+    with pytest.raises(FrameError, match="more than 1,000 transforms"):
+        buffer.lookup("f0", "f1001")
 
 
 def test_a_loop_is_an_error_not_a_hang():

@@ -8,6 +8,8 @@ With a ROS installation the same tests run against the real one.
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from optional_parts import late_module
@@ -160,6 +162,43 @@ def test_errors(filled):
     known, reason = filled.can_transform("map", "nowhere", time.Time(), return_debug_tuple=True)
     assert not known
     assert "nowhere" in reason
+
+
+def test_a_bad_transform_is_ignored_and_the_rest_of_its_message_taken(filled):
+    """As with tf2, no callback of a listener raises, and the transforms around it count."""
+    listener = tf2_ros.TransformListener.__new__(tf2_ros.TransformListener)
+    listener.buffer = filled
+    nan = float("nan")
+    early = transform("map", "early", xyz=(9, 0, 0))
+    early.header.stamp.sec = -1
+    early.header.stamp.nanosec = 2**32 - 1
+    bad = [
+        transform("map", "map"),
+        transform("", "x"),
+        transform("map", ""),
+        transform("map", "x", xyz=(nan, 0, 0)),
+        transform("map", "x", xyzw=(nan, 0, 0, 1)),
+        transform("map", "x", xyzw=(0, 0, 0, 0)),
+        transform("map", "x", xyzw=(0, 0, 0, 1.006)),
+        early,
+    ]
+    messages = importlib.import_module("tf2_msgs.msg")
+    for callback, frame in ((listener.callback, "b"), (listener.static_callback, "c")):
+        for number, each in enumerate(bad):
+            good = transform("map", f"{frame}{number}", 1.0, xyz=(number, 0, 0))
+            callback(messages.TFMessage(transforms=[each, good]))
+            found = filled.lookup_transform("map", f"{frame}{number}", time.Time())
+            assert place(found)[0] == number
+    assert not filled.can_transform("map", "x", time.Time())
+
+
+def test_a_loop_is_no_tree(filled):
+    """tf2 takes both transforms, and look-ups raise LookupException."""
+    filled.set_transform(transform("ring", "chain", 1.0), "test")
+    filled.set_transform(transform("chain", "ring", 1.0), "test")
+    with pytest.raises(tf2_ros.LookupException):
+        filled.lookup_transform("map", "ring", time.Time())
+    assert filled.can_transform("map", "base", time.Time())
 
 
 def test_a_future_of_a_transform(filled):

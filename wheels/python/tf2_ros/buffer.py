@@ -19,13 +19,16 @@ from rclpy.node import Node
 from rclpy.task import Future
 from rclpy.time import Time
 
-from rfly_common.errors import FrameError
+from rfly_common.errors import FrameError, TransformTreeError
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.transform_buffer import KEEP_NS, Transform, TransformBuffer
 
 AnyTime = Time | TimeMessage
 NO_TIMEOUT = Duration()
 _POLL_S = 0.02
 """Time between two looks of a blocking wait, s."""
+_LOG_EVERY_S = 5.0
+"""Least time between two logs of ignored transforms, s."""
 
 
 class TransformException(Exception):
@@ -33,7 +36,7 @@ class TransformException(Exception):
 
 
 class LookupException(TransformException):
-    """A frame that no transform names."""
+    """A frame that no transform names, or whose parents form a loop or an endless chain."""
 
 
 class ConnectivityException(TransformException):
@@ -45,7 +48,7 @@ class ExtrapolationException(TransformException):
 
 
 class InvalidArgumentException(TransformException):
-    """A frame id that is empty or begins with a slash, or a transform that is no rigid motion."""
+    """A frame id that is empty or begins with a slash."""
 
 
 class TimeoutException(TransformException):
@@ -85,12 +88,12 @@ class Buffer:
             self._transforms.clear()
 
     def set_transform(self, transform: TransformStamped, authority: str) -> None:
-        """Take a transform that changes. Raise InvalidArgumentException."""
-        self._add(transform, static=False)
+        """Take a transform that changes; log and ignore one that is no transform, as tf2 does."""
+        self._add(transform, authority, static=False)
 
     def set_transform_static(self, transform: TransformStamped, authority: str) -> None:
-        """Take a transform that stays. Raise InvalidArgumentException."""
-        self._add(transform, static=True)
+        """Take a transform that stays; log and ignore one that is no transform, as tf2 does."""
+        self._add(transform, authority, static=True)
 
     def lookup_transform(
         self,
@@ -210,7 +213,7 @@ class Buffer:
             _, stamp_ns = self._look_up(target_frame, source_frame, 0)
         return Time(nanoseconds=stamp_ns)
 
-    def _add(self, message: TransformStamped, *, static: bool) -> None:
+    def _add(self, message: TransformStamped, authority: str, *, static: bool) -> None:
         p = message.transform.translation
         q = message.transform.rotation
         with self._lock:
@@ -218,13 +221,17 @@ class Buffer:
                 self._transforms.add(
                     message.header.frame_id.removeprefix("/"),
                     message.child_frame_id.removeprefix("/"),
-                    _nanoseconds(message.header.stamp),
+                    stamp_to_ns(message.header.stamp),
                     (p.x, p.y, p.z),
                     (q.x, q.y, q.z, q.w),
                     static=static,
                 )
             except FrameError as error:
-                raise InvalidArgumentException(str(error)) from error
+                # tf2 logs each; a sender that goes on would fill the log
+                get_logger("tf2_buffer").warning(
+                    f"ignored from {authority}: {error}", throttle_duration_sec=_LOG_EVERY_S
+                )
+                return
             for callback in list(self._on_new_data):
                 callback()
 
@@ -244,6 +251,8 @@ class Buffer:
 
         try:
             span = self._transforms.span_ns(target, source)
+        except TransformTreeError as error:
+            raise LookupException(str(error)) from error
         except FrameError as error:
             raise ConnectivityException(str(error)) from error
         if span is None:
@@ -276,16 +285,14 @@ def _wait(look_up: Callable[[], object], timeout: Duration, with_reason: bool) -
 
 def _nanoseconds(time: AnyTime) -> int:
     """Return a time of rclpy or of a message, ns."""
-    if isinstance(time, TimeMessage):
-        time = Time.from_msg(time)
-    return time.nanoseconds
+    return stamp_to_ns(time) if isinstance(time, TimeMessage) else time.nanoseconds
 
 
 def _message(target: str, source: str, transform: Transform, stamp_ns: int) -> TransformStamped:
     """Return a transform as a message."""
     message = TransformStamped(child_frame_id=source)
     message.header.frame_id = target
-    message.header.stamp = Time(nanoseconds=stamp_ns).to_msg()
+    message.header.stamp = ns_to_stamp(stamp_ns)
     translation = message.transform.translation
     rotation = message.transform.rotation
     translation.x, translation.y, translation.z = transform.translation.tolist()
