@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Iterator
 
 from rfly_bringup.nodes.entry_points import MODULES
-from rfly_common.ros.node_parameters import Parameter, parameters_of
+from rfly_common.ros.node_parameters import TYPE_NAMES, Parameter, parameters_of
 
 _INTRODUCTION = """# Parameters of the nodes
 
@@ -25,8 +25,6 @@ takes `qos_overrides.…` for the QoS of its topics, for example
 [other ROS tools](../howto/other-ros-tools.md).
 Written by `python docs/reference_pages.py` from the dataclasses in `*/ros/node_parameters.py`.
 """
-_TYPES = {bool: "bool", int: "integer", float: "double", str: "string"}
-_TYPES |= {list[kind]: f"{name}[]" for kind, name in tuple(_TYPES.items())}  # type: ignore[valid-type]
 
 
 def parameters_page() -> str:
@@ -47,7 +45,7 @@ def _table(groups: tuple[type, ...]) -> Iterator[str]:
             meaning = each.description + (" (*changeable*)" if each.changeable else "")
             cells = (
                 f"`{name}`",
-                _TYPES[each.type],
+                TYPE_NAMES[each.type],
                 _default(each),
                 _allowed(each),
                 meaning,

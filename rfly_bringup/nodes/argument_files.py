@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from rfly_bringup.nodes.node_set import TERRAIN, TRAJECTORY, node_parameters, started_nodes
+from rfly_bringup.nodes.node_set import (
+    TERRAIN,
+    TRAJECTORY,
+    StartedNode,
+    node_parameters,
+    started_nodes,
+)
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_ue_bridge.sockets.udp_sender import local_address_towards
 
-MAX_PARAMS_FILE_BYTES = 1_000_000
 MAX_CHECKED_VEHICLES = 100
 """Vehicles whose tracks are compared with the map before the start."""
 CHECKED_POINTS = 501
@@ -95,11 +100,7 @@ def tracks_off_map(arguments: Mapping[str, str]) -> str:
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
-    """Raise the reader's error for a wrong map, fleet, shape or parameter file.
-
-    A wrong shard is an error too.
-    """
-    check_params_file(arguments.get("params_file", ""))
+    """Raise the reader's error for a wrong map, fleet or shape file, or a wrong shard."""
     check_recorder(arguments)
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
 
@@ -134,17 +135,16 @@ def check_recorder(arguments: Mapping[str, str]) -> None:
         require("mcap", "record")
 
 
-def check_params_file(path: str) -> None:
-    """Raise ConfigError for a ROS parameter file that no node could read."""
+def check_params_file(path: str, nodes: Sequence[StartedNode]) -> list[str]:
+    """Return a sentence for each name in a ROS parameter file that these nodes don't have.
+
+    Raise ConfigError for a file that no node could read.
+    """
     if not path:
-        return
-    from rfly_common.config.documents import parse_mapping, read_limited
+        return []
+    from rfly_bringup.nodes.parameter_names import check_parameter_file
 
     try:
-        parse_mapping(
-            read_limited(path, "cannot be read:", MAX_PARAMS_FILE_BYTES),
-            path,
-            "of nodes, with ros__parameters below each",
-        )
+        return check_parameter_file(path, nodes)
     except ConfigError as error:
         raise ConfigError(f"params_file: {error}") from error

@@ -151,6 +151,7 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
     if "feedback_bind" in arguments:
         arguments = fill_feedback_addresses(arguments)
     processes = node_set.node_processes(arguments, nodes)
+    _check_params_file(arguments, [node for _, started in processes for node in started])
     actions = [
         _single_process_action(started, arguments)
         if name == SEVERAL
@@ -165,16 +166,22 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
 
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     """Return the actions of land-air vehicles. Raise the errors of their arguments."""
-    check_params_file(arguments["params_file"])
     check_recorder(arguments)
     arguments = fill_feedback_addresses(arguments)
     nodes = amphibious_nodes(arguments)
+    _check_params_file(arguments, nodes)
     for line in start_commands(arguments["autopilot"], nodes):
         logging.getLogger("launch").info(line)
     return [
         *(_node_action(node, arguments) for node in nodes),
         *_rviz(arguments, "amphibious.rviz"),
     ]
+
+
+def _check_params_file(arguments: Mapping[str, str], nodes: Sequence[node_set.StartedNode]) -> None:
+    """Warn of names in the parameter file that no node has. Raise ConfigError for a wrong file."""
+    for warning in check_params_file(arguments["params_file"], nodes):
+        logging.getLogger("launch").warning(warning)
 
 
 def _node_action(node: node_set.StartedNode, arguments: Mapping[str, str]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +80,11 @@ class StartedNode:
             filter(None, (self.namespace.strip("/"), self.node_name or self.executable))
         )
 
+
+NAMESPACE = re.compile(r"/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?", re.ASCII)
+"""Namespaces that ROS accepts; a slash at the ends does not matter."""
+LONGEST_NAMESPACE = 200
+"""Characters of a namespace: names of topics with it must fit into 255."""
 
 ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
@@ -414,6 +420,13 @@ def check_arguments(
 ) -> None:
     """Raise ValueError for an unknown argument, a wrong value, or a file that does not exist."""
     check_choices(arguments, known_arguments)
+    namespace = arguments.get("namespace", "")
+    if not NAMESPACE.fullmatch(namespace) or len(namespace) > LONGEST_NAMESPACE:
+        raise ValueError(
+            f"namespace: {namespace!r}, expected words of letters, digits and _ that begin with no "
+            f"digit, joined by single /; at most {LONGEST_NAMESPACE} characters"
+        )
+
     for name in ("params_file", "rviz_config", "ue_sensors"):
         path = arguments.get(name, "")
         if path and not os.path.isfile(path):

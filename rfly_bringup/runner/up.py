@@ -75,8 +75,12 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     arguments = fill_feedback_addresses(arguments)
     warning = tracks_off_map(arguments)
     if warning:
-        print(f"rfly up: warning: {warning}", file=sys.stderr, flush=True)
+        _warn(warning)
     return _run(node_processes(arguments), arguments, lan, "rfly.rviz")
+
+
+def _warn(text: str) -> None:
+    print(f"rfly up: warning: {text}", file=sys.stderr, flush=True)
 
 
 def _run(
@@ -87,13 +91,16 @@ def _run(
     others: Sequence[tuple[str, list[str]]] = (),
 ) -> int:
     """Run the processes, other commands, and RViz on request."""
+    started = [node for _, nodes in processes for node in nodes]
+    for warning in check_params_file(arguments.get("params_file", ""), started):
+        _warn(warning)
     rviz = []
     if arguments.get("rviz") == "true":
         rviz.append(("rviz2", rviz_command(arguments, rviz_config)))
     printer = LinePrinter([name for name, _ in (*others, *processes, *rviz)])
     supervisor = node_supervisor(processes, arguments, printer, lan=lan)
     supervisor.commands = [*others, *supervisor.commands, *rviz]
-    compile_for_nodes(node.executable for _, nodes in processes for node in nodes)
+    compile_for_nodes(node.executable for node in started)
     return _run_until_signal(supervisor, printer)
 
 
@@ -136,7 +143,6 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     if view:
         require("viser", "--view")
 
-    check_params_file(arguments.get("params_file", ""))
     check_recorder(arguments)
     try:
         nodes = amphibious_nodes(fill_feedback_addresses(arguments))

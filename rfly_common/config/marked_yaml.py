@@ -32,7 +32,7 @@ MOST_TEXT = 500
 _MAX_KNOWN = 10_000
 """Words whose values are remembered."""
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's loader, ten times as fast, if PyYAML was built with it."""
 
 
@@ -89,12 +89,12 @@ class _Open(NamedTuple):
 def parse_yaml(text: str, file: str) -> Document:
     """Return the one document of a YAML text. Raises ConfigError that names `file` and line."""
     try:
-        return _Builder(file).build(yaml.parse(text, Loader=_LOADER))
+        return _Builder(file).build(yaml.parse(text, Loader=YAML_LOADER))
     except yaml.YAMLError as error:
-        raise ConfigError(_yaml_error(error, file)) from None
+        raise ConfigError(yaml_error(error, file)) from None
 
 
-def _yaml_error(error: yaml.YAMLError, file: str) -> str:
+def yaml_error(error: yaml.YAMLError, file: str) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     context = getattr(error, "context", None)

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 _KEY = "parameter"
+TYPE_NAMES: dict[Any, str] = {bool: "bool", int: "integer", float: "double", str: "string"}
+TYPE_NAMES |= {list[kind]: f"{name}[]" for kind, name in tuple(TYPE_NAMES.items())}  # type: ignore[valid-type]
+"""ROS's names of the types of parameters."""
 
 
 @dataclass(frozen=True)

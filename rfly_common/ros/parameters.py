@@ -55,8 +55,8 @@ def declare_parameters(
 
 
 def _declare(node: Node, name: str, field: Parameter) -> Any:
-    if field.type is float:
-        _integer_override_to_float(node, name)
+    if field.type in (float, list[float]):
+        _integers_to_floats(node, name)
     default = float(field.default) if field.type is float else field.default
     kind = _EMPTY_LISTS[field.type] if default == [] else _Type.from_parameter_value(default)
 
@@ -84,9 +84,7 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
     return value if isinstance(value, (bool, int, float, str)) else list(value)
 
 
-def _declare_empty_list(
-    node: Node, name: str, kind: _Type, descriptor: ParameterDescriptor
-) -> Any:
+def _declare_empty_list(node: Node, name: str, kind: _Type, descriptor: ParameterDescriptor) -> Any:
     """Declare a list that is empty by default, and return its value.
 
     rclpy takes [] for a list of bytes, so the type is declared first, without a value. A parameter
@@ -118,11 +116,15 @@ def _descriptor(field: Parameter) -> ParameterDescriptor:
     return descriptor
 
 
-def _integer_override_to_float(node: Node, name: str) -> None:
-    """Read an integer override of a double parameter as a double.
+def _integers_to_floats(node: Node, name: str) -> None:
+    """Read an override of integers as one of floats.
 
-    rclpy refuses `50` for such a parameter, which is easily typed.
+    rclpy refuses `50` for a parameter that is a double, and [47, 8] for a list of them, which are
+    easily typed.
     """
     override = node._parameter_overrides.get(name)  # no public way before the declaration
     if override is not None and override.type_ == _Type.INTEGER:
         node._parameter_overrides[name] = rclpy.Parameter(name, _Type.DOUBLE, float(override.value))
+    elif override is not None and override.type_ == _Type.INTEGER_ARRAY:
+        numbers = [float(number) for number in override.value]
+        node._parameter_overrides[name] = rclpy.Parameter(name, _Type.DOUBLE_ARRAY, numbers)

@@ -24,7 +24,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -34,6 +34,7 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, RflyError, WorkError
+from rfly_common.ros.arguments import refusals_in_one_line
 from rfly_common.ros.callback_errors import guard_callbacks, report_error
 
 Result = TypeVar("Result")
@@ -80,7 +81,11 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
 def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) -> None:
     """Run several nodes in one executor: a callback of one waits for those of the others."""
     startup.install_handlers()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        with refusals_in_one_line():
+            rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    except ConfigError as error:
+        _refuse(error)
     warnings.showwarning = _log_warning
     kernels = logging.getLogger("rfly_common.kernels")
     kernels.setLevel(logging.INFO)
@@ -91,7 +96,8 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
     nodes: list[Node] = []
     try:
         for make_node in make_nodes:
-            nodes.append(make_node())
+            with refusals_in_one_line():
+                nodes.append(make_node())
             guard_callbacks(nodes[-1])
             executor.add_node(nodes[-1])
 
@@ -109,14 +115,19 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
     except ExternalShutdownException:
         pass
     except ConfigError as error:
-        rclpy.logging.get_logger("rfly").fatal(str(error))
-        raise SystemExit(2) from None
+        _refuse(error)
     finally:
         for node in reversed(nodes):
             executor.remove_node(node)  # one that still held it could use it while it goes
             node.destroy_node()
         executor.shutdown(timeout_sec=0.5)
         rclpy.try_shutdown()
+
+
+def _refuse(error: ConfigError) -> NoReturn:
+    """End the process with exit code 2 after one line in the log."""
+    rclpy.logging.get_logger("rfly").fatal(str(error))
+    raise SystemExit(2) from None
 
 
 class _RosLog(logging.Handler):

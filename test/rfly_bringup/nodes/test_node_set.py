@@ -138,12 +138,21 @@ def test_no_recording_leaves_the_log_folder_empty():
             {"ue_sensors": "/no/such.json"},
             "ue_sensors: there is no file '/no/such.json'",
         ),
+        *(
+            ({"namespace": name}, f"namespace: '{name}', expected words of letters, digits and _")
+            for name in ("site-1", "1site", "a b", "/site_1//x", "//", "a/1b", "ä", "a" * 201)
+        ),
     ],
 )
 def test_wrong_arguments_are_named(arguments, text):
     """One line that says which argument and what would be right."""
     with pytest.raises(ValueError, match=text):
         check_arguments(arguments)
+
+
+@pytest.mark.parametrize("namespace", ["", "/", "site_1", "/site/x/", "_a/B2", "a" * 200])
+def test_namespaces_of_ros(namespace):
+    check_arguments({"namespace": namespace})
 
 
 class Recorded:

@@ -198,7 +198,7 @@ def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
     path = tmp_path / "params.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml:"):
-        check_params_file(str(path))
+        check_params_file(str(path), [])
 
 
 def test_up_survives_a_killed_node_and_says_so(domain_id):
@@ -352,5 +352,5 @@ def test_odd_params_files_are_one_line(tmp_path, text):
     path = tmp_path / "params.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^params_file: .*params\.yaml:[12]: ") as caught:
-        check_params_file(str(path))
+        check_params_file(str(path), [])
     assert "\n" not in str(caught.value)
