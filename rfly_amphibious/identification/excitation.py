@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import yaml
-
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.config.marked_yaml import dump_yaml
 from rfly_common.physics import GRAVITY
 
 DURATION = 66.0
@@ -79,7 +78,7 @@ def excitation(params: VehicleParameters, vehicle: str) -> str:
     return (
         "# Excites what rfly sim fit looks for; "
         "needs some 300 m of level ground, and slides on it.\n"
-        + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=120)
+        + dump_yaml(document, default_flow_style=None, width=120)
     )
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from rfly_amphibious.identification.flight_fit import fit_flight
 from rfly_amphibious.identification.regression import Estimated, comparable, inside, linear_fit
@@ -23,6 +22,7 @@ from rfly_amphibious.identification.vehicle_log import LoggedMotion, VehicleLog,
 from rfly_amphibious.vehicle.parameter_files import Change, checked_document, read_parameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
+from rfly_common.config.marked_yaml import dump_yaml
 from rfly_common.errors import ConfigError
 from rfly_common.physics import GRAVITY
 from rfly_terrain.plots.relief import picture
@@ -315,7 +315,7 @@ def fitted_document(vehicle: str, fit: VehicleFit, log: str) -> str:
 
     # refuses contradictions, with their keys
     VehicleParameters.load(vehicle, changes)
-    text = yaml.safe_dump(document.value, sort_keys=False)
+    text = dump_yaml(document.value)
     return f"# As {vehicle}, with what {log} says.\n" + text
 
 

@@ -1,17 +1,20 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Safe YAML loader whose values remember their line numbers.
+"""Safe YAML loader whose values remember their line numbers, and the writer for it.
 
-It is built from PyYAML's events, so it accepts what `yaml.safe_load` does (anchors, aliases and
-merge keys too), and refuses what that accepts: repeated keys, numbers that are not finite, deep
-nesting, and aliases that multiply into millions of values.
+Words have the values of YAML 1.2's core schema (https://yaml.org/spec/1.2.2, section 10.3.2):
+`off`, `yes` and `1:30` are text, `010` is ten and `1e2` a hundred. A number without a fraction is
+an int, as in JSON Schema. The loader is built from PyYAML's events, so it accepts the notation that
+`yaml.safe_load` does (anchors, aliases and merge keys too). It refuses repeated keys, numbers that
+are not finite, deep nesting, and aliases that multiply into millions of values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -26,11 +29,34 @@ MAX_VALUES = 2_000_000
 MAX_NUMBER_LENGTH = 100
 """Characters of a number."""
 
+_LARGEST_WHOLE = 2.0**53
+"""Numbers below it have all their digits."""
+
 MOST_TEXT = 500
 """Characters of an error's text, which may quote a value of any length."""
 
 _MAX_KNOWN = 10_000
 """Words whose values are remembered."""
+
+_CORE_SCHEMA: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
+    "null": (re.compile(r"~|null|Null|NULL|"), lambda _: None),
+    "bool": (
+        re.compile(r"true|True|TRUE|false|False|FALSE"),
+        lambda word: word.lower() == "true",
+    ),
+    "int": (
+        re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"),
+        lambda word: int(word, 0 if word[:2] in ("0o", "0x") else 10),
+    ),
+    "float": (
+        re.compile(
+            r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
+            r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+        ),
+        lambda word: float(word.lower().replace(".inf", "inf").replace(".nan", "nan")),
+    ),
+}
+"""Form and value of the plain words that are no text; the first form that matches counts."""
 
 YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's loader, ten times as fast, if PyYAML was built with it."""
@@ -114,7 +140,6 @@ class _Builder:
         self._sizes: list[int] = []
         """Values so far in each open container."""
         self._document: tuple[Any, int] | None = None
-        self._scalars = yaml.SafeLoader("")
         self._known: dict[Any, Any] = {}
         """Values of words so far: interpreting words takes most of the time."""
 
@@ -243,28 +268,53 @@ class _Builder:
         return path
 
     def _scalar(self, event: Any) -> Any:
-        """Return a scalar's value by the rules of YAML 1.1, as in PyYAML; dates stay text."""
-        tag = event.tag or self._scalars.resolve(yaml.ScalarNode, event.value, event.implicit)
-        node = yaml.ScalarNode(tag, event.value)
-        kind = tag.rpartition(":")[2]
+        """Return a scalar's value by its tag, or without one by YAML 1.2's core schema."""
+        text = event.value
+        if event.tag is None:
+            kind = core_kind(text) if event.implicit[0] else "str"
+        else:
+            kind = event.tag.removeprefix("tag:yaml.org,2002:")
+        if kind in ("str", "!"):
+            return text
+        if kind not in _CORE_SCHEMA:
+            raise ConfigError(f"tag {event.tag!r} has no meaning here")
 
-        if kind in ("str", "timestamp", "merge", "value"):
-            return event.value
-        if kind not in ("int", "float", "bool", "null"):
-            raise ConfigError(f"tag {tag!r} has no meaning here")
+        if len(text) > MAX_NUMBER_LENGTH:
+            raise ConfigError(f"{text[:40]}… is too long for a number")
+        form, value_of = _CORE_SCHEMA[kind]
+        if not form.fullmatch(text):
+            raise ConfigError(f"{text[:40]!r} is not of the type {kind}")
 
-        if len(event.value) > MAX_NUMBER_LENGTH:
-            raise ConfigError(f"{event.value[:40]}… is too long for a number")
-        try:
-            value = getattr(self._scalars, f"construct_yaml_{kind}")(node)
-        except (ValueError, KeyError, IndexError, OverflowError):
-            raise ConfigError(f"{event.value[:40]!r} is not of the type {kind}") from None
-
+        value = value_of(text)
         if isinstance(value, int) and abs(value) > 2**63:
-            raise ConfigError(f"{event.value[:40]} is too large")
+            raise ConfigError(f"{text[:40]} is too large")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{event.value[:40]} is not a finite number")
-        return value
+            raise ConfigError(f"{text[:40]} is not a finite number")
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE
+        return int(value) if is_whole else value
 
     def _error(self, line: int, text: str) -> ConfigError:
         return ConfigError(f"{self._file}:{line}: {text}")
+
+
+def core_kind(text: str) -> str:
+    """Return what a plain word is: null, bool, int, float or str."""
+    return next((kind for kind, (form, _) in _CORE_SCHEMA.items() if form.fullmatch(text)), "str")
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's writer, which also quotes a text that would be a number in YAML 1.2."""
+
+
+for _kind in ("int", "float"):
+    _Dumper.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_kind}",
+        re.compile(rf"({_CORE_SCHEMA[_kind][0].pattern})\Z"),
+        list("-+.0123456789"),
+    )
+
+
+def dump_yaml(value: Any, **style: Any) -> str:
+    """Return YAML that `parse_yaml` and every reader of YAML 1.1 read alike."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, **style)
+    return text

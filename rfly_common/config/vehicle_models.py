@@ -10,6 +10,7 @@ import functools
 import importlib.resources
 from dataclasses import dataclass
 
+from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
 
 STYLE = 10_000
@@ -45,10 +46,8 @@ class VehicleModel:
 @functools.cache
 def vehicle_models() -> tuple[VehicleModel, ...]:
     """Return all models of the list, in its order."""
-    import yaml
-
     file = importlib.resources.files("rfly_common") / "data" / "vehicle_models.yaml"
-    entries = yaml.safe_load(file.read_text(encoding="utf-8"))["models"]
+    entries = parse_yaml(file.read_text("utf-8"), file.name).value["models"]
     return tuple(
         VehicleModel(**{**entry, "aliases": tuple(entry.get("aliases", ()))}) for entry in entries
     )

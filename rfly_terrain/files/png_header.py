@@ -43,6 +43,8 @@ _COLOUR_TYPES = {
 with three of them), bits a channel.
 """
 _PICTURE_CHUNKS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
+TRANSPARENCY = b"tRNS"
+"""Chunk that names a transparent grey level or colour, or has an alpha for each of a palette."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +125,14 @@ def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
     return header
 
 
-def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArray[np.uint8]]:
+def picture_chunks(
+    data: NDArray[np.uint8], file: str, also: tuple[bytes, ...] = ()
+) -> tuple[PngHeader, NDArray[np.uint8]]:
     """Return the header, and the file without the chunks that are not part of the picture.
 
-    The file is the same array if there are no such chunks. Raises TerrainFormatError for chunks
-    that are cut off, damaged, unknown but critical, or too short for the picture.
+    `also` names further kinds of chunks to keep. The file is the same array if there is nothing to
+    leave out. Raises TerrainFormatError for chunks that are cut off, damaged, unknown but critical,
+    or too short for the picture.
     """
     view = data.data if data.size else memoryview(b"")
     header = read_png_header(view, file)
@@ -153,7 +158,7 @@ def picture_chunks(data: NDArray[np.uint8], file: str) -> tuple[PngHeader, NDArr
                 "copy or scan it again"
             )
 
-        if kind in _PICTURE_CHUNKS:
+        if kind in _PICTURE_CHUNKS or kind in also:
             (checksum,) = struct.unpack_from(">I", view, end - 4)
             if zlib.crc32(view[position + 4 : end - 4]) != checksum:
                 raise TerrainFormatError(

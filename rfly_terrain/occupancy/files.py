@@ -15,16 +15,15 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping
-from rfly_common.config.marked_yaml import Document
+from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
-from rfly_terrain.files.png_header import SIGNATURE, picture_chunks
+from rfly_terrain.files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 
 MAX_YAML_BYTES = 100_000
@@ -58,8 +57,9 @@ def image_to_cells(
     """Convert (rows, columns) of an image 0 … 255, black is occupied, to int8 0 … 100, −1 unknown.
 
     Pixels (rows, columns), or with 3 colour channels, whose mean counts, or with 2 or 4, the last
-    of which is alpha. The mode "trinary" knows 0, 100 and −1, "scale" also what lies between (and
-    −1 where the image is transparent), "raw" takes grey levels to 100 as they are. `negate` 1:
+    of which is alpha. The mode "trinary" knows 0, 100 and −1; alpha counts as a fourth colour, as
+    in map_server of ROS 2 Humble. "scale" also knows what lies between, and −1 where the image is
+    transparent. "raw" takes grey levels to 100 as they are. `negate` 1:
     white is occupied. Raises ValueError for thresholds that are not 0 ≤ free_thresh <
     occupied_thresh ≤ 1, and for other shapes and modes.
     """
@@ -89,6 +89,8 @@ def image_to_cells(
     grey = image
     if image.ndim == 3:
         grey = image[..., : image.shape[2] - (alpha is not None)].mean(axis=2)
+    if alpha is not None and mode == "trinary":
+        grey = (3.0 * grey + alpha) / 4.0
 
     if mode == "raw":
         return np.where(grey < 100.5, np.floor(grey + 0.5), -1).astype(np.int8)
@@ -175,7 +177,7 @@ def load_map(path: StrPath) -> MapImage:
     document = _parse(data, str(file))
     values = document.value
     x, y, yaw = [*values["origin"], 0.0][:3]
-    pixels = _read_image(file.parent / values["image"])
+    pixels, white = _read_image(file.parent / values["image"])
 
     # cells, some rows at a time
     try:
@@ -185,8 +187,8 @@ def load_map(path: StrPath) -> MapImage:
         for start in range(0, len(cells), _ROWS_AT_ONCE):
             rows = pixels[start : start + _ROWS_AT_ONCE]
             cells[start : start + _ROWS_AT_ONCE] = image_to_cells(
-                rows / 257.0 if rows.dtype == np.uint16 else rows,
-                values.get("negate", 0),
+                rows if white == 255 else rows * 255.0 / white,
+                values.get("negate", 0) in (1, "yes", "on"),
                 values.get("occupied_thresh", OCCUPIED_THRESH),
                 values.get("free_thresh", FREE_THRESH),
                 values.get("mode", "trinary"),
@@ -248,7 +250,7 @@ def _save(
         "occupied_thresh": OCCUPIED_THRESH,
         "free_thresh": FREE_THRESH,
     }
-    file.write_text(yaml.safe_dump(keys, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    file.write_text(dump_yaml(keys), encoding="utf-8")
 
 
 def _parse(data: bytes, file: str) -> Document:
@@ -260,50 +262,84 @@ def _parse(data: bytes, file: str) -> Document:
     return document
 
 
-def _read_image(file: Path) -> NDArray[Any]:
-    """Read grey levels 0 … 255, or 0 … 65535 as uint16, with or without channels."""
+def _read_image(file: Path) -> tuple[NDArray[Any], int]:
+    """Return grey levels, with or without channels, and the level of white."""
     with terrain_file_errors(file):
         data = read_regular(file, MAX_IMAGE_BYTES)
-    encoded = np.frombuffer(data, np.uint8)
-    if data.startswith(SIGNATURE):
-        header, encoded = picture_chunks(encoded, str(file))
-        size = header.height, header.width
-    else:
-        size = _pgm_size(data, str(file))
+    if not data.startswith(SIGNATURE):
+        return _read_pgm(data, str(file))
 
+    encoded = np.frombuffer(data, np.uint8)
+    header, encoded = picture_chunks(encoded, str(file), (TRANSPARENCY,))
     with reader_errors(
         lambda text: TerrainFormatError(f"{file}: the image cannot be decoded: {text}")
     ):
         pixels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED)
-    if pixels is None or pixels.shape[:2] != size:
+    if pixels is None or pixels.shape[:2] != (header.height, header.width):
         raise TerrainFormatError(
             f"{file}: the image cannot be decoded: its data are damaged or cut off"
         )
-    return pixels
+    white = int(np.iinfo(pixels.dtype).max)
+    key = _transparent_grey(encoded, header)
+    if key is not None and pixels.ndim == 2:  # OpenCV does not apply it
+        alpha = np.where(pixels == key, 0, white).astype(pixels.dtype)
+        pixels = np.stack([pixels, alpha], axis=2)
+    return pixels, white
 
 
-def _pgm_size(data: bytes, file: str) -> tuple[int, int]:
-    """Return (rows, columns) of a pgm that is complete."""
-    found = _PGM_START.match(data[:_PGM_HEADER_BYTES])
-    if found is None:
+def _transparent_grey(encoded: NDArray[np.uint8], header: PngHeader) -> int | None:
+    """Return the decoded grey level that a png of grey names as transparent, or None."""
+    chunk = encoded[37:43].tobytes()  # the first one after IHDR, as the others are left out
+    if header.colour_type != 0 or not chunk.startswith(TRANSPARENCY):
+        return None
+    key = int.from_bytes(chunk[-2:], "big")
+    largest = 2**header.bit_depth - 1
+    return key if largest >= 255 else key * 255 // largest
+
+
+def _read_pgm(data: bytes, file: str) -> tuple[NDArray[Any], int]:
+    """Return the pixels (rows, columns) of a pgm, P5 or P2, and its level of white."""
+    header = _PGM_START.match(data[:_PGM_HEADER_BYTES])
+    if header is None:
         raise TerrainFormatError(
             f"{file}: begins with {data[:8]!r}, expected a pgm (P5 or P2) or a png"
         )
 
-    columns, rows, largest = (int(found[group]) for group in (3, 5, 7))
-    if not 1 <= rows * columns <= MAX_CELLS or not 1 <= largest <= 65535:
+    columns, rows, white = (int(header[group]) for group in (3, 5, 7))
+    if not 1 <= rows * columns <= MAX_CELLS or not 1 <= white <= 65535:
         raise TerrainFormatError(
-            f"{file}: the header says {columns} columns x {rows} rows of 0 … {largest}, "
+            f"{file}: the header says {columns} columns x {rows} rows of 0 … {white}, "
             "expected at least 1 x 1, at "
             f"most {MAX_CELLS:,} pixels of 0 … 65535; it was not decoded"
         )
 
-    if found[1] == b"5":  # binary
-        needed = rows * columns * (2 if largest > 255 else 1)
-    else:  # text: a digit and a space for each pixel
-        needed = 2 * rows * columns - 1
-    if len(data) - found.end() < needed:
+    # binary pixels, or text with comments
+    if header[1] == b"5":
+        depth = np.dtype(">u2" if white > 255 else "u1")
+        needed = rows * columns * depth.itemsize
+        if len(data) - header.end() < needed:
+            raise TerrainFormatError(
+                f"{file}: cut off: {len(data) - header.end():,} bytes of pixels, "
+                f"expected {needed:,}"
+            )
+        pixels = np.frombuffer(data, depth, rows * columns, header.end())
+    else:
+        text = re.sub(rb"#[^\n]*", b"", data[header.end() :])
+        wrong = re.search(rb"[^0-9\s]", text)
+        if wrong is not None:
+            raise TerrainFormatError(
+                f"{file}: {wrong[0]!r} among the pixels, expected whole numbers of 0 … {white}"
+            )
+        pixels = np.fromstring(text, np.int64, sep=" ")
+        if pixels.size != rows * columns:
+            raise TerrainFormatError(
+                f"{file}: {pixels.size:,} pixels for {columns} columns x {rows} rows, "
+                f"expected {rows * columns:,}"
+            )
+
+    brightest = int(pixels.max())
+    if brightest > white:
         raise TerrainFormatError(
-            f"{file}: cut off: {len(data) - found.end():,} bytes of pixels, expected {needed:,}"
+            f"{file}: a pixel of {brightest}, but the header says 0 … {white} (maxval)"
         )
-    return rows, columns
+    return pixels.reshape(rows, columns), white

@@ -23,7 +23,7 @@ from rfly_common.config.documents import (
     read_config,
     shipped_names,
 )
-from rfly_common.config.marked_yaml import Document
+from rfly_common.config.marked_yaml import Document, core_kind
 from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
@@ -271,7 +271,8 @@ def world_to_yaml(world: World) -> str:
     bodies: list[WorldObject | MovingObject] = [*world.objects, *world.moving]
     for body in bodies:
         if id(body.model) not in names:
-            name = re.sub("[^A-Za-z0-9_-]", "_", body.model.name)[:50] or "model"
+            name = re.sub("[^A-Za-z0-9_-]", "_", body.model.name)[:50]
+            name = name if core_kind(name) == "str" else f"model{name}"
             name = name if name not in models else f"{name}_{len(models)}"
             names[id(body.model)] = name
             models[name] = body.model

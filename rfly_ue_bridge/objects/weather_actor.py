@@ -9,6 +9,7 @@ import functools
 import importlib.resources
 from typing import Any
 
+from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError
 from rfly_ue_bridge.codec.commands import delete_vehicles, encode_command
@@ -58,8 +59,6 @@ def encode_weather(weather: str, actor_id: int, time_s: float) -> list[bytes]:
 
 @functools.cache
 def _settings() -> dict[str, Any]:
-    import yaml
-
     file = importlib.resources.files("rfly_ue_bridge") / "data" / "weather.yaml"
-    settings: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    settings: dict[str, Any] = parse_yaml(file.read_text("utf-8"), file.name).value
     return settings

@@ -194,6 +194,17 @@ def test_what_is_refused_is_named(old, new, expected):
     assert str(error.value).startswith(expected)
 
 
+def test_a_part_that_is_off_needs_no_quotes():
+    """`off` is a word in YAML 1.2, and a boolean in YAML 1.1."""
+    fault = "{part: gps, kind: off}"
+    plain, quoted = (
+        parse(GOOD.replace("events:", f"events:\n  - {{time_s: 3, fault: {text}}}"))
+        for text in (fault, fault.replace("off", "'off'"))
+    )
+    assert len(plain.events) == 3
+    assert plain.events == quoted.events
+
+
 def test_sensors_are_switched_off_and_on_again():
     events = (
         "events:\n  - {time_s: 3, sensor_off: gps, duration_s: 5}\n"

@@ -16,6 +16,7 @@ import yaml
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_terrain import BinaryOccupancyMap, OccupancyMap, cells_to_image, image_to_cells
+from rfly_terrain.occupancy.files import load_map
 
 MATRIX = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]], bool)
 
@@ -147,10 +148,81 @@ def test_colours_and_alpha():
     assert image_to_cells([[[0, 0, 0], [255, 255, 255], [30, 60, 90]]]).tolist() == [[100, 0, 100]]
     see_through = [[[0, 0, 0, 255], [0, 0, 0, 254], [255, 255, 255, 0]]]
     assert image_to_cells(see_through, mode="scale").tolist() == [[100, -1, -1]]
-    assert image_to_cells(see_through).tolist() == [[100, 100, 0]]
+    # Humble's map_server: the mean of red, green, blue and alpha; (0 + 0 + 0 + 255) / 4 is 25 %
+    assert image_to_cells(see_through).tolist() == [[100, 100, -1]]
+    assert image_to_cells([[[90, 90, 90, 255], [90, 90, 90, 9]]]).tolist() == [[-1, 100]]
+    assert image_to_cells([[[90, 255], [90, 9]]]).tolist() == [[-1, 100]]
     assert image_to_cells([[[0, 255], [128, 255], [128, 0]]], mode="scale").tolist() == [
         [100, 62, -1]
     ]
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def transparent_png(depth: int, colour_type: int, row: bytes, *chunks: bytes) -> bytes:
+    """Return a png of two pixels."""
+    header = struct.pack(">IIBBBBB", 2, 1, depth, colour_type, 0, 0, 0)
+    parts = [chunk(b"IHDR", header), *chunks, chunk(b"IDAT", zlib.compress(b"\0" + row))]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        transparent_png(8, 0, b"\0\xfe", chunk(b"tRNS", b"\0\xfe")),
+        transparent_png(8, 0, b"\0\xfe", chunk(b"tEXt", b"tRNS\0"), chunk(b"tRNS", b"\0\xfe")),
+        transparent_png(16, 0, b"\0\0\xfe\xdc", chunk(b"tRNS", b"\xfe\xdc")),
+        transparent_png(4, 0, b"\x0e", chunk(b"tRNS", b"\0\x0e")),
+        transparent_png(1, 0, b"\x40", chunk(b"tRNS", b"\0\x01")),
+        transparent_png(8, 2, b"\0\0\0\xfd\xfe\xff", chunk(b"tRNS", b"\0\xfd\0\xfe\0\xff")),
+        transparent_png(
+            8, 3, b"\0\1", chunk(b"PLTE", b"\0\0\0\xfe\xfe\xfe"), chunk(b"tRNS", b"\xff\0")
+        ),
+        transparent_png(8, 4, b"\0\xff\xfe\xfd"),
+        transparent_png(8, 6, b"\0\0\0\xff\xfe\xfe\xfe\xfd"),
+    ],
+)
+def test_a_transparent_pixel_is_unknown_however_the_png_says_it(tmp_path, image):
+    """Portable Network Graphics (Third Edition), 11.3.2.1."""
+    path = write_map(tmp_path, image, "seen.png", mode="scale")
+    assert load_map(path).cells.tolist() == [[100, -1]]
+
+
+@pytest.mark.parametrize("white", [1, 15, 99, 100, 254, 255, 256, 1000, 4095, 65535])
+@pytest.mark.parametrize("kind", ["P2", "P5"])
+def test_grey_levels_of_every_maxval(tmp_path, kind, white):
+    """netpbm: a level is the share of maxval."""
+    levels = [0, white // 3, white // 2, white - white // 4, white]
+    if kind == "P2":
+        text = "\n# of a survey\n".join(map(str, levels))
+        image = f"P2\n5 1\n# white is\n{white}\n{text}\n".encode()
+    else:
+        image = f"P5 5 1 {white}\n".encode() + struct.pack(f">5{'BH'[white > 255]}", *levels)
+
+    path = write_map(tmp_path, image, mode="scale", occupied_thresh=0.7, free_thresh=0.1)
+    shares = [1.0 - level / white for level in levels]
+    assert load_map(path).cells.tolist() == [
+        [100 if p > 0.7 else 0 if p < 0.1 else round((p - 0.1) / 0.6 * 100) for p in shares]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "origin", "row"),
+    [
+        # what YAML::Precision(3) of map_saver writes
+        ("resolution: 5e-02\norigin: [-1e+03, -1.23e+03, 0]", (-1000.0, -1230.0), [100, 0]),
+        ("resolution: 5e-2\norigin: [1e2, .5, 0]\nnegate: yes", (100.0, 0.5), [0, 100]),
+        ("resolution: 0.05\norigin: [010, -0, 0e0]\nnegate: off", (10.0, 0.0), [100, 0]),
+    ],
+)
+def test_numbers_as_yaml_cpp_writes_and_reads_them(tmp_path, keys, origin, row):
+    (tmp_path / "a.pgm").write_bytes(pgm([[0, 254]]))
+    path = tmp_path / "a.yaml"
+    path.write_text(f"image: a.pgm\n{keys}\n", encoding="utf-8")
+    found = load_map(path)
+    assert (found.resolution, found.origin, found.cells.tolist()) == (20.0, origin, [row])
 
 
 def test_every_grey_level_survives():
@@ -193,6 +265,11 @@ def huge_png() -> bytes:
         (b"P5\n100000 100000\n255\n", {}, "it was not decoded"),
         (b"P5\n0 3\n255\n", {}, "it was not decoded"),
         (b"GIF89a", {}, "expected a pgm"),
+        (b"P2\n2 1\n255\n12", {}, "1 pixels for 2 columns x 1 rows, expected 2"),
+        (b"P2\n2 1\n255\n1 2 3", {}, "3 pixels for 2 columns x 1 rows, expected 2"),
+        (b"P2\n2 1\n255\n1 -2", {}, "b'-' among the pixels, expected whole numbers of 0 … 255"),
+        (b"P2\n2 1\n255\n1 4294967297", {}, "a pixel of 4294967297, but the header says 0 … 255"),
+        (b"P5\n2 1\n100\n\0\x65", {}, "a pixel of 101, but the header says 0 … 100 (maxval)"),
         (b"", {}, "expected a pgm"),
         (cut_png(), {}, "cut off"),
         (huge_png(), {}, "it was not decoded"),

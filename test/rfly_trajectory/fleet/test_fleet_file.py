@@ -14,15 +14,12 @@ import math
 import jsonschema
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.world.collision_world import CollisionWorld
-from rfly_common.config import marked_yaml
 from rfly_common.config.documents import load_schema
-from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet import fleet_file
@@ -537,56 +534,6 @@ def test_aliases_that_multiply_are_stopped():
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
     assert "more than 2000000 values" in refused("\n".join(lines))
-
-
-SAFE_TEXT = """
-a: 1
-b: [1.5, -2e+3, true, no, ~, text, "3", 'it''s', 0x1F, 1_000]
-c: {d: {e: [[], {}]}}
-f: |
-  two
-  lines
-g: &x {h: 1, i: 2}
-j: {<<: *x, i: 3}
-k: [*x, *x]
-"""
-
-
-@pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)])
-def test_reads_yaml_as_safe_load_does(loader, monkeypatch):
-    """PyYAML's own parser and libyaml read the same."""
-    monkeypatch.setattr(marked_yaml, "_LOADER", loader)
-    document = parse_yaml(SAFE_TEXT, "f.yaml")
-    assert document.value == yaml.safe_load(SAFE_TEXT)
-    assert [
-        document.line(path)
-        for path in (["a"], ["b", 3], ["c", "d", "e", 1], ["g", "i"], ["j", "i"])
-    ] == [
-        2,
-        3,
-        4,
-        8,
-        9,
-    ]
-    assert document.line(["j", "h"]) == 8
-
-
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**12), 10**12)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
-)
-
-
-@given(value=json_values)
-@settings(deadline=None)
-def test_reads_back_what_yaml_dumps(value):
-    text = yaml.safe_dump(value)
-    assert parse_yaml(text, "f.yaml").value == yaml.safe_load(text)
 
 
 GOOD = f"""version: 1
