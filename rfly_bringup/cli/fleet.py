@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli import options
+from rfly_bringup.terminal import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -220,4 +221,6 @@ def _load(file: str, map_name: str, search_path: list[str] | None, most: int) ->
         raise TooLargeError(
             f"{error}; raise --max-vehicles to check more, some milliseconds for each"
         ) from None
+    for note in fleet.notes:
+        print(printable(f"note: {note}"), file=sys.stderr)
     return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

@@ -13,6 +13,7 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.cli.terrain_files import export, import_
 from rfly_bringup.cli.terrain_profile import LatLonOption, positions, profile
+from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -204,8 +205,9 @@ def query(
     """Print the altitude of the ground at one point or at many.
 
     A point outside the map gets the altitude of the map's edge, and `inside` says no. Many points
-    are lines of x,y (with or without a heading) and are answered as CSV. With --latlon the altitude
-    counts as that of the map's origin does, usually from sea level.
+    are lines with columns and are answered as CSV. A heading names the columns (x and y, east and
+    north, lat and lon); without one the first two count. With --latlon the altitude counts as that
+    of the map's origin does, usually from sea level.
 
     Examples:
 
@@ -421,9 +423,20 @@ def _query_many(
     """Print the altitudes of many points as CSV."""
     import numpy as np
 
-    from rfly_terrain.files.points import read_points
+    from rfly_terrain.files.points import Columns, read_points
 
-    xy = read_points(sys.stdin if points == "-" else Path(points))
+    table = read_points(sys.stdin if points == "-" else Path(points), geodetic=latlon)
+    is_geodetic = table.columns is Columns.LATITUDE_LONGITUDE
+    if is_geodetic != latlon and table.columns is not Columns.FIRST_TWO:
+        expected = "without --latlon x and y in metres" if is_geodetic else "--latlon lat and lon"
+        raise ConfigError(f"{points}: the heading names {table.columns.value}, expected {expected}")
+    for note in table.notes:
+        print(printable(f"note: {note}"), file=sys.stderr)
+
+    # in map_ned x is north
+    xy = table.points
+    if table.columns is Columns.EAST_NORTH and frame is options.MapFrame.map_ned:
+        xy = xy[:, ::-1]
     terrain = options.load_map(map_name, search_path, third_pixel)
     answer = _ground_at(terrain, xy[:, 0], xy[:, 1], frame, latlon, normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]

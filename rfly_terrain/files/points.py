@@ -8,9 +8,14 @@ The formats are PLY, PCD (both binary, little-endian), NumPy and text.
 
 from __future__ import annotations
 
+import csv
+import enum
+import io
+import math
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +27,7 @@ from rfly_common.files import StrPath, read_regular
 MAX_BYTES = 100_000_000
 MAX_POINTS = 1_000_000
 CLOUD_ENDINGS = (".ply", ".pcd", ".npy", ".xyz")
-_SEPARATORS = re.compile(r"[,;\s]+")
+_DECIMAL_COMMA = re.compile(r"^([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)$")
 
 
 def write_cloud(points: NDArray[np.float32], path: StrPath) -> None:
@@ -81,12 +86,40 @@ def _pcd_header(cloud: NDArray[Any]) -> str:
     )
 
 
-def read_points(source: Path | TextIO) -> Floats:
-    """Return x and y, (n, 2), from lines of two numbers, separated by comma, semicolon or blanks.
+class Columns(enum.Enum):
+    """What the two columns of a table of points are."""
 
-    Further columns, empty lines, lines that begin with # and one heading are skipped. Raises
-    ConfigError with file and line.
-    """
+    FIRST_TWO = "the first two columns"
+    X_Y = "x and y"
+    EAST_NORTH = "east and north"
+    LATITUDE_LONGITUDE = "lat and lon"
+
+
+_NAMES = {
+    Columns.X_Y: (("x",), ("y",)),
+    Columns.EAST_NORTH: (("east", "easting"), ("north", "northing")),
+    Columns.LATITUDE_LONGITUDE: (("lat", "latitude"), ("lon", "lng", "long", "longitude")),
+}
+"""Names of the first and of the second column of a pair, in lower case."""
+_HEIGHT_NAMES = ("z", "up", "alt", "altitude", "ele", "elevation", "height")
+_UNIT = re.compile(r"(\s*[\[(](m|°|deg|degrees?)[\])]|[_\s](m|deg))$")
+"""Unit at the end of a column's name, which says nothing new."""
+_MOST_NAMED = 8
+"""Columns that a note names."""
+
+
+class PointTable(NamedTuple):
+    """Points of a text with columns."""
+
+    points: Floats
+    """Numbers (n, 2), or (n, 3) with heights."""
+    columns: Columns
+    notes: tuple[str, ...]
+    """Sentences about columns that are not used."""
+
+
+def read_points(source: Path | TextIO, *, geodetic: bool = False) -> PointTable:
+    """Return the points of a text file; see `parse_points`. Raises ConfigError."""
     where = str(source) if isinstance(source, Path) else "stdin"
     try:
         if isinstance(source, Path):
@@ -97,45 +130,146 @@ def read_points(source: Path | TextIO) -> Floats:
         raise ConfigError(
             f"{where}: is no text ({error.reason} at byte {error.start}), expected lines of x,y"
         ) from None
-    if len(text) > MAX_BYTES or text.count("\n") > MAX_POINTS:
-        raise ConfigError(
-            f"{where}: more than {MAX_POINTS:,} lines or {MAX_BYTES:,} characters; read it in parts"
-        )
+    if len(text) > MAX_BYTES:
+        raise ConfigError(f"{where}: more than {MAX_BYTES:,} characters; read it in parts")
+    return parse_points(text, where, geodetic=geodetic)
 
-    # lines with content, and their numbers
-    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1)]
-    lines = [(n, line) for n, line in lines if line and not line.startswith("#")]
-    if lines and not _is_number(_SEPARATORS.split(lines[0][1])[0]):
-        lines = lines[1:]
-    if not lines:
-        raise ConfigError(f"{where}: no points, expected lines of x,y in metres")
 
-    first = lines[0][1]
-    delimiter = next((mark for mark in (",", ";") if mark in first), None)
+def parse_points(
+    text: str,
+    name: str,
+    *,
+    heights: bool = False,
+    geodetic: bool = False,
+    most: int = MAX_POINTS,
+) -> PointTable:
+    """Return the points of a text with columns.
+
+    Columns are separated by commas, semicolons, tabs or blanks; with the latter three a number may
+    have a decimal comma. A heading, also one behind #, names them. If it names several pairs, x and
+    y count, or latitude and longitude if `geodetic`. Without a heading the first two columns count,
+    and there are no heights. Empty lines and comments (#) are skipped. Errors begin with `name`.
+    Raises ConfigError with file and line.
+    """
+    rows = _rows(text.removeprefix("\ufeff"), name)
+    comment: list[str] = []
+    heading: list[str] = []
+    chosen = Columns.FIRST_TWO
+    indices = [0, 1]
+    width = 0
+    points: list[list[float]] = []
+
+    for line, cells in rows:
+        if cells[0].startswith("#"):
+            comment = [cells[0].removeprefix("#").strip(), *cells[1:]]
+            comment = comment if comment[0] else comment[1:]
+            continue
+
+        # a heading, or a comment that is one
+        if not width:
+            is_heading = _number(cells[0]) is None
+            names = _column_names(cells if is_heading else comment)
+            pair = _named_pair(names, geodetic)
+            if is_heading and pair is None:
+                raise ConfigError(
+                    f"{name}:{line}: expected the columns x and y, or lat and lon, "
+                    f"not {', '.join(cells)[:60]!r}"
+                )
+            if pair is not None and (is_heading or len(names) == len(cells)):
+                chosen, indices = pair
+                heading = names
+                height = next((names.index(word) for word in _HEIGHT_NAMES if word in names), None)
+                if heights and height is not None:
+                    indices = [*indices, height]
+            width = len(cells)
+            if is_heading:
+                continue
+
+        points.append(_values(cells, indices, width, f"{name}:{line}"))
+        if chosen is Columns.LATITUDE_LONGITUDE and abs(points[-1][0]) > 90.0:
+            raise ConfigError(f"{name}:{line}: {cells[indices[0]]} is no latitude in degrees")
+        if len(points) > most:
+            raise ConfigError(f"{name}: more than {most:,} points")
+
+    if not points:
+        raise ConfigError(f"{name}: no points, expected lines of x,y in metres")
+    labels = heading or [""] * width
+    unused = [
+        label or f"number {index + 1}" for index, label in enumerate(labels) if index not in indices
+    ]
+    return PointTable(np.array(points, float), chosen, _notes(name, unused))
+
+
+def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line that has any."""
+    content = re.search(r"^[^\S\n]*[^\s#].*", text, re.MULTILINE)
+    first = content[0] if content else ""
+    delimiter = next((mark for mark in ";\t," if mark in first), " ")
+    if delimiter == " ":
+        text = text.replace("\t", " ")
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        skipinitialspace=delimiter != "\t",
+        strict=True,
+    )
     try:
-        points = np.loadtxt(
-            [line for _, line in lines], delimiter=delimiter, usecols=(0, 1), ndmin=2, comments=None
-        )
-        wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
-    except ValueError:
-        is_wrong = [not _is_point(line, delimiter) for _, line in lines]
-        wrong = np.array([is_wrong.index(True) if True in is_wrong else 0])
-    if wrong.size:
-        number, line = lines[int(wrong[0])]
-        raise ConfigError(f"{where}, line {number}: {line[:60]!r}, expected x,y in finite metres")
-    return points
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            while cells and not cells[-1]:
+                cells.pop()
+            if not cells:
+                continue
+            if delimiter != "," and not cells[0].startswith("#"):
+                cells = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in cells]
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise ConfigError(f"{name}:{reader.line_num}: {error}") from None
 
 
-def _is_point(line: str, delimiter: str | None) -> bool:
-    """Return whether a line begins with two numbers."""
-    values = line.split(delimiter)
-    return len(values) >= 2 and all(_is_number(value) for value in values[:2])
+def _column_names(cells: Sequence[str]) -> list[str]:
+    """Return the names of columns in lower case, without units."""
+    names = [cell.strip("'\" ").lower() for cell in cells]
+    return [_UNIT.sub("", name) for name in names]
 
 
-def _is_number(text: str) -> bool:
-    """Return whether a text is a number."""
+def _named_pair(names: list[str], geodetic: bool) -> tuple[Columns, list[int]] | None:
+    """Return the pair of columns that counts, and where its two are; None without one."""
+    first = Columns.LATITUDE_LONGITUDE
+    for columns in sorted(_NAMES, key=lambda each: geodetic and each is not first):
+        places = [
+            [index for index, name in enumerate(names) if name in words]
+            for words in _NAMES[columns]
+        ]
+        if all(len(place) == 1 for place in places):
+            return columns, [place[0] for place in places]
+    return None
+
+
+def _values(cells: list[str], indices: list[int], width: int, where: str) -> list[float]:
+    """Return the numbers of a line."""
+    if len(cells) > width:
+        raise ConfigError(f"{where}: {len(cells)} columns, expected {width} as in the first line")
+    values = [_number(cells[index]) if index < len(cells) else None for index in indices]
+    numbers = [value for value in values if value is not None and math.isfinite(value)]
+    if len(numbers) < len(indices):
+        count = "three" if len(indices) == 3 else "two"
+        raise ConfigError(f"{where}: {','.join(cells)[:60]!r} holds no {count} finite numbers")
+    return numbers
+
+
+def _number(text: str) -> float | None:
+    """Return a number, or None."""
     try:
-        float(text)
+        return None if "_" in text else float(text)
     except ValueError:
-        return False
-    return True
+        return None
+
+
+def _notes(name: str, unused: list[str]) -> tuple[str, ...]:
+    """Return a sentence that names the columns that are not used."""
+    if not unused:
+        return ()
+    names = ", ".join(unused[:_MOST_NAMED]) + (", …" if len(unused) > _MOST_NAMED else "")
+    several = len(unused) > 1
+    return (f"{name}: the column{'s' * several} {names} {'are' if several else 'is'} not used",)

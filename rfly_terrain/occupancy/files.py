@@ -279,7 +279,7 @@ def _read_image(file: Path) -> tuple[NDArray[Any], int]:
         raise TerrainFormatError(
             f"{file}: the image cannot be decoded: its data are damaged or cut off"
         )
-    white = int(np.iinfo(pixels.dtype).max)
+    white = 65535 if pixels.dtype == np.uint16 else 255
     key = _transparent_grey(encoded, header)
     if key is not None and pixels.ndim == 2:  # OpenCV does not apply it
         alpha = np.where(pixels == key, 0, white).astype(pixels.dtype)

@@ -249,8 +249,11 @@ class Fleet:
         name: str = "",
         min_separation: float | None = None,
         locations: Mapping[str, str] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self.notes = tuple(notes)
+        """Sentences about what is not used of the files that it was read from."""
         self.min_separation = min_separation
         """Distance that vehicles should keep between their origins, m; see `limit_check`."""
         self.locations = locations or {}

@@ -79,11 +79,13 @@ def parse_fleet(
     _check_count(document, max_vehicles)
     check_schema(document, load_schema("rfly_trajectory", "fleet"))
     reader = _FleetReader(document, folder)
+    vehicles = reader.vehicles()
     return Fleet(
-        reader.vehicles(),
+        vehicles,
         name=name,
         min_separation=document.value.get("min_separation"),
         locations={"min_separation": document.location(("min_separation",))},
+        notes=reader.notes,
     )
 
 
@@ -119,6 +121,7 @@ class _FleetReader:
         self._document = document
         self._folder = folder
         self._defaults: dict[str, Any] = document.value.get("defaults", {})
+        self.notes: list[str] = []
         self._paths: dict[tuple[str, bool], Path] = {}
         self._owners: dict[tuple[str, Any], int] = {}
 
@@ -237,7 +240,7 @@ class _FleetReader:
         key = json.dumps(shape.value, sort_keys=True), heights and "file" in shape.value
         if key not in self._paths:
             try:
-                self._paths[key] = _shape(shape.value, self._folder, heights).path()
+                self._paths[key] = _shape(shape.value, self._folder, heights, self.notes).path()
             except ConfigError as error:
                 error = _file_error(error, shape.value)
                 raise self._document.located(error, shape.path) from None
@@ -351,7 +354,7 @@ def shape_types() -> dict[str, type[Shape]]:
     return dict(sorted(types.items()))
 
 
-def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
+def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool, notes: list[str]) -> Shape:
     """Return the shape of a checked mapping: its keys are the fields of its type's class."""
     fields = {_FIELDS.get(key, key): value for key, value in shape.items() if key != "type"}
     if "direction" in fields:
@@ -359,19 +362,22 @@ def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Shape:
 
     kind = shape_types()[shape["type"]]
     if "points" in inspect.signature(kind).parameters:
-        fields["points"] = _points(shape, folder, heights)
+        fields["points"] = _points(shape, folder, heights, notes)
         for key in ("file", "geo_origin"):
             fields.pop(key, None)
     return kind(**fields)
 
 
-def _points(shape: Mapping[str, Any], folder: FilePath, heights: bool) -> Sequence[Point]:
+def _points(
+    shape: Mapping[str, Any], folder: FilePath, heights: bool, notes: list[str]
+) -> Sequence[Point]:
     """Return the points of the shape itself, or of the file that it names."""
     if ("points" in shape) == ("file" in shape):
         raise ConfigError("expected exactly one of the keys file, points")
     if "points" in shape:
         return shape["points"]
-    points = read_points(folder / shape["file"], shape.get("geo_origin", ()), heights=heights)
+    geo_origin = shape.get("geo_origin", ())
+    points = read_points(folder / shape["file"], geo_origin, heights=heights, notes=notes)
 
     # a recorded loop ends where it began
     loop = shape.get("closed", False) and len(points) > 1

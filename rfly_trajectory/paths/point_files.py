@@ -8,12 +8,12 @@ Files may come from anywhere: every size has a limit.
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from rfly_common.geodesy import geodetic_to_ned
 from rfly_common.untrusted_files.numpy_files import read_npy_header, read_npy_values
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_common.untrusted_files.xml_elements import XmlElements
+from rfly_terrain.files.points import Columns, parse_points
 from rfly_trajectory.paths.nav_path import (
     MAX_COORDINATE,
     parse_nav_path,
@@ -36,16 +37,19 @@ MAX_FILE_BYTES = 10_000_000
 MAX_POINTS = 10_000
 MAX_ELEMENTS = 500_000
 
-_COLUMNS = {
-    "x": ("x", "east", "easting"),
-    "y": ("y", "north", "northing"),
-    "latitude": ("lat", "latitude"),
-    "longitude": ("lon", "lng", "long", "longitude"),
-    "z": ("z", "up", "alt", "altitude", "ele", "elevation"),
-}
-
 _GPX_POINTS = ("trkpt", "rtept", "wpt")
 """Kinds of points in a GPX file: the first kind that a file has is read."""
+
+
+class _FilePoints(NamedTuple):
+    """Points of a file as they are written."""
+
+    points: Floats
+    """Numbers (n, 2), or (n, 3) with heights."""
+    geodetic: bool
+    """Whether they are latitudes and longitudes."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what is not used."""
 
 
 def read_points(
@@ -53,36 +57,41 @@ def read_points(
     geo_origin: Sequence[float] = (),
     *,
     heights: bool = False,
+    notes: list[str] | None = None,
 ) -> Floats:
     """Return the waypoints (n, 2) [east, north] of a file, m.
 
     With `heights` they are (n, 3), z up, if the file has heights. A point on the one before it,
     seen from above, is left out.
 
-    - csv: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele).
+    - csv, txt: a heading names the columns x, y (or east, north), or lat, lon, and z (or alt, ele).
       Without one the first two are x, y, and there are no heights.
     - npy: an array (n, 2 or more) of numbers; the first two columns are x, y, a third is z.
     - gpx: the points of the tracks, else of the routes, else the waypoints, in their order.
     - yaml: the output of `ros2 topic echo` of a nav_msgs/Path in the frame map or map_ned; the last
       of several messages.
 
-    `geo_origin` is the map's origin: [latitude, longitude], degrees, or for heights [latitude,
-    longitude, altitude]. Files with latitudes need it. Raises ConfigError with the key `file`, the
-    file's name, and the line where there are lines.
+    `notes` gets a sentence about columns that are not used. `geo_origin` is the map's origin:
+    [latitude, longitude], degrees, or for heights [latitude, longitude, altitude]. Files with
+    latitudes need it. Raises ConfigError with the key `file`, the file's name, and the line where
+    there are lines.
     """
     try:
-        return _read_points(Path(path), geo_origin, heights)
+        return _read_points(Path(path), geo_origin, heights, [] if notes is None else notes)
     except ConfigError as error:
         raise error.inside("file") from error.__cause__
 
 
-def _read_points(path: Path, geo_origin: Sequence[float], heights: bool) -> Floats:
+def _read_points(
+    path: Path, geo_origin: Sequence[float], heights: bool, notes: list[str]
+) -> Floats:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise ConfigError(f"{str(path)!r} is not a .csv, .npy, .gpx or .yaml file")
 
     data = read_limited(path, "", MAX_FILE_BYTES)
-    points, geodetic = reader(data, str(path), heights and len(geo_origin) != 2)
+    points, geodetic, file_notes = reader(data, str(path), heights and len(geo_origin) != 2)
+    notes.extend(file_notes)
     if len(points) > MAX_POINTS:
         raise ConfigError(
             f"{str(path)!r} holds {len(points)} points, at most {MAX_POINTS} are allowed"
@@ -112,66 +121,15 @@ def _map_points(points: Floats, geo_origin: Sequence[float]) -> Floats:
     return enu[:, :columns].copy()
 
 
-def _yaml(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+def _yaml(data: bytes, name: str, heights: bool) -> _FilePoints:
     """Return the points of a YAML file, which are never geodetic."""
-    return parse_nav_path(decode_text(data, name), name), False
+    return _FilePoints(parse_nav_path(decode_text(data, name), name), False)
 
 
-def _csv(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
-    """Return the points of a CSV file, and whether they are latitudes and longitudes."""
-    text = decode_text(data, name)
-    first = text.partition("\n")[0]
-    delimiter = next((mark for mark in ",;\t" if mark in first), ",")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns = [0, 1]
-    geodetic = False
-    points: list[list[float]] = []
-    seen_any = False
-
-    try:
-        for row in rows:
-            if not row or not "".join(row).strip() or row[0].lstrip().startswith("#"):
-                continue
-            if not seen_any and _number(row[0]) is None:
-                columns, geodetic = _heading(row, f"{name}:{rows.line_num}", heights)
-                seen_any = True
-                continue
-            seen_any = True
-
-            cells = [_number(row[column]) if column < len(row) else None for column in columns]
-            values = [cell for cell in cells if cell is not None]
-            if len(values) < len(columns):
-                count = "three" if len(columns) == 3 else "two"
-                raise ConfigError(
-                    f"{name}:{rows.line_num}: {','.join(row)[:60]!r} holds no {count} numbers"
-                )
-            points.append(values)
-    except csv.Error as error:
-        raise ConfigError(f"{name}:{rows.line_num}: {error}") from None
-    return np.array(points, float).reshape(-1, len(columns)), geodetic
-
-
-def _heading(row: list[str], location: str, heights: bool) -> tuple[list[int], bool]:
-    """Return the columns that a heading names, and whether they are geodetic."""
-    names = [cell.strip().lower() for cell in row]
-    index = {
-        key: next((names.index(word) for word in words if word in names), None)
-        for key, words in _COLUMNS.items()
-    }
-
-    for first_key, second_key, geodetic in (("x", "y", False), ("latitude", "longitude", True)):
-        first = index[first_key]
-        second = index[second_key]
-        if first is None or second is None:
-            continue
-        columns = [first, second]
-        height = index["z"] if heights else None
-        if height is not None:
-            columns.append(height)
-        return columns, geodetic
-    raise ConfigError(
-        f"{location}: expected the columns x and y, or lat and lon, not {', '.join(names)[:60]!r}"
-    )
+def _csv(data: bytes, name: str, heights: bool) -> _FilePoints:
+    """Return the points of a CSV file."""
+    table = parse_points(decode_text(data, name), name, heights=heights, most=MAX_POINTS)
+    return _FilePoints(table.points, table.columns is Columns.LATITUDE_LONGITUDE, table.notes)
 
 
 def _number(text: str) -> float | None:
@@ -183,7 +141,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+def _npy(data: bytes, name: str, heights: bool) -> _FilePoints:
     """Return the points of a NumPy file, which are never geodetic."""
     file = io.BytesIO(data)
     with reader_errors(lambda text: ConfigError(f"{name!r} is not a NumPy array: {text}")):
@@ -194,7 +152,10 @@ def _npy(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
                 f"{name!r} holds an array of shape {shape}, expected numbers (n, 2): east, north"
             )
         array = read_npy_values(file, header, np.float64, len(data))  # a number has at least a byte
-    return np.array(array[:, : 3 if heights and shape[1] == 3 else 2]), False
+    used = 3 if heights and shape[1] == 3 else 2
+    unused = ", ".join(str(number) for number in range(used + 1, min(shape[1], 10) + 1))
+    notes = (f"{name}: of {shape[1]} columns number {unused} are not used",) if unused else ()
+    return _FilePoints(np.array(array[:, :used]), False, notes)
 
 
 class _GpxPoints(XmlElements):
@@ -223,7 +184,7 @@ class _GpxPoints(XmlElements):
             points[-1][2] = "".join(self._text)
 
 
-def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
+def _gpx(data: bytes, name: str, heights: bool) -> _FilePoints:
     """Return the points of a GPX file, which are always geodetic."""
     target = _GpxPoints(name)
     target.read(data)
@@ -248,7 +209,7 @@ def _gpx(data: bytes, name: str, heights: bool) -> tuple[Floats, bool]:
                 f"{name!r}: {kind} {number + 1} has no height but others have; ele is expected in m"
             )
         points.append((latitude, longitude, height))
-    return np.array(points, float)[:, : 3 if with_heights else 2], True
+    return _FilePoints(np.array(points, float)[:, : 3 if with_heights else 2], True)
 
 
 _READERS = {

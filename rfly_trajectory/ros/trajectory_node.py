@@ -117,6 +117,8 @@ class TrajectoryNode(Node):
 
     def _use(self, whole: Fleet) -> None:
         """Drive this node's shard of a fleet."""
+        for note in whole.notes:
+            self.get_logger().warning(note)
         mine = shard_range(self._given.shard, len(whole))
         self._whole = self._plan = whole
         if len(mine) < len(whole):

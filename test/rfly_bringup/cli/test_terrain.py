@@ -141,7 +141,7 @@ def test_query_by_latitude_and_longitude(rfly):
     half_a_count = 0.002
     assert float(out.split()[1]) == pytest.approx(507.6056, abs=half_a_count)
 
-    Path("p.csv").write_text("47,8\n47,8.001\n")
+    Path("p.csv").write_text("lon,lat\n8,47\n8.001,47\n")
     lines = rfly("query", "--map", "P", "--latlon", "--points", "p.csv")[1].splitlines()
     assert lines[0] == "latitude,longitude,altitude,inside"
     altitudes = [float(line.split(",")[2]) for line in lines[1:]]
@@ -225,19 +225,21 @@ def test_the_map_by_position_and_by_option(rfly, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "note"),
     [
-        "x,y\n1.5,2.5\n-1,-2\n100,0\n",
-        "1.5;2.5\n-1;-2\n\n100;0",
-        "# path\n1.5 2.5\n-1\t-2\n100 0\n",
-        "1.5,2.5,9\n-1,-2,9\n100,0,9",
+        ("x,y\n1.5,2.5\n-1,-2\n100,0\n", ""),
+        ("1.5;2.5\n-1;-2\n\n100;0", ""),
+        ("# path\n1.5 2.5\n-1\t-2\n100 0\n", ""),
+        ("1.5,2.5,9\n-1,-2,9\n100,0,9", "column number 3 is"),
+        ("id,north,east\n1,2.5,1.5\n2,-2,-1\n3,0,100", "column id is"),
     ],
 )
-def test_query_many_points(rfly, monkeypatch, text):
+def test_query_many_points(rfly, monkeypatch, text, note):
     """CSV with or without heading, from a file or stdin, leaves as CSV."""
     expected = "x,y,altitude,inside\n1.5,2.5,14.3750,1\n-1,-2,7.5000,1\n100,0,11.0000,0\n"
     Path("p.csv").write_text(text)
-    assert rfly("query", "--map", "E", "--points", "p.csv") == (0, expected, "")
+    notes = f"note: p.csv: the {note} not used\n" if note else ""
+    assert rfly("query", "--map", "E", "--points", "p.csv") == (0, expected, notes)
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     assert rfly("query", "--map", "E", "--points", "-")[1] == expected
     with_normals = rfly("query", "--map", "E", "--points", "p.csv", "--normal")[1].splitlines()
@@ -468,14 +470,16 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         ),
         (
             ["query", "--points", "words.csv"],
-            "words.csv, line 2: 'here,there', expected x,y in finite metres",
+            "words.csv:2: 'here,there' holds no two finite numbers",
         ),
         (
             ["query", "--points", "nan.csv"],
-            "nan.csv, line 2: '3,nan', expected x,y in finite metres",
+            "nan.csv:2: '3,nan' holds no two finite numbers",
         ),
-        (["query", "--points", "one.csv"], "one.csv, line 4: '3', expected x,y"),
+        (["query", "--points", "one.csv"], "one.csv:4: '3' holds no two finite numbers"),
         (["query", "--points", "comma.csv"], "comma.csv: no points"),
+        (["query", "--points", "places.csv"], "the heading names lat and lon, expected without"),
+        (["query", "--latlon", "--points", "xy.csv"], "the heading names x and y, expected --lat"),
         (["query", "--points", "E.png"], "E.png: is no text"),
         (
             ["query", "--points", "empty.csv"],
@@ -544,6 +548,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(rfly, arguments, text):
     Path("empty.csv").write_text("x,y\n\n")
     Path("one.csv").write_text("x,y\n1,2\n\n3\n")
     Path("comma.csv").write_text(",,\n")
+    Path("places.csv").write_text("lon,lat\n8.03,46.01\n")
+    Path("xy.csv").write_text("x,y\n8.03,46.01\n")
     np.save("h.npy", np.eye(3))
     code, out, err = rfly(*arguments)
     assert (code, out) == (2, "")

@@ -240,8 +240,8 @@ class TestNavPath:
             b"a,b\n1,2\n",
             r"a.csv:1: expected the columns x and y, or lat and lon, not 'a, b'",
         ),
-        ("a.csv", b"1,2\n3,nan\n", r"a.csv:2: '3,nan' holds no two numbers"),
-        ("a.csv", b"1,2\n3\n", r"a.csv:2: '3' holds no two numbers"),
+        ("a.csv", b"1,2\n3,nan\n", r"a.csv:2: '3,nan' holds no two finite numbers"),
+        ("a.csv", b"1,2\n3\n", r"a.csv:2: '3' holds no two finite numbers"),
         ("a.csv", b"1,2\n\xff,3\n", r"a.csv:2: not UTF-8 text"),
         ("a.yaml", b"poses: []\n\xff\n", r"^file: /[^:]*a.yaml:2: not UTF-8 text"),
         ("a.csv", b"lat,lon\n1,2\n", "need the key geo_origin too"),
@@ -273,7 +273,7 @@ def test_objects_are_never_unpickled(tmp_path):
 
 def test_sizes_have_limits(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("\n".join(f"{i},0" for i in range(10_001)), encoding="utf-8")
-    with pytest.raises(ConfigError, match="10001 points, at most 10000 are allowed"):
+    with pytest.raises(ConfigError, match=r"a\.csv: more than 10,000 points"):
         read_points(tmp_path / "a.csv")
     monkeypatch.setattr(point_files, "MAX_FILE_BYTES", 10)
     with pytest.raises(ConfigError, match="larger than 10 bytes"):
@@ -288,13 +288,16 @@ FLEET = (
 
 def test_a_fleet_file_names_a_file_beside_it(tmp_path):
     """A closed loop may end where it began."""
-    (tmp_path / "way.csv").write_text("0,0\n100,0\n100,80\n0,0\n", encoding="utf-8")
+    way = tmp_path / "way.csv"
+    way.write_text("t,x,y\n0,0,0\n1,100,0\n2,100,80\n3,0,0\n", encoding="utf-8")
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text(
         FLEET.format("spline", "{}\n      closed: true").replace("{}", "file: way.csv"),
         encoding="utf-8",
     )
-    path = load_fleet(fleet).vehicles[0].path
+    loaded = load_fleet(fleet)
+    path = loaded.vehicles[0].path
+    assert loaded.on_terrain(None).notes == (f"{way}: the column t is not used",)
     assert path.closed
     assert path.length > 100 + 80 + np.hypot(100, 80)
     fleet.write_text(
