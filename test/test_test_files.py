@@ -45,7 +45,7 @@ FROM_PIP = {
         "pyoctomap",
         "pyproj",
     ),
-    *("rasterio", "rosbags", "viser"),
+    *("osmium", "rasterio", "rosbags", "shapely", "viser"),
     *("catkin_pkg", "docutils"),  # with colcon
     *(
         "msgspec",

@@ -63,7 +63,9 @@ def main() -> None:
     ros = "wheels/requirements.in"
     colcon = "wheels/requirements-colcon.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
-    for_dev = extras("dev", "foxglove", "geo", "log", "mavlink", "mesh", "plot", "sweep", "view")
+    for_dev = extras(
+        "dev", "foxglove", "geo", "log", "mavlink", "mesh", "osm", "plot", "sweep", "view"
+    )
 
     with tempfile.TemporaryDirectory() as folder:
         pip = [

@@ -112,7 +112,10 @@ def make(
 
 @world_app.command(name="import")
 def import_(
-    source: Annotated[Path, typer.Argument(metavar="FILE.osm", help="OpenStreetMap's XML")],
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="OpenStreetMap: .osm, .osm.gz, .osm.bz2, .osm.pbf"),
+    ],
     map_name: Annotated[
         str,
         typer.Option("--map", "-m", metavar="MAP", help="name or path of the map below it"),
@@ -132,9 +135,10 @@ def import_(
 ) -> None:
     """Make a world of the buildings on OpenStreetMap.
 
-    Footprints (ways and multipolygons, with or without courtyards) become prisms. Their height is
-    the tag height, or 3 m for each of building:levels. Their place comes from the map's geodetic
-    origin, or from --geo-origin.
+    Footprints (ways and multipolygons, with or without courtyards) and parts of buildings become
+    prisms. Their height is the tag height, or 3 m for each of building:levels and roof:levels.
+    Their place comes from the map's geodetic origin, or from --geo-origin. What is not imported is
+    counted.
 
     Examples:
 
@@ -144,7 +148,7 @@ def import_(
     from rfly_terrain.world.populate import Area
     from rfly_terrain.world.world_file import write_world
 
-    target = Path(out or f"{source.stem}.yaml")
+    target = Path(out or f"{source.stem.removesuffix('.osm')}.yaml")
     _check_targets(target, picture, overwrite)
     terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
 
@@ -152,15 +156,22 @@ def import_(
     origin = options.given(geo_origin, "--geo-origin")
     where = None if corners is None else Area(*corners)
     with options.status(f"making {target}"):
-        world, left_out = import_osm(
-            source, terrain, geo_origin=origin, area=where, default_height=height
-        )
+        found = import_osm(source, terrain, geo_origin=origin, area=where, default_height=height)
 
-    write_world(world, target)
-    print(f"{target}  {len(world.objects)} buildings on {terrain.name}")
-    for why, count in left_out.items():
+    write_world(found.world, target)
+    print(f"{target}  {len(found.world.objects)} buildings on {terrain.name}")
+    for why, count in found.left_out.items():
         print(f"left out: {count} {why}")
-    _draw(world, picture)
+    if found.not_understood:
+        print(
+            f"tags not understood: {len(found.not_understood)}, "
+            f"the first of {printable(found.not_understood[0])}"
+        )
+    if found.default_heights:
+        print(f"without a height, taken as {height:g} m: {found.default_heights}")
+    for kind, count in found.others.items():
+        print(f"not imported: {count} {kind}")
+    _draw(found.world, picture)
 
 
 @world_app.command()

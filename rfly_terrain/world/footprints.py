@@ -43,7 +43,7 @@ def convex_pieces(rings: Sequence[Floats]) -> list[Floats]:
 
 
 def _slabs(rings: list[Floats]) -> list[Floats]:
-    """Return trapezoids between the levels of all corners.
+    """Return trapezoids between the levels of all corners, or the first of too many.
 
     A trapezoid is joined to the one below it if the result is convex.
     """
@@ -78,6 +78,8 @@ def _slabs(rings: list[Floats]) -> list[Floats]:
                 here.append(piece)
         done += below
         below = here
+        if len(done) + len(below) > MAX_PIECES:
+            break
     return done + below
 
 
