@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
+import time
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +33,12 @@ from rfly_terrain.files.calibration import (
 from rfly_terrain.files.png_header import MAX_PNG_BYTES, PngHeader, picture_chunks, read_png_header
 from rfly_terrain.files.search import MapFiles
 from rfly_terrain.files.search import find_map as find_map
+
+_ATTEMPTS = 5
+_PAUSE_S = 0.02
+"""Pause before another attempt, s; longer each time. Replacing two files takes microseconds."""
+_AFTER_HEADER = 33
+"""Bytes of a png up to the end of its header."""
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -62,8 +72,7 @@ def read_map(
     Raises TerrainFormatError (file, line or field, value, what would be right) and
     TerrainFileNotFound.
     """
-    points = read_calibration(files.txt, txt_rule)
-    pixels = read_pixels(files.png)
+    points, pixels = read_pair(files, txt_rule)
     calibration = calibrate(points, pixels, str(files.txt), third_pixel)
     heights = heights_up(calibration, pixels)
     heights.flags.writeable = False
@@ -87,25 +96,40 @@ def to_height_map(rfly_map: RflySimMap) -> HeightMap:
     )
 
 
-def read_calibration(txt: StrPath, rule: TxtRule = "python") -> CalibrationPoints:
-    """Return the numbers of a map's txt."""
-    return parse_calibration(_read_start(txt, MAX_TXT_BYTES), str(txt), rule)
+def read_pair(files: MapFiles, rule: TxtRule) -> tuple[CalibrationPoints, NDArray[Any]]:
+    """Return the numbers of a map's txt, and the pixels of the png that belongs to it.
+
+    A writer replaces the png first (see `superseded_chunk`). While it does, or after it was killed
+    between the two files, the txt is older than the png. Reads again while a writer is at work, and
+    raises TerrainFormatError if the files still do not belong together.
+    """
+    for attempt in range(_ATTEMPTS):
+        txt = read_start(files.txt, MAX_TXT_BYTES)
+        png = _read_whole(files.png)
+        superseded = superseded_chunk(txt)
+        is_superseded = png[_AFTER_HEADER:][: len(superseded)].tobytes() == superseded
+        if not is_superseded and read_start(files.txt, MAX_TXT_BYTES) == txt:
+            return parse_calibration(txt, str(files.txt), rule), _pixels(png, str(files.png))
+        time.sleep(_PAUSE_S * attempt)
+    raise TerrainFormatError(
+        f"{files.txt}: is older than {files.png.name}, whose import was interrupted before it "
+        "wrote both files; import the map again"
+    )
 
 
 def read_header(png: StrPath) -> PngHeader:
     """Return size and pixel format of a map's png; the picture is not read."""
-    return read_png_header(_read_start(png, 64), str(png))
+    return read_png_header(read_start(png, 64), str(png))
 
 
-def read_pixels(png: StrPath) -> NDArray[Any]:
+def _pixels(data: NDArray[np.uint8], file: str) -> NDArray[Any]:
     """Return the pixels of a grey png, (rows, columns) uint8 or uint16.
 
     Row 0 is the first row of the file. Colour is accepted if all channels are equal. Alpha is
     ignored, as in RflySim's Python tool. Grey of less than 8 bits and palettes are spread over 0 …
     255 by OpenCV.
     """
-    file = str(png)
-    header, data = picture_chunks(_read_whole(png), file)
+    header, data = picture_chunks(data, file)
     with reader_errors(
         lambda text: TerrainFormatError(f"{file}: the png cannot be decoded: {text}")
     ):
@@ -126,6 +150,22 @@ def read_pixels(png: StrPath) -> NDArray[Any]:
         )
 
     return pixels if pixels.ndim == 2 else _grey(pixels, file)
+
+
+def superseded_chunk(txt: bytes) -> bytes:
+    """Return the png chunk (tEXt) that says that this content of the txt belongs to an older png.
+
+    A writer puts it behind the header of a png that replaces another one. A txt that is edited
+    later is not the one that it names, and other programs ignore it.
+    """
+    digest = hashlib.sha256(txt[:MAX_TXT_BYTES]).hexdigest()
+    content = b"tEXtReplaces map with txt\0sha256 " + digest.encode("ascii")
+    return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+
+
+def with_superseded(png: bytes, txt: bytes) -> bytes:
+    """Return a png that does not belong to a txt of this content."""
+    return png[:_AFTER_HEADER] + superseded_chunk(txt) + png[_AFTER_HEADER:]
 
 
 def _grey(pixels: NDArray[Any], file: str) -> NDArray[Any]:
@@ -149,7 +189,7 @@ def _read_whole(path: StrPath) -> NDArray[np.uint8]:
         return np.fromfile(file, np.uint8)  # cv2.imread cannot open every Windows path
 
 
-def _read_start(path: StrPath, size: int) -> bytes:
+def read_start(path: StrPath, size: int) -> bytes:
     """Return the first bytes of a file."""
     with terrain_file_errors(path), open_regular(path) as file:
         return file.read(size)

@@ -9,7 +9,8 @@ RflySim's Python and MATLAB tools read them alike.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -17,10 +18,21 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.errors import ConfigError, TerrainFormatError
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath
-from rfly_terrain.files.calibration import ThirdPixelRule, calibrate, parse_calibration
+from rfly_terrain.files.calibration import (
+    MAX_TXT_BYTES,
+    ThirdPixelRule,
+    calibrate,
+    parse_calibration,
+)
+from rfly_terrain.files.png_txt import read_start, with_superseded
 from rfly_terrain.files.search import MapFiles
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -86,8 +98,7 @@ def write_map(
         raise TerrainFormatError(
             f"{files.png}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels"
         )
-    _replace(files.png, png.tobytes())
-    _replace(files.txt, txt.encode("ascii"))
+    _replace_pair(files, png.tobytes(), txt.encode("ascii"))
     return files
 
 
@@ -227,6 +238,35 @@ def _farthest(
         difference = max(abs(count - corner) for corner in corners)
         extremes.append((difference, row + margin, column + margin))
     return max(extremes)
+
+
+def _replace_pair(files: MapFiles, png: bytes, txt: bytes) -> None:
+    """Write both files so that a reader at any time finds the old map, the new one or an error.
+
+    The png comes first and names the txt that it does not belong to. Writers take turns.
+    """
+    with _one_writer(files.png.parent):
+        try:
+            old_txt = read_start(files.txt, MAX_TXT_BYTES)
+        except (TerrainFileNotFound, TerrainFormatError):
+            old_txt = txt
+        _replace(files.png, png if old_txt == txt else with_superseded(png, old_txt))
+        _replace(files.txt, txt)
+
+
+@contextmanager
+def _one_writer(folder: Path) -> Iterator[None]:
+    """Lock a folder against other writers of maps, where the system can; a kill unlocks it."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -238,9 +238,10 @@ def _save(
         encoded = b"P5\n%d %d\n255\n" % image.shape[::-1] + image.tobytes()
     else:
         encoded = cv2.imencode(".png", image)[1].tobytes()
-    file.with_suffix(f".{image_format}").write_bytes(encoded)
 
-    # the yaml
+    # no yaml, rather than an old one, until the new image is there
+    file.unlink(missing_ok=True)
+    file.with_suffix(f".{image_format}").write_bytes(encoded)
     keys = {
         "image": f"{file.stem}.{image_format}",
         "mode": mode,

@@ -25,7 +25,7 @@ from rfly_common.frames import up_to_down
 from rfly_common.untrusted_files.mat_size import check_unpacked_size
 from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.files.calibration import calibrate, heights_up
-from rfly_terrain.files.png_txt import read_calibration, read_header, read_pixels
+from rfly_terrain.files.png_txt import read_header, read_pair
 from rfly_terrain.files.search import (
     MATLAB_MAP_FOLDERS,
     MapFiles,
@@ -78,8 +78,7 @@ def LoadPngData(pngMapName: StrPath = DEFAULT_MAP, *, search_further: bool = Fal
         files = find_in_folders(pngMapName, [*folders, *search_folders()])
     else:
         files = _find_as_matlab(os.fspath(pngMapName), folders)
-    points = read_calibration(files.txt, "matlab")
-    pixels = read_pixels(files.png)
+    points, pixels = read_pair(files, "matlab")
     calibration = calibrate(points, pixels, str(files.txt), "round")
     binmap: Floats = up_to_down(heights_up(calibration, pixels, np.float64))
 

@@ -14,7 +14,7 @@ from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
 from rfly_common.files import open_regular, read_regular
 from rfly_missions.mission.files import read_mission
-from rfly_terrain.files.png_txt import read_calibration, read_header, read_pixels
+from rfly_terrain.files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
 from rfly_trajectory.paths.point_files import read_points
 from rfly_ue_bridge.recording.pcap import RecordingReader
@@ -51,15 +51,23 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
             assert caught.value.strerror
 
 
+def read_map_of(path):
+    """Read a map of which one file is no regular one."""
+    files = MapFiles(path.with_suffix(".png"), path.with_suffix(".txt"))
+    if path.suffix == ".png":
+        files.txt.write_text("1,2,3", encoding="utf-8")
+    return read_map(files)
+
+
 @pytest.mark.parametrize(
     ("read", "name"),
     [
         (lambda path: read_config("fleet", "rfly_trajectory", "fleets", path, 1000), "fleet.yaml"),
         (read_mission, "mission.plan"),
         (read_points, "points.csv"),
-        (read_calibration, "map.txt"),
+        (read_map_of, "map.txt"),
         (read_header, "map.png"),
-        (read_pixels, "map.png"),
+        (read_map_of, "map.png"),
         (load_map, "map.yaml"),
         (read_vehicle_xml, "vehicle.xml"),
         (RecordingReader, "wire.pcap"),

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import cv2
 import numpy as np
 import pytest
@@ -13,6 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from rfly_common.errors import ConfigError, TerrainFormatError
+from rfly_terrain import HeightMap
+from rfly_terrain.files import png_txt
 from rfly_terrain.files.png_txt import read_map
 from rfly_terrain.files.writer import write_map
 
@@ -161,3 +166,71 @@ def test_files_are_not_overwritten_unasked(tmp_path):
     write_map(np.ones((5, 5)), tmp_path / "M", **PLACE, overwrite=True)
     assert read_map(files).calibration.rows == 5
     assert sorted(p.name for p in tmp_path.iterdir()) == ["M.png", "M.txt"]
+
+
+def test_a_kill_between_the_two_files_is_told_and_mended(tmp_path, monkeypatch):
+    """The new png with the old txt would be a plausible third map."""
+    old = np.linspace(0.0, 20.0, 30).reshape(5, 6)
+    new = np.linspace(1000.0, 1200.0, 30).reshape(5, 6)
+    files = write_map(old, tmp_path / "hill", **PLACE)
+
+    class Killed(BaseException):
+        pass
+
+    real_replace = os.replace
+
+    def replace_png_only(source, target):
+        if str(target).endswith(".txt"):
+            raise Killed
+        real_replace(source, target)
+
+    monkeypatch.setattr(png_txt.time, "sleep", lambda _: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace_png_only)
+        with pytest.raises(Killed):
+            write_map(new, tmp_path / "hill", overwrite=True, **PLACE)
+    with pytest.raises(TerrainFormatError, match=r"hill\.txt: is older than hill\.png"):
+        read_map(files)
+
+    # a txt that somebody wrote since then belongs to the png, and so does that of the next import
+    written = files.txt.read_bytes()
+    files.txt.write_bytes(written.replace(b"\n", b" \n"))
+    assert read_map(files).heights_up.shape == (5, 6)
+    for heights in (old, new, new, old):
+        write_map(heights, tmp_path / "hill", overwrite=True, **PLACE)
+        assert np.allclose(read_map(files).heights_up, heights, atol=0.01)
+
+
+def test_a_reader_never_mixes_two_maps(tmp_path, monkeypatch):
+    """Between its two files a reader meets one import, two imports, and half of one."""
+    maps = [np.full((4, 4), base) + np.arange(4.0) for base in (0.0, 500.0, 1000.0)]
+    files = write_map(maps[0], tmp_path / "hill", **PLACE)
+    read_png = png_txt._read_whole
+    after = [[1], [1, 2], [0]]
+
+    def read_after_imports(path):
+        for index in after.pop(0) if after else ():
+            write_map(maps[index], tmp_path / "hill", overwrite=True, **PLACE)
+        return read_png(path)
+
+    monkeypatch.setattr(png_txt.time, "sleep", lambda _: None)
+    monkeypatch.setattr(png_txt, "_read_whole", read_after_imports)
+    assert np.allclose(read_map(files).heights_up, maps[0], atol=0.01)
+    assert after == []
+
+
+@pytest.mark.parametrize("round_", range(2))
+def test_writers_take_turns(tmp_path, round_):
+    """Several processes' worth of writers leave one whole map."""
+    maps = [np.full((40, 40), 100.0 * base) + np.arange(40.0) for base in range(4)]
+    write_map(maps[0], tmp_path / "hill", **PLACE)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            list(
+                pool.map(
+                    lambda heights: write_map(heights, tmp_path / "hill", overwrite=True, **PLACE),
+                    maps,
+                )
+            )
+    heights = HeightMap.load(tmp_path / "hill.png").heights
+    assert any(np.allclose(heights, each, atol=0.01) for each in maps)
