@@ -33,6 +33,7 @@ from rfly_missions.mission.checks import tags_of
 from rfly_missions.mission.clearance import Boxes, height_over_ground, near_boxes
 from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS
 
 SAGITTA = 0.01
 """Distance, m, of the chords of a circle from it."""
@@ -521,7 +522,10 @@ def _places(
 def _out_of_sight(
     way: Way, home: Sequence[float], terrain: HeightMap, antenna_height: float
 ) -> list[Problem]:
-    """Return the first place of each item's way from which the ground hides home's antenna."""
+    """Return the first place of each item's way from which the ground hides home's antenna.
+
+    The Earth is round for radio waves, which the air refracts.
+    """
     places, items = _places([leg for leg in way.legs if not leg.repeated], RADIO_STEP)
     if not len(places):
         return []
@@ -532,7 +536,11 @@ def _out_of_sight(
     above[:, 2] = np.minimum(
         places[:, 2], np.asarray(terrain.altitude_ned(places[:, 0], places[:, 1]))
     )
-    seen = np.asarray(terrain.line_of_sight(ned_to_enu(above), ned_to_enu(antenna)))
+    seen = np.asarray(
+        terrain.line_of_sight(
+            ned_to_enu(above), ned_to_enu(antenna), earth_radius=RADIO_EARTH_RADIUS
+        )
+    )
 
     problems = []
     for item in np.unique(items[~seen]).tolist():

@@ -29,6 +29,23 @@ START_LEVEL = 3
 From the root near rays would take more steps down; from small blocks far rays would take more up.
 """
 
+EARTH_RADIUS = 6_371_000.0
+"""Mean radius of the Earth, m."""
+RADIO_EARTH_RADIUS = EARTH_RADIUS * 4.0 / 3.0
+"""Radius of the Earth over which radio waves run straight, m.
+
+The usual refraction of the air bends them (ITU-R P.310: effective Earth-radius factor k = 4/3), so
+that the horizon of an antenna h metres high is at 4.12 √h km.
+"""
+SIGHT_EARTH_RADIUS = EARTH_RADIUS / (1.0 - 0.13)
+"""Radius of the Earth over which light runs straight, m: 0.13 is Gauss's coefficient of refraction
+by day, and a horizon is at 3.83 √h km.
+"""
+SMALLEST_EARTH_RADIUS = 1e6
+PIECE = 1_000.0
+"""Length of the straight pieces of a line over a round Earth, m: they are 17 mm off at most."""
+MAX_PIECES = 1_000
+
 
 def cast(
     height_map: HeightMap,
@@ -130,7 +147,9 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
     return points
 
 
-def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float) -> Bools:
+def line_of_sight(
+    height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float, earth_radius: float
+) -> Bools:
     """Return whether the ground leaves lines free; see `HeightMap.line_of_sight`."""
     start, end = (
         arguments.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
@@ -141,12 +160,34 @@ def line_of_sight(height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: 
         arguments.check_finite((name,), (points,))
     if not 0.0 <= tolerance < np.inf:
         raise ValueError(f"tolerance is {tolerance}, expected 0 or more metres")
-
+    if not earth_radius >= SMALLEST_EARTH_RADIUS:  # nor NaN
+        raise ValueError(
+            f"earth_radius is {earth_radius}, expected metres from {SMALLEST_EARTH_RADIUS:g} up, "
+            "infinite for a level Earth"
+        )
     try:
         along = end - start
     except ValueError:
         raise ValueError(f"shapes do not broadcast: a {start.shape}, b {end.shape}") from None
 
+    # pieces of the line as it lies over an Earth that is as level as the map
+    distance = np.hypot(along[..., 0], along[..., 1])
+    longest = float(distance.max(initial=0.0)) if np.isfinite(earth_radius) else 0.0
+    ends = np.linspace(0.0, 1.0, int(np.clip(np.ceil(longest / PIECE), 1, MAX_PIECES)) + 1)
+    sag = np.zeros((*distance.shape, 3))
+    sag[..., 2] = distance**2 / (2.0 * earth_radius)
+    free: Bools = np.ones(distance.shape, bool)
+    before = start
+    for share in ends[1:].tolist():
+        after = start + share * along - share * (1.0 - share) * sag
+        free &= _is_free(height_map, before, after, tolerance)
+        before = after
+    return free
+
+
+def _is_free(height_map: HeightMap, start: Floats, end: Floats, tolerance: float) -> Bools:
+    """Return whether the ground leaves straight lines free."""
+    along = end - start
     length = np.linalg.norm(along, axis=-1)
     along[length == 0.0] = (0.0, 0.0, -1.0)  # a point sees itself unless it lies in the ground
     ranges, _ = cast(height_map, start + np.array((0.0, 0.0, tolerance)), along, length, False)

@@ -233,6 +233,27 @@ def over_the_ridge(down):
 HOME = (0.0, -150.0, 0.0)
 
 
+def test_the_horizon_hides_home():
+    """Over level ground an antenna of 2 m and a vehicle at 15 m lose each other after 21.8 km.
+
+    4.12 km (√2 + √15): the radio horizon of ITU-R P.310.
+    """
+    level = HeightMap(
+        np.zeros((2, 2)), origin_x=0.0, origin_y=0.0, step_x=60_000.0, step_y=60_000.0
+    )
+    home = (100.0, 100.0, 0.0)
+    items = [
+        MissionItem.takeoff((100.0, 100.0, -15.0)),
+        MissionItem.waypoint((100.0, 21_000.0, -15.0), NAN, 2.0),
+        MissionItem.waypoint((100.0, 28_700.0, -15.0), NAN, 2.0),
+    ]
+    demands = Demands(clearance=5.0, antenna_height=2.0)
+    report = preflight(items, home, level, demands=demands)
+    (radio,) = [problem for problem in report.problems if problem.kind == "radio"]
+    assert radio.item == 2
+    assert radio.place[1] - 100.0 == pytest.approx(21_793.0, abs=60.0)
+
+
 def test_the_ridge_hides_home_and_sets_the_height_of_a_return():
     report = preflight(over_the_ridge(-45.0), HOME, RIDGE, demands=Demands(clearance=10.0))
     ground, radio, landing = report.problems
