@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 COMPILING = "compiling kernels, once for this version"
 """What is shown while kernels are compiled."""
+_MOMENT = 1.0
+"""Work that takes no longer, s, needs no word."""
+_NOW_AND_THEN = 5.0
+"""Time between two lines about long work, s."""
 
 
 @functools.cache
@@ -31,14 +36,28 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
-    """Show a progress bar on stderr, and yield a function that takes the share, 0 … 1."""
+def progress_bar(
+    text: str, *, says: bool = False, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[float], None]]:
+    """Show a progress bar on stderr, and yield a function that takes the share, 0 … 1.
+
+    says: where stderr is no terminal, print a line now and then if the work takes longer than a
+    moment.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda share: None
+        due = clock() + _MOMENT
+
+        def say(share: float) -> None:
+            nonlocal due
+            if says and clock() >= due:
+                due = clock() + _NOW_AND_THEN
+                print(f"rfly: {text}: {share:.0%}", file=sys.stderr, flush=True)
+
+        yield say
         return
 
     with Progress(console=console, transient=True) as bar:

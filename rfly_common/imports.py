@@ -51,6 +51,7 @@ _EXTRAS = {
     "mcap_ros2": "log",
     "osmium": "osm",
     "pymavlink": "mavlink",
+    "pyproj": "geo",
     "rasterio": "geo",
     "shapely": "osm",
     "trimesh": "mesh",

@@ -6,7 +6,7 @@
 from enum import Enum
 from math import degrees
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_terrain.files.dem_import import ImportFacts
+    from rfly_terrain.files.gaps import Gaps
     from rfly_terrain.height_map.height_map import HeightMap
 
 
@@ -37,7 +38,23 @@ class FirstRow(str, Enum):
     south = "south"
 
 
+_FOR_RASTERS = (
+    "resolution",
+    "center",
+    "size",
+    "origin_altitude",
+    "resampling",
+    "band",
+    "crs",
+    "keep_cells",
+)
+_MOSTLY = 0.9
+"""Share of a raster's area below which an import tells how much of it the map covers."""
+_FOR_ARRAYS = ("cell_size", "key", "first_row", "geo_origin")
+
+
 def import_(
+    ctx: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz"),
@@ -73,13 +90,31 @@ def import_(
             help="elevation that becomes z = 0; ground: that of the ground at x = y = 0",
         ),
     ] = "0",
+    unit: Annotated[
+        options.MaybeText,
+        options.optional(
+            "unit of the heights: m, km, dm, cm, mm, ft or us-ft; by default the file's, or metres",
+            metavar="UNIT",
+        ),
+    ] = None,
+    nodata: Annotated[
+        options.MaybeText,
+        options.optional(
+            "number in the file that stands for no height; none: every number is a height; by "
+            "default what the file says, and what can be no height",
+            metavar="NUMBER|none",
+        ),
+    ] = None,
     fill_nodata: Annotated[
         bool, typer.Option("--fill-nodata", help="interpolate cells without data")
     ] = False,
     resampling: Annotated[
         Resampling, typer.Option(help="how new cells are computed")
     ] = Resampling.bilinear,
-    band: Annotated[int, typer.Option(min=1, help="band of the raster")] = 1,
+    band: Annotated[
+        options.MaybeInt,
+        options.optional("band of the heights; by default the only one that can hold them", min=1),
+    ] = None,
     crs: Annotated[
         options.MaybeText,
         options.optional("coordinates of a raster that does not name them", metavar="EPSG:N"),
@@ -106,8 +141,7 @@ def import_(
     """Make an RflySim map (png and txt) from an elevation model or an array.
 
     A raster in degrees, or whose projection is not true to scale and north at the origin, is
-    resampled onto a local grid in metres, whose y is true north. Rasters need rasterio, the extra
-    `geo`.
+    resampled onto a local grid in metres, whose y is true north. Rasters need the extra `geo`.
 
     Examples:
 
@@ -122,9 +156,20 @@ def import_(
     cell = options.given(cell_size, "--cell-size")
     origin = options.given(geo_origin, "--geo-origin")
 
+    gaps: list[Gaps] = []
     facts: list[ImportFacts] = []
-    if source.suffix.lower() in (".npy", ".npz"):
+    is_array = source.suffix.lower() in (".npy", ".npz")
+    if is_array:
+        options.refuse_options(ctx, "for an array", _FOR_RASTERS)
+    else:
+        options.refuse_options(ctx, "for a raster, which takes --resolution,", _FOR_ARRAYS)
+
+    void: float | Literal["none"] | None = None
+    if nodata is not None:
+        void = "none" if nodata == "none" else _number(nodata, "--nodata", "none")
+    if is_array:
         from rfly_terrain.files.arrays import import_array
+        from rfly_terrain.files.raster_file import metres_per_unit
 
         terrain = import_array(
             source,
@@ -132,17 +177,16 @@ def import_(
             key=key,
             first_row=first_row.value,
             geo_origin=origin,
+            metres=metres_per_unit(unit) if unit else 1.0,
+            nodata=void,
+            fill_nodata=fill_nodata,
             name=out.stem,
+            on_read=gaps.append,
         )
     else:
         from rfly_terrain.files.dem_import import import_dem
 
-        if cell or key or origin:
-            raise typer.BadParameter(
-                "--cell-size, --key and --geo-origin are for .npy and .npz; a raster takes "
-                "--resolution"
-            )
-        with progress_bar(f"reading {source.name}") as progress:
+        with progress_bar(f"reading {source.name}", says=True) as progress:
             terrain = import_dem(
                 source,
                 band=band,
@@ -151,8 +195,12 @@ def import_(
                 size=options.given(size, "--size"),
                 crs=crs,
                 keep_cells=keep_cells,
+                unit=unit,
+                nodata=void,
                 origin_altitude=(
-                    "ground" if origin_altitude == "ground" else _metres(origin_altitude)
+                    "ground"
+                    if origin_altitude == "ground"
+                    else _number(origin_altitude, "--origin-altitude", "ground")
                 ),
                 fill_nodata=fill_nodata,
                 resampling=resampling.value,
@@ -166,7 +214,9 @@ def import_(
     x_min, x_max, y_min, y_max = terrain.bounds
     print(f"{files.png}\n{files.txt}")
     for each in facts:
-        _print_import(each, terrain.heights.size)
+        _print_import(each)
+    for found in [*gaps, *(each.gaps for each in facts)]:
+        _print_gaps(found)
     step = (terrain.z_max - terrain.z_min) / 65_535
     print(
         f"{terrain.rows} x {terrain.columns} cells (east x north) of {terrain.step_x:g} x "
@@ -175,11 +225,47 @@ def import_(
     )
 
 
-def _print_import(facts: "ImportFacts", cells: int) -> None:
-    """Tell what an import did to a raster's scale, north, gaps and heights."""
-    if facts.filled_cells:
-        written = "" if facts.void is None else f", as {facts.void:g} stands for none"
-        print(f"{facts.filled_cells:,} of {cells:,} cells held no data and were filled{written}")
+def _print_gaps(gaps: "Gaps") -> None:
+    """Tell which cells were filled, and which heights may be none."""
+    from rfly_terrain.files.gaps import plain
+
+    if gaps.missing:
+        numbers = ", ".join(map(plain, gaps.voids))
+        written = f", as {numbers} stands for none" if numbers else ""
+        print(f"{gaps.missing:,} of {gaps.cells:,} cells held no data and were filled{written}")
+
+    for number, cells in gaps.doubtful.items():
+        print(
+            f"{plain(number)} counts as a height (cells: {cells:,}), though far from all heights "
+            f"around it; if it stands for none, say --nodata {plain(number)}"
+        )
+
+
+def _print_import(facts: "ImportFacts") -> None:
+    """Tell what an import did to a raster's scale, north, place and heights."""
+    band, bands = facts.band
+    if bands > 1:
+        print(f"heights from band {band} of {bands}")
+    if facts.metres < 0:
+        print("the file holds depths; they became heights below 0")
+    if abs(facts.metres) != 1.0:
+        print(f"heights in units of {abs(facts.metres):.7g} m became metres")
+    if facts.unknown_unit_in:
+        print(
+            f"lengths are in {facts.unknown_unit_in}, and nothing names the unit of the heights: "
+            "read as metres; if they are feet, say --unit ft or --unit us-ft"
+        )
+    if facts.unshifted_datum:
+        print(
+            f"the datum {facts.unshifted_datum} was taken as WGS 84, as no shift between them is "
+            "known at this place: latitudes and longitudes can be 100 m off; name the survey's "
+            'shift with --crs "+proj=… +towgs84=DX,DY,DZ"'
+        )
+    if facts.share < _MOSTLY:
+        print(
+            "the raster is turned; the map is the largest upright rectangle within it, "
+            f"{facts.share:.0%} of its area"
+        )
 
     axes = facts.axes
     if axes is not None and not axes.is_true:
@@ -310,14 +396,12 @@ def _write_heights(terrain: "HeightMap", out: Path) -> None:
             )
 
 
-def _metres(text: str) -> float:
-    """Return the metres of --origin-altitude. Raise BadParameter."""
+def _number(text: str, flag: str, word: str) -> float:
+    """Return the number of an option that also takes a word. Raise BadParameter."""
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"--origin-altitude {text!r}: expected metres or the word ground"
-        ) from None
+        raise typer.BadParameter(f"{flag} {text!r}: expected a number or the word {word}") from None
 
 
 def _at_place(terrain: "HeightMap", geo_origin: tuple[float, float, float]) -> "HeightMap":

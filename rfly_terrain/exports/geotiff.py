@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from rfly_common.files import StrPath
 from rfly_terrain.files.arrays import north_up
-from rfly_terrain.files.dem_import import local_crs, rasterio_module
+from rfly_terrain.files.dem_import import local_crs
+from rfly_terrain.files.raster_file import rasterio_module
 from rfly_terrain.height_map.height_map import HeightMap
 
 

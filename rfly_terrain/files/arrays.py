@@ -23,11 +23,22 @@ from rfly_common.untrusted_files.numpy_files import (
     read_npy_values,
 )
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
+from rfly_terrain.files.gaps import (
+    Gaps,
+    GapSearch,
+    HeightScale,
+    Nodata,
+    check_gaps,
+    drop_voids,
+    fill_gaps,
+    holds_number,
+)
 from rfly_terrain.height_map.height_map import HeightMap
 
 _ReadValues = Callable[[str, type[np.number[Any]], int], NDArray[Any]]
 _MAX_FILE_BYTES = 8 * MAX_CELLS + 65_536
 """Size of a file, at most, bytes."""
+_ROWS_AT_ONCE = 256
 _MAX_ROWS = 1_000_000
 """Coordinates of an axis, at most."""
 
@@ -39,14 +50,19 @@ def import_array(
     key: str | None = None,
     first_row: Literal["north", "south"] = "north",
     geo_origin: tuple[float, float, float] | None = None,
+    metres: float = 1.0,
+    nodata: Nodata = None,
+    fill_nodata: bool = False,
     name: str | None = None,
+    on_read: Callable[[Gaps], None] | None = None,
 ) -> HeightMap:
-    """Return a height map from a .npy or .npz file of heights in metres, z up.
+    """Return a height map from a .npy or .npz file of heights, z up.
 
     The array is an elevation raster: columns run west to east, `first_row` is its northern edge (as
     usual) or its southern one. Its middle becomes x = y = 0. cell_size: (east, north) m from one
     cell to the next; an .npz of `write_npz` needs none. key: the array of an .npz; by default the
-    only one with two dimensions.
+    only one with two dimensions. metres: unit of the heights, m. nodata, fill_nodata: numbers that
+    are no heights, as in `import_dem`. on_read: called with the cells without a height.
 
     Raises TerrainFileNotFound, TerrainFormatError (the file), ConfigError (an argument). Nothing is
     unpickled.
@@ -66,16 +82,27 @@ def import_array(
                     f"{path}: holds heights alone; say how large a cell is, such as "
                     "--cell-size 10 10 (m)"
                 )
+            key = "heights_up"
             heights, origin, step = _read_own_npz(path, headers, read)
             place = headers.get("geo_origin")
             if geo_origin is None and place is not None and place.shape == (3,):
                 values = read("geo_origin", np.float64, 3).tolist()
                 geo_origin = geo_point(values, f"{path}: geo_origin")
         else:
-            raster = read(_choose(path, headers, key), np.float32, MAX_CELLS)
+            key = _choose(path, headers, key)
+            raster = read(key, np.float32, MAX_CELLS)
             heights = np.ascontiguousarray((raster[::-1] if first_row == "north" else raster).T)
             step = cell_size
             origin = -(heights.shape[0] - 1) * step[0] / 2, -(heights.shape[1] - 1) * step[1] / 2
+
+    scale = HeightScale(metres)
+    gaps = _drop_gaps(heights, scale, headers[key].dtype, nodata, path)
+    check_gaps(gaps, fill_nodata, path, "")
+    if gaps.missing == heights.size:
+        raise TerrainFormatError(f"{path}: no cell holds a height")
+    fill_gaps(heights)
+    if on_read is not None:
+        on_read(gaps)
 
     try:
         return HeightMap(
@@ -89,6 +116,28 @@ def import_array(
         )
     except TerrainFormatError as error:
         raise TerrainFormatError(f"{path}: {error}") from None
+
+
+def _drop_gaps(
+    heights: NDArray[np.float32],
+    scale: HeightScale,
+    dtype: np.dtype[Any],
+    nodata: Nodata,
+    path: Path,
+) -> Gaps:
+    """Make metres of the numbers of an array of a type, and NaN of those that are no heights."""
+    suspects = None if nodata == "none" else scale.suspects(dtype)
+    search = GapSearch(path, scale, suspects)
+    for start in range(0, len(heights), _ROWS_AT_ONCE):
+        block = heights[start : start + _ROWS_AT_ONCE]
+        if isinstance(nodata, float | int):
+            block[holds_number(block, nodata)] = np.nan
+        block[...] = scale.heights(block)
+        search.add(block.copy())
+
+    if search.voids is not None:
+        drop_voids(heights, search.voids)
+    return search.result()
 
 
 def write_npy(height_map: HeightMap, path: StrPath) -> None:

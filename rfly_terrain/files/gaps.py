@@ -1,25 +1,272 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Cells of a raster without a height: numbers that stand for none, and filling them."""
+"""Cells of a raster without a height: numbers that stand for none, and filling them.
+
+A number beyond LOWEST … HIGHEST is no height on the Earth. Others are only suspects: the ends of an
+integer type, -9999, -999.9 and their like. A suspect stands for no height if nearly every cell that
+holds it lies far above or below the cells around it. A real summit of 999 m has neighbours of its
+own height.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.errors import TerrainFormatError
+from rfly_common.files import StrPath
+
+Nodata = float | Literal["none"] | None
+"""Number of a file that stands for no height; "none": all are heights; None: judge them."""
+
+LOWEST = -12_000.0
+"""No ground on the Earth lies lower, m; the deepest known is at -10,990 m."""
+HIGHEST = 9_000.0
+"""No ground on the Earth lies higher, m; the highest is at 8,849 m."""
+FAR_STEP = 50.0
+"""Step from cell to cell, m, above which a number may stand apart from its neighbours."""
+FAR_TIMES_USUAL = 10.0
+"""The same as a multiple of the raster's median step near that number."""
+APART_SHARE = 0.9
+"""Share of a number's steps to other heights that are far, at least, if it stands apart."""
+MOST_NUMBERS = 20
+"""Different numbers beyond the Earth's heights; more are heights in an unknown unit, or damage."""
+USUAL_NUMBERS = (-9999.0, -9999.9, -9999.99, -999.0, -999.9, -999.99, -99.0, 999.0, 999.9)
+"""Numbers between LOWEST and HIGHEST that producers write where they know no height."""
+_SAMPLE = 65_536
+"""Steps of which the median is taken."""
 _DIRECT = 200_000
 """Unknown cells that are solved for at once; more are approached iteratively from a first guess."""
-VOIDS = (-9999.0, -32767.0, -32768.0, -99999.0)
-"""Numbers that producers of elevation models write where they know no height."""
-MAX_HEIGHT = 100_000.0
-"""Largest height, m, above and below 0; a larger number stands for none. Olympus Mons has 22 km."""
 
 
-def void_values(heights: NDArray[np.float32]) -> set[float]:
-    """Return the finite numbers of an array that are no heights."""
-    none = np.isin(heights, VOIDS) | (np.abs(heights) > MAX_HEIGHT)
-    return set(np.unique(heights[none & np.isfinite(heights)]).tolist())
+@dataclass(frozen=True)
+class HeightScale:
+    """Relation of a file's numbers to heights in metres."""
+
+    metres: float = 1.0
+    """Unit of the scaled numbers, m; negative: they are depths."""
+    scale: float = 1.0
+    offset: float = 0.0
+
+    def heights(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
+        """Return numbers of a file as heights, m; those that float32 cannot hold are infinite."""
+        with np.errstate(all="ignore"):
+            if self == HeightScale():
+                return numbers.astype(np.float32)
+            scaled = numbers.astype(np.float64) * self.scale + self.offset
+            return (scaled * self.metres).astype(np.float32)
+
+    def number(self, height: float) -> float:
+        """Return the number that a file holds for a height."""
+        return (height / self.metres - self.offset) / self.scale
+
+    def suspects(self, dtype: np.dtype[Any]) -> NDArray[np.float32]:
+        """Return the heights of the numbers of a type that may stand for none."""
+        if dtype.kind not in "iu":
+            return self.heights(np.array(USUAL_NUMBERS).astype(dtype))
+
+        limits = np.iinfo(dtype)
+        numbers = {int(number) for number in USUAL_NUMBERS if number.is_integer()}
+        if limits.bits > 8:  # pictures of heights use all 256
+            # an unsigned type wraps -9999; its 0 is a height unless there is an offset
+            numbers |= {number % 2**limits.bits for number in numbers}
+            numbers |= {limits.max, limits.min if limits.min or self.offset else limits.max}
+        fitting = [n for n in numbers if limits.min <= n <= limits.max]
+        return self.heights(np.array(fitting, dtype))
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Cells of a file that hold no height."""
+
+    cells: int = 0
+    """Number of cells that were looked at."""
+    missing: int = 0
+    """Number of those without a height."""
+    voids: dict[float, int] = field(default_factory=dict)
+    """Cells for each number, in the file's unit, that stands for no height though none says so."""
+    doubtful: dict[float, int] = field(default_factory=dict)
+    """The same for the lowest and highest number if they stand apart; they count as heights."""
+
+
+@dataclass
+class _Seen:
+    """Cells that hold a number, and the steps from them to other heights."""
+
+    cells: int = 0
+    steps: int = 0
+    far_steps: int = 0
+
+    @property
+    def is_apart(self) -> bool:
+        """Return whether the number stands apart from the heights around it."""
+        return self.far_steps >= APART_SHARE * self.steps
+
+
+class GapSearch:
+    """Search for the cells of a file that hold no height, block by block.
+
+    suspects: heights of numbers that may stand for none, m; None: every number is a height. Raises
+    TerrainFormatError for a file of too many numbers that are no heights on the Earth.
+    """
+
+    def __init__(
+        self, path: StrPath, scale: HeightScale, suspects: NDArray[np.float32] | None
+    ) -> None:
+        self._path = path
+        self._scale = scale
+        self._judges = suspects is not None
+        self._suspects = sorted(set([] if suspects is None else suspects.tolist()))
+        self._outside: dict[float, int] = {}
+        self._seen: dict[float, _Seen] = {}
+        self._cells = 0
+        self._unknown = 0
+        self._low = math.inf
+        self._high = -math.inf
+
+    @property
+    def voids(self) -> list[float] | None:
+        """Heights of suspects that stand for none, m; None: every number is a height."""
+        if not self._judges:
+            return None
+        return [n for n in self._suspects if n in self._seen and self._seen[n].is_apart]
+
+    def add(self, heights: NDArray[np.float32], beside: int = 0) -> None:
+        """Look at a block of heights, m, NaN where the file knows none; it may be changed.
+
+        beside: number of its cells that do not count, all of them NaN.
+        """
+        self._cells += heights.size - beside
+        self._unknown += int(np.count_nonzero(np.isnan(heights))) - beside
+        if not self._judges:
+            return
+
+        low, high = _range(heights)
+        if low < LOWEST or high > HIGHEST:
+            beyond = (heights < LOWEST) | (heights > HIGHEST)
+            numbers, counts = np.unique(heights[beyond], return_counts=True)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                self._outside[number] = self._outside.get(number, 0) + count
+            heights[beyond] = np.nan
+            self._check_numbers()
+
+        # numbers that may stand for none; the others' range is then known
+        low, high = _range(heights)
+        suspects = [number for number in self._suspects if low <= number <= high]
+        apart = [number for number in suspects if self._look_at(number, heights)]
+        for number in apart:
+            heights[heights == np.float32(number)] = np.nan
+
+        # the ends of that range
+        low, high = _range(heights)
+        self._low = min(self._low, low)
+        self._high = max(self._high, high)
+        for number in {low, high}.difference(suspects):
+            if high - low > FAR_STEP:
+                self._look_at(number, heights)
+            elif math.isfinite(number):
+                seen = self._seen.setdefault(number, _Seen())
+                seen.cells += heights.size
+                seen.steps += heights.size if low < high else 0
+
+    def _look_at(self, number: float, heights: NDArray[np.float32]) -> bool:
+        """Count a number's cells and steps; return whether it stands apart in this block."""
+        here = heights == np.float32(number)
+        cells = int(np.count_nonzero(here))
+        if cells == 0:
+            return False
+
+        # steps across the rims of its cells, and all others
+        borders = [np.diff(here, axis=axis) for axis in (0, 1)]
+        sizes = [np.abs(np.diff(heights, axis=axis)) for axis in (0, 1)]
+        across = _known(np.concatenate([s[b] for s, b in zip(sizes, borders, strict=True)]))
+        others = _known(np.concatenate([s[~b] for s, b in zip(sizes, borders, strict=True)]))
+        usual = np.median(others[:: others.size // _SAMPLE + 1]) if others.size else 0.0
+        is_far = across > max(FAR_STEP, FAR_TIMES_USUAL * usual)
+
+        seen = _Seen(cells, across.size, int(np.count_nonzero(is_far)))
+        total = self._seen.setdefault(number, _Seen())
+        total.cells += seen.cells
+        total.steps += seen.steps
+        total.far_steps += seen.far_steps
+        return seen.is_apart
+
+    def _check_numbers(self) -> None:
+        """Raise TerrainFormatError for too many numbers beyond the Earth's heights."""
+        if len(self._outside) > MOST_NUMBERS:
+            some = ", ".join(f"{plain(self._scale.number(n))}" for n in list(self._outside)[:3])
+            raise TerrainFormatError(
+                f"{self._path}: holds {some} and more, which are no heights on the Earth "
+                f"({LOWEST:,.0f} … {HIGHEST:,.0f} m); name their unit, such as with --unit cm, or "
+                "say --nodata none if they are heights"
+            )
+
+    def result(self) -> Gaps:
+        """Return the cells without a height, by the file's own numbers."""
+        apart = self.voids or []
+        voids = {**self._outside, **{n: self._seen[n].cells for n in apart}}
+        ends = {n: self._seen[n] for n in (self._low, self._high) if n in self._seen}
+        rare = (self._cells - self._unknown) / 2
+        doubtful = {
+            n: s.cells for n, s in ends.items() if s.steps and s.is_apart and s.cells < rare
+        }
+        return Gaps(
+            self._cells,
+            self._unknown + sum(voids.values()),
+            {self._scale.number(n): cells for n, cells in voids.items() if cells},
+            {self._scale.number(n): cells for n, cells in doubtful.items() if n not in apart},
+        )
+
+
+def plain(number: float) -> str:
+    """Return a number of a file as text, to the digits of a float32 unless it is whole."""
+    is_whole = abs(number) < 1e10 and number == round(number)
+    return f"{number:.0f}" if is_whole else f"{number:.7g}"
+
+
+def drop_voids(heights: NDArray[np.float32], voids: Iterable[float]) -> None:
+    """Make NaN of all heights that are none: beyond the Earth's, and those of `voids`."""
+    none = (heights < LOWEST) | (heights > HIGHEST)
+    for number in voids:
+        none |= heights == np.float32(number)
+    heights[none] = np.nan
+
+
+def holds_number(numbers: NDArray[Any], number: float) -> NDArray[np.bool_]:
+    """Return where an array holds a number, to the array's own precision."""
+    exact = numbers.dtype.type(number) if numbers.dtype.kind == "f" else number
+    return np.asarray(numbers == exact)
+
+
+def check_gaps(gaps: Gaps, fill: bool, path: StrPath, advice: str) -> None:
+    """Raise TerrainFormatError for a file with gaps that are not to be filled.
+
+    advice: what else its user can do.
+    """
+    if gaps.missing and not fill:
+        written = ", ".join(f"{plain(number)}" for number in gaps.voids)
+        undeclared = f" ({written} is written there)" if written else ""
+        raise TerrainFormatError(
+            f"{path}: {gaps.missing:,} of {gaps.cells:,} cells hold no data{undeclared}; "
+            f"interpolate them with --fill-nodata{advice}"
+            + (", or say --nodata none if it is a height" if written else "")
+        )
+
+
+def _range(heights: NDArray[np.float32]) -> tuple[float, float]:
+    """Return the lowest and highest number; NaN if none is known."""
+    return float(np.fmin.reduce(heights, axis=None)), float(np.fmax.reduce(heights, axis=None))
+
+
+def _known(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the finite ones of some numbers."""
+    return numbers[np.isfinite(numbers)]
 
 
 def fill_gaps(heights: NDArray[np.float32]) -> None:

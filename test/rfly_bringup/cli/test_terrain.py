@@ -536,7 +536,7 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         (["import", "dem.tif", "--out", "M", "--cell-size", "1", "1"], "--resolution"),
         (
             ["import", "dem.tif", "--out", "M", "--origin-altitude", "sea"],
-            "expected metres or the word ground",
+            "expected a number or the word ground",
         ),
     ],
 )
