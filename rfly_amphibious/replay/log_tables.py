@@ -260,10 +260,10 @@ class JointColumns:
     """
 
     def __init__(self, params: VehicleParameters, topic_map: TopicMap) -> None:
-        self._wheels = [topic_map.wheels.get(w, f"wheel_{w}") for w in params.wheels]
-        self._steering = [topic_map.steering.get(w, f"steer_{w}") for w in params.wheels]
-        self._others = [f"strut_{w}" for w in params.wheels]
-        self._rotors = [f"rotor_{j + 1}" for j in range(params.rotors)]
+        self._wheels = [topic_map.wheels.get(w, f"wheel_{w}_joint") for w in params.wheels]
+        self._steering = [topic_map.steering.get(w, f"steer_{w}_joint") for w in params.wheels]
+        self._others = [f"strut_{w}_joint" for w in params.wheels]
+        self._rotors = [f"rotor_{j + 1}_joint" for j in range(params.rotors)]
         self._explicit = {*topic_map.wheels.values(), *topic_map.steering.values()}
         self.missing: list[str] = []
 

@@ -94,11 +94,13 @@ class TopicMap:
 
     topics: Mapping[str, str] = _optional("topics", _topics_schema(), dict)
     wheels: Mapping[str, str] = _optional(
-        "wheels", _names_schema(WHEELS, "names of the wheels' joints, instead of wheel_fl, …"), dict
+        "wheels",
+        _names_schema(WHEELS, "names of the wheels' joints, instead of wheel_fl_joint, …"),
+        dict,
     )
     steering: Mapping[str, str] = _optional(
         "steering",
-        _names_schema(WHEELS, "names of the steering joints, instead of steer_fl, …"),
+        _names_schema(WHEELS, "names of the steering joints, instead of steer_fl_joint, …"),
         dict,
     )
     axes: str | None = _optional(

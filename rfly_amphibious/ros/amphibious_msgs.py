@@ -59,9 +59,9 @@ def frame_of(vehicle: str, name: str) -> str:
     return f"{vehicle}/{name}" if vehicle else name
 
 
-def _stamped(message: Message, time: float, frame_id: str) -> Message:
-    """Return the message with simulation time (s) as its stamp, and its frame."""
-    message.header.stamp = ns_to_stamp(round(time * 1e9))
+def _stamped(message: Message, time: float, frame_id: str, epoch_ns: int = 0) -> Message:
+    """Return the message with a time (s since the epoch) as its stamp, and its frame."""
+    message.header.stamp = ns_to_stamp(epoch_ns + round(time * 1e9))
     message.header.frame_id = frame_id
     return message
 
@@ -71,11 +71,21 @@ def time_of(message: Any) -> float:
     return stamp_to_ns(message.header.stamp) * 1e-9
 
 
-class SampleMessages:
-    """Messages from the samples of a suite's sensors: a list per kind, one message per sample."""
+def _time_since(message: Any, epoch_ns: int, now: float) -> float:
+    """Return the time of a message's stamp, s since the epoch; `now` without a stamp."""
+    stamp_ns = stamp_to_ns(message.header.stamp)
+    return (stamp_ns - epoch_ns) * 1e-9 if stamp_ns else now
 
-    def __init__(self, suite: SensorSuite, vehicle: str) -> None:
+
+class SampleMessages:
+    """Messages from the samples of a suite's sensors: a list per kind, one message per sample.
+
+    `epoch_ns`: stamp of simulation time 0.
+    """
+
+    def __init__(self, suite: SensorSuite, vehicle: str, epoch_ns: int = 0) -> None:
         self._suite = suite
+        self._epoch_ns = epoch_ns
         self._vehicle = vehicle
         self._base = frame_of(vehicle, "base_link")
         self._joint_names = suite.joint_names
@@ -92,12 +102,15 @@ class SampleMessages:
             self._pressure_variance = float(suite.variance("barometer")[0])
         self._wheel_covariances = _wheel_covariances(suite)
 
+    def _stamped(self, message: Message, time: float, frame_id: str) -> Message:
+        return _stamped(message, time, frame_id, self._epoch_ns)
+
     def imu(self, readings: samples.ImuSamples) -> list[Imu]:
         """Return messages for imu/data."""
         force, rate, attitude = self._imu_covariances
         messages = []
         for time, f, w, q in _rows(readings):
-            message = _stamped(Imu(), time, frame_of(self._vehicle, "imu_link"))
+            message = self._stamped(Imu(), time, frame_of(self._vehicle, "imu_link"))
             _set_vector(message.linear_acceleration, f)
             _set_vector(message.angular_velocity, w)
             _set_quaternion(message.orientation, q)
@@ -111,7 +124,7 @@ class SampleMessages:
         """Return messages for gps/fix and gps/vel, whose velocity has the axes of the world."""
         messages = []
         for time, (latitude, longitude, altitude), v in _rows(readings):
-            fix = _stamped(NavSatFix(), time, frame_of(self._vehicle, "gps_link"))
+            fix = self._stamped(NavSatFix(), time, frame_of(self._vehicle, "gps_link"))
             fix.status.status = NavSatStatus.STATUS_FIX
             fix.status.service = NavSatStatus.SERVICE_GPS
             fix.latitude = latitude
@@ -120,7 +133,7 @@ class SampleMessages:
             fix.position_covariance = self._gps_covariance
             fix.position_covariance_type = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN
 
-            velocity = _stamped(TwistStamped(), time, WORLD)
+            velocity = self._stamped(TwistStamped(), time, WORLD)
             _set_vector(velocity.twist.linear, v)
             messages.append((fix, velocity))
         return messages
@@ -129,7 +142,7 @@ class SampleMessages:
         """Return messages for imu/mag."""
         messages = []
         for time, field in _rows(readings):
-            message = _stamped(MagneticField(), time, frame_of(self._vehicle, "imu_link"))
+            message = self._stamped(MagneticField(), time, frame_of(self._vehicle, "imu_link"))
             _set_vector(message.magnetic_field, field)
             message.magnetic_field_covariance = self._field_covariance
             messages.append(message)
@@ -139,7 +152,7 @@ class SampleMessages:
         """Return messages for baro."""
         frame = frame_of(self._vehicle, "baro_link")
         return [
-            _stamped(
+            self._stamped(
                 FluidPressure(fluid_pressure=pressure, variance=self._pressure_variance),
                 time,
                 frame,
@@ -150,7 +163,7 @@ class SampleMessages:
     def joints(self, readings: samples.JointSamples) -> list[JointState]:
         """Return messages for joint_states; the steering's rate is not measured: NaN."""
         return [
-            _stamped(
+            self._stamped(
                 JointState(name=self._joint_names, position=place, velocity=rate),
                 time,
                 self._base,
@@ -179,7 +192,7 @@ class SampleMessages:
     ) -> list[Odometry]:
         messages = []
         for time, p, q, v, w in _rows(readings):
-            message = _stamped(_odometry(self._base, p, q, v, w), time, frame)
+            message = self._stamped(_odometry(self._base, p, q, v, w), time, frame)
             message.pose.covariance = pose_covariance
             message.twist.covariance = twist_covariance
             messages.append(message)
@@ -192,12 +205,14 @@ class SampleMessages:
         frame = frame_of(self._vehicle, "height_link")
         about = {
             "radiation_type": Range.INFRARED,
+            "field_of_view": sensor.field_of_view,
             "min_range": sensor.min_range,
             "max_range": sensor.max_range,
+            "variance": float(self._suite.variance("height")[0]),
         }
 
         return [
-            _stamped(Range(range=distance, **about), time, frame)
+            self._stamped(Range(range=distance, **about), time, frame)
             for time, distance in _rows(readings)
         ]
 
@@ -209,7 +224,7 @@ class SampleMessages:
         """Return messages for environment/wind."""
         messages = []
         for time, velocity in _rows(readings):
-            message = _stamped(Vector3Stamped(), time, WORLD)
+            message = self._stamped(Vector3Stamped(), time, WORLD)
             _set_vector(message.vector, velocity)
             messages.append(message)
         return messages
@@ -299,8 +314,7 @@ class JointReader:
     def __init__(self, params: VehicleParameters) -> None:
         self._names = joint_names(params)
         self._wheels = len(params.wheels)
-        self._steered = [name for name in self._names if name.startswith("steer_")]
-        self._columns = [params.wheels.index(name.removeprefix("steer_")) for name in self._steered]
+        self._columns = np.flatnonzero(params.steering_sign)
         self._order: list[int] = []
         self._names_in_order: list[str] | None = None
 
@@ -355,15 +369,15 @@ def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
     )
 
 
-def msg_to_rotor_command(message: RotorCommandMsg, now: float) -> RotorCommand:
-    """Return the command of cmd/rotors; without a stamp it is from `now` (s).
+def msg_to_rotor_command(message: RotorCommandMsg, now: float, epoch_ns: int = 0) -> RotorCommand:
+    """Return the command of cmd/rotors; without a stamp it is from `now` (s since the epoch).
 
     Raise CommandError for an unknown mode.
     """
     if message.mode not in (RotorCommandMsg.SPEED, RotorCommandMsg.TORQUE):
         raise CommandError(f"mode {message.mode}, expected 0 (speeds, rad/s) or 1 (torques, N m)")
     return RotorCommand(
-        time_of(message) or now,
+        _time_since(message, epoch_ns, now),
         np.array(message.value),
         message.mode == RotorCommandMsg.TORQUE,
     )
@@ -380,9 +394,12 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
 
 
 def msg_to_wheel_command(
-    message: WheelCommandMsg, now: float, wheels: int = state_layout.OUTER_WHEELS
+    message: WheelCommandMsg,
+    now: float,
+    wheels: int = state_layout.OUTER_WHEELS,
+    epoch_ns: int = 0,
 ) -> WheelCommand:
-    """Return the command of cmd/wheels; without a stamp it is from `now` (s).
+    """Return the command of cmd/wheels; without a stamp it is from `now` (s since the epoch).
 
     Without numbers it is 0 for each of the `wheels`.
     """
@@ -390,17 +407,20 @@ def msg_to_wheel_command(
         np.array(torque or [0.0] * wheels)
         for torque in (list(message.drive_torque), list(message.brake_torque))
     )
-    return WheelCommand(time_of(message) or now, message.steering_angle, *torques)
+    time = _time_since(message, epoch_ns, now)
+    return WheelCommand(time, message.steering_angle, *torques)
 
 
 # estimates
 
 
-def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -> Odometry:
+def estimate_to_odometry(
+    estimate: Estimate, vehicle: str, frame: str = WORLD, *, rates: Floats
+) -> Odometry:
     """Return the message for odometry/global.
 
-    Its pose is in the world, or in `frame`; its twist is in base_link's axes. Covariances are 0 if
-    unknown.
+    Its pose is in the world, or in `frame`; its twist is in base_link's axes. `rates` (3, 3):
+    covariance of its angular velocity. Covariances are 0 if unknown.
     """
     rotation = rotation_matrix(estimate.orientation)
     velocity = (rotation.T @ estimate.velocity).tolist()
@@ -416,12 +436,7 @@ def estimate_to_odometry(estimate: Estimate, vehicle: str, frame: str = WORLD) -
         frame,
     )
 
-    if estimate.covariance is not None:
-        covariance = estimate.covariance
-        message.pose.covariance = covariance[_PLACES].ravel()
-        twist = np.zeros((6, 6))
-        twist[:3, :3] = rotation.T @ covariance[3:6, 3:6] @ rotation
-        message.twist.covariance = twist.ravel()
+    message.pose.covariance, message.twist.covariance = estimate.odometry_covariances(rates)
     return message
 
 

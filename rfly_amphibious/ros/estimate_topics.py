@@ -23,6 +23,7 @@ from rfly_amphibious.ros.amphibious_msgs import (
     frame_of,
     unknown_odometry,
 )
+from rfly_common.arrays import Floats
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import STATE_OUT, TF
@@ -58,15 +59,21 @@ class EstimateTopics:
         self._transformed_ns = -1
         self._odometry_frame.reset()
 
-    def publish(self, estimate: Estimate | None, stamp_ns: int, terrain: HeightMap | None) -> None:
+    def publish(
+        self,
+        estimate: Estimate | None,
+        stamp_ns: int,
+        terrain: HeightMap | None,
+        rates: Floats,
+    ) -> None:
         """Publish an estimate, None if nothing is known yet; `terrain` is for base_footprint.
 
-        The one in `map` comes first: in lock-step the controllers, and so the simulation, wait for
-        it.
+        `rates` (3, 3): covariance of the estimate's rates, body axes, (rad/s)². The one in `map`
+        comes first: in lock-step the controllers, and so the simulation, wait for it.
         """
         self._answer = []
         self.answer_ns = stamp_ns
-        self._publish(self._global, estimate, WORLD)
+        self._publish(self._global, estimate, WORLD, rates)
 
         if estimate is not None:
             self._odometry_frame.update(estimate)
@@ -75,6 +82,7 @@ class EstimateTopics:
                 self._filtered,
                 None if estimate is None else self._odometry_frame.local(),
                 self._odom,
+                rates,
             )
 
         # transforms
@@ -103,12 +111,14 @@ class EstimateTopics:
             output.publish(message)
         return True
 
-    def _publish(self, output: Publisher, estimate: Estimate | None, frame: str) -> None:
+    def _publish(
+        self, output: Publisher, estimate: Estimate | None, frame: str, rates: Floats
+    ) -> None:
         vehicle = self._vehicle
         message = (
             unknown_odometry(vehicle, frame)
             if estimate is None
-            else estimate_to_odometry(estimate, vehicle, frame)
+            else estimate_to_odometry(estimate, vehicle, frame, rates=rates)
         )
 
         message.header.stamp = ns_to_stamp(self.answer_ns)

@@ -70,6 +70,7 @@ class StateEstimatorNode(Node):
         self._params = VehicleParameters.load(settings.vehicle)
         own = self._params.name
         self._sensors = SensorParameters.for_vehicle(self._params.name, settings.sensors)
+        self._rates = self._sensors.rates_covariance
         self._weights = EstimatorParameters.for_vehicle(own, settings.estimator)
         self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0
 
@@ -253,7 +254,10 @@ class StateEstimatorNode(Node):
         """Publish an estimate; in lock-step publish an answer even if nothing is known yet."""
         if estimate is not None or self._lock_step:
             self._published_ns = stamp_ns
-            self._topics.publish(estimate, stamp_ns, self._ground.terrain)
+            rates = self._rates
+            if self._estimator.coasting:  # without the gyroscope
+                rates = convert.UNKNOWN * np.eye(3)
+            self._topics.publish(estimate, stamp_ns, self._ground.terrain, rates)
 
     def _update_diagnostics(self) -> None:
         estimator = self._estimator

@@ -23,6 +23,7 @@ from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.run import SAMPLE_STEPS
 from rfly_amphibious.sensors.kernels import turn_joints
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, joint_names
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
@@ -132,17 +133,16 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
     names = joint_names(params)
     steered = params.steering_sign != 0.0
 
-    # place of the IMU
-    imu = closed.sensors.imu
-    if imu is not None:
-        rotation = _quaternion(np.asarray(euler_to_quat(imu.rotation), float))
-        transform = {"translation": _vector(np.array(imu.position)), "rotation": rotation}
-        link = {
-            "header": _header(0.0, base),
-            "child_frame_id": imu_frame,
-            "transform": transform,
-        }
-        yield 0, "/tf_static", {"transforms": [link]}
+    # places of the sensors
+    links = []
+    for name, (place, turn) in closed.sensors.fixed_frames().items():
+        rotation = _quaternion(np.asarray(euler_to_quat(turn), float))
+        transform = {"translation": _vector(np.array(place)), "rotation": rotation}
+        child = f"{vehicle}/{name}"
+        links.append(
+            {"header": _header(0.0, base), "child_frame_id": child, "transform": transform}
+        )
+    yield 0, "/tf_static", {"transforms": links}
 
     estimated = -1.0
     for tick in closed.ticks:
@@ -156,7 +156,7 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
             columns = samples.joints.columns(steered, 0.0)
             for time, positions, speeds in zip(samples.joints.time, *columns, strict=True):
                 yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
-        yield from _air_sensors(samples, now, vehicle)
+        yield from _air_sensors(samples, now, vehicle, closed.sensors)
         if samples.wheel_loads is not None:
             for load in samples.wheel_loads.load:
                 yield now, "/wheel_loads", _array("wheel", load)
@@ -170,7 +170,9 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
             estimated = estimate.time
             velocity = rotation_matrix(estimate.orientation).T @ estimate.velocity
             pose = _header(estimated, WORLD), base, estimate.position, estimate.orientation
-            yield now, "/odometry/global", _odometry(*pose, velocity, estimate.rates)
+            covariances = estimate.odometry_covariances(closed.sensors.rates_covariance)
+            odometry = _odometry(*pose, velocity, estimate.rates, covariances)
+            yield now, "/odometry/global", odometry
 
         rotors = tick.rotors
         rotor_command = {
@@ -189,7 +191,9 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
         yield now, "/cmd/wheels", wheel_command
 
 
-def _air_sensors(samples: SensorSamples, now: int, vehicle: str) -> Iterator[Stamped]:
+def _air_sensors(
+    samples: SensorSamples, now: int, vehicle: str, sensors: SensorParameters
+) -> Iterator[Stamped]:
     """Yield the samples of GPS, magnetometer, barometer and height sensor of a tick, at `now`, ns.
 
     Covariances are 0, which means unknown.
@@ -217,10 +221,18 @@ def _air_sensors(samples: SensorSamples, now: int, vehicle: str) -> Iterator[Sta
         for time, pressure in zip(*samples.barometer, strict=True):
             header = _header(time, f"{vehicle}/baro_link")
             yield now, "/baro", {"header": header, "fluid_pressure": pressure, "variance": 0.0}
-    if samples.height is not None:
+    if samples.height is not None and sensors.height is not None:
+        height = sensors.height
+        beam = {
+            "radiation_type": 1,  # infrared
+            "field_of_view": height.field_of_view,
+            "min_range": height.min_range,
+            "max_range": height.max_range,
+            "variance": float(height.noise.variance(1.0 / height.rate)[0]),
+        }
         for time, distance in zip(*samples.height, strict=True):
             header = _header(time, f"{vehicle}/height_link")
-            yield now, "/height_above_ground", {"header": header, **_HEIGHT_BEAM, "range": distance}
+            yield now, "/height_above_ground", {"header": header, **beam, "range": distance}
 
 
 def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
@@ -259,15 +271,6 @@ _EXACT_3 = [0.0] * 9
 
 _EXACT_6 = [0.0] * 36
 """Covariance of exact values, (6, 6)."""
-
-_HEIGHT_BEAM = {
-    "radiation_type": 1,
-    "field_of_view": 0.0,
-    "min_range": 0.0,
-    "max_range": 1000.0,
-    "variance": 0.0,
-}
-"""Fields of a height's message besides its header and range; the type is infrared."""
 
 
 def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
@@ -326,15 +329,16 @@ def _odometry(
     orientation: Floats,
     velocity: Floats,
     rates: Floats,
+    covariances: tuple[Any, Any] = (_EXACT_6, _EXACT_6),
 ) -> Message:
-    """Return a nav_msgs/Odometry of exact values."""
+    """Return a nav_msgs/Odometry; `covariances` (36,) are those of pose and twist, 0: exact."""
     pose = {"position": _vector(position), "orientation": _quaternion(orientation)}
     twist = {"linear": _vector(velocity), "angular": _vector(rates)}
     return {
         "header": header,
         "child_frame_id": child,
-        "pose": {"pose": pose, "covariance": _EXACT_6},
-        "twist": {"twist": twist, "covariance": _EXACT_6},
+        "pose": {"pose": pose, "covariance": list(covariances[0])},
+        "twist": {"twist": twist, "covariance": list(covariances[1])},
     }
 
 

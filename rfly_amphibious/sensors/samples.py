@@ -156,5 +156,5 @@ def joint_names(params: VehicleParameters) -> list[str]:
         wheel for wheel, sign in zip(params.wheels, params.steering_sign, strict=True) if sign
     ]
     kinds = (("wheel", params.wheels), ("steer", steered), ("strut", params.wheels))
-    names = [f"{kind}_{wheel}" for kind, wheels in kinds for wheel in wheels]
-    return names + [f"rotor_{j + 1}" for j in range(params.rotors)]
+    names = [f"{kind}_{wheel}_joint" for kind, wheels in kinds for wheel in wheels]
+    return names + [f"rotor_{j + 1}_joint" for j in range(params.rotors)]

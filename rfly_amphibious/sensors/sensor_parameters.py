@@ -35,6 +35,7 @@ from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.declared import schema_of, values_of
 from rfly_common.config.marked_yaml import Document
+from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_common.geodesy import GeoPoint
 from rfly_common.physics import GRAVITY
 
@@ -142,12 +143,21 @@ class LoadCells(Sensor):
     """Standard deviation of the white noise of each load, N."""
 
 
+LOOKS_DOWN: Triple = (0.0, math.pi / 2.0, 0.0)
+"""Roll, pitch, yaw of the height sensor's axes against the body's, rad.
+
+Its x axis points down, as sensor_msgs/Range measures along x.
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HeightSensor(NoisySensor):
     """A range sensor. Channel: the distance straight down to the ground (m)."""
 
     min_range: float = 0.05
     max_range: float = 100.0
+    field_of_view: float = math.radians(2.0)
+    """Angle of its beam, rad."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,6 +246,34 @@ class SensorParameters:
     def replace(self, **changes: Any) -> SensorParameters:
         """Return a copy with other sensors."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def rates_covariance(self) -> Floats:
+        """Covariance of the gyroscope's rates in body axes, (3, 3), (rad/s)²."""
+        if self.imu is None:
+            return np.zeros((3, 3))
+        mounting = rotation_matrix(euler_to_quat(self.imu.rotation))
+        variances = self.imu.noise.variance(1.0 / self.imu.rate)[3:6]
+        return np.asarray(mounting * variances @ mounting.T)
+
+    def fixed_frames(self) -> dict[str, tuple[Triple, Triple]]:
+        """Return the mounts of the sensors that don't move: position, m, and roll, pitch, yaw.
+
+        The keys are the names of their frames. A range sensor measures along its x axis.
+        """
+        names = {
+            "imu_link": self.imu,
+            "gps_link": self.gps,
+            "baro_link": self.barometer,
+            "height_link": self.height,
+            "lidar_link": self.lidar,
+        }
+        turns = {"height_link": LOOKS_DOWN}
+        return {
+            frame: (sensor.position, getattr(sensor, "rotation", turns.get(frame, (0.0, 0.0, 0.0))))
+            for frame, sensor in names.items()
+            if sensor is not None
+        }
 
     def sensors(self) -> dict[str, Sensor]:
         """Return the sensors of a `SensorSuite` by name: all that exist but lidar and cameras."""
@@ -356,6 +394,7 @@ def _height(section: Mapping[str, Any]) -> HeightSensor:
         noise=NoiseModel(1, white_sigma=section["noise_m"]),
         min_range=section["min_range_m"],
         max_range=section["max_range_m"],
+        field_of_view=math.radians(section.get("field_of_view_deg", 2.0)),
     )
 
 

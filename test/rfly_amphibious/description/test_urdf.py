@@ -7,7 +7,9 @@ to the model's.
 
 from __future__ import annotations
 
+import ctypes
 import math
+from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from rfly_common.errors import ConfigError
 
 SETS = shipped_parameter_sets()
 ROOT = Path(__file__).resolve().parents[3]
+SDFORMAT = [f"sdformat{version}" for version in range(9, 17)]
+"""Names of Gazebo's library of models, by major version; Debian 12 has the twelfth."""
 
 
 def numbers(text: str) -> np.ndarray:
@@ -144,26 +148,26 @@ def test_moving_joints_are_those_of_joint_states():
     scale = Tree(vehicle_urdf(VehicleParameters.load("scale"))).moving()
     wheels = ("fl", "fr", "rl", "rr")
     assert scale == {
-        **{f"wheel_{w}": "continuous" for w in wheels},
-        "steer_fl": "revolute",
-        "steer_fr": "revolute",
-        **{f"strut_{w}": "prismatic" for w in wheels},
-        **{f"rotor_{j}": "continuous" for j in range(1, 7)},
+        **{f"wheel_{w}_joint": "continuous" for w in wheels},
+        "steer_fl_joint": "revolute",
+        "steer_fr_joint": "revolute",
+        **{f"strut_{w}_joint": "prismatic" for w in wheels},
+        **{f"rotor_{j}_joint": "continuous" for j in range(1, 7)},
         "camera_joint": "revolute",  # the gimbal, tf/tf
     }
 
     quad = Tree(vehicle_urdf(VehicleParameters.load("scale_quad"))).moving()
     assert [joint for joint in quad if joint.startswith("rotor")] == [
-        "rotor_1",
-        "rotor_2",
-        "rotor_3",
-        "rotor_4",
+        "rotor_1_joint",
+        "rotor_2_joint",
+        "rotor_3_joint",
+        "rotor_4_joint",
     ]
 
     params = VehicleParameters.load("scale")
     for steered, expected in (
-        ("rear", ["steer_rl", "steer_rr"]),
-        ("all", [f"steer_{w}" for w in wheels]),
+        ("rear", ["steer_rl_joint", "steer_rr_joint"]),
+        ("all", [f"steer_{w}_joint" for w in wheels]),
         ("none", []),
     ):
         lock = 0.0 if steered == "none" else 0.3
@@ -172,9 +176,9 @@ def test_moving_joints_are_those_of_joint_states():
 
     six = Tree(vehicle_urdf(VehicleParameters.load("scale_six"))).moving()
     assert [j for j in six if j.startswith("wheel")] == [
-        f"wheel_{w}" for w in (*wheels, "ml", "mr")
+        f"wheel_{w}_joint" for w in (*wheels, "ml", "mr")
     ]
-    assert [j for j in six if j.startswith("steer")] == [f"steer_{w}" for w in wheels]
+    assert [j for j in six if j.startswith("steer")] == [f"steer_{w}_joint" for w in wheels]
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -235,6 +239,11 @@ def test_places_of_the_scale_vehicle():
     assert place["gps_link"] == pytest.approx([-0.15, 0.0, 0.22])
     assert place["lidar_link"] == pytest.approx([0.0, 0.0, 0.25])
     assert place["camera_link"] == pytest.approx([0.43, 0.0, 0.08])
+    assert place["height_link"] == pytest.approx([0.0, 0.0, -0.08])
+
+    # a range is along x (sensor_msgs/Range): down
+    beam = tree.pose("height_link")[:3, :3] @ (1, 0, 0)
+    assert beam == pytest.approx([0, 0, -1], abs=1e-8)
 
     # x right, y down, z ahead
     optical = tree.pose("camera_optical")[:3, :3]
@@ -250,7 +259,12 @@ def test_places_of_the_scale_vehicle():
 
 def test_joints_turn_the_way_the_states_count():
     tree = Tree(vehicle_urdf(VehicleParameters.load("scale")))
-    values = {"strut_fl": 0.02, "steer_fl": math.pi / 6, "wheel_fl": 0.5, "rotor_2": 0.25}
+    values = {
+        "strut_fl_joint": 0.02,
+        "steer_fl_joint": math.pi / 6,
+        "wheel_fl_joint": 0.5,
+        "rotor_2_joint": 0.25,
+    }
 
     # compressed: the hub goes up
     before = tree.pose("wheel_fl")
@@ -261,7 +275,7 @@ def test_joints_turn_the_way_the_states_count():
     heading = after[:3, :3] @ turn(np.array((0.0, 1.0, 0.0)), -0.5) @ (1, 0, 0)
     expected = [math.cos(math.pi / 6), 0.5, 0]
     assert heading == pytest.approx(expected)
-    top = tree.pose("wheel_fl", {"wheel_fl": 0.5})[:3, :3] @ (0, 0, 1)
+    top = tree.pose("wheel_fl", {"wheel_fl_joint": 0.5})[:3, :3] @ (0, 0, 1)
     assert top[0] == pytest.approx(math.sin(0.5))
 
     # counter-clockwise from above
@@ -281,7 +295,7 @@ def test_limits_by_hand():
     Struts reach from hanging to the bump stop.
     """
     joints = Tree(vehicle_urdf(VehicleParameters.load("scale"))).joints
-    steer = joints["steer_fr"].find("limit").attrib
+    steer = joints["steer_fr_joint"].find("limit").attrib
     angle = math.atan(1 / (1 / math.tan(0.5) - 0.56 / 1.32))
     assert (float(steer["lower"]), float(steer["upper"])) == pytest.approx((-angle, angle))
     step = 1e-6
@@ -289,11 +303,45 @@ def test_limits_by_hand():
     assert float(steer["velocity"]) == pytest.approx(3.0 * (faster - angle) / step, rel=1e-4)
 
     # hanging as in hover; docs/model, section 15.2
-    strut = joints["strut_fl"].find("limit").attrib
+    strut = joints["strut_fl_joint"].find("limit").attrib
     assert float(strut["lower"]) == pytest.approx(-0.03670, abs=1e-5)
     assert float(strut["upper"]) == 0.03
     assert float(strut["effort"]) == pytest.approx(63.654 + 1500 * 0.03, abs=1e-3)
-    assert joints["wheel_fl"].find("limit") is None  # continuous
+    assert joints["wheel_fl_joint"].find("limit") is None  # continuous
+
+
+@pytest.mark.parametrize("prefix", ["", "car/", "alpha/car_1/"])
+@pytest.mark.parametrize("name", SETS)
+def test_names_are_unique_among_siblings(name, prefix):
+    """SDFormat's rule, "sibling elements of any type must have unique names", on links and joints.
+
+    libsdformat below judges the same where it is installed.
+    """
+    robot = Tree(vehicle_urdf(VehicleParameters.load(name), prefix)).robot
+    names = [child.get("name") for child in robot if child.tag in ("link", "joint")]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_libsdformat_takes_the_model(name, tmp_path, capfd):
+    """Gazebo's own library finds no error in the model, and finds those of a joint named as a link.
+
+    `cmdCheck` is what `gz sdf --check FILE` and `ign sdf --check FILE` call.
+    """
+    library = next(filter(None, map(find_library, SDFORMAT)), None)
+    if library is None:
+        pytest.skip("the program libsdformat is not installed")
+    check = ctypes.CDLL(library).cmdCheck
+    text = vehicle_urdf(VehicleParameters.load(name))
+    file = tmp_path / "vehicle.urdf"
+
+    file.write_text(text, encoding="utf-8")
+    assert check(str(file).encode()) == 0
+    assert "Valid." in capfd.readouterr().out
+
+    file.write_text(text.replace("wheel_fl_joint", "wheel_fl"), encoding="utf-8")
+    assert check(str(file).encode()) != 0
+    assert "wheel_fl" in capfd.readouterr().err
 
 
 def test_prefix_meshes_and_mounts():
@@ -303,7 +351,7 @@ def test_prefix_meshes_and_mounts():
     )
     tree = Tree(text)
     assert all(link.startswith("car/") for link in tree.links)
-    assert "wheel_fl" in tree.joints
+    assert "wheel_fl_joint" in tree.joints
     assert tree.pose("car/lidar_link")[:3, 3] == pytest.approx([0.1, 0.0, 0.4])
 
     drawn = {

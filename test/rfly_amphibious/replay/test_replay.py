@@ -368,7 +368,7 @@ def hovering(factor):
     """
     names = joint_names(VEHICLE)
     speeds = [
-        VEHICLE.hover_speed * VEHICLE.rotor_spin[int(name[-1]) - 1]
+        VEHICLE.hover_speed * VEHICLE.rotor_spin[int(name.split("_")[1]) - 1]
         if name.startswith("rotor")
         else 0.0
         for name in names

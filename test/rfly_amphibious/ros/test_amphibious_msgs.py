@@ -128,15 +128,15 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     assert imu.orientation_covariance[8] == pytest.approx(0.002**2 + 0.017**2)
     joints = make.joints(samples.joints)[0]
     assert joints.name[:7] == [
-        "wheel_fl",
-        "wheel_fr",
-        "wheel_rl",
-        "wheel_rr",
-        "steer_fl",
-        "steer_fr",
-        "strut_fl",
+        "wheel_fl_joint",
+        "wheel_fr_joint",
+        "wheel_rl_joint",
+        "wheel_rr_joint",
+        "steer_fl_joint",
+        "steer_fr_joint",
+        "strut_fl_joint",
     ]
-    assert joints.name[-1] == "rotor_6"
+    assert joints.name[-1] == "rotor_6_joint"
     assert all(math.isnan(rate) for rate in joints.velocity[4:6])
     truth = make.ground_truth(samples.ground_truth)[0]
     wheels = make.wheel_odometry(samples.wheel_odometry)[0]
@@ -146,11 +146,31 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     assert wheels.twist.covariance[0] < 0.03**2 < 1.0 < wheels.twist.covariance[7]
     height = make.height(samples.height)[0]
     assert (height.header.frame_id, height.max_range) == ("car/height_link", 100.0)
+    # noise_m 0.02; a beam of 2 degrees
+    assert height.variance == pytest.approx(0.02**2)
+    assert height.field_of_view == pytest.approx(math.radians(2.0))
     load = make.wheel_loads(samples.wheel_loads)[2]
     read = msgs.wheel_load_samples(through_the_wire(load), 0.03)
     expected = samples.wheel_loads.load[2:3]
     assert read.load == pytest.approx(expected)
     assert read.time == 0.03
+
+
+def test_stamps_are_simulation_time_after_the_epoch(sensed) -> None:
+    """At 2026-11-28 00:00:00.02 UTC in all kinds of messages, to the nanosecond."""
+    suite, samples = sensed
+    epoch_ns = 1_795_824_000_020_000_000
+    for kind in READERS:
+        given = getattr(samples, kind)
+        for start in (0, epoch_ns):
+            made = getattr(msgs.SampleMessages(suite, "car", start), kind)(given)
+            stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in made]
+            assert stamps == [start + round(time * 1e9) for time in given.time], kind
+
+    command = msgs.rotor_command_to_msg(RotorCommand(0.0, np.zeros(6)))
+    assert msgs.msg_to_rotor_command(command, 9.0, epoch_ns).time == 9.0
+    command.header.stamp.sec, command.header.stamp.nanosec = 1_795_824_001, 520_000_000
+    assert msgs.msg_to_rotor_command(command, 9.0, epoch_ns).time == pytest.approx(1.5, abs=1e-12)
 
 
 def test_magnetic_field_is_in_tesla_and_of_the_imus_frame(sensed) -> None:
@@ -180,7 +200,7 @@ def test_what_sensors_cannot_have_said_is_refused() -> None:
     with pytest.raises(SensorMessageError, match="length 3"):
         msgs.imu_samples(bad)
     reader = msgs.JointReader(PARAMS)
-    with pytest.raises(SensorMessageError, match="wheel_fl"):
+    with pytest.raises(SensorMessageError, match="wheel_fl_joint"):
         reader(sensor_msgs.JointState(name=["arm"], position=[0.0], velocity=[0.0]))
     with pytest.raises(SensorMessageError, match="3 numbers, expected 4"):
         msgs.wheel_load_samples(std_msgs.Float64MultiArray(data=[1.0, 2.0, 3.0]), 0.0)
@@ -235,19 +255,21 @@ def test_estimates_there_and_back_and_as_others_read_them() -> None:
         np.array((0.1, 0.2, 0.3)),
         covariance,
     )
-    message = through_the_wire(msgs.estimate_to_odometry(estimate, "car"))
+    gyro = np.diag([1e-5, 2e-5, 3e-5])
+    message = through_the_wire(msgs.estimate_to_odometry(estimate, "car", rates=gyro))
     assert (message.header.frame_id, message.child_frame_id) == ("map", "car/base_link")
     linear = message.twist.twist.linear
     assert (linear.x, linear.y, linear.z) == pytest.approx((5.0, 0.0, -1.0))  # in the body's axes
     pose = message.pose.covariance.reshape(6, 6)
     assert np.diag(pose) == pytest.approx((1.0, 2.0, 3.0, 0.01, 0.02, 0.03))
     assert pose[0, 3] == pytest.approx(0.05)
-    assert np.diag(message.twist.covariance.reshape(6, 6))[:3] == pytest.approx((0.5, 0.4, 0.6))
+    twist = np.diag(message.twist.covariance.reshape(6, 6))
+    assert twist == pytest.approx((0.5, 0.4, 0.6, 1e-5, 2e-5, 3e-5))
     back = msgs.odometry_to_estimate(message)
     for name in Estimate._fields:
         assert getattr(back, name) == pytest.approx(getattr(estimate, name), abs=1e-12), name
     bare = msgs.odometry_to_estimate(
-        msgs.estimate_to_odometry(estimate._replace(covariance=None), "car")
+        msgs.estimate_to_odometry(estimate._replace(covariance=None), "car", rates=gyro)
     )
     assert bare.covariance is None
     bad = nav_msgs.Odometry()

@@ -105,6 +105,7 @@ class Plant:
             estimate_to_odometry(
                 Estimate(s.time, s.position, s.orientation, s.velocity, s.rates),
                 self.vehicle,
+                rates=np.zeros((3, 3)),
             )
         )
 

@@ -77,12 +77,12 @@ class Vehicle:
         pose.orientation.z = 0.5**0.5
         pose.orientation.w = 0.5**0.5
         twist.linear.x = 2.0
-        joints.name = [f"wheel_{at}" for at in ("fl", "fr", "rl", "rr")] + [
-            "steer_fl",
-            "steer_fr",
+        joints.name = [f"wheel_{at}_joint" for at in ("fl", "fr", "rl", "rr")] + [
+            "steer_fl_joint",
+            "steer_fr_joint",
         ]
-        joints.name += [f"strut_{at}" for at in ("fl", "fr", "rl", "rr")] + [
-            f"rotor_{k}" for k in range(1, 7)
+        joints.name += [f"strut_{at}_joint" for at in ("fl", "fr", "rl", "rr")] + [
+            f"rotor_{k}_joint" for k in range(1, 7)
         ]
         joints.position = [0.0] * 4 + [0.1, 0.2] + [0.0] * 10
         joints.velocity = (

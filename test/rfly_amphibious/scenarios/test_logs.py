@@ -128,7 +128,8 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
 def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
     joints = [message for _, message in messages["/joint_states"]]
     names = joints[0].name
-    assert names[:6] == ["wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr", "steer_fl", "steer_fr"]
+    kinds = ["wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr", "steer_fl", "steer_fr"]
+    assert names[:6] == [f"{kind}_joint" for kind in kinds]
     place, rate = (np.array([getattr(m, key) for m in joints]) for key in ("position", "velocity"))
     column = dict(zip(names, place.T, strict=True))
     # wheels of 0.11 m roll as far as the vehicle goes, and as fast
@@ -141,17 +142,17 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
     )
     # both front wheels of Ackermann steering: cot δ_right − cot δ_left = track / wheelbase, turning
     # left
-    k = int(np.argmax(np.abs(column["steer_fl"])))
-    left = column["steer_fl"][k]
-    right = column["steer_fr"][k]
+    k = int(np.argmax(np.abs(column["steer_fl_joint"])))
+    left = column["steer_fl_joint"][k]
+    right = column["steer_fr_joint"][k]
     assert left > 0.01
     assert 1 / np.tan(right) - 1 / np.tan(left) == pytest.approx(0.56 / 0.66, rel=1e-6)
     spin = run.scenario.params.rotor_spin
-    rotors = rate[:, names.index("rotor_1") :]
+    rotors = rate[:, names.index("rotor_1_joint") :]
     assert np.array_equal(
         rotors, run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6] * spin
     )
-    assert np.array_equal(column["strut_fr"], run.x[:, state_layout.STRUT + 1])
+    assert np.array_equal(column["strut_fr_joint"], run.x[:, state_layout.STRUT + 1])
 
 
 def test_modes_in_an_mcap_file_come_when_they_change_and_twice_a_second(run, messages):
@@ -203,7 +204,7 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
     expected = run.outputs.wheel_load[-1].tolist()
     assert list(last["/wheel_loads"].data) == expected
     assert last["/wheel_loads"].layout.dim[0].label == "wheel"
-    assert last["/joint_states"].name[-1] == "rotor_6"
+    assert last["/joint_states"].name[-1] == "rotor_6_joint"
     assert last["/mode"].data == run.modes[-1][1].value
     assert last["/tf"].transforms[0].child_frame_id == "amphibious/base_link"
 

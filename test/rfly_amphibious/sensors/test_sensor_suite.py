@@ -338,12 +338,12 @@ def test_rotors_turn_each_its_way():
 
     suite = SensorSuite(m, SCALE)
     assert suite.joint_names[:6] == [
-        "wheel_fl",
-        "wheel_fr",
-        "wheel_rl",
-        "wheel_rr",
-        "steer_fl",
-        "steer_fr",
+        "wheel_fl_joint",
+        "wheel_fr_joint",
+        "wheel_rl_joint",
+        "wheel_rr_joint",
+        "steer_fl_joint",
+        "steer_fr_joint",
     ]
     assert (
         got.columns(suite.model.params.steering_sign != 0.0, 0.0)[0].shape

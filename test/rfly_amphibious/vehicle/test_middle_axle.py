@@ -176,9 +176,9 @@ def test_columns_are_those_of_the_constants(wheels):
 
 def test_joint_states_name_all_wheels_and_only_those_that_steer():
     names = joint_names(SIX)
-    assert names[:6] == [f"wheel_{wheel}" for wheel in WHEELS]
-    assert names[6:10] == [f"steer_{wheel}" for wheel in ("fl", "fr", "rl", "rr")]
-    assert names[10:16] == [f"strut_{wheel}" for wheel in WHEELS]
+    assert names[:6] == [f"wheel_{wheel}_joint" for wheel in WHEELS]
+    assert names[6:10] == [f"steer_{wheel}_joint" for wheel in ("fl", "fr", "rl", "rr")]
+    assert names[10:16] == [f"strut_{wheel}_joint" for wheel in WHEELS]
 
 
 @pytest.mark.parametrize(
