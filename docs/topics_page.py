@@ -78,10 +78,11 @@ What each node publishes, subscribes to and serves. Names without a leading `/` 
 node's own; `{VEHICLE}` stands for the name of each vehicle. The number is the queue's depth.
 
 - *Latched* is transient local: a late subscriber gets the last message, if it is transient local itself.
-- A best-effort subscription matches every publisher, a reliable one only reliable publishers.
+- Every publisher is reliable, so that each subscription matches it, best effort or reliable. A best-effort
+  subscription matches every publisher.
 - Every topic's QoS can be changed by parameters `qos_overrides.…`, see [other ROS tools](../howto/other-ros-tools.md).
 - Each node also publishes `/diagnostics` and `/rosout`, and has the parameter services of ROS.
-- With `lock_step` sensor topics are reliable, and `amphibious_sim_node` publishes `simulation_tick`
+- With `lock_step` subscriptions to sensors are reliable, and `amphibious_sim_node` publishes `simulation_tick`
   (rfly_suite/SimulationTick; reliable, 10), `guidance_node` `guidance_tick` of the same type, which controllers
   with `guided` subscribe to; `chassis_control_node` then subscribes to `cmd/rotors`. With `simulate:=false` `mission_node` subscribes to `{VEHICLE}/pose` and
   publishes `{VEHICLE}/cmd/pose`. `betaflight_node` has the topics of `flight_control_node`.

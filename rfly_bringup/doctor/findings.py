@@ -237,27 +237,51 @@ def _mismatches(snapshot: Snapshot) -> Iterator[Finding]:
 # --- vehicles
 
 
-def _ids_by_sources(snapshot: Snapshot) -> dict[tuple[str, ...], list[int]]:
-    """Return the ids that come from several sources, by these sources."""
-    sources = defaultdict(set)
-    for source in snapshot.sources:
-        for vehicle in source.ids:
-            sources[vehicle].add(f"{source.name or 'a source without a name'} ({source.topic})")
+def _topics_of_bridges(snapshot: Snapshot) -> dict[str, set[str]]:
+    """Return the topics from which each bridge takes vehicles."""
+    topics = defaultdict(set)
+    for end in snapshot.endpoints:
+        if end.type == STATES_TYPE and not end.publishes and _is_bridge(end.node, snapshot):
+            topics[end.node].add(end.topic)
+    for robot in snapshot.robots:
+        topics[robot.bridge].add(robot.topic)
+    return topics
 
-    found = defaultdict(list)
-    for vehicle, names in sources.items():
-        if len(names) > 1:
-            found[tuple(sorted(names))].append(vehicle)
+
+def _ids_by_sources(snapshot: Snapshot) -> dict[tuple[str, ...], dict[str, list[int]]]:
+    """Return the ids that one bridge gets from several sources, by these sources and the bridge.
+
+    Sources of one topic are together without a bridge, too: their bridge is "".
+    """
+    heard = [each for each in snapshot.sources if not each.topic.endswith("removed_vehicles")]
+    takers = [*_topics_of_bridges(snapshot).items()]
+    taken = {topic for _, topics in takers for topic in topics}
+    takers += [("", {topic}) for topic in {each.topic for each in heard} - taken]
+
+    found: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for taker, topics in takers:
+        sources = defaultdict(set)
+        for source in heard:
+            for vehicle in source.ids if source.topic in topics else ():
+                name = source.name or "a source without a name"
+                sources[vehicle].add(f"{name} ({source.topic})")
+        for vehicle, names in sources.items():
+            if len(names) > 1:
+                found[tuple(sorted(names))][taker].append(vehicle)
     return found
 
 
 def _id_twice(snapshot: Snapshot) -> Iterator[Finding]:
-    for names, ids in _ids_by_sources(snapshot).items():
+    for names, bridges in _ids_by_sources(snapshot).items():
+        ids = next(iter(bridges.values()))
         comes = "comes" if len(ids) == 1 else "come"
+        takers = _listed(sorted(filter(None, bridges)))
+        takes = "take" if len(bridges) > 1 else "takes"
+        drops = f"{takers} {takes} the first and drops the others" if takers else ""
         yield Finding(
             f"id_twice:{min(ids)}",
-            f"{_vehicles(ids)} {comes} from {len(names)} sources: {' and '.join(names)}; "
-            "the bridge takes the first and drops the others",
+            f"{_vehicles(ids)} {comes} from {len(names)} sources: {' and '.join(names)}"
+            + (f"; {drops}" if drops else ""),
             "give each vehicle an id of its own (id: in the fleet file, <name>.id of mission_node "
             "and ue_bridge_node), or stop one of the sources",
         )
@@ -283,6 +307,22 @@ def _lost_frames(snapshot: Snapshot) -> Iterator[Finding]:
             "publish that transform on /tf or /tf_static "
             "(tf2_ros' static_transform_publisher does), correct the message's frame_id, "
             "or list it in the parameter enu_frames or ned_frames if it is the world frame itself",
+        )
+
+
+def _frame_conflicts(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield one finding for all frames that are in two places for the same reason."""
+    frames = defaultdict(list)
+    for frame, why in snapshot.frame_conflicts.items():
+        frames[why].append(frame)
+    publishers = sorted({*snapshot.publishers("/tf"), *snapshot.publishers("/tf_static")})
+    for why, names in frames.items():
+        has = "frame {} has" if len(names) == 1 else "frames {} have"
+        yield Finding(
+            f"frame_twice:{names[0]}",
+            f"{has.format(_listed(names))} {why}: what is placed in it jumps",
+            f"keep one of its publishers, of {_listed(publishers)}, or give each a namespace "
+            "(rfly up --namespace): it is part of the names of rfly_suite's frames",
         )
 
 
@@ -475,7 +515,7 @@ def _no_coptersim_data(port: str, report: DiagnosticReport, _snapshot: Snapshot)
 
 
 def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> Finding:
-    groups = _ids_by_sources(snapshot).values()
+    groups = [ids for each in _ids_by_sources(snapshot).values() for ids in each.values()]
     group = next((ids for ids in groups if vehicle_id in map(str, ids)), None)
     return Finding(
         f"id_twice:{vehicle_id if group is None else min(group)}",
@@ -608,6 +648,7 @@ _RULES: Sequence[Callable[[Snapshot], Iterator[Finding]]] = (
     _id_twice,
     _not_finite,
     _lost_frames,
+    _frame_conflicts,
     _robots,
     _destinations,
     _in_diagnostics,

@@ -161,6 +161,8 @@ class Snapshot:
     robots: tuple[Robot, ...] = ()
     lost_frames: Mapping[str, str] = field(default_factory=dict)
     """Reason why no transforms lead from a frame to the map, by the topic that uses the frame."""
+    frame_conflicts: Mapping[str, str] = field(default_factory=dict)
+    """Two parents or publishers of a frame, in words, by the frame."""
     destinations: tuple[Destination, ...] = ()
     machine: Machine = field(default_factory=Machine)
 

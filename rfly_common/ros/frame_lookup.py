@@ -34,6 +34,16 @@ def transform_to_msg(
     return message
 
 
+def frame_prefix(node: Node) -> str:
+    """Return the beginning of the names of frames that belong to a node's namespace.
+
+    It is the namespace and /, such as `alpha/`, or "" in none. /tf is one for all namespaces, so
+    that frames of equal names would be mixed there.
+    """
+    namespace = node.get_namespace().strip("/")
+    return f"{namespace}/" if namespace else ""
+
+
 class Frames:
     """World frames by id, and the other frames' transforms through /tf and /tf_static."""
 

@@ -14,7 +14,8 @@ _KEPT = DurabilityPolicy.TRANSIENT_LOCAL
 LATCHED = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)
 """Maps, clouds, planned paths: a late subscriber gets the last one; both ends need it."""
 STATE_OUT = QoSProfile(depth=10, reliability=_RELIABLE)
-"""Poses and odometry that nodes publish: RViz's displays ask for reliable."""
+"""Poses, odometry and sensors that nodes publish: a reliable publisher matches every subscription,
+a best-effort one none of the default subscriptions."""
 STATE_IN = QoSProfile(depth=1, reliability=_BEST_EFFORT)
 """Poses and odometry of other robots: best effort matches any publisher."""
 FLEET_OUT = QoSProfile(depth=10, reliability=_RELIABLE)
@@ -28,12 +29,13 @@ FEEDBACK_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
 CONTACTS_OUT = QoSProfile(depth=100, reliability=_RELIABLE)
 """Begin and end of contacts: losing one matters."""
 SENSORS = qos_profile_sensor_data
+"""Subscriptions to sensors, which match any publisher."""
 TF = QoSProfile(depth=100, reliability=_RELIABLE)
 TF_STATIC_OUT = QoSProfile(depth=1, reliability=_RELIABLE, durability=_KEPT)
 TF_STATIC_IN = QoSProfile(depth=100, reliability=_RELIABLE, durability=_KEPT)
-CLOCK = QoSProfile(depth=1, reliability=_BEST_EFFORT)
+CLOCK = QoSProfile(depth=1, reliability=_RELIABLE)
 
 
 def sensor_qos(lock_step: bool) -> QoSProfile:
-    """Return the QoS of sensor topics, for both ends: lock-step may lose nothing."""
-    return QoSProfile(depth=10, reliability=_RELIABLE) if lock_step else SENSORS
+    """Return the QoS of subscriptions to sensor topics: lock-step may lose nothing."""
+    return STATE_OUT if lock_step else SENSORS

@@ -33,7 +33,7 @@ from rfly_common.geodesy import GeoPoint
 from rfly_common.ros.battery_msgs import battery_to_msg
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_missions.mavlink.endpoint import MavlinkEndpoint
@@ -393,7 +393,8 @@ class MavlinkVehicleTopics:
 
         Only a gimbal reports its joint; a recorder subscribes to commands as well.
         """
-        frames = f"{self.name}/base_link", f"{self.name}/camera_link"
+        vehicle = f"{frame_prefix(self._node)}{self.name}"
+        frames = f"{vehicle}/base_link", f"{vehicle}/camera_link"
         if not self._gimbal.get_subscription_count() or not self._frames.are_joined(*frames):
             return None
         link = self._frames.between(*frames)

@@ -17,7 +17,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import enu_to_ned, pose_ned_euler_to_enu, vector_ned_to_enu, yaw_ned_to_enu
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT, STATE_OUT, TF
 from rfly_common.ros.run_loop import run
@@ -187,7 +187,8 @@ class MissionNode(Node):
         if self._params.axes == "ned":
             states = states_in_ned(states, self._params.frame_id)
         self._states.publish(states_to_msg(states))
-        self._tf.publish(states_to_transforms(states, [settings.name for settings, _ in flying]))
+        names = [settings.name for settings, _ in flying]
+        self._tf.publish(states_to_transforms(states, names, frame_prefix(self)))
         for pose_publisher, pose in zip(self._poses, states_to_poses(states), strict=True):
             pose_publisher.publish(pose)
 

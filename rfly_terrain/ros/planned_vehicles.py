@@ -15,7 +15,7 @@ from rfly_suite.msg import VehicleStateArray
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
-from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_IN
 from rfly_common.ros.vehicle_msgs import msg_to_states
@@ -112,7 +112,7 @@ class PlannedVehicles:
 
         # from the transform
         try:
-            frame = self._frames.resolve(f"{name}/base_link")
+            frame = self._frames.resolve(f"{frame_prefix(self._node)}{name}/base_link")
         except FrameError as error:
             raise PlanError(
                 "no_start",

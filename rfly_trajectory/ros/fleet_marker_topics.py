@@ -24,6 +24,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from rfly_common.arrays import Floats
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_viewer.models.vehicle_models import colour_of, model_triangles
@@ -51,12 +52,16 @@ _PIN_WIDTH = 0.12
 
 
 def fleet_markers(
-    vehicles: Sequence[ShownVehicle], paths: Sequence[ShownPath], enlargement: float, stamp_ns: int
+    vehicles: Sequence[ShownVehicle],
+    paths: Sequence[ShownPath],
+    enlargement: float,
+    stamp_ns: int,
+    prefix: str = "",
 ) -> MarkerArray:
     """Return markers of the vehicles, with names on pins, and of the paths, just above the ground.
 
     Vehicles are drawn `enlargement` times their size. Each is locked to its frame
-    `<name>/base_link`: sent once, it moves with /tf.
+    `<prefix><name>/base_link`: sent once, it moves with /tf.
     """
     stamp = ns_to_stamp(stamp_ns)
     bodies = [
@@ -70,7 +75,8 @@ def fleet_markers(
     markers = list[Marker]()
     for row, (vehicle, body, top) in enumerate(zip(vehicles, bodies, tops, strict=True)):
         label = lowest + 1.15 * (row % _LEVELS) * _TEXT * enlargement
-        markers += _vehicle(vehicle, body, top, label, enlargement, stamp)
+        frame = f"{prefix}{vehicle.name}/base_link"
+        markers += _vehicle(vehicle, frame, body, top, label, enlargement, stamp)
     for points, ids in paths:
         colour = colour_of(ids[0]) if len(ids) == 1 else SHARED_PATH
         markers.append(_path(points, min(ids), colour, enlargement, stamp))
@@ -84,6 +90,7 @@ def deletions(markers: Sequence[tuple[str, int]]) -> list[Marker]:
 
 def _vehicle(
     vehicle: ShownVehicle,
+    frame: str,
     triangles: tuple[Floats, NDArray[np.float64]],
     top: float,
     label: float,
@@ -92,7 +99,6 @@ def _vehicle(
 ) -> list[Marker]:
     """Return body, pin and name of a vehicle; its top and its name's place in m above its frame."""
     points, colours = triangles
-    frame = f"{vehicle.name}/base_link"
     text = _TEXT * enlargement
 
     body = _marker(VEHICLES, vehicle.id, Marker.TRIANGLE_LIST, frame, stamp)
@@ -187,9 +193,9 @@ class FleetMarkers:
 
         vehicles, paths = self._unsent()
         self._unsent = None
-        message = fleet_markers(
-            vehicles, paths, self._enlargement, self._node.get_clock().now().nanoseconds
-        )
+        now_ns = self._node.get_clock().now().nanoseconds
+        prefix = frame_prefix(self._node)
+        message = fleet_markers(vehicles, paths, self._enlargement, now_ns, prefix)
         now = {(marker.ns, marker.id) for marker in message.markers}
         message.markers += deletions(sorted(self._sent - now))
         self._sent = now

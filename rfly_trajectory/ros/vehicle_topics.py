@@ -19,6 +19,7 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import LATCHED, STATE_OUT, TF
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.vehicle_states import VehicleStates
@@ -37,13 +38,15 @@ def states_to_poses(states: VehicleStates) -> list[PoseStamped]:
     return pose_messages(states.position, states.orientation, states.frame_id, states.stamp_ns)
 
 
-def states_to_transforms(states: VehicleStates, names: Sequence[str]) -> TFMessage:
-    """Return the transforms frame_id -> <name>/base_link of all vehicles."""
+def states_to_transforms(
+    states: VehicleStates, names: Sequence[str], prefix: str = ""
+) -> TFMessage:
+    """Return the transforms frame_id -> <prefix><name>/base_link of all vehicles."""
     stamp = ns_to_stamp(states.stamp_ns)
     transforms = []
     rows = zip(names, states.position.tolist(), states.orientation.tolist(), strict=True)
     for name, (x, y, z), (qx, qy, qz, qw) in rows:
-        transform = TransformStamped(child_frame_id=f"{name}/base_link")
+        transform = TransformStamped(child_frame_id=f"{prefix}{name}/base_link")
         transform.header.frame_id = states.frame_id
         transform.header.stamp = stamp
         transform.transform.translation = Vector3(x=x, y=y, z=z)
@@ -58,6 +61,7 @@ class PerVehicleTopics:
     def __init__(self, node: Node, frame_id: str, marker_scale: float) -> None:
         self._node = node
         self._frame_id = frame_id
+        self._prefix = frame_prefix(node)
         self._markers = FleetMarkers(node, marker_scale)
         self.names: tuple[str, ...] = ()
         """Names of the vehicles that have topics, in the fleet's order."""
@@ -105,7 +109,7 @@ class PerVehicleTopics:
         """Publish the poses and transforms of all vehicles."""
         if not self.names:
             return
-        self._tf.publish(states_to_transforms(states, self.names))
+        self._tf.publish(states_to_transforms(states, self.names, self._prefix))
         for name, pose in zip(self.names, states_to_poses(states), strict=True):
             self._poses[name].publish(pose)
 

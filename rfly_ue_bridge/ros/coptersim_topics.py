@@ -24,6 +24,7 @@ from rfly_common.errors import PacketError
 from rfly_common.frames import Numbers, vector_ned_to_enu
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import FEEDBACK_OUT, STATE_OUT
 from rfly_ue_bridge.codec.coptersim_states import (
     ESTIMATE,
@@ -109,8 +110,8 @@ class CopterSimTopics:
     ) -> None:
         self.copter_id = copter_id
         self.name = name
-        self.base_frame = f"{name}/base_link"
-        self.start_frame = f"{name}/odom"
+        self.base_frame = f"{frame_prefix(node)}{name}/base_link"
+        self.start_frame = f"{frame_prefix(node)}{name}/odom"
         """Frame of the estimate, in the axes of the map at the vehicle's start point."""
         self.truth = StateStream(copter_id, ports[0], TRUTH)
         self.estimate = StateStream(copter_id, ports[1], ESTIMATE)

@@ -25,6 +25,7 @@ from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FEEDBACK_OUT
+from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_ue_bridge.codec.commands import request_object, request_vehicle_data
 from rfly_ue_bridge.codec.from_rflysim3d import (
     ANSWERS,
@@ -73,19 +74,20 @@ LOSSES = (
 class FeedbackTopics:
     """Topics of the feedback, in the frame `frame_id`, whose axes are `axes` (enu or ned).
 
-    They own the receiver. send_command(text, window) sends a console command to RflySim3D and
-    returns "" or the error.
+    `window` is the host and port of RflySim3D's first window. They own the receiver.
+    send_command(text, window) sends a console command to RflySim3D and returns "" or the error.
     """
 
     def __init__(
         self,
         node: Node,
-        host: str,
+        window: tuple[str, int],
         frame_id: str,
         axes: str,
         send_command: Callable[[str, int], str],
     ) -> None:
         self._node = node
+        host, window_port = window
         self._frame_id = frame_id
         self._axes = axes
         self._send_command = send_command
@@ -107,6 +109,9 @@ class FeedbackTopics:
         bind = params.feedback_bind
         port = params.feedback_port
         self._where = f"{bind}:{port}"
+        self._window = f"{host}:{window_port}"
+        self._is_elsewhere = False
+        """Whether the usual window of this machine, which answers here, is not this bridge's."""
 
         self._receiver: FeedbackReceiver | None = None
         if port:
@@ -121,10 +126,11 @@ class FeedbackTopics:
                 )
             except ConfigError as error:
                 raise ConfigError(f"parameter feedback_{error}") from error
-            if (
-                ipaddress.IPv4Address(bind).is_loopback
-                and not ipaddress.IPv4Address(resolve(host)).is_loopback
-            ):
+            own = ipaddress.IPv4Address(bind)
+            address = ipaddress.IPv4Address(resolve(host)) if own.is_loopback else own
+            if port == FEEDBACK_PORT:
+                self._is_elsewhere = (address, window_port) != (own, WINDOW_PORT)
+            if own.is_loopback and not address.is_loopback:
                 node.get_logger().warning(
                     f"host is {host}, but feedback_bind is {bind}: RflySim3D's answers from there "
                     "do not arrive here; set feedback_bind to this machine's address in that "
@@ -164,12 +170,21 @@ class FeedbackTopics:
                 taken = error.errno == errno.EADDRINUSE
                 reason = Reason.FEEDBACK_PORT_TAKEN if taken else Reason.OTHER
                 self._error = Notice(str(error), reason, str(self._receiver.port))
-                self._node.get_logger().error(f"{error}; tried again every second")
+                log = self._node.get_logger()
+                if taken and self._is_elsewhere:
+                    log.info(f"{error}; tried again every second, as {self._window} may answer")
+                else:
+                    log.error(f"{error}; tried again every second")
             return
         self._error = Notice("")
         self._node.get_logger().info(f"listening to RflySim3D on {self._where}")
         if self._receiver.multicast_error:
             self._node.get_logger().warning(f"multicast: {self._receiver.multicast_error}")
+
+    @property
+    def _is_not_needed(self) -> bool:
+        """Whether it does not listen because a bridge of the usual window holds the port."""
+        return self._is_elsewhere and self._error.reason is Reason.FEEDBACK_PORT_TAKEN
 
     def _wake(self) -> None:
         """Wake the executor from the reading thread; in a pause the timer does it."""
@@ -335,6 +350,7 @@ class FeedbackTopics:
 
         self._diagnostics.set_first(
             [
+                (self._is_not_needed, OK, f"{self._error.text}; {self._window} is elsewhere"),
                 (self._error.text, ERROR, self._error),
                 (warnings, WARN, warnings),
                 (True, OK, f"listening on {self._where}, {hearing}"),

@@ -234,12 +234,20 @@ class SensorsParameters:
         False, "keep a lidar's points at exactly 0 0 0, which are rays that hit nothing"
     )
     base_frame: str = parameter(
-        "copter{id}/base_link", "frame of a vehicle's geometric centre; {id} is its CopterID"
+        "copter{id}/base_link",
+        "frame of a vehicle's geometric centre; {id} is its CopterID",
+        shown="`copter{id}/base_link`, after the node's namespace",
     )
     bottom_frame: str = parameter(
-        "copter{id}/base_footprint", "frame of the middle of a vehicle's bottom, for mount type 1"
+        "copter{id}/base_footprint",
+        "frame of the middle of a vehicle's bottom, for mount type 1",
+        shown="`copter{id}/base_footprint`, after the node's namespace",
     )
-    frame_prefix: str = parameter("", "prefix of the sensors' frames sensor<SeqID>")
+    frame_prefix: str = parameter(
+        "",
+        "prefix of the sensors' frames sensor<SeqID>",
+        shown="the node's namespace and /, such as `alpha/`",
+    )
     imu_vehicles: list[int] = parameter([], "CopterIDs whose IMU CopterSim is to send")
     imu_rate: int = parameter(200, "rate of the IMUs, Hz", low=1, high=1000)
     coptersim_host: str = parameter(

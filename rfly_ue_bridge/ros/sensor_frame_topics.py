@@ -27,7 +27,7 @@ from rfly_common.ros.callback_errors import report_error
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.qos import SENSORS
+from rfly_common.ros.qos import STATE_OUT
 from rfly_ue_bridge.codec.sensor_payloads import (
     Content,
     picture_form,
@@ -325,5 +325,6 @@ def _publishers(node: Node, sensor: VisionSensor) -> dict[str, Any]:
     elif kind.content in (Content.CLOUD, Content.DEPTH_CLOUD, Content.TARGETS):
         types = {topic: ("data", PointCloud2)}
     return {
-        name: publisher(node, msg_type, topic, SENSORS) for topic, (name, msg_type) in types.items()
+        name: publisher(node, msg_type, topic, STATE_OUT)
+        for topic, (name, msg_type) in types.items()
     }

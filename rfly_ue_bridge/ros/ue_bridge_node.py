@@ -100,7 +100,8 @@ class UeBridgeNode(Node):
         self.create_service(SendUeCommand, "send_ue_command", self._serve_command)
 
         axes = frames.axes(own_frame) or "enu"
-        self._feedback = FeedbackTopics(self, params.host, own_frame, axes, self._send_command)
+        window = (params.host, params.port)
+        self._feedback = FeedbackTopics(self, window, own_frame, axes, self._send_command)
         self._objects = PlacedObjects(
             self,
             frames,

@@ -33,10 +33,10 @@ from rfly_common.errors import ConfigError, FeedbackError, FrameError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.frame_lookup import Frames, transform_to_msg
+from rfly_common.ros.frame_lookup import Frames, frame_prefix, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.process_memory import keep_freed_arrays
-from rfly_common.ros.qos import COMMANDS, SENSORS, TF, TF_STATIC_OUT
+from rfly_common.ros.qos import COMMANDS, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
 from rfly_ue_bridge.codec.addresses import COPTER_SIM_PORT, IMU_PORT
 from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map
@@ -72,7 +72,10 @@ class UeSensorsNode(Node):
     def __init__(self) -> None:
         super().__init__("ue_sensors_node")
         keep_freed_arrays()
-        self._params = declare_parameters(self, SensorsParameters)
+        frames = ("base_frame", "bottom_frame", "frame_prefix")
+        prefix = frame_prefix(self)
+        defaults = {name: prefix + getattr(SensorsParameters, name) for name in frames}
+        self._params = declare_parameters(self, SensorsParameters, defaults=defaults)
         self._frames = Frames(self, listen=False)
         self._layout = RequestLayout(int(self._params.layout))
         self._sender = UdpSender(self._params.host, self._params.port + self._params.window)
@@ -214,7 +217,8 @@ class UeSensorsNode(Node):
         for copter_id in vehicles:
             name = "imu" if len(vehicles) == 1 else f"imu{copter_id}"
             stamp = partial(self._stamps.stamp_ns, FrameTimes(), copter_id)
-            imu = _ImuTopic(self, name, copter_id, host, stamp)
+            frame_id = f"{self._params.frame_prefix}{name}"
+            imu = _ImuTopic(self, name, frame_id, copter_id, host, stamp)
             imu.request = encode_imu_request(
                 imu.port, with_address(VisionSensor(0, 0), address).address, self._params.imu_rate
             )
@@ -361,14 +365,16 @@ class UeSensorsNode(Node):
 class _ImuTopic:
     """Topic of one vehicle's IMU, which CopterSim sends."""
 
-    def __init__(self, node: Node, name: str, copter_id: int, host: str, stamp: Any) -> None:
+    def __init__(
+        self, node: Node, name: str, frame_id: str, copter_id: int, host: str, stamp: Any
+    ) -> None:
         self.port = IMU_PORT + copter_id - 1
         self.sender = UdpSender(host, COPTER_SIM_PORT + 2 * (copter_id - 1))
         self.request = b""
         self.heard_s = -math.inf
-        self._name = name
+        self._frame_id = frame_id
         self._stamp = stamp
-        self._publisher = publisher(node, Imu, f"rflysim/{name}", SENSORS)
+        self._publisher = publisher(node, Imu, f"rflysim/{name}", STATE_OUT)
 
     def take(self, datagram: bytes, arrival_s: float) -> None:
         """Publish a sample, in the receiver's thread."""
@@ -379,7 +385,7 @@ class _ImuTopic:
         values = IMU_DATA.unpack(datagram)
         stamp_ns = self._stamp(values["timestmp"])
         message = imu_to_msg(values["acc"], values["rate"])
-        self._publisher.publish(fill_header(message, stamp_ns, self._name))
+        self._publisher.publish(fill_header(message, stamp_ns, self._frame_id))
 
 
 def _changed(sensor: VisionSensor, request: Any) -> VisionSensor:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,6 +58,10 @@ LOOK_EVERY_S = 0.5
 """Time between two looks at nodes and topics, s."""
 MOST_STATUSES = 1000
 """Reports of a graph that are remembered."""
+MOST_FRAMES = 10_000
+"""Frames of a graph that are remembered."""
+LEAST_REPEATS = 3
+"""Messages out of a publisher's order that mean a second one: a restart gives one."""
 MOST_WINDOWS = 64
 """Windows of a bridge that are asked."""
 _ANYONE = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -161,6 +166,42 @@ class HeardSources:
         return heard
 
 
+class HeardFrames:
+    """Frames heard on /tf and /tf_static, and those that do not come from one publisher alone."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, set[str]] = {}
+        self._topics: dict[str, set[str]] = {}
+        self._numbers: dict[str, int] = {}
+        self._repeats: Counter[str] = Counter()
+
+    def hear(self, topic: str, message: Any, number: int) -> None:
+        """Record the transforms of a message; `number` is that of its publisher's messages."""
+        for edge in message.transforms:
+            child = edge.child_frame_id.lstrip("/")
+            if child not in self._parents and len(self._parents) >= MOST_FRAMES:
+                continue
+            self._parents.setdefault(child, set()).add(edge.header.frame_id.lstrip("/"))
+            self._topics.setdefault(child, set()).add(topic)
+
+            # one publisher's numbers rise; those of /tf_static come once each
+            if topic == "/tf":
+                self._repeats[child] += number <= self._numbers.get(child, -1)
+                self._numbers[child] = number
+
+    def conflicts(self) -> dict[str, str]:
+        """Return by frame why it is in two places."""
+        found = {}
+        for child, parents in sorted(self._parents.items()):
+            if len(parents) > 1:
+                found[child] = f"two parents, {' and '.join(sorted(parents)[:2])}"
+            elif len(self._topics[child]) > 1:
+                found[child] = "a publisher on /tf and one on /tf_static"
+            elif self._repeats[child] >= LEAST_REPEATS:
+                found[child] = "two publishers on /tf"
+        return found
+
+
 class GraphWatch(Closing):
     """An observer that listens from its creation: `watch` for a while, then `snapshot`."""
 
@@ -174,6 +215,7 @@ class GraphWatch(Closing):
         self._statuses: dict[tuple[str, str], tuple[float, DiagnosticReport]] = {}
         self.heard = HeardSources()
         self._transforms = TransformBuffer()
+        self.frames = HeardFrames()
         self._subscribed: set[str] = set()
 
         self._clients: dict[str, AsyncParameterClient] = {}
@@ -183,10 +225,8 @@ class GraphWatch(Closing):
         self._looked = 0.0
 
         self._subscribe(DiagnosticArray, "/diagnostics", self._on_diagnostics)
-        self._subscribe(TFMessage, "/tf", self._on_tf)
-        self._subscribe(
-            TFMessage, "/tf_static", lambda message: self._on_tf(message, static=True), _KEPT
-        )
+        for topic, qos in (("/tf", _ANYONE), ("/tf_static", _KEPT)):
+            self._subscribe(TFMessage, topic, partial(self._on_tf, topic), qos)
 
     def close(self) -> None:
         """Leave the graph."""
@@ -216,12 +256,13 @@ class GraphWatch(Closing):
             sources=self.heard.sources(now),
             robots=tuple(self._robots()),
             lost_frames=self._lost_frames(),
+            frame_conflicts=self.frames.conflicts(),
             destinations=tuple(self._destinations()),
             machine=machine or look_at_machine(self._node.context.get_domain_id()),
         )
 
     def _subscribe(
-        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: QoSProfile = _ANYONE
+        self, kind: Any, topic: str, callback: Callable[..., None], qos: QoSProfile = _ANYONE
     ) -> None:
         if topic not in self._subscribed:
             self._subscribed.add(topic)
@@ -389,7 +430,8 @@ class GraphWatch(Closing):
         heard, status = self._statuses[name]
         return DiagnosticReport(**{**vars(status), "age": now - heard})
 
-    def _on_tf(self, message: TFMessage, static: bool = False) -> None:
+    def _on_tf(self, topic: str, message: TFMessage, info: Mapping[str, Any]) -> None:
+        self.frames.hear(topic, message, info["publication_sequence_number"])
         for edge in message.transforms:
             t = edge.transform.translation
             q = edge.transform.rotation
@@ -403,7 +445,7 @@ class GraphWatch(Closing):
                     stamp_to_ns(edge.header.stamp),
                     (t.x, t.y, t.z),
                     (q.x, q.y, q.z, q.w),
-                    static=static,
+                    static=topic == "/tf_static",
                 )
             except FrameError:  # the nodes that take it say so themselves
                 continue

@@ -78,7 +78,16 @@ CASES = {
                 Source("/vehicle_states", "/intruder", frozenset({1001, 5}), 1.0, 0.5, "map"),
             )
         },
-        ("vehicle 1001 comes from 2 sources", "/intruder", "/trajectory_node"),
+        (
+            "vehicle 1001 comes from 2 sources",
+            "/intruder",
+            "/trajectory_node",
+            "; /ue_bridge_node takes the first and drops the others",
+        ),
+    ),
+    "frame_twice:lead/base_link": (
+        {"frame_conflicts": {"lead/base_link": "two publishers on /tf"}},
+        ("frame lead/base_link has two publishers on /tf", "--namespace"),
     ),
     "not_finite:/car/pose": (
         {"sources": (Source("/car/pose", "car", frozenset({7}), 9.0, 0.1, "map", frozenset({7})),)},
@@ -317,6 +326,51 @@ def test_what_was_seen_from_outside_is_not_reported_again_in_the_bridge_s_words(
     assert set(both) == set(SEEN_FROM_OUTSIDE)
     alone = {key.replace("1001", "1002") for key in SEEN_FROM_OUTSIDE}
     assert set(found(**bridge)) == alone
+
+
+SITES = ("/alpha", "/beta")
+
+
+def at_two_sites(*, bridges=(), window=20010):
+    """Two fleets of the same ids in two namespaces, with the bridges of some of them."""
+    ends = [Endpoint(f"{site}/vehicle_states", STATES, f"{site}/fleet", True) for site in SITES]
+    ends += [
+        Endpoint(f"{site}/vehicle_states", STATES, f"{site}/ue_bridge_node", False)
+        for site in bridges
+    ]
+    sources = [
+        Source(f"{site}/vehicle_states", f"{site}/fleet", frozenset({1, 2}), 50.0, 0.01, "map")
+        for site in SITES
+    ]
+    destinations = [
+        Destination(f"{site}/ue_bridge_node", "127.0.0.1", window + index, "127.0.0.1")
+        for index, site in enumerate(bridges)
+    ]
+    return {
+        "nodes": (),
+        "statuses": (),
+        "endpoints": tuple(ends),
+        "sources": tuple(sources),
+        "destinations": tuple(destinations),
+    }
+
+
+@pytest.mark.parametrize("bridges", [(), SITES[:1], SITES])
+def test_vehicles_of_two_namespaces_are_not_dropped(bridges):
+    """No bridge takes both fleets, so that none drops a vehicle of the other."""
+    assert not [key for key in found(**at_two_sites(bridges=bridges)) if "id_twice" in key]
+
+
+def test_a_bridge_drops_what_it_gets_twice_by_a_robots_topic():
+    """The bridge of alpha also shows a robot of beta, whose id its fleet has."""
+    two = at_two_sites(bridges=SITES)
+    robot = Robot("/alpha/ue_bridge_node", "car", 2, "/beta/car/pose", POSE)
+    car = Source("/beta/car/pose", "car", frozenset({2}), 9.0, 0.1, "map")
+    finding = found(**{**two, "robots": (robot,), "sources": (*two["sources"], car)})["id_twice:2"]
+    assert finding.what == (
+        "vehicle 2 comes from 2 sources: /alpha/fleet (/alpha/vehicle_states) and car "
+        "(/beta/car/pose); /alpha/ue_bridge_node takes the first and drops the others"
+    )
 
 
 def with_other_words(statuses, message="words of another language; dropped, stale: x"):

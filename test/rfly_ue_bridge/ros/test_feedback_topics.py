@@ -488,6 +488,19 @@ def test_a_taken_port_is_reported_poses_flow_and_the_port_is_taken_over(start):
     assert bridge.heard("CopterSimCrash", datagram("CopterSimCrash"), lists).id == 5
 
 
+def test_the_usual_port_is_left_to_the_bridge_of_the_usual_window(start, rflysim_ports):
+    """A second graph's window is elsewhere, so that another's port is no error of it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 20006))
+        bridge = start(feedback_port=20006)
+        bridge.peer.spin_until(lambda: bridge.feedback()[0] == 0)
+    where = f"127.0.0.1:{bridge.window.port} is elsewhere"
+    assert bridge.feedback()[1] == (
+        f"feedback port 127.0.0.1:20006: another program holds it; {where}"
+    )
+    assert "ERROR" not in bridge.node.output
+
+
 def test_two_bridges_of_one_port_do_not_disturb_each_other(start, domain_id):
     """The first bridge keeps unicast; a later one reports that it does not get it.
 
