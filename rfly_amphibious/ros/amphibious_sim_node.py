@@ -18,7 +18,7 @@ from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.node_parameters import SimulationParameters, WorldParameters
 from rfly_amphibious.ros.range_sensor_topics import WORLDS
-from rfly_amphibious.ros.simulation_loop import SimulationLoop
+from rfly_amphibious.ros.simulation_loop import LONGEST_LAG_S, SimulationLoop
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
 from rfly_amphibious.sensors.neighbours import MOST_NEAR
@@ -192,12 +192,14 @@ class AmphibiousSimNode(Node):
             return
 
         loop.measure_factor(simulation)
+        lag = self._topics.lag(simulation)
         others = self._topics.range_sensors.neighbours
         values |= {
             "time_s": f"{simulation.time:.3f}",
             "real_time_factor": f"{loop.factor:.2f}",
             "overruns": loop.pacer.overruns,
             "lost_s": f"{loop.pacer.lost:.3f}",
+            "stamps_behind_s": f"{lag:.3f}",
             "dropped_commands": simulation.dropped,
             "faults": "; ".join(map(str, simulation.acting_faults)) or "none",
             "other_vehicles_near": len(others.solid),
@@ -221,6 +223,11 @@ class AmphibiousSimNode(Node):
             f"crashed: {simulation.crash_cause}; reset_simulation or set_entity_state puts it on "
             "its wheels"
         )
+        behind = lag > LONGEST_LAG_S and loop.run_state == PLAYING
+        behind_text = (
+            f"its stamps are {lag:.0f} s behind the clock: other programs follow a pause with "
+            "use_sim_time (rfly up amphibious --use-sim-time)"
+        )
         waits_text = (
             f"lock-step: waits for {' and '.join(loop.unanswered)} of {simulation.time:.3f} s"
         )
@@ -235,6 +242,7 @@ class AmphibiousSimNode(Node):
                 (self._objects_problem, WARN, self._objects_problem),
                 (loop.refused, WARN, loop.refused),
                 (waits, WARN, waits_text),
+                (behind, WARN, behind_text),
                 (
                     slow,
                     WARN,

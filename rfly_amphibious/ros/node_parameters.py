@@ -129,7 +129,12 @@ class SimulationParameters:
         low=0.0,
         high=1000.0,
     )
-    publish_clock: bool = parameter(False, "publish /clock")
+    publish_clock: bool = parameter(
+        False,
+        "publish /clock, simulated time from 0, for nodes with use_sim_time; false: stamps are in "
+        "the node's time, in which the simulation begins (in lock-step or at another pace without "
+        "use_sim_time they count from 0)",
+    )
     publish_truth: bool = parameter(True, "publish ground_truth/odom")
     tf_source: Literal["estimate", "truth"] = parameter(
         "estimate",
@@ -141,6 +146,11 @@ class SimulationParameters:
     paused: bool = parameter(False, "begin paused: set_simulation_state plays")
     id: int = parameter(601, "RflySim copterID", low=1, high=2**31 - 1)
     type: int = parameter(3, "RflySim vehicleType: which model is shown", low=0, high=2**31 - 1)
+
+    @property
+    def has_own_pace(self) -> bool:
+        """Whether simulated time does not run with the clock on the wall."""
+        return self.lock_step or self.real_time_factor != 1.0
 
 
 @dataclass(frozen=True)

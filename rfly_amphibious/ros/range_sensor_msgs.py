@@ -29,8 +29,8 @@ _FIELDS = (
 )
 
 
-def sweep_to_cloud(sweep: LidarSweep, frame_id: str) -> PointCloud2:
-    """Return all returns in the order of arrival, stamped with the sweep's start.
+def sweep_to_cloud(sweep: LidarSweep, frame_id: str, epoch_ns: int = 0) -> PointCloud2:
+    """Return all returns in the order of arrival, stamped with the sweep's start after the epoch.
 
     The fields are x y z intensity ring time, with the names and types of Velodyne's driver, which
     LOAM-type packages read; time is s since the stamp.
@@ -49,11 +49,13 @@ def sweep_to_cloud(sweep: LidarSweep, frame_id: str) -> PointCloud2:
         is_dense=True,
         data=flat("B", points.view(np.uint8)),
     )
-    _set_header(message, sweep, frame_id)
+    _set_header(message, sweep, frame_id, epoch_ns)
     return message
 
 
-def sweep_to_scan(sweep: LidarSweep, ring: int, lidar: LidarParameters, frame_id: str) -> LaserScan:
+def sweep_to_scan(
+    sweep: LidarSweep, ring: int, lidar: LidarParameters, frame_id: str, epoch_ns: int = 0
+) -> LaserScan:
     """Return one ring, ray by ray in the order of sending; a clockwise head has a falling angle.
 
     No return is inf, too near -inf, lost NaN (REP 117).
@@ -70,10 +72,10 @@ def sweep_to_scan(sweep: LidarSweep, ring: int, lidar: LidarParameters, frame_id
         ranges=flat("f", sweep.ranges[:, row]),
         intensities=flat("f", sweep.intensity[:, row]),
     )
-    _set_header(message, sweep, frame_id)
+    _set_header(message, sweep, frame_id, epoch_ns)
     return message
 
 
-def _set_header(message: Any, sweep: LidarSweep, frame_id: str) -> None:
-    message.header.stamp = ns_to_stamp(round(sweep.start * 1e9))
+def _set_header(message: Any, sweep: LidarSweep, frame_id: str, epoch_ns: int) -> None:
+    message.header.stamp = ns_to_stamp(epoch_ns + round(sweep.start * 1e9))
     message.header.frame_id = frame_id

@@ -99,6 +99,7 @@ class RangeSensorTopics:
         self._own_id = own_id
         self.neighbours = Neighbours(load_shapes(shapes), own_id)
         self._solid = self._publishes_clock = self._has_warmed_up = False
+        self._epoch_ns = 0
         self._time = 0.0
         self._place = np.zeros(3)
 
@@ -108,7 +109,7 @@ class RangeSensorTopics:
         self._tf = publisher(node, TFMessage, "/tf", TF)
         self._tf_static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
         self._gimbal_at = -math.inf
-        self._publish_fixed_frames(parameters)
+        self._publish_optical_frame()
 
         self._diagnostics = Diagnostics(
             node, "lidar and cameras", vehicle, self._update_diagnostics, check_peers=False
@@ -143,23 +144,10 @@ class RangeSensorTopics:
                     # both kinds match
                     self._publishers[topic] = publisher(self._node, msg_type, topic, STATE_OUT)
 
-    def _publish_fixed_frames(self, sensors: SensorParameters) -> None:
-        fixed = [("camera_link", "camera_optical", ORIGIN, QUAT_FLU_OPTICAL_XYZW)]
-        if sensors.lidar is not None:
-            fixed.append(
-                (
-                    "base_link",
-                    "lidar_link",
-                    sensors.lidar.position,
-                    tuple(euler_to_quat(sensors.lidar.rotation).tolist()),
-                )
-            )
-
-        transforms = [
-            transform_to_msg(self._prefix + parent, self._prefix + child, place, turn, 0)
-            for parent, child, place, turn in fixed
-        ]
-        self._tf_static.publish(TFMessage(transforms=transforms))
+    def _publish_optical_frame(self) -> None:
+        frames = [f"{self._prefix}{name}" for name in ("camera_link", "camera_optical")]
+        optical = transform_to_msg(*frames, ORIGIN, QUAT_FLU_OPTICAL_XYZW, 0)
+        self._tf_static.publish(TFMessage(transforms=[optical]))
 
     # --- the simulation
 
@@ -171,9 +159,13 @@ class RangeSensorTopics:
         if self._solid:
             simulation.model.others = partial(self.neighbours.near, self._terrain)
 
-    def restart(self, simulation: Simulation) -> None:
-        """Start again: the simulation begins, or the vehicle is elsewhere at once."""
+    def restart(self, simulation: Simulation, epoch_ns: int) -> None:
+        """Start again: the simulation begins, or the vehicle is elsewhere at once.
+
+        `epoch_ns` is the stamp of simulation time 0.
+        """
         state = simulation.state
+        self._epoch_ns = epoch_ns
         self._time = simulation.time
         self._place = state.position.copy()
         self._gimbal_at = -math.inf
@@ -267,9 +259,11 @@ class RangeSensorTopics:
         sweep = self._sensors.sweep(due, scene, weather, rings)
 
         if wants_cloud:
-            self._publishers["lidar/points"].publish(sweep_to_cloud(sweep, frame))
+            self._publishers["lidar/points"].publish(sweep_to_cloud(sweep, frame, self._epoch_ns))
         if ring is not None and self._is_heard("scan"):
-            self._publishers["scan"].publish(sweep_to_scan(sweep, ring, sensors.lidar, frame))
+            self._publishers["scan"].publish(
+                sweep_to_scan(sweep, ring, sensors.lidar, frame, self._epoch_ns)
+            )
 
     def _images(self, due: Due, scene: SceneRays, weather: Weather) -> None:
         sensors = self._sensors
@@ -279,7 +273,7 @@ class RangeSensorTopics:
         assert camera is not None
         images = (sensors.depth_images if is_depth else sensors.color_images)(due, scene, weather)
 
-        stamp_ns = round(due.time * 1e9)
+        stamp_ns = self._epoch_ns + round(due.time * 1e9)
         self._publish_gimbal(due.time, due.pitch)
         for kind, (pixels, encoding) in _IMAGES[due.sensor].items():
             if self._is_heard(*_image_topics(kind)):
@@ -301,7 +295,7 @@ class RangeSensorTopics:
             self._prefix + "camera_link",
             self._sensors.gimbal.parameters.position,
             euler_to_quat((0.0, pitch, 0.0)),
-            round(when * 1e9),
+            self._epoch_ns + round(when * 1e9),
         )
         self._tf.publish(TFMessage(transforms=[link]))
 

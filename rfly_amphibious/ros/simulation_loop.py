@@ -61,6 +61,10 @@ STEPS_WAIT_S = 5.0
 """Longest wall time that steps of a service wait for the commands of one tick, s."""
 BATCH_S = 0.005
 """Wall time of ticks in a row, before messages and services have their turn, s."""
+HURRY = 0.1
+"""Share by which simulated time runs faster while its stamps lag behind the node's clock."""
+LONGEST_LAG_S = 10.0
+"""Lag of the stamps, as after a pause, that is not made up for, s."""
 STILL_SHOWN_S = 0.2
 """Wall time between two vehicle_states of a simulation that stands still, s."""
 REFUSED_SHOWN_S = 5.0
@@ -131,7 +135,9 @@ class SimulationLoop:
         )
         subscription(node, String, "cmd/mode", self._on_cmd_mode, COMMANDS)
         FaultService(node, lambda: self.simulation, changed)
-        VehicleEntity(node, entity, settings.type, lambda: self.simulation, self._moved)
+        VehicleEntity(
+            node, entity, settings.type, lambda: self.simulation, topics.stamp_ns, self._moved
+        )
         text = f"one land-air vehicle, the entity {entity!r}; a step is one IMU period"
         self._services = SimulationServices(node, self, SCOPE_TIME | SCOPE_STATE, FEATURES, text)
 
@@ -222,10 +228,13 @@ class SimulationLoop:
             return
         try:
             if topic == "cmd/rotors":
-                simulation.command_rotors(msg_to_rotor_command(message, simulation.time))
+                command = msg_to_rotor_command(message, simulation.time, self._topics.epoch_ns)
+                simulation.command_rotors(command)
             else:
                 wheels = len(simulation.model.params.wheels)
-                simulation.command_wheels(msg_to_wheel_command(message, simulation.time, wheels))
+                simulation.command_wheels(
+                    msg_to_wheel_command(message, simulation.time, wheels, self._topics.epoch_ns)
+                )
         except CommandError as error:
             self._diagnostics.count(_COMMANDS[topic])
             self._refused = f"{topic} refused: {error}"
@@ -234,7 +243,8 @@ class SimulationLoop:
             self._changed()
             return
 
-        if self._settings.lock_step and stamp_to_ns(message.header.stamp) == simulation.time_ns:
+        answers = stamp_to_ns(message.header.stamp) == self._topics.stamp_ns(simulation)
+        if self._settings.lock_step and answers:
             self.unanswered = [other for other in self.unanswered if other != topic]
             self._run_due()
 
@@ -279,6 +289,8 @@ class SimulationLoop:
         if self._steps_asked:
             allowed = self._steps_asked
         elif self.run_state == PLAYING:
+            lag = self._topics.lag(simulation)
+            self.pacer.hurry = HURRY if self.pacer.period < lag < LONGEST_LAG_S else 0.0
             allowed = self.pacer.due(begin)
         else:
             return
@@ -395,8 +407,8 @@ class SimulationLoop:
 class VehicleEntity:
     """The only entity of a simulation, of a vehicleType.
 
-    `simulation()` returns None before the first one. `moved()` is called when the vehicle was put
-    elsewhere.
+    `simulation()` returns None before the first one, `stamp_ns(simulation)` the stamp of its time.
+    `moved()` is called when the vehicle was put elsewhere.
     """
 
     def __init__(
@@ -405,9 +417,11 @@ class VehicleEntity:
         name: str,
         vehicle_type: int,
         simulation: Callable[[], Simulation | None],
+        stamp_ns: Callable[[Simulation], int],
         moved: Callable[[], None],
     ) -> None:
         self._simulation = simulation
+        self._stamp_ns = stamp_ns
         self._moved = moved
         shapes = load_shapes()
         shape = shapes[int(shapes.index_of([vehicle_type])[0])]
@@ -435,7 +449,7 @@ class VehicleEntity:
             derivative[state_layout.VELOCITY : state_layout.VELOCITY + 3],
             rotation @ derivative[state_layout.RATES : state_layout.RATES + 3],
         )
-        return simulation.time_ns, [motion for _ in indices]
+        return self._stamp_ns(simulation), [motion for _ in indices]
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
         """Set pose and motion. Raise PlacementError for a place off the map or below the ground."""

@@ -26,7 +26,7 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
-from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.samples import OdometrySamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.motor_channels import motor_channels
@@ -41,10 +41,10 @@ from rfly_common.ros.qos import (
     STATE_OUT,
     TF,
     TF_STATIC_OUT,
-    sensor_qos,
 )
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.transform_buffer import Transform
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.weather import CLEAR
 
@@ -52,6 +52,11 @@ SHOW_RATE = 50
 """Rate of vehicle_states and of /tf, Hz."""
 CLOCK_RATE = 100
 """Rate of /clock in simulation time, Hz."""
+EPOCH_STEP_NS = 20_000_000
+"""Steps in which the epoch is placed on the node's clock, ns: a period of the common sensors, so
+that these measure at the same times of the clock."""
+BACK_NS = 80_000_000
+"""Step back of the stamps after a reset, ns, by which estimator and controllers know of it."""
 CLOCK_SLACK_S = 0.1
 """Largest lag behind the node's clock before moving objects jump to that clock's time, s."""
 BATTERY_RATE = 2
@@ -75,14 +80,19 @@ class SimulationTopics:
         self._settings = settings
         self._source = node.get_fully_qualified_name()
         self._counts = [0] * KINDS
+        self._counts_from_0 = settings.publish_clock or (
+            settings.has_own_pace and not node.get_parameter("use_sim_time").value
+        )
+        self.epoch_ns = 0
+        """Stamp of simulation time 0, ns."""
+        self._stamped_ns = -1
+        """Newest stamp, ns."""
         self.shown_at = -math.inf
         """Wall time of the last vehicle_states, s."""
         self.tick_at = -math.inf
         """Wall time of the last simulation_tick, s."""
 
-        self._samples = SamplePublisher(
-            node, setup.sensors, vehicle, settings.lock_step, settings.publish_truth
-        )
+        self._samples = SamplePublisher(node, setup.sensors, vehicle, settings.publish_truth)
         self._show = VehicleShow(
             node,
             setup.sensors,
@@ -114,14 +124,39 @@ class SimulationTopics:
 
     def begin(self, simulation: Simulation) -> None:
         """Publish this simulation from now on."""
-        self._samples.begin(simulation)
         self.range_sensors.begin(simulation, self._settings)
 
     def restart(self, simulation: Simulation) -> None:
         """Publish that the simulation is at its start, or was reset; `publish_start` follows."""
         self._counts = [0] * KINDS
-        self.range_sensors.restart(simulation)
+        self._place_epoch(simulation)
+        self._samples.begin(simulation, self.epoch_ns)
+        self.range_sensors.restart(simulation, self.epoch_ns)
         self.publish_failsafe(simulation.failsafe)
+
+    def _place_epoch(self, simulation: Simulation) -> None:
+        """Put simulation time on the node's clock, unless stamps count from 0.
+
+        Estimator and controllers begin anew when stamps step back. After a reset of the time they
+        do, by a little only: buffers of transforms ignore what is much older than the newest.
+        """
+        if self._counts_from_0 or self.epoch_ns + simulation.time_ns >= self._stamped_ns >= 0:
+            return
+        now_ns = self._node.get_clock().now().nanoseconds
+        if self._stamped_ns >= 0:
+            now_ns = min(now_ns, self._stamped_ns - BACK_NS)
+        self.epoch_ns = now_ns // EPOCH_STEP_NS * EPOCH_STEP_NS - simulation.time_ns
+
+    def stamp_ns(self, simulation: Simulation) -> int:
+        """Return the stamp of the simulation's present time, ns."""
+        return self.epoch_ns + simulation.time_ns
+
+    def lag(self, simulation: Simulation) -> float:
+        """Return by how much stamps are behind the node's clock, s; 0 if they count from 0."""
+        if self._counts_from_0:
+            return 0.0
+        now_ns = self._node.get_clock().now().nanoseconds
+        return (now_ns - self.stamp_ns(simulation)) * 1e-9
 
     def publish_start(self, simulation: Simulation) -> None:
         """Publish state, time and tick of a simulation before its first tick."""
@@ -131,18 +166,21 @@ class SimulationTopics:
 
     def moved(self, simulation: Simulation) -> None:
         """Publish that the vehicle was put elsewhere."""
-        self.range_sensors.restart(simulation)
+        self.range_sensors.restart(simulation, self.epoch_ns)
         self.publish_vehicle(simulation)
 
     def publish_samples(self, simulation: Simulation, samples: SensorSamples) -> None:
         """Publish what belongs to a tick; in lock-step, what no node waits for comes last."""
         ticks = simulation.ticks
         period = simulation.period
+        self._stamped_ns = self.stamp_ns(simulation)
         self._counts = self._samples.publish(samples)
         if _due(ticks, period, BATTERY_RATE):  # before the tick: guidance_node acts on it
             self._publish_battery(simulation)
         self.publish_tick(simulation)
 
+        if samples.wheel_odometry is not None:
+            self._show.publish_wheel_odometry(samples.wheel_odometry, self.epoch_ns)
         if _due(ticks, period, CLOCK_RATE):
             self._publish_clock(simulation)
         self.range_sensors.follow(simulation)
@@ -166,13 +204,13 @@ class SimulationTopics:
         ahead = (stamp_ns - simulation.time_ns) * 1e-9
         if abs(ahead - simulation.model.clock_ahead) > CLOCK_SLACK_S:
             simulation.model.clock_ahead = ahead
-        self._show.publish(simulation, stamp_ns, self._source)
+        self._show.publish(simulation, stamp_ns, self._source, self.stamp_ns(simulation))
 
     def publish_tick(self, simulation: Simulation) -> None:
         """Publish the tick, which in lock-step asks for answers."""
         if self._ticks is not None:
             message = SimulationTick(count=self._counts)
-            message.header.stamp = ns_to_stamp(simulation.time_ns)
+            message.header.stamp = ns_to_stamp(self.stamp_ns(simulation))
             self._ticks.publish(message)
             self.tick_at = time.monotonic()
 
@@ -181,7 +219,7 @@ class SimulationTopics:
         battery = simulation.power.battery
         if battery is not None:
             message = battery_to_msg(battery)
-            message.header.stamp = ns_to_stamp(simulation.time_ns)
+            message.header.stamp = ns_to_stamp(self.stamp_ns(simulation))
             self._battery.publish(message)
 
     def _publish_clock(self, simulation: Simulation) -> None:
@@ -197,23 +235,21 @@ class SamplePublisher:
         node: Node,
         sensors: SensorParameters,
         vehicle: str,
-        lock_step: bool,
         truth: bool,
     ) -> None:
         self._vehicle = vehicle
         self._messages: SampleMessages | None = None
         fitted = sensors.sensors()
-        qos = sensor_qos(lock_step)
         self._publishers: dict[tuple[str, int], list[Publisher]] = {}
         """Publishers by kind of samples and index in SimulationTick."""
         for topic, (kind, sensor, index, msg_type) in SENSOR_TOPICS.items():
             if sensor in fitted and (truth or kind != "ground_truth"):
-                output = publisher(node, msg_type, topic, qos)
+                output = publisher(node, msg_type, topic, STATE_OUT)
                 self._publishers.setdefault((kind, index), []).append(output)
 
-    def begin(self, simulation: Simulation) -> None:
-        """Publish samples of this simulation from now on."""
-        self._messages = SampleMessages(simulation.sensors, self._vehicle)
+    def begin(self, simulation: Simulation, epoch_ns: int) -> None:
+        """Publish samples of this simulation from now on; `epoch_ns`: stamp of its time 0."""
+        self._messages = SampleMessages(simulation.sensors, self._vehicle, epoch_ns)
 
     def publish(self, samples: SensorSamples) -> list[int]:
         """Publish a tick's samples and return the number of messages by kind.
@@ -248,7 +284,7 @@ class VehicleShow:
     ) -> None:
         """Publish the fixed frames.
 
-        `tf`: /tf, odom and base_link are published here, from the truth. `id` and `type` are those
+        `tf`: odom and base_link are published here, from the truth. `id` and `type` are those
         of vehicle_states.
         """
         self._node = node
@@ -257,7 +293,8 @@ class VehicleShow:
         self._type = np.array([type])
 
         self._states = publisher(node, VehicleStateArray, "vehicle_states", FLEET_OUT)
-        self._tf = publisher(node, TFMessage, "/tf", TF) if tf else None
+        self._shows_truth = tf
+        self._tf = publisher(node, TFMessage, "/tf", TF)
         self._static = publisher(node, TFMessage, "/tf_static", TF_STATIC_OUT)
 
         # fixed frames
@@ -269,16 +306,13 @@ class VehicleShow:
             else []
         )
 
-        for name in ("imu", "gps", "barometer", "height"):
-            sensor = getattr(sensors, name)
-            if sensor is not None:
-                frame = frame_of(vehicle, "baro_link" if name == "barometer" else f"{name}_link")
-                turn = euler_to_quat(getattr(sensor, "rotation", zero))
-                frames.append(transform_to_msg(base, frame, sensor.position, turn, 0))
+        for name, (place, turn) in sensors.fixed_frames().items():
+            quat = euler_to_quat(turn)
+            frames.append(transform_to_msg(base, frame_of(vehicle, name), place, quat, 0))
         self._static.publish(TFMessage(transforms=frames))
 
-    def publish(self, simulation: Simulation, stamp_ns: int, source: str) -> None:
-        """Publish the present state; vehicle_states has `stamp_ns`, /tf the simulation's time."""
+    def publish(self, simulation: Simulation, stamp_ns: int, source: str, time_ns: int) -> None:
+        """Publish the present state; vehicle_states has `stamp_ns`, /tf the simulation's stamp."""
         state = simulation.state
         params = simulation.model.params
         motors = motor_channels(state.x, params.rotors, len(params.wheels)).astype(np.float32)
@@ -296,7 +330,7 @@ class VehicleShow:
         )
         self._states.publish(states_to_msg(states))
 
-        if self._tf is not None:
+        if self._shows_truth:
             odom = frame_of(self._vehicle, "odom")
             base = frame_of(self._vehicle, "base_link")
             below = footprint(state.position, state.orientation, simulation.model.terrain)
@@ -304,12 +338,22 @@ class VehicleShow:
                 (base, (state.position, state.orientation)),
                 (frame_of(self._vehicle, "base_footprint"), below),
             )
-            now = round(simulation.time * 1e9)
             transforms = [
-                transform_to_msg(odom, child, place, rotation, now)
+                transform_to_msg(odom, child, place, rotation, time_ns)
                 for child, (place, rotation) in frames
             ]
             self._tf.publish(TFMessage(transforms=transforms))
+
+    def publish_wheel_odometry(self, readings: OdometrySamples, epoch_ns: int) -> None:
+        """Publish where the frame of wheel/odom lies.
+
+        It is a child of base_link, which has a parent already: the transform is the inverse pose.
+        """
+        pose = Transform(readings.position[-1], readings.orientation[-1]).inverse()
+        names = [frame_of(self._vehicle, name) for name in ("base_link", "wheel_odom")]
+        stamp_ns = epoch_ns + round(float(readings.time[-1]) * 1e9)
+        frame = transform_to_msg(*names, pose.translation, pose.quat_xyzw, stamp_ns)
+        self._tf.publish(TFMessage(transforms=[frame]))
 
 
 def _due(ticks: int, period: float, rate: float) -> bool:

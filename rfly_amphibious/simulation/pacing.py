@@ -23,13 +23,17 @@ class Pacer:
         self.overruns = 0
         """Number of ticks that began more than a period too late."""
         self.lost = 0.0
-        """Wall time by which the simulation fell behind for good, s."""
+        """Wall time by which the simulation fell behind, s."""
+        self.hurry = 0.0
+        """Share by which it runs faster at present, to catch up with a clock."""
+        self._seen = 0.0
         self._begin = 0.0
         self._done = 0
 
     def start(self, now: float) -> None:
         """Start to count at the wall time `now` (s)."""
         self._begin = now
+        self._seen = now
         self._done = 0
 
     def due(self, now: float, most: int = 1000) -> int:
@@ -37,6 +41,8 @@ class Pacer:
         if self.factor == 0.0:
             return most
         wall_period = self.period / self.factor
+        self._begin -= self.hurry * (now - self._seen)
+        self._seen = now
         behind = (now - self._begin) - self._done * wall_period
 
         # give up a long delay

@@ -27,6 +27,7 @@ from rfly_bringup.nodes.node_set import (
     NodeDescription,
     StartedNode,
     check_arguments,
+    is_given,
     node_parameters,
     same,
     started_nodes,
@@ -99,7 +100,7 @@ _SHARED = (
 _STATE_PUBLISHER = "robot_state_publisher"
 _SHOWN = "amphibious"
 """`name` for which the shipped RViz configuration is made."""
-_OF_PROCESSES = ("use_sim_time", "params_file", "log_level", "respawn")
+_OF_PROCESSES = ("params_file", "log_level", "respawn")
 AMPHIBIOUS_ARGUMENTS = (
     Argument(
         "scenario",
@@ -139,6 +140,12 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument(
         "real_time_factor",
         "simulated seconds per second; 0: as fast as possible (default 1)",
+    ),
+    Argument(
+        "use_sim_time",
+        "one clock of simulated time, from 0 on /clock, for all nodes (default: with lock_step, an "
+        "autopilot or a real_time_factor; else all stamps are in the computer's time)",
+        choices=("true", "false"),
     ),
     switch(
         "mapping",
@@ -192,6 +199,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
 
     if settings["mavlink"] == "true":
         settings["autostart"] = "false"
+    settings["use_sim_time"] = use_sim_time(settings)
 
     facts = _facts(settings)
     _check_mavlink(settings, facts)
@@ -248,6 +256,23 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
             )
         started += [_state_publisher(settings, facts, number) for number in range(count)]
     return started
+
+
+def use_sim_time(arguments: Mapping[str, str]) -> str:
+    """Return the argument use_sim_time, by default true if simulated time has a pace of its own.
+
+    Raise ValueError if it is false then: no other clock has that pace.
+    """
+    given = arguments.get("use_sim_time", "")
+    reasons = [name for name in ("lock_step", "autopilot") if is_given(arguments, name)]
+    if float(arguments.get("real_time_factor") or 1.0) != 1.0:
+        reasons.append("real_time_factor")
+    if reasons and given == "false":
+        raise ValueError(
+            f"use_sim_time: false, but with {reasons[0]} simulated time has a pace of its own: "
+            "expected true"
+        )
+    return "true" if reasons else given
 
 
 def _ground_of_world(settings: Mapping[str, str], facts: Facts) -> dict[str, Any]:
@@ -449,11 +474,14 @@ def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
 def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> StartedNode:
     """Return the node that publishes a vehicle's URDF, and its wheels and rotors on /tf."""
     from rfly_amphibious.description.urdf import vehicle_urdf
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
+    params = VehicleParameters.load(facts.vehicle)
+    sensors = SensorParameters.for_vehicle(params.name, settings["sensors"])
     namespace = f"{settings['name']}_{number + 1}"
     parameters = {
-        "robot_description": vehicle_urdf(VehicleParameters.load(facts.vehicle)),
+        "robot_description": vehicle_urdf(params, sensors=sensors),
         "frame_prefix": f"{namespace}/",
         "publish_frequency": 50.0,
     }

@@ -17,7 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rfly_bringup.nodes import node_set
-from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
+from rfly_bringup.nodes.amphibious_set import (
+    AMPHIBIOUS_ARGUMENTS,
+    amphibious_nodes,
+    use_sim_time,
+)
 from rfly_bringup.nodes.argument_files import (
     check_files,
     check_params_file,
@@ -170,6 +174,7 @@ def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     arguments = fill_feedback_addresses(arguments)
     nodes = amphibious_nodes(arguments)
     _check_params_file(arguments, nodes)
+    arguments["use_sim_time"] = use_sim_time(arguments)
     for line in start_commands(arguments["autopilot"], nodes):
         logging.getLogger("launch").info(line)
     return [

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes
+from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes, use_sim_time
 from rfly_bringup.nodes.argument_files import (
     check_files,
     check_params_file,
@@ -132,7 +132,11 @@ def rviz_command(arguments: Mapping[str, str], shipped: str) -> list[str]:
     if program is None:
         raise ConfigError("rviz: rviz2 is not on the PATH; RViz comes with a ROS 2 installation")
     config = arguments.get("rviz_config") or str(installed(Path("share/rfly_suite/rviz") / shipped))
-    return [program, "-d", config]
+    namespace = arguments.get("namespace", "").strip("/")
+    words = ["-r", f"__ns:=/{namespace}"] if namespace else []
+    if arguments.get("use_sim_time"):
+        words += ["-p", f"use_sim_time:={arguments['use_sim_time']}"]
+    return [program, "-d", config, *(["--ros-args", *words] if words else [])]
 
 
 def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool = False) -> int:
@@ -146,6 +150,7 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     check_recorder(arguments)
     try:
         nodes = amphibious_nodes(fill_feedback_addresses(arguments))
+        arguments = {**arguments, "use_sim_time": use_sim_time(arguments)}
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

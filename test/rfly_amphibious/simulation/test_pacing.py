@@ -41,3 +41,19 @@ def test_as_fast_as_possible_is_always_due_and_never_late() -> None:
     pacer.ran(50)
     assert pacer.due(9.0, 7) == 7
     assert (pacer.overruns, pacer.lost) == (0, 0.0)
+
+
+def test_in_a_hurry_it_runs_faster_by_that_share() -> None:
+    """In 2 s of 250 ticks a second a tenth more, then no more; nothing is given up."""
+    pacer = Pacer(1.0, 0.004)
+    pacer.start(0.0)
+    for hurry, expected in ((0.1, 550), (0.0, 500)):
+        pacer.hurry = hurry
+        done = 0
+        begin = 0.0 if hurry else 2.0
+        for step in range(1, 501):
+            ticks = pacer.due(begin + 0.004 * step)
+            pacer.ran(ticks)
+            done += ticks
+        assert done == pytest.approx(expected, abs=1)
+    assert pacer.lost == 0.0
