@@ -145,8 +145,9 @@ class RangeSensorTopics:
                     self._publishers[topic] = publisher(self._node, msg_type, topic, STATE_OUT)
 
     def _publish_optical_frame(self) -> None:
-        frames = [f"{self._prefix}{name}" for name in ("camera_link", "camera_optical")]
-        optical = transform_to_msg(*frames, ORIGIN, QUAT_FLU_OPTICAL_XYZW, 0)
+        link = f"{self._prefix}camera_link"
+        child = f"{self._prefix}camera_optical"
+        optical = transform_to_msg(link, child, ORIGIN, QUAT_FLU_OPTICAL_XYZW, 0)
         self._tf_static.publish(TFMessage(transforms=[optical]))
 
     # --- the simulation

@@ -350,9 +350,10 @@ class VehicleShow:
         It is a child of base_link, which has a parent already: the transform is the inverse pose.
         """
         pose = Transform(readings.position[-1], readings.orientation[-1]).inverse()
-        names = [frame_of(self._vehicle, name) for name in ("base_link", "wheel_odom")]
+        base = frame_of(self._vehicle, "base_link")
+        odom = frame_of(self._vehicle, "wheel_odom")
         stamp_ns = epoch_ns + round(float(readings.time[-1]) * 1e9)
-        frame = transform_to_msg(*names, pose.translation, pose.quat_xyzw, stamp_ns)
+        frame = transform_to_msg(base, odom, pose.translation, pose.quat_xyzw, stamp_ns)
         self._tf.publish(TFMessage(transforms=[frame]))
 
 
