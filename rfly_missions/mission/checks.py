@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from rfly_common.errors import ConfigError
 from rfly_missions.mission.geofence import Geofence
 from rfly_missions.mission.items import MissionItem, MissionMode
@@ -22,8 +20,6 @@ from rfly_missions.mission.mavlink_items import (
     MAX_RADIUS,
 )
 
-CIRCLE_CHECKS = 32
-"""Number of points of an orbit that are held against the fence."""
 BELOW_HOME = 1.0
 """Depth below home, m, from which an item is reported."""
 _ON_THE_WAY = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT)
@@ -133,13 +129,7 @@ def check_fence(items: Sequence[MissionItem], fence: Geofence, home: Sequence[fl
 
         breach = fence.breach_of_line(last, position)
         if item.mode is MissionMode.ORBIT and not breach:
-            radius = float(item.params[0])
-            for angle in np.linspace(0.0, 2 * math.pi, CIRCLE_CHECKS, endpoint=False).tolist():
-                point = (
-                    position[0] + radius * math.cos(angle),
-                    position[1] + radius * math.sin(angle),
-                )
-                breach = breach or fence.breach(*point)
+            breach = fence.breach_of_circle(position, float(item.params[0]))
 
         if breach:
             raise ConfigError(

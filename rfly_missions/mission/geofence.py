@@ -10,13 +10,17 @@ MAV_CMD_NAV_FENCE_*: the vehicle must stay within an inclusion area, and outside
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
+
+
+ON_BORDER = 1e-6
+"""Distance, m, from a border up to which a place lies on it; a border belongs to its area."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,21 +31,56 @@ class FencePolygon:
     inclusion: bool = True
 
     def holds(self, north: float, east: float) -> bool:
-        """Return whether a point lies in it (even-odd rule)."""
+        """Return whether a point lies in it (even-odd rule) or on its border."""
         a = self.vertices
         b = np.roll(self.vertices, -1, axis=0)
         spans = (a[:, 1] > east) != (b[:, 1] > east)
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = a[:, 0] + (east - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
-        return bool(np.count_nonzero(spans & (north < crossing)) % 2)
+        if np.count_nonzero(spans & (north < crossing)) % 2:
+            return True
+        nearest, _ = self._edge_distances(np.array((north, east)))
+        return bool(nearest.min() <= ON_BORDER)
 
-    def crossed_by(self, start: Floats, end: Floats) -> bool:
-        """Return whether the straight line between two points cuts its border."""
-        a = self.vertices
-        b = np.roll(self.vertices, -1, axis=0)
-        sides_of_ends = _cross(b - a, start - a) * _cross(b - a, end - a)
-        sides_of_edges = _cross(end - start, a - start) * _cross(end - start, b - start)
-        return bool(np.any((sides_of_ends < 0) & (sides_of_edges < 0)))
+    def breached_by_line(self, start: Floats, end: Floats) -> bool:
+        """Return whether the straight line between two points breaches it.
+
+        The line is cut where it crosses an edge or passes a vertex: the pieces between lie wholly
+        within or without, and so do their middles.
+        """
+        along = end - start
+        edges = np.roll(self.vertices, -1, axis=0) - self.vertices
+        to_vertices = self.vertices - start
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            turn = _cross(along, edges)
+            crossings = _cross(to_vertices, edges) / turn
+            on_edge = np.abs(_cross(to_vertices, along) / turn - 0.5) <= 0.5 + ON_BORDER
+            feet = to_vertices @ along / (along @ along)
+            beside = np.hypot(*(to_vertices - feet[:, None] * along).T) <= ON_BORDER
+
+        shares = np.concatenate([[0.0, 1.0], crossings[on_edge], feet[beside]])
+        shares = np.unique(shares[(shares >= 0.0) & (shares <= 1.0)])
+        shares = np.concatenate([shares, 0.5 * (shares[1:] + shares[:-1])])
+        places = start + shares[:, None] * along
+        return any(self.holds(*place) != self.inclusion for place in places.tolist())
+
+    def breached_by_circle(self, center: Floats, radius: float) -> bool:
+        """Return whether the way round a circle breaches it."""
+        nearest, farthest = self._edge_distances(center)
+        margin = -ON_BORDER if self.inclusion else ON_BORDER
+        meets = (nearest <= radius + margin) & (farthest >= radius - margin)
+        return bool(meets.any()) or self.holds(center[0] + radius, center[1]) != self.inclusion
+
+    def _edge_distances(self, point: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the largest distance (k,), m, of each edge from a point (2,)."""
+        to_start = self.vertices - point
+        along = np.roll(self.vertices, -1, axis=0) - self.vertices
+        squared = np.maximum(np.sum(along**2, axis=1), 1e-300)
+        share = np.clip(-np.sum(to_start * along, axis=1) / squared, 0.0, 1.0)
+        nearest = np.hypot(*(to_start + share[:, None] * along).T)
+        to_vertices = np.hypot(*to_start.T)
+        return nearest, np.maximum(to_vertices, np.roll(to_vertices, -1))
 
     def moved(self, offset: Floats) -> FencePolygon:
         """Return the same polygon, moved by (2,) metres."""
@@ -57,19 +96,26 @@ class FenceCircle:
     inclusion: bool = True
 
     def holds(self, north: float, east: float) -> bool:
-        """Return whether a point lies in it."""
-        return math.hypot(north - self.center[0], east - self.center[1]) <= self.radius
+        """Return whether a point lies in it or on its border."""
+        away = math.hypot(north - self.center[0], east - self.center[1])
+        return away <= self.radius + ON_BORDER
 
-    def crossed_by(self, start: Floats, end: Floats) -> bool:
-        """Return whether the straight line between two points leaves the side on which both lie."""
+    def breached_by_line(self, start: Floats, end: Floats) -> bool:
+        """Return whether the straight line between two points breaches it."""
+        places = [start, end]
         along = end - start
-        to_center = np.asarray(self.center) - start
         squared = float(along @ along)
+        if not self.inclusion and squared > 0.0:
+            share = float((np.asarray(self.center) - start) @ along) / squared
+            places.append(start + min(1.0, max(0.0, share)) * along)
+        return any(self.holds(*place.tolist()) != self.inclusion for place in places)
 
-        share = min(1.0, max(0.0, float(to_center @ along) / squared)) if squared > 0 else 0.0
-        nearest = float(np.linalg.norm(to_center - share * along))
-        farthest = max(float(np.linalg.norm(to_center)), float(np.linalg.norm(to_center - along)))
-        return nearest < self.radius < farthest
+    def breached_by_circle(self, center: Floats, radius: float) -> bool:
+        """Return whether the way round a circle breaches it."""
+        away = math.hypot(center[0] - self.center[0], center[1] - self.center[1])
+        if self.inclusion:
+            return away + radius > self.radius + ON_BORDER
+        return abs(away - radius) <= self.radius + ON_BORDER
 
     def moved(self, offset: Floats) -> FenceCircle:
         """Return the same circle, moved by (2,) metres."""
@@ -91,10 +137,7 @@ class Geofence:
 
     def breach(self, north: float, east: float) -> str:
         """Return the area that a point breaches, "" if it is within the fence."""
-        for number, area in enumerate(self.areas, 1):
-            if area.holds(north, east) != area.inclusion:
-                return self._name(number, area)
-        return ""
+        return self._first_breached(lambda area: area.holds(north, east) != area.inclusion)
 
     def breach_of_line(self, start: ArrayLike, end: ArrayLike) -> str:
         """Return the area that the straight line between two points breaches, "" for none.
@@ -104,14 +147,15 @@ class Geofence:
         first = np.asarray(start, dtype=float)[:2]
         last = np.asarray(end, dtype=float)[:2]
 
-        for number, area in enumerate(self.areas, 1):
-            for north, east in (first.tolist(), last.tolist()):
-                if area.holds(north, east) != area.inclusion:
-                    return self._name(number, area)
-            is_round_wall = isinstance(area, FenceCircle) and area.inclusion
-            if not is_round_wall and area.crossed_by(first, last):
-                return self._name(number, area)
-        return ""
+        return self._first_breached(lambda area: area.breached_by_line(first, last))
+
+    def breach_of_circle(self, center: ArrayLike, radius: float) -> str:
+        """Return the area that the way round a circle breaches, "" for none.
+
+        `center`: north, east, m; `radius`: m.
+        """
+        middle = np.asarray(center, dtype=float)[:2]
+        return self._first_breached(lambda area: area.breached_by_circle(middle, radius))
 
     def moved(self, offset: Sequence[float]) -> Geofence:
         """Return the same fence, moved by NED metres; (north, east) leaves heights as they are."""
@@ -122,11 +166,14 @@ class Geofence:
             back = tuple((np.asarray(self.breach_return) + shift).tolist())
         return Geofence(tuple(area.moved(shift[:2]) for area in self.areas), back)
 
-    @staticmethod
-    def _name(number: int, area: FencePolygon | FenceCircle) -> str:
-        shape = "circle" if isinstance(area, FenceCircle) else "polygon"
-        kind = "inclusion" if area.inclusion else "exclusion"
-        return f"area {number} of the fence ({kind} {shape})"
+    def _first_breached(self, is_breached: Callable[[FencePolygon | FenceCircle], bool]) -> str:
+        """Return the name of the first breached area, "" for none."""
+        for number, area in enumerate(self.areas, 1):
+            if is_breached(area):
+                shape = "circle" if isinstance(area, FenceCircle) else "polygon"
+                kind = "inclusion" if area.inclusion else "exclusion"
+                return f"area {number} of the fence ({kind} {shape})"
+        return ""
 
 
 def _cross(a: Floats, b: Floats) -> Floats:
