@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 
-
 ON_BORDER = 1e-6
 """Distance, m, from a border up to which a place lies on it; a border belongs to its area."""
+CHUNK = 100
+"""Number of places on a way that are held against all edges of a polygon at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +33,19 @@ class FencePolygon:
 
     def holds(self, north: float, east: float) -> bool:
         """Return whether a point lies in it (even-odd rule) or on its border."""
+        return bool(self._hold(np.array([(north, east)]))[0])
+
+    def _hold(self, points: Floats) -> NDArray[np.bool_]:
+        """Return which of the points (n, 2) it holds, (n,)."""
         a = self.vertices
         b = np.roll(self.vertices, -1, axis=0)
+        north, east = points.T[:, :, None]
         spans = (a[:, 1] > east) != (b[:, 1] > east)
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = a[:, 0] + (east - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
-        if np.count_nonzero(spans & (north < crossing)) % 2:
-            return True
-        nearest, _ = self._edge_distances(np.array((north, east)))
-        return bool(nearest.min() <= ON_BORDER)
+        inside = np.count_nonzero(spans & (north < crossing), axis=1) % 2 == 1
+        nearest, _ = self._edge_distances(points)
+        return inside | (nearest.min(axis=1) <= ON_BORDER)
 
     def breached_by_line(self, start: Floats, end: Floats) -> bool:
         """Return whether the straight line between two points breaches it.
@@ -63,24 +68,27 @@ class FencePolygon:
         shares = np.unique(shares[(shares >= 0.0) & (shares <= 1.0)])
         shares = np.concatenate([shares, 0.5 * (shares[1:] + shares[:-1])])
         places = start + shares[:, None] * along
-        return any(self.holds(*place) != self.inclusion for place in places.tolist())
+        return any(
+            bool(np.any(self._hold(places[first : first + CHUNK]) != self.inclusion))
+            for first in range(0, len(places), CHUNK)
+        )
 
     def breached_by_circle(self, center: Floats, radius: float) -> bool:
         """Return whether the way round a circle breaches it."""
-        nearest, farthest = self._edge_distances(center)
+        nearest, farthest = self._edge_distances(center[None])
         margin = -ON_BORDER if self.inclusion else ON_BORDER
         meets = (nearest <= radius + margin) & (farthest >= radius - margin)
         return bool(meets.any()) or self.holds(center[0] + radius, center[1]) != self.inclusion
 
-    def _edge_distances(self, point: Floats) -> tuple[Floats, Floats]:
-        """Return the least and the largest distance (k,), m, of each edge from a point (2,)."""
-        to_start = self.vertices - point
+    def _edge_distances(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the largest distance (n, k), m, of each edge from points (n, 2)."""
         along = np.roll(self.vertices, -1, axis=0) - self.vertices
         squared = np.maximum(np.sum(along**2, axis=1), 1e-300)
-        share = np.clip(-np.sum(to_start * along, axis=1) / squared, 0.0, 1.0)
-        nearest = np.hypot(*(to_start + share[:, None] * along).T)
-        to_vertices = np.hypot(*to_start.T)
-        return nearest, np.maximum(to_vertices, np.roll(to_vertices, -1))
+        to_start = self.vertices - points[:, None]
+        share = np.clip(-np.sum(to_start * along, axis=2) / squared, 0.0, 1.0)
+        nearest = np.linalg.norm(to_start + share[..., None] * along, axis=2)
+        to_vertices = np.linalg.norm(to_start, axis=2)
+        return nearest, np.maximum(to_vertices, np.roll(to_vertices, -1, axis=1))
 
     def moved(self, offset: Floats) -> FencePolygon:
         """Return the same polygon, moved by (2,) metres."""
