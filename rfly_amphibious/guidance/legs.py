@@ -130,6 +130,9 @@ class _LegBuilder:
             altitude = ground + step.height
 
         if step.mode == "takeoff":
+            assert altitude is not None
+            if self._flying and altitude <= self._flown[-1][0][2]:
+                return  # there is nothing to climb, and a take-off does not descend
             self._take_off(index, place, altitude)
         elif step.mode == "land":
             self._land(index, place)
@@ -151,11 +154,8 @@ class _LegBuilder:
         self._end_flight(lands=False)
         return tuple(self._legs)
 
-    def _take_off(self, index: int, place: Place, altitude: float | None) -> None:
-        """Begin a flight from the present place."""
-        if self._flying:
-            raise StepError(index, "a take-off in flight; expected a landing before it")
-        assert altitude is not None
+    def _take_off(self, index: int, place: Place, altitude: float) -> None:
+        """Begin a flight, or climb on in one, from the present place."""
         self._end_drive()
         self._flying = True
         self._fly_to(index, (*self._here, altitude), self._fly_speed)
@@ -264,7 +264,8 @@ def steps_of_file(
     for index, item in enumerate(mission.items):
         north, east, down = item.position.tolist()
         if item.mode is MissionMode.TAKEOFF:
-            steps.append(MissionStep("takeoff", (east, north), altitude=0.0 - down))
+            place = None if item.here else (east, north)
+            steps.append(MissionStep("takeoff", place, altitude=0.0 - down))
         elif item.mode is MissionMode.WAYPOINT:
             steps.append(MissionStep("waypoint", (east, north), altitude=0.0 - down))
         elif item.mode is MissionMode.LAND:

@@ -133,6 +133,9 @@ class ItemCompletion:
         if now.vehicle_mode is not None and item.mode in (MissionMode.TAKEOFF, MissionMode.LAND):
             takes_off = item.mode is MissionMode.TAKEOFF
             return now.vehicle_mode == ("FLIGHT" if takes_off else "DRIVE")
+        begun_above = self._start.position[2] < float(now.flown.position[2])
+        if item.mode is MissionMode.TAKEOFF and begun_above:
+            return True  # there is nothing to climb, and a take-off does not descend
 
         # by pose and time; a driven item is looked at from above
         pose = now.pose

@@ -261,6 +261,9 @@ class PathManager:
             current = MissionItem.return_to_launch(NO_PARAMS)
         else:
             current = items[state.index]
+            if current.here:
+                place = np.array((*position[:2], current.position[2]))
+                current = replace(current, position=place, here=False)
         state.current = self._in_type(current)
         state.shown = shown
         state.switches += 1

@@ -187,6 +187,8 @@ class _Walk:
 
     def _go_to(self, index: int, item: MissionItem) -> None:
         position = np.array(item.position)
+        if item.here:
+            position[:2] = self._position[:2]
         if item.mode is MissionMode.TAKEOFF or not self._legs:
             self._add(index, np.array([*self._position[:2], position[2]]), flown=False)
         radius = 0.0

@@ -318,13 +318,14 @@ class MissionRunner:
         that names the item which can't be flown or leaves the fence; such a mission changes
         nothing.
         """
-        mission = tuple(items)
         north, east, down = finite_numbers(home, 3, "home").tolist()
         if abs(down) > mavlink.MAX_HEIGHT:
             raise ConfigError(
                 f"home: z {down:g}, expected at most {mavlink.MAX_HEIGHT:,.0f} m up or down"
             )
         launch = north, east, down
+        start = launch if self.follower is None else self.follower.position
+        mission = mavlink.with_takeoffs_placed(items, start, launch)
 
         # items
         PathManager().step((0, 0, 0, 0), mission)

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple, Protocol
-
-import numpy as np
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
@@ -62,6 +60,7 @@ from rfly_missions.mission.mavlink_items import (
     MAX_HEIGHT,
     ImportSettings,
     TerrainAltitude,
+    with_takeoffs_placed,
 )
 from rfly_missions.mission.regions_of_interest import look_item, look_of
 
@@ -676,8 +675,8 @@ class FlightLogic:
         assert home is not None
         assert origin is not None
         plan = plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
-        plan = self._with_takeoffs_here(plan)
         launch = self.home or self.place
+        plan = plan._replace(items=with_takeoffs_placed(plan.items, self.place, launch))
         height = self._values.return_altitude
         rally = self.area.plan.rally
         return with_return_ways(plan, self.place, launch, height, self._uav_type, rally)
@@ -691,16 +690,6 @@ class FlightLogic:
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
-
-    def _with_takeoffs_here(self, plan: FlightPlan) -> FlightPlan:
-        """Return a plan whose take-offs without a place begin here; home may lie elsewhere."""
-        items = list(plan.items)
-        for index, seq in enumerate(plan.seqs):
-            item = items[index]
-            if item.mode is MissionMode.TAKEOFF and not self.mission.rows[seq].is_placed:
-                position = np.array([*self.place[:2], item.position[2]])
-                items[index] = replace(item, position=position)
-        return plan._replace(items=tuple(items))
 
     def _from_the_ground(self, plan: FlightPlan, index: int) -> FlightPlan:
         """Return a plan that begins with a take-off, as PX4's do, if the mission has none."""

@@ -64,12 +64,6 @@ class Row:
         params = message.param1, message.param2, message.param3, message.param4
         return cls(message.frame, message.command, message.autocontinue, params, x, y, message.z)
 
-    @property
-    def is_placed(self) -> bool:
-        """False if the row has no place, north and east, of its own."""
-        is_nowhere = (self.x, self.y) == (0, 0) and self.frame in mavlink.GLOBAL_FRAMES
-        return not is_nowhere and self.frame != mavlink.MISSION_FRAME and self.x != _UNSET
-
     def item(self, seq: int) -> mavlink.MavlinkItem:
         """Return the row as an item in degrees or metres."""
         scale = _scale(self.frame)

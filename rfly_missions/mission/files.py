@@ -49,7 +49,11 @@ MAX_FENCE_VERTICES = 10_000
 MAX_RALLY_POINTS = 1_000
 """Number of rally points of a mission."""
 WAYPOINTS_HEADER = "QGC WPL 110"
-"""First line of a .waypoints file."""
+"""First line of a .waypoints file that is written."""
+_HEADERS = (WAYPOINTS_HEADER, "QGC WPL 120")
+"""First lines of those that are read; the rows are the same."""
+ARDUPILOT = 3
+"""MAVLink's MAV_AUTOPILOT of plans in which a yaw of 0 is none."""
 GROUND_STATION = "rfly_suite"
 """Name of the program that has written a .plan."""
 VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
@@ -232,6 +236,8 @@ def _finish(
             )
 
     items, lost = mavlink.to_mission_items(rows, home, settings)
+    if home[0] == home[1] == 0.0:
+        lost = (f"home: {mavlink.UNKNOWN_HOME}", *lost)
     return Mission(items, home, numbers, fence, lost)
 
 
@@ -268,6 +274,8 @@ def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
                 f"item {index + 1} ({name}): read as its {count} simple items, and written as these"
             )
 
+    if mission.get("firmwareType") == ARDUPILOT:
+        rows = [_without_zero_yaw(row) for row in rows]
     areas = as_object(plan.get("geoFence") or {}, "geoFence")
     mission_read = _finish(rows, home, settings, _read_fence(areas, home))
     return replace(mission_read, lost=(*changed, *mission_read.lost), rally=rally)
@@ -360,9 +368,9 @@ def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mavlin
             key = "Altitude"
         params[6] = as_number(get_key(entry, key, where), f"{where}: {key}")
 
-    _refuse_pause(entry.get("autoContinue", True), f"{where}: autoContinue")
+    goes_on = as_boolean(entry.get("autoContinue", True), f"{where}: autoContinue")
     number = as_integer(entry.get("doJumpId", len(rows) + 1), f"{where}: doJumpId", 0, 2**31 - 1)
-    rows.append(mavlink.MavlinkItem(command, frame, tuple(params), number, where))  # type: ignore[arg-type]
+    rows.append(mavlink.MavlinkItem(command, frame, tuple(params), number, where, goes_on))  # type: ignore[arg-type]
 
 
 def _read_complex_item(entry: dict[str, Any], where: str, rows: list[mavlink.MavlinkItem]) -> None:
@@ -515,7 +523,7 @@ def _read_waypoints(
     ]
 
     # the header
-    if not lines or " ".join(lines[0][1]) != WAYPOINTS_HEADER:
+    if not lines or " ".join(lines[0][1]) not in _HEADERS:
         first = " ".join(lines[0][1])[:40] if lines else ""
         kind = _area_file([columns for _, columns in lines])
         if kind:
@@ -530,10 +538,7 @@ def _read_waypoints(
     # rows
     if len(lines) - 1 > MAX_ITEMS + 1:
         raise MissionFileError(f"{len(lines) - 1} rows, at most {MAX_ITEMS} items are read")
-    rows = [
-        _read_row(columns, line, first_row_is_home and line == lines[1][0])
-        for line, columns in lines[1:]
-    ]
+    rows = [_read_row(columns, line) for line, columns in lines[1:]]
 
     # home
     notes: tuple[str, ...] = ()
@@ -586,7 +591,7 @@ def _area_file(lines: list[list[str]]) -> str:
     return "the corners of a geofence (.fen)" if fits else ""
 
 
-def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkItem:
+def _read_row(columns: list[str], line: int) -> mavlink.MavlinkItem:
     where = f"line {line}"
     if len(columns) != 12:
         raise MissionFileError(f"{where}: {len(columns)} columns, expected 12")
@@ -603,9 +608,15 @@ def _read_row(columns: list[str], line: int, is_home: bool) -> mavlink.MavlinkIt
     )
 
     goes_on = bool(_parse(columns[11], f"{where}: autocontinue"))
-    if not is_home:
-        _refuse_pause(goes_on, f"{where}: autocontinue")
-    return mavlink.MavlinkItem(command, frame, params, index, where)  # type: ignore[arg-type]
+    row = mavlink.MavlinkItem(command, frame, params, index, where, goes_on)  # type: ignore[arg-type]
+    return _without_zero_yaw(row)
+
+
+def _without_zero_yaw(row: mavlink.MavlinkItem) -> mavlink.MavlinkItem:
+    """Return a row of ArduPilot's ground stations: they write 0 for the yaw that an item lacks."""
+    if row.command not in mavlink.YAWED or row.params[3] != 0.0:
+        return row
+    return replace(row, params=(*row.params[:3], math.nan, *row.params[4:]))
 
 
 def _waypoints(rows: list[mavlink.MavlinkItem], home: GeoPoint) -> str:
@@ -614,7 +625,10 @@ def _waypoints(rows: list[mavlink.MavlinkItem], home: GeoPoint) -> str:
     home_row = mavlink.MavlinkItem(mavlink.WAYPOINT, mavlink.ABSOLUTE_FRAME, home_values)
     lines = [WAYPOINTS_HEADER]
     for row in (home_row, *rows):
-        numbers = [_column(value) for value in row.params]
+        params = list(row.params)
+        if row.command in mavlink.YAWED:  # 0 is read as none
+            params[3] = 0.0 if math.isnan(params[3]) else params[3] or 360.0
+        numbers = [_column(value) for value in params]
         start = (row.number, int(row.number == 0), row.frame, row.command)
         lines.append("\t".join([*map(str, start), *numbers, "1"]))
     return "\n".join(lines) + "\n"
@@ -633,13 +647,6 @@ def _parse(text: str, where: str) -> float:
     if math.isinf(value):
         raise MissionFileError(f"{where}: {text[:40]!r}, expected a finite number")
     return value
-
-
-def _refuse_pause(auto_continue: Any, where: str) -> None:
-    if not as_boolean(auto_continue, where):
-        raise MissionFileError(
-            f"{where}: false, a mission that waits after an item is not supported; set it to true"
-        )
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -69,6 +69,10 @@ class MissionItem:
     """Number of the MAVLink command (MAV_CMD) that a CUSTOM item carries, its first four parameters
     in `params`; 0: the item is the user's own.
     """
+    here: bool = False
+    """True for a TAKEOFF straight up from where the vehicle is then; `position` has its height and
+    the place where the mission expects the vehicle.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", _member(MissionMode, self.mode, "mode"))
@@ -85,11 +89,19 @@ class MissionItem:
         if command and self.mode is not MissionMode.CUSTOM:
             raise ValueError(f"command: {command} in {self.mode.name}, expected one in CUSTOM only")
         object.__setattr__(self, "command", int(command))
+        if self.here and self.mode is not MissionMode.TAKEOFF:
+            raise ValueError(f"here: True in {self.mode.name}, expected in TAKEOFF only")
 
     @classmethod
-    def takeoff(cls, position: ArrayLike, params: ArrayLike = (0.0, 0.0, 0.0, 0.0)) -> MissionItem:
-        """Return an item to leave the ground and go to `position`."""
-        return cls(MissionMode.TAKEOFF, position, params)  # type: ignore[arg-type]
+    def takeoff(
+        cls,
+        position: ArrayLike,
+        params: ArrayLike = (0.0, 0.0, 0.0, 0.0),
+        *,
+        here: bool = False,
+    ) -> MissionItem:
+        """Return an item to leave the ground and go to `position`, or straight up from `here`."""
+        return cls(MissionMode.TAKEOFF, position, params, here=here)  # type: ignore[arg-type]
 
     @classmethod
     def waypoint(
@@ -143,6 +155,7 @@ class MissionItem:
         return self is other or (
             self.mode is other.mode
             and self.command == other.command
+            and self.here == other.here
             and np.array_equal(self.position, other.position, equal_nan=True)
             and np.array_equal(self.params, other.params, equal_nan=True)
         )
@@ -153,6 +166,7 @@ class MissionItem:
             (
                 self.mode,
                 self.command,
+                self.here,
                 *("nan" if math.isnan(number) else number for number in numbers),
             )
         )
@@ -163,7 +177,10 @@ class MissionItem:
             for array in (self.position, self.params)
         )
         command = f", command={self.command}" if self.command else ""
-        return "MissionItem({}, position={}, params={}{})".format(self.mode.name, *numbers, command)
+        here = ", here=True" if self.here else ""
+        return "MissionItem({}, position={}, params={}{}{})".format(
+            self.mode.name, *numbers, command, here
+        )
 
 
 DataType = Literal["double", "single"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +56,11 @@ DO_JUMP_TAG = 601
 MAX_HEIGHT = 100_000.0
 """Largest height above or below home, m; beyond it a number is no place for an aircraft."""
 MAX_AWAY = 1_000_000.0
-"""Largest distance from home in local frames, m."""
+"""Largest distance from home, m."""
+FAR_AWAY = 50_000.0
+"""Distance from home, m, from which an item is noted."""
+LEAST_EXCHANGED = 1_000.0
+"""Distance from home, m, from which latitude and longitude are compared with each other."""
 MAX_RADIUS = 100_000.0
 """Largest radius of a circle, m."""
 
@@ -76,6 +80,18 @@ FRAMES = GLOBAL_FRAMES | {MISSION_FRAME, LOCAL_NED, LOCAL_ENU}
 
 _AREA_COMMANDS = frozenset({5000, 5001, 5002, 5003, 5004, 5100})
 """Corners and circles of fences, rally points: MAVLink has lists of their own for them."""
+
+_NOT_CARRIED_OUT = (176, 185, 186, 191, 192, 193, 194, 207, 208, 222, 3000)
+"""Commands that change a flight elsewhere, and nothing here.
+
+Modes, termination, altitudes, going around, repositioning, pause, reverse, fence, parachute, limits
+of guided flight, transitions of a VTOL.
+"""
+UNKNOWN_HOME = "0, 0, which ground stations write where they know none"
+"""Words for a placeholder."""
+
+YAWED = frozenset({WAYPOINT, TAKEOFF, LAND, VTOL_TAKEOFF, VTOL_LAND})
+"""Commands whose fourth parameter is a yaw."""
 
 RADIUS_INDEX = {
     LOITER_UNLIMITED: 2,
@@ -114,6 +130,8 @@ class MavlinkItem:
     """Number of the row in jumps: `doJumpId`, or its index."""
     where: str = "item"
     """Name of the row in errors."""
+    goes_on: bool = True
+    """False if the mission is to wait after it (`autocontinue` 0), which it does not."""
 
     def error(self, field: str, value: object, expected: str) -> MissionFileError:
         """Return the error of a field."""
@@ -142,12 +160,13 @@ def to_mission_items(
     """
     items: list[MissionItem] = []
     lost: list[str] = []
+    far: list[str] = []
     last = (0.0, 0.0, 0.0)
     last_flown = (0.0, 0.0, 0.0)
     # an invalid place is refused item by item
     with np.errstate(over="ignore", invalid="ignore"):
         degrees = np.array([(*row.params[4:6], 0.0) for row in rows], float).reshape(-1, 3)
-        places = geodetic_to_ned(degrees, home)[:, :2].tolist()
+        places = (geodetic_to_ned(degrees, home) - (0.0, 0.0, home[2])).tolist()
 
     for row, place in zip(rows, places, strict=True):
         _refuse(row)
@@ -155,13 +174,28 @@ def to_mission_items(
         before = last if leads_nowhere else last_flown
         item = _item(row, _placed(row, place, home, before, settings), settings)
         lost += _lost(row)
+        far += _far_away(row, place, home)
+        if item.mode is MissionMode.ORBIT and math.isinf(item.params[2]) and row is not rows[-1]:
+            lost.append(f"{row.where} (command {row.command}): it has no end, nothing follows it")
         items.append(item)
 
         last = tuple(item.position.tolist())
         # a camera's target or a new home is not flown to
         if not (leads_nowhere and row.command in _PLACED_COMMANDS):
             last_flown = last
+
+    waits = [row.where for row in rows if not row.goes_on]
+    if waits:
+        lost.append(_first_of_many(waits, "autocontinue 0 is not kept, the mission goes on"))
+    if far:
+        lost.append(_first_of_many(far))
     return tuple(items), tuple(lost)
+
+
+def _first_of_many(texts: Sequence[str], what: str = "") -> str:
+    """Return the first text, and how many more there are."""
+    more = f"; the same of {len(texts) - 1} more" if len(texts) > 1 else ""
+    return f"{texts[0]}{': ' if what else ''}{what}{more}"
 
 
 def _refuse(row: MavlinkItem) -> None:
@@ -175,6 +209,13 @@ def _refuse(row: MavlinkItem) -> None:
     if row.command == CONDITION_YAW and row.params[3] == 1.0:
         expected = "0, a yaw from north; one from the yaw of now is not supported"
         raise row.error("params[3]", row.params[3], expected)
+
+    # a place in a frame without places
+    if row.frame == MISSION_FRAME and row.command <= LAST_NAVIGATION:
+        has_place = any(map(_or_zero, row.params[4:6]))
+        if has_place and row.command != RETURN_TO_LAUNCH:
+            expected = f"{RELATIVE_FRAME} (above home) or another one that has places"
+            raise row.error("frame", row.frame, f"{expected}: latitude and longitude are given")
 
     # radii
     is_waypoint = row.command in (WAYPOINT, SPLINE_WAYPOINT)
@@ -203,11 +244,46 @@ def _placed(
         raise row.error(
             "params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's"
         )
-    if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
-        raise row.error(
-            "params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home"
-        )
+    is_local = row.frame in (LOCAL_NED, LOCAL_ENU)
+    away = max(abs(north), abs(east)) if is_local else _distance(row, place)
+    if not away <= MAX_AWAY:
+        expected = f"a place within {MAX_AWAY / 1000:,.0f} km of home"
+        reason = "" if is_local else _reason_far_away(row, away, home)
+        raise row.error("params[4], params[5]", row.params[4:6], expected + reason)
     return north, east, down
+
+
+def _distance(row: MavlinkItem, place: Sequence[float]) -> float:
+    """Return the distance of a row's latitude and longitude from home, m; 0 if it has none.
+
+    `place`: these, NED from below home at sea level, m.
+    """
+    latitude, longitude = row.params[4:6]
+    is_here = math.isnan(latitude) or (latitude == 0.0 and longitude == 0.0)
+    leads = row.command <= LAST_NAVIGATION or row.command in _PLACED_COMMANDS
+    leads = leads and row.command != RETURN_TO_LAUNCH
+    if is_here or not leads or row.frame not in GLOBAL_FRAMES:
+        return 0.0
+    return math.hypot(*place)
+
+
+def _far_away(row: MavlinkItem, place: Sequence[float], home: GeoPoint) -> list[str]:
+    """Return a note on a row that lies unlikely far from home."""
+    away = _distance(row, place)
+    reason = _reason_far_away(row, away, home)
+    if away <= FAR_AWAY and not (reason and away > LEAST_EXCHANGED):
+        return []
+    return [f"{row.where} (command {row.command}): {away / 1000:,.1f} km from home{reason}"]
+
+
+def _reason_far_away(row: MavlinkItem, away: float, home: GeoPoint) -> str:
+    """Return the likely reason why a row lies far from home, "" for none."""
+    latitude, longitude = row.params[4:6]
+    if abs(longitude) <= 90.0:
+        exchanged = geodetic_to_ned((longitude, latitude, home[2]), home).tolist()
+        if math.hypot(*exchanged) < away / 10.0:
+            return "; latitude and longitude look exchanged"
+    return f"; home is {UNKNOWN_HOME}" if home[0] == home[1] == 0.0 else ""
 
 
 def _position(
@@ -219,8 +295,8 @@ def _position(
 ) -> tuple[float, float, float]:
     """Return the position of a row, NED about home, m.
 
-    `place`: north and east of its latitude and longitude. If these are missing or both 0, the
-    position is home for TAKEOFF, and that of the last item for anything else.
+    `place`: NED of its latitude and longitude. If these are missing or both 0, the position is that
+    of the last item.
     """
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     first, second, third = row.params[4:]
@@ -244,27 +320,23 @@ def _position(
     # global frames
     here = math.isnan(first) or (first == 0.0 and second == 0.0)
     if here:
-        north, east = (0.0, 0.0) if kind is MissionMode.TAKEOFF else last[:2]
+        north, east = last[:2]
     else:
         if abs(first) > 90.0:
             raise row.error("params[4]", first, "a latitude within ±90°")
         if abs(second) > 180.0:
             raise row.error("params[5]", second, "a longitude within ±180°")
-        north, east = place
+        north, east = place[:2]
 
     return north, east, _down(row, kind, here, (north, east, last[2]), home, settings)
 
 
 def _local_position(row: MavlinkItem, last: tuple[float, ...]) -> tuple[float, float, float]:
     """Return the position of a row in a local frame, NED about home, m."""
-    kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     is_ned = row.frame == LOCAL_NED
     first, second, third = row.params[4:]
     if math.isnan(first):
-        first = 0.0
-        second = 0.0
-        if kind is not MissionMode.TAKEOFF:
-            first, second = (last[0], last[1]) if is_ned else (last[1], last[0])
+        first, second = (last[0], last[1]) if is_ned else (last[1], last[0])
 
     if math.isnan(third):
         third = last[2] if is_ned else -last[2]
@@ -325,7 +397,10 @@ def _item(
         params = _orbit_params(row, settings)
     else:
         params = (0.0, 0.0, 0.0, 0.0)
-    return MissionItem(kind, np.array(position), np.array(params))
+    first, second = row.params[4:6]
+    is_nowhere = row.frame in GLOBAL_FRAMES and first == second == 0.0
+    here = kind is MissionMode.TAKEOFF and (is_nowhere or math.isnan(first))
+    return MissionItem(kind, np.array(position), np.array(params), here=here)
 
 
 def _orbit_params(row: MavlinkItem, settings: ImportSettings) -> tuple[float, float, float, float]:
@@ -362,10 +437,12 @@ def _lost(row: MavlinkItem) -> list[str]:
     """
     kind = _KINDS.get(row.command, MissionMode.CUSTOM)
     indices = _UNUSED_PARAMS.get(row.command, ())
+    if row.frame == MISSION_FRAME and row.command <= LAST_NAVIGATION:
+        indices = tuple({*indices, 6})
     if kind is MissionMode.CUSTOM:
         here = row.frame == MISSION_FRAME or (row.params[4] == 0.0 and row.params[5] == 0.0)
         leads_nowhere = row.command > LAST_NAVIGATION and row.command != CONDITION_CHANGE_ALT
-        indices = (4, 5, 6) if here and leads_nowhere else ()
+        indices = (4, 5, 6) if here and leads_nowhere else indices
 
     command = f"{row.where} (command {row.command})"
     lines = []
@@ -415,7 +492,9 @@ def to_mavlink_items(
         # the place
         position = tuple(item.position.tolist())
         placed = _is_placed(item, command, position != last)
-        if placed:
+        if item.here:
+            last_three = (0.0, 0.0, 0.0 - position[2])
+        elif placed:
             latitude, longitude, _ = ned_to_geodetic(item.position, home).tolist()
             last_three = (latitude, longitude, 0.0 - position[2])
         else:
@@ -515,6 +594,8 @@ _FLOWN_AS = {
     VTOL_TAKEOFF: "flown and written as an ordinary take-off (22)",
     VTOL_LAND: "flown and written as an ordinary landing (21)",
     DO_ORBIT: "written as turns or endless turns where these say the same (18, 17)",
+    DO_SET_HOME: "not carried out, returns lead to the mission's own home",
+    **dict.fromkeys(_NOT_CARRIED_OUT, "not carried out, the mission goes on at once"),
 }
 
 _UNUSED_PARAMS: dict[int, tuple[int, ...]] = {
@@ -538,3 +619,25 @@ _KINDS = {
     VTOL_LAND: MissionMode.LAND,
     RETURN_TO_LAUNCH: MissionMode.RTL,
 }
+
+
+def with_takeoffs_placed(
+    items: Sequence[MissionItem], start: Sequence[float], home: Sequence[float]
+) -> tuple[MissionItem, ...]:
+    """Return items whose take-offs from `here` have the place where the mission expects them.
+
+    `start`: place of the vehicle before the first item, `home`: that of a return; NED, m.
+    """
+    placed = []
+    last = (start[0], start[1])
+    for each in items:
+        item = each
+        if each.here:
+            item = replace(each, position=np.array((*last, each.position[2])))
+        placed.append(item)
+        if item.mode is MissionMode.RTL:
+            last = (home[0], home[1])
+        elif item.command <= LAST_NAVIGATION:
+            north, east, _ = item.position.tolist()
+            last = (north, east)
+    return tuple(placed)

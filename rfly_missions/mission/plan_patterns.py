@@ -10,6 +10,7 @@ LandingComplexItem.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rfly_common.errors import MissionFileError
 from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAME,
+    DO_CHANGE_SPEED,
     DO_LAND_START,
     DO_SET_ROI_NONE,
     LAND,
@@ -150,7 +152,7 @@ def _item(command: int, frame: int, *params: float | None) -> Item:
 
 
 def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> list[Item]:
-    """Return the start of landing, camera off, the approach and the landing.
+    """Return the start of landing, the speed, camera off, the approach and the landing.
 
     The approach is a circle down to its altitude, or a way-point there.
     """
@@ -169,8 +171,14 @@ def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> li
     approach = _place(entry, key if key in entry else "loiterCoordinate", where)
     land = _place(entry, "landCoordinate", where)
 
-    # camera off
+    # the airspeed, in whole m/s as QGroundControl sends it
     items = [_item(DO_LAND_START, MISSION_FRAME)]
+    if as_boolean(entry.get("useDoChangeSpeed", False), f"{where}: useDoChangeSpeed"):
+        key = "finalApproachSpeed"
+        speed = as_number(get_key(entry, key, where), f"{where}: {key}")
+        items.append(_item(DO_CHANGE_SPEED, MISSION_FRAME, 0, math.trunc(speed), -1))
+
+    # camera off
     if entry.get("stopTakingPhotos"):
         items += [
             _item(SET_CAMERA_TRIGGER_DISTANCE, MISSION_FRAME),
@@ -188,7 +196,8 @@ def _landing_pattern(entry: dict[str, Any], land_command: int, where: str) -> li
     else:
         items.append(_item(WAYPOINT, frame, 0, 0, 0, None, *approach))
 
-    return [*items, _item(land_command, frame, 0, 0, 0, 0, *land)]
+    yaw = None if land_command == VTOL_LAND else 0
+    return [*items, _item(land_command, frame, 0, 0, 0, yaw, *land)]
 
 
 def _place(entry: dict[str, Any], key: str, where: str) -> tuple[float, float, float]:

@@ -57,7 +57,10 @@ def msg_to_item(message: MissionItemMsg, axes: str) -> MissionItem:
         params[0] = yaw_ned_to_enu(params[0])
     is_known = message.mode <= max(MissionMode)
     mode = MissionMode(message.mode) if is_known else message.mode
-    return MissionItem(mode, np.array(position), params, message.command)
+    here = mode is MissionMode.TAKEOFF and math.isnan(position[0]) and math.isnan(position[1])
+    if here:  # where that will be is known with the items before it
+        position = (0.0, 0.0, position[2])
+    return MissionItem(mode, np.array(position), params, message.command, here)
 
 
 def item_to_msg(
@@ -71,9 +74,10 @@ def item_to_msg(
     params = np.array(item.params)
     if axes == "enu" and (item.mode is MissionMode.WAYPOINT or params_hold_a_course):
         params[0] = yaw_ned_to_enu(params[0])
+    position = np.array((math.nan, math.nan, item.position[2])) if item.here else item.position
     return MissionItemMsg(
         mode=int(item.mode),
-        position=ned_to_point(item.position, axes),
+        position=ned_to_point(position, axes),
         params=params,
         command=item.command,
     )

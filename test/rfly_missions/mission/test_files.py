@@ -127,7 +127,7 @@ WORKED = {
     "take-off here": (
         [FAR, simple(22, 3, [0, 0, 0, 0, 0, 0, 20])],
         "TAKEOFF",
-        (0, 0, -20),
+        (111.1708, 0, -20),
         (0, 0, 0, 0),
     ),
     "waypoint here": (
@@ -504,7 +504,26 @@ REFUSED = {
         plan(simple(5100, 3, [0, 0, 0, 0, 47, 8, 50])),
         "command: 5100, expected a mission item",
     ),
-    "pause": (plan(simple(16, 3, [0] * 7, autoContinue=False)), "item 1: autoContinue: false"),
+    "a pause that is none": (
+        plan(simple(16, 3, [0] * 7, autoContinue=0)),
+        "item 1: autoContinue: 0, expected true or false",
+    ),
+    "a place in a frame without places": (
+        plan(TAKEOFF, simple(16, 2, [0, 0, 0, 0, 47.001, 8.0, 30])),
+        r"item 2 \(command 16\): frame: 2, expected 3 \(above home\)",
+    ),
+    "latitude and longitude exchanged": (
+        plan(simple(16, 3, [0, 0, 0, 0, 8.0, 47.0, 30])),
+        "within 1,000 km of home; latitude and longitude look exchanged",
+    ),
+    "the other side of the Earth": (
+        plan(simple(16, 3, [0, 0, 0, 0, -47.0, -172.0, 30])),
+        r"\(-47.0, -172.0\), expected a place within 1,000 km of home",
+    ),
+    "an unknown home": (
+        plan(mission={"plannedHomePosition": [0, 0, 0], "items": [FAR], "version": 2}),
+        "expected a place within 1,000 km of home; home is 0, 0, which ground stations write",
+    ),
     "fence of old": (
         plan(geoFence={"polygon": [[1, 2]], "version": 1}),
         r"geoFence.polygons\[0\]: 1 corners",
@@ -529,6 +548,10 @@ REFUSED = {
     "half a file": ('{"fileType": "Plan",', "no JSON"),
     "a list in a list in …": ('{"a":' + "[" * 200_000, "no JSON"),
     "something else": ("hello", "line 1: 'hello', expected 'QGC WPL 110' or the JSON"),
+    "an unknown home's row": (
+        "QGC WPL 110\n0 1 0 16 0 0 0 0 0 0 0 1\n1 0 3 16 0 0 0 0 47 8 9 1\n",
+        "item 1, line 3 .* within 1,000 km of home; home is 0, 0",
+    ),
     "an older header": ("QGC WPL 100\n", "line 1: 'QGC WPL 100'"),
     "columns": ("QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500\n", "line 2: 11 columns, expected 12"),
     "no home": ("QGC WPL 110\n", "no rows, expected home"),
@@ -631,6 +654,16 @@ LANDING = {
 @pytest.mark.parametrize(
     ("changes", "commands", "approach"),
     [
+        (
+            {"useDoChangeSpeed": True, "finalApproachSpeed": 14.9},
+            [189, 178, 206, 2001, 2501, 31, 21],
+            (1, -75, 0, 1),
+        ),
+        (
+            {"useDoChangeSpeed": False, "finalApproachSpeed": 14},
+            [189, 206, 2001, 2501, 31, 21],
+            (1, -75, 0, 1),
+        ),
         ({}, [189, 206, 2001, 2501, 31, 21], (1, -75, 0, 1)),
         ({"useLoiterToAlt": False, "stopTakingPhotos": False}, [189, 2501, 16, 21], (NAN, 2, 0, 0)),
         (
@@ -657,6 +690,21 @@ def test_a_landing_pattern_is_its_items(read, changes, commands, approach):
     np.testing.assert_allclose(items[-2].position, (111.1708, 0, -40), atol=1e-4)
     np.testing.assert_allclose(items[-2].params, approach)
     np.testing.assert_allclose(items[-1].position, (0, 0, 0), atol=1e-6)
+    speeds = [item.params.tolist() for item in items if item.command == 178]
+    assert speeds == ([[0, 14, -1, 0]] if 178 in commands else [])  # an int in QGroundControl
+
+
+@pytest.mark.parametrize(("number", "mode"), [(4, "CUSTOM"), (5, "WAYPOINT"), (6, "LAND")])
+def test_jumps_into_a_landing_pattern_with_a_speed(read, number, mode):
+    """QGroundControl's numbers: 3 land start, 4 speed, 5 approach, 6 landing."""
+    pattern = LANDING | {"complexItemType": "vtolLandingPattern", "useLoiterToAlt": False}
+    pattern |= {"stopTakingPhotos": False, "stopVideoPhotos": False}
+    pattern |= {"useDoChangeSpeed": True, "finalApproachSpeed": 7}
+    jump = simple(177, 2, [number, 1, 0, 0, 0, 0, 0], doJumpId=7)
+    mission = read(
+        plan({**TAKEOFF, "doJumpId": 1}, {**FAR, "doJumpId": 2}, pattern, jump)
+    ).with_plain_jumps()
+    assert mission.items[int(mission.items[-1].params[0]) - 1].mode.name == mode
 
 
 def test_a_landing_pattern_of_version_1(read):
@@ -834,10 +882,77 @@ def test_waypoints_with_home_in_the_first_row(read):
     np.testing.assert_allclose(mission.items[1].position, [111.1708, 0, -30], atol=1e-4)
 
 
-def test_home_may_not_go_on_but_an_item_must(read):
-    assert len(read(WPL.replace("500.0\t1", "500.0\t0")).items) == 3
-    with pytest.raises(MissionFileError, match="item 2, line 6: autocontinue: false"):
-        read(WPL.replace("30\t1", "30\t0"))
+@pytest.mark.parametrize(
+    ("old", "new", "lost"),
+    [
+        ("500.0\t1", "500.0\t0", ()),
+        ("WPL 110", "WPL 120", ()),
+        (
+            "30\t1",
+            "30\t0",
+            ("item 2, line 6: autocontinue 0 is not kept, the mission goes on",),
+        ),
+    ],
+)
+def test_files_of_other_tools_are_read(read, old, new, lost):
+    mission = read(WPL.replace(old, new))
+    same(mission.items, read(WPL).items)
+    assert mission.lost == lost
+
+
+def test_a_yaw_of_0_is_an_order_only_where_its_writer_could_have_left_it_out(read, tmp_path):
+    """ArduPilot's stations write 0 for each unused column; QGroundControl writes null for PX4."""
+    rows = "".join(f"{n} 0 3 {c} 0 0 0 0 47 8 9 1\n" for n, c in enumerate((22, 16, 21), 1))
+    planner = read("QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500 1\n" + rows)
+    items = [simple(c, 3, [0, 0, 0, 0, 47.0, 8.0, 9]) for c in (22, 16, 21)]
+    mission = {"plannedHomePosition": list(HOME), "items": items, "version": 2}
+
+    def yaws(mission):
+        return [item.params[0 if item.mode.name == "WAYPOINT" else 3] for item in mission.items]
+
+    assert np.isnan(yaws(planner)).all()
+    assert np.isnan(yaws(read(plan(mission=mission | {"firmwareType": 3})))).all()
+    north = read(plan(mission=mission | {"firmwareType": 12}))
+    assert yaws(north) == [0, 0, 0]
+
+    # there and back, and no word that Mission Planner cannot read
+    for before in (planner, north):
+        write_mission(tmp_path / "y.waypoints", before)
+        np.testing.assert_array_equal(yaws(read_mission(tmp_path / "y.waypoints")), yaws(before))
+        assert "nan" not in (tmp_path / "y.waypoints").read_text()
+
+
+@pytest.mark.parametrize(
+    ("items", "notes"),
+    [
+        ([simple(179, 2, [1, 0, 0, 0, 0, 0, 0])], ["item 1 (command 179): not carried out, ret"]),
+        ([simple(3000, 2, [4, 0, 0, 0, 0, 0, 0])], ["item 1 (command 3000): not carried out, th"]),
+        (
+            [simple(17, 3, [0, 0, 0, 0, 47, 8, 9]), FAR],
+            ["item 1 (command 17): it has no end, nothing follows it"],
+        ),
+        ([FAR, simple(17, 3, [0, 0, 0, 0, 47, 8, 9])], []),
+        (
+            [simple(16, 3, [0, 0, 0, 0, 47.9, 8, 9]), simple(16, 3, [0, 0, 0, 0, 47.8, 8, 9])],
+            ["item 1 (command 16): 100.1 km from home; the same of 1 more"],
+        ),
+        ([simple(16, 2, [0, 0, 0, 0, 0, 0, 9])], ["item 1 (command 16): params[6] = 9 has no pl"]),
+        ([simple(20, 3, [0, 0, 0, 0, -47, 8, 9])], ["item 1 (command 20): params[4] = -47 has"]),
+    ],
+)
+def test_what_a_mission_does_not_do_is_noted(read, items, notes):
+    """0.9° of latitude are 100.06 km (a minute of arc is 1,853 m there)."""
+    lost = read(plan(*items)).lost
+    assert [text[: len(note)] for text, note in zip(lost, notes, strict=False)] == notes
+    assert bool(lost) == bool(notes)
+
+
+def test_latitude_and_longitude_exchanged_near_the_diagonal_are_noted(read):
+    mission = {"plannedHomePosition": [46.0, 46.2, 0], "version": 2}
+    items = [simple(16, 3, [0, 0, 0, 0, 46.2, 46.001, 9])]
+    assert read(plan(mission=mission | {"items": items})).lost == (
+        "item 1 (command 16): 27.0 km from home; latitude and longitude look exchanged",
+    )
 
 
 def test_waypoints_whose_first_row_is_an_item(read):
@@ -852,7 +967,7 @@ def test_waypoints_whose_first_row_is_an_item(read):
 def same(actual, expected):
     assert len(actual) == len(expected)
     for a, b in zip(actual, expected, strict=True):
-        assert (a.mode, a.command) == (b.mode, b.command)
+        assert (a.mode, a.command, a.here) == (b.mode, b.command, b.here)
         np.testing.assert_allclose(a.position, b.position, atol=1e-6)
         np.testing.assert_allclose(a.params, b.params, atol=1e-9)
 
@@ -914,6 +1029,21 @@ def test_any_mission_there_and_back(tmp_path_factory, items, extension):
     again = read_mission(path)
     same(again.items, items)
     np.testing.assert_allclose(again.home, HOME)
+
+
+@pytest.mark.parametrize("extension", [".plan", ".waypoints"])
+def test_a_take_off_here_there_and_back(read, tmp_path, extension):
+    """It stays without a place, and stands where the item before has led."""
+    for nowhere in ([0, 0], [None, None]):
+        up = [simple(22, 3, [0, 0, 0, None, *nowhere, 20])]
+        mission = read(plan(*up, FAR, simple(20, 2, [0] * 7), *up, FAR, *up))
+        assert [item.here for item in mission.items] == [True, False, False, True, False, True]
+        norths = [item.position[0] for item in mission.items if item.here]
+        np.testing.assert_allclose(norths, [0, 0, 111.1708], atol=1e-4)
+
+        path = tmp_path / f"m{extension}"
+        assert write_mission(path, mission) == ()
+        same(read_mission(path).items, mission.items)
 
 
 def test_jumps_and_fence_there_and_back(read, tmp_path):
