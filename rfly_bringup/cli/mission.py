@@ -241,7 +241,8 @@ def fly(
     """Fly a mission file with a simulated vehicle, as mission_node does, but faster.
 
     The vehicle starts on the ground at the mission's home. With a map, home lies where its geodetic
-    origin says. The exit code is 1 if the mission does not end.
+    origin says. The exit code is 1 if the mission does not end, also after a breach of its fence,
+    from which the vehicle returns.
 
     Examples:
 
@@ -345,7 +346,7 @@ def _fly(
     )
     runner.load(
         mission.items,
-        home,
+        start,
         fence=mission.fence,
         numbers=mission.numbers,
         hold_at_waypoints=True,
@@ -374,9 +375,13 @@ def _fly(
         yaw = float(yaw_ned_to_enu(follower.euler[2]))
         x, y, z = position
         flight.track.append((flight.seconds, x, y, z, yaw))
-        flight.finished = state.finished
+        if state.breach:
+            home_text = ", returned" if state.returned else ""
+            flight.problem = f": {state.breach} was breached{home_text}"
+        flight.finished = state.finished and not state.breach
         if state.problem:
             flight.problem = f": {state.problem}"
+        if state.problem or (state.breach and state.returned):
             break
     return flight
 

@@ -14,11 +14,13 @@ import numpy as np
 from rfly_missions.execution.completion_monitor import (
     ORBIT_SHARE,
     TOLERANCE,
+    TOUCHDOWN_HEIGHT,
     CompletionMonitor,
     CustomDone,
 )
 from rfly_missions.execution.flown_items import distance_to
 from rfly_missions.followers.multirotor import Vector
+from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_missions.mission.regions_of_interest import ROI_COMMANDS
@@ -29,6 +31,8 @@ LANDED_STEP = 0.2
 """Change of height, m, that counts as sinking."""
 LANDED_LAG = 1.0
 """Height, m, of such a vehicle above the guide that leads it down."""
+RETURN_REACH = 2.0
+"""Height above home, m, within which it has come down: its body or a roof may lie between."""
 
 
 class ItemSituation(NamedTuple):
@@ -115,9 +119,19 @@ class ItemCompletion:
         self._monitor.reset()
         self._start = ItemStart(self._now, position, sunk=self._now, sunk_to=position[2])
 
-    def has_returned(self, pose: Sequence[float], flown: MissionItem, return_to: Vector) -> bool:
-        """Return whether a commanded return has come home."""
-        return self._monitor.update(pose, flown, return_to)
+    def has_returned(
+        self, pose: Sequence[float], flown: MissionItem, return_to: Vector, mode: str | None
+    ) -> bool:
+        """Return whether a return, commanded or an item, has come home and down.
+
+        `mode`: that of a land-air vehicle, None for any other.
+        """
+        is_home = self._monitor.update(pose, flown, return_to)
+        height = float(flown.position[2]) - pose[2]
+        rests = self._has_sunk(pose[2], may_rest=is_home and height <= RETURN_REACH)
+        if mode is not None:
+            return is_home and mode in GROUND_MODES
+        return is_home and (self._fixed_wing or height <= TOUCHDOWN_HEIGHT or rests)
 
     def is_done(self, now: ItemSituation, reported: bool | None, holds_at_waypoints: bool) -> bool:
         """Return whether the current item has been carried out.
@@ -145,6 +159,8 @@ class ItemCompletion:
             return self._timed_done(item, now.flown, pose)
         if item.mode is MissionMode.LAND and self.has_landed(pose[2], now.lag):
             return True
+        if item.mode is MissionMode.RTL:
+            return self.has_returned(pose, now.flown, now.return_to, now.vehicle_mode)
         if not self._monitor.update(
             pose,
             _watched(item, now.flown),
@@ -161,8 +177,11 @@ class ItemCompletion:
 
     def has_landed(self, down: float, lag: float | None) -> bool:
         """Return whether a vehicle that a guide leads down stands on ground higher than assumed."""
-        lags = lag is not None and lag >= LANDED_LAG
-        if not lags or abs(down - self._start.sunk_to) > LANDED_STEP:
+        return self._has_sunk(down, may_rest=lag is not None and lag >= LANDED_LAG)
+
+    def _has_sunk(self, down: float, *, may_rest: bool) -> bool:
+        """Return whether a vehicle that may rest at a height has not changed it for a while."""
+        if not may_rest or abs(down - self._start.sunk_to) > LANDED_STEP:
             self._start.sunk = self._now
             self._start.sunk_to = down
         return self._now - self._start.sunk >= LANDED_TIME

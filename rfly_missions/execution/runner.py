@@ -473,7 +473,8 @@ class MissionRunner:
     ) -> RunnerState:
         """Return the state after a step, and update the progress of the item."""
         mission = self.manager.state
-        distance = distance_to(flown, (*here[:2], float(flown.position[2])) if driven else here)
+        seen = (*here[:2], float(flown.position[2]), here[3]) if driven else here
+        distance = distance_to(flown, seen)
         if mission.shown is Shown.ITEM:
             self._progress.update(
                 (mission.repetition, mission.index), flown, distance, self._completion.turned
@@ -492,7 +493,8 @@ class MissionRunner:
             breach=self._fence.area,
             driven=driven,
             item_share=self._progress.share,
-            returned=returns and self._completion.has_returned(here, flown, self._return_to),
+            returned=returns
+            and self._completion.has_returned(seen, flown, self._return_to, self._vehicle_mode),
             problem=self._problem,
         )
 

@@ -22,6 +22,8 @@ Vector = tuple[float, float, float]
 
 CLEARANCE = 0.3
 """Height above the lowest height allowed, m, for the time in which a climb begins."""
+STAYING = 1.0
+"""Distance, m, within which a way-point begins where the vehicle is: the nose stays as it is."""
 SAME_PLACE = 1e-3
 """Distance, m, below which an item lies where the one before has led to."""
 RETURN_HEIGHT = 15.0
@@ -237,6 +239,8 @@ class Multirotor:
         self._cruise_down = position[2]
         self._yaw = math.nan
         """Yaw that was requested for this place, rad; NaN: none."""
+        self._kept_yaw = math.nan
+        """Yaw with which it began to stay where it is, rad; NaN: it leaves."""
         self._target: Vector | None = None
         """Place to which the nose looks, NED, m."""
 
@@ -289,6 +293,12 @@ class Multirotor:
         if item.mode is not MissionMode.HOLD and not is_here:
             self._yaw = math.nan
 
+        # braking, and the way back from beyond, do not turn a vehicle that is to stay
+        stays = item.mode is MissionMode.HOLD
+        if item.mode is MissionMode.WAYPOINT:
+            stays = math.dist(self.position, item.position.tolist()) < STAYING
+        self._kept_yaw = self.euler[2] if stays else math.nan
+
         if item.mode is MissionMode.ORBIT:
             to_north = north - float(item.position[0])
             to_east = east - float(item.position[1])
@@ -322,6 +332,8 @@ class Multirotor:
             setpoint = self._toward(target[0], target[1], target[2])
             yaw = self._yaw
 
+        if math.isnan(yaw):
+            yaw = self._kept_yaw
         if self._target is not None:
             yaw = math.atan2(self._target[1] - self.position[1], self._target[0] - self.position[0])
         self._move(setpoint, yaw, dt)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -12,7 +13,14 @@ import pytest
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.estimation.estimate import Estimate
-from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg, legs_of_path, way_of_legs
+from rfly_amphibious.guidance.legs import (
+    DriveLeg,
+    FlyLeg,
+    legs_of,
+    legs_of_path,
+    steps_of_file,
+    way_of_legs,
+)
 from rfly_amphibious.guidance.mission_guide import ASKING_TIME, HOVER_TIME, MissionGuide
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import PlanError
@@ -300,3 +308,33 @@ def test_a_way_of_any_length_is_drawn_with_few_points():
     assert np.diff(short[:, 0]).max() <= 2.0
     with pytest.raises(PlanError, match=r"farther than 10,000 km from the map's origin"):
         legs_of_path([(0, 0, 0), (1e200, 0, 0)], None, 3.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("take_off", "way"),
+    [
+        ([0, 0, 20], [(60, 0, 50), (0, 60, 50)]),
+        ([None, None, 20], [(60, 0, 50), (0, 60, 50)]),
+        ([None, None, 70], [(60, 0, 50), (60, 0, 70), (0, 60, 50)]),
+    ],
+)
+def test_take_offs_in_the_air_climb_where_it_is_and_never_descend(tmp_path, take_off, way):
+    """A TAKEOFF without a place begins where the vehicle is: on the ground, 30 m beside home."""
+
+    def item(command, north, east, up):
+        degrees = [None, None]
+        if north is not None:  # a degree of latitude is 110.57 km on the equator
+            degrees = [north / 110_574.4, 8.0 + east / 111_319.5]
+        params = [0, 0, 0, None, *degrees, up]
+        return {"type": "SimpleItem", "command": command, "frame": 3, "params": params}
+
+    north, east, up = take_off
+    items = [item(22, None, None, 10), item(16, 0, 60, 50), item(22, north, east, up)]
+    items.append(item(16, 60, 0, 50))
+    mission = {"plannedHomePosition": [0.0, 8.0, 0.0], "items": items, "version": 2}
+    path = tmp_path / "m.plan"
+    path.write_text(json.dumps({"fileType": "Plan", "version": 1, "mission": mission}))
+
+    steps, _, _ = steps_of_file(str(path), None, (0.0, 0.0))
+    (leg,) = legs_of(steps, (30.0, 0.0), None, 3.0, 6.0)
+    np.testing.assert_allclose(leg.points, [(30, 0, 10), *way], atol=0.01)

@@ -129,11 +129,6 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
             "s.yaml:8: mission.items[0]: height_m: this way-point is driven to",
         ),
         (
-            "{mode: land}",
-            "{mode: takeoff, height_m: 2}",
-            "s.yaml:11: mission.items[3]: a take-off in flight; expected a",
-        ),
-        (
             "takeoff, height_m: 3",
             "land",
             "s.yaml:9: mission.items[1]: a landing on the ground; expected a take-off",

@@ -188,6 +188,37 @@ def test_fly_tells_of_a_mission_without_an_end(rfly, plan):
     assert out.splitlines()[-1].endswith("not finished")
 
 
+def test_fly_ends_with_the_return_after_a_breach(rfly, plan, tmp_path):
+    """A wing turns beyond a way-point that lies 5 m within the fence; then it circles at home."""
+    fence = {"circles": [{"circle": {"center": place(0, 0), "radius": 165.0}}], "version": 2}
+    there = simple(16, 3, [0, 3, 0, None, *place(160, 0), 20])
+    back = simple(16, 3, [0, 3, 0, None, *place(0, 0), 20])
+    file = plan(ITEMS[0], there, back, ITEMS[-1], geoFence=fence)
+    track = tmp_path / "track.csv"
+
+    code, out, _ = rfly("fly", file, "--uav-type", "fixed-wing", "--csv", track)
+    assert code == 1
+    assert (
+        "not finished: area 1 of the fence (inclusion circle) was breached, returned"
+        in (out.splitlines()[-1])
+    )
+    rows = np.loadtxt(track, delimiter=",", skiprows=1)
+    assert 165.0 < np.hypot(rows[:, 1], rows[:, 2]).max() < 250.0
+    assert np.hypot(rows[-1, 1], rows[-1, 2]) <= 25.0
+
+
+def test_fly_lands_a_return(rfly, plan, tmp_path):
+    """Over a map whose ground lies 30 m below the plan's home, too."""
+    track = tmp_path / "track.csv"
+    for above, options in ((0, ()), (30, ("--map", "JacksboroFault", *ORIGIN))):
+        home = [*place(0, 0), DEFAULT_GEO_ORIGIN[2] + above]
+        mission = {"plannedHomePosition": home, "items": [*ITEMS[:3], simple(20, 2, [0] * 7)]}
+        file = plan(mission=mission)
+        assert rfly("fly", file, *options, "--csv", track, "--overwrite")[0] == 0
+        z = np.loadtxt(track, delimiter=",", skiprows=1)[:, 3]
+        assert z[-1] == pytest.approx(z[0], abs=0.4)
+
+
 def test_check_of_many_items_stays_short(rfly, plan):
     """The first hundred, unless all are asked for."""
     many = [simple(16, 3, [0, 0, 0, None, *place(0, 0), 20 + i]) for i in range(150)]

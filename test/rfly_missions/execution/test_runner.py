@@ -983,3 +983,63 @@ def test_a_landing_in_a_pit_is_given_up():
 
     runner.command = MissionCommand.RTL
     assert runner.step(0.1).problem == ""
+
+
+UP = MissionItem.takeoff((0, 0, -20), here=True)
+
+
+def test_a_take_off_here_begins_where_the_vehicle_is():
+    """The vehicle starts 200 m off, lands 60 m farther on, and rises there again."""
+    flight = Flight("multirotor", [], home=(200.0, 0.0, 0.0))
+    there = (260.0, 0.0)
+    items = [UP, MissionItem.waypoint((*there, -20), math.nan), MissionItem.land((*there, 0)), UP]
+    flight.runner.load([*items, MissionItem.waypoint((0, 0, -20), math.nan)], (0.0, 0.0, 0.0))
+    assert [item.position[0] for item in flight.runner.items] == [200, 260, 260, 260, 0]
+
+    flight.to_end()
+    track = np.array(flight.track)
+    begins = [round(t / flight.dt) for t in flight.times]
+    ends = [*begins[1:], len(track)]
+    for (mode, _), begin, end in zip(flight.shown, begins, ends, strict=True):
+        if mode == "TAKEOFF":
+            assert np.ptp(track[begin:end, :2], axis=0).max() < 0.5
+            assert np.ptp(track[begin:end, 2]) > 18.0
+
+
+@pytest.mark.parametrize("height", [20.0, 49.0])
+def test_a_take_off_below_the_vehicle_is_ignored(height):
+    high = MissionItem.waypoint((60, 0, -50), math.nan)
+    lower = MissionItem.takeoff((90, 0, -height))
+    flight = Flight("multirotor", [T, high, lower, high]).to_end()
+    began = flight.shown.index(("TAKEOFF", 2))
+    assert flight.times[began + 1] - flight.times[began] < 0.11
+    lowest = np.array(flight.track)[round(flight.times[began] / flight.dt) :, 2].max()
+    assert lowest < -48.5
+
+
+def test_a_return_is_done_on_the_ground():
+    flight = Flight("multirotor", [T, A, R]).to_end()
+    assert flight.vehicle.position[2] == pytest.approx(0.0, abs=0.31)
+
+    flight = Flight("multirotor", [T, A, B])
+    flight.until(lambda: len(flight.shown) == 3)
+    flight.runner.command = MissionCommand.RTL
+    flight.until(lambda: flight.state.returned)
+    assert flight.vehicle.position[2] == pytest.approx(0.0, abs=0.31)
+
+
+@pytest.mark.parametrize(
+    "items", [[mavlink(93, 20)], [MissionItem.waypoint((40, 0, -30), math.nan)], []]
+)
+def test_who_stays_neither_turns_nor_drifts(items):
+    """Braking from 8 m/s takes 8 m beyond the place: back from there it flies tail first."""
+    fast = MissionItem.waypoint((40, 0, -30), math.nan, 10.0)
+    flight = Flight("multirotor", [T, fast, *items])
+    flight.until(lambda: len(flight.shown) == 3)
+    begun = len(flight.track)
+    flight.run(18)
+    yaws = np.array(flight.eulers)[begun:, 2]
+    assert np.abs(yaws).max() < math.radians(1.0)
+    last = np.array(flight.track)[-60:]
+    assert np.ptp(last, axis=0).max() < 0.05
+    assert math.dist(last[-1][:2], flight.state.flown.position[:2]) < 0.05
