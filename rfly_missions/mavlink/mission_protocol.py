@@ -26,6 +26,8 @@ RETRY_S = 0.25
 """Time, s, after which a row is requested again (the protocol's recommendation for items)."""
 TRIES = 12
 """Number of requests for a row."""
+ROWS_AT_ONCE = 20
+"""Number of rows of a partial list that are sent at once; a tick sends more."""
 _ACCEPTED = "MAV_MISSION_ACCEPTED"
 
 
@@ -36,11 +38,35 @@ class _Upload:
     peer: Peer
     mission_type: int
     count: int
+    """Number of the plan's rows up to the last one that is uploaded."""
     asked_at: float
     """Wall time of the last request, s."""
     rows: list[Row] = field(default_factory=list)
+    """The plan's rows so far; those before a part are there from the beginning."""
+    rest: tuple[Row, ...] = ()
+    """The rows behind a part."""
+    replaces: int = 0
+    """Id of the plan of which a part is replaced; 0: the whole plan is, whatever it is."""
     tries: int = 1
     """Number of requests for the next row."""
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """An upload that has ended; its last row may come again if the answer was lost."""
+
+    peer: Peer
+    seq: int
+    result: str
+
+
+@dataclass
+class _PartialList:
+    """Rows that are being sent."""
+
+    peer: Peer
+    mission_type: int
+    seqs: range
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,8 @@ class MissionProtocol:
             "MISSION_REQUEST_INT",
             "MISSION_CLEAR_ALL",
             "MISSION_ACK",
+            "MISSION_REQUEST_PARTIAL_LIST",
+            "MISSION_WRITE_PARTIAL_LIST",
         }
     )
 
@@ -76,6 +104,8 @@ class MissionProtocol:
         self._send = send
         self._report = report
         self._upload: _Upload | None = None
+        self._answered: dict[int, _Answered] = {}
+        self._sending: _PartialList | None = None
         self._plans = {
             d.MAV_MISSION_TYPE_MISSION: _Plan(
                 "Mission", lambda: flight.mission.rows, flight.take_mission
@@ -102,6 +132,10 @@ class MissionProtocol:
             self._begin(peer, message.mission_type, message.count, now)
         elif kind == "MISSION_REQUEST_LIST":
             self._send_count(peer, message.mission_type)
+        elif kind == "MISSION_REQUEST_PARTIAL_LIST":
+            self._send_part(peer, message)
+        elif kind == "MISSION_WRITE_PARTIAL_LIST":
+            self._begin_part(peer, message, now)
         else:
             self._send_item(peer, message.mission_type, message.seq)
 
@@ -120,7 +154,8 @@ class MissionProtocol:
             self._ack(peer, failed[0] if failed else _ACCEPTED, mission_type)
 
     def tick(self, now: float) -> None:
-        """Request missing rows again, and give up in the end."""
+        """Request missing rows again, and give up in the end; send more of a partial list."""
+        self._send_rows()
         upload = self._upload
         if upload is None or now - upload.asked_at < RETRY_S:
             return
@@ -152,7 +187,28 @@ class MissionProtocol:
             self._upload = None
             self._ack(peer, self._take(mission_type, ()), mission_type)
         else:
+            self._answered.pop(mission_type, None)
             self._upload = _Upload(peer, mission_type, count, now)
+            self._ask(self._upload, now)
+
+    def _begin_part(self, peer: Peer, message: Any, now: float) -> None:
+        """Begin an upload that replaces some rows, or continues the list."""
+        mission_type = message.mission_type
+        rows = tuple(self._plans[mission_type].rows())
+        start = message.start_index
+        count = len(rows) if message.end_index == -1 else message.end_index + 1
+        if self._is_busy_for(peer):
+            self._refuse_busy(peer, mission_type)
+        elif not 0 <= start <= len(rows) or not start < count:
+            self._ack(peer, "MAV_MISSION_INVALID_SEQUENCE", mission_type)
+        elif count > MOST_ROWS:
+            self._ack(peer, "MAV_MISSION_NO_SPACE", mission_type)
+        else:
+            self._answered.pop(mission_type, None)
+            before = list(rows[:start])
+            self._upload = _Upload(
+                peer, mission_type, count, now, before, rows[count:], plan_id(rows)
+            )
             self._ask(self._upload, now)
 
     def _ask(self, upload: _Upload, now: float) -> None:
@@ -165,6 +221,9 @@ class MissionProtocol:
     def _on_item(self, message: Any, peer: Peer, now: float) -> None:
         upload = self._upload
         if upload is None or upload.peer != peer or message.mission_type != upload.mission_type:
+            answered = self._answered.get(message.mission_type)
+            if answered is not None and (answered.peer, answered.seq) == (peer, message.seq):
+                self._ack(peer, answered.result, message.mission_type)
             return
         if message.seq != len(upload.rows):  # a repeated one, or too early: wait for the next
             return
@@ -176,7 +235,13 @@ class MissionProtocol:
             return
 
         self._upload = None
-        result = self._take(upload.mission_type, tuple(upload.rows))
+        result = "MAV_MISSION_DENIED"
+        plan = self._plans[upload.mission_type]
+        if upload.replaces in (0, plan_id(plan.rows())):
+            result = self._take(upload.mission_type, (*upload.rows, *upload.rest))
+        else:
+            self._report(f"{plan.name} refused: it has changed during the upload of a part")
+        self._answered[upload.mission_type] = _Answered(peer, message.seq, result)
         self._ack(peer, result, upload.mission_type)
 
     def _take(self, mission_type: int, rows: Sequence[Row]) -> str:
@@ -200,6 +265,26 @@ class MissionProtocol:
         rows = self._plans[mission_type].rows()
         answer = self._d.MAVLink_mission_count_message(*peer.ids, len(rows), mission_type)
         self._send(with_ids(answer, opaque_id=plan_id(rows)), peer.address)
+
+    def _send_part(self, peer: Peer, message: Any) -> None:
+        """Send some rows without a request for each; the end -1 is the last one."""
+        count = len(self._plans[message.mission_type].rows())
+        end = count - 1 if message.end_index == -1 else message.end_index
+        if not 0 <= message.start_index <= end < count:
+            self._ack(peer, "MAV_MISSION_INVALID_SEQUENCE", message.mission_type)
+            return
+        seqs = range(message.start_index, end + 1)
+        self._sending = _PartialList(peer, message.mission_type, seqs)
+        self._send_rows()
+
+    def _send_rows(self) -> None:
+        part = self._sending
+        if part is None:
+            return
+        for seq in part.seqs[:ROWS_AT_ONCE]:
+            self._send_item(part.peer, part.mission_type, seq)
+        part.seqs = part.seqs[ROWS_AT_ONCE:]
+        self._sending = part if part.seqs else None
 
     def _send_item(self, peer: Peer, mission_type: int, seq: int) -> None:
         rows = self._plans[mission_type].rows()

@@ -132,6 +132,86 @@ def test_rows_that_are_lost_or_come_twice(station):
     assert len(of_type("MISSION_ACK", station.heard)) == 1
 
 
+LAST = {
+    0: MISSION[4],
+    1: (0, 5003, 1, (500.0, 0.0, 0.0, 0.0), 470000000, 80000000, 0.0),
+    2: (3, 5100, 1, (0.0, 0.0, 0.0, 0.0), 470000000, 80000000, 20.0),
+}
+"""A row of each of the three lists that can be all of it."""
+
+
+@pytest.mark.parametrize("mission_type", LAST)
+def test_an_answer_that_was_lost_comes_again_with_the_last_row(station, mission_type):
+    row = LAST[mission_type]
+    count(station, 1, mission_type)
+    for _ in range(3):
+        (ack,) = item(station, 0, row, mission_type)
+        assert (ack.get_type(), ack.type, ack.mission_type) == ("MISSION_ACK", 0, mission_type)
+
+    # a refusal, too; other rows and other stations are not answered
+    count(station, 1, mission_type)
+    wrong = (row[0], 5001, *row[2:])
+    refused = [result(item(station, 0, wrong, mission_type)) for _ in range(2)]
+    assert refused[0] == refused[1] != "ACCEPTED"
+    assert item(station, 1, row, mission_type) == []
+    stranger = common.MAVLink_mission_item_int_message(
+        1, 1, 0, row[0], 5001, 0, 1, *row[3], *row[4:], mission_type
+    )
+    assert station.send(stranger, OTHER_STATION) == []
+
+
+def partly(station, kind, start, end, mission_type=0):
+    """Send a request or an announcement of a part; return the answers."""
+    message = getattr(common, f"MAVLink_mission_{kind}_partial_list_message")
+    return station.send(message(1, 1, start, end, mission_type))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seqs"),
+    [(0, -1, [0, 1, 2, 3, 4]), (1, 3, [1, 2, 3]), (4, 4, [4]), (4, -1, [4])],
+)
+def test_a_part_is_sent(station, start, end, seqs):
+    upload(station, MISSION)
+    answers = partly(station, "request", start, end)
+    assert [(m.get_type(), m.seq) for m in answers] == [("MISSION_ITEM_INT", n) for n in seqs]
+    assert [m.command for m in answers] == [MISSION[n][1] for n in seqs]
+
+
+def test_a_long_part_is_sent_bit_by_bit(station):
+    upload(station, [MISSION[0]] + [MISSION[1]] * 49)
+    assert len(partly(station, "request", 0, -1)) == 20
+    station.run(0.2)
+    sent = [m.seq for m in of_type("MISSION_ITEM_INT", station.heard)]
+    assert sent == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (1, 2, [MISSION[0], MISSION[2], MISSION[2], *MISSION[3:]]),
+        (4, -1, [*MISSION[:4], MISSION[2]]),
+        (5, 6, [*MISSION, MISSION[2], MISSION[2]]),
+        (3, 5, [*MISSION[:3], MISSION[2], MISSION[2], MISSION[2]]),
+    ],
+)
+def test_a_part_is_replaced(station, start, end, expected):
+    upload(station, MISSION)
+    answers = partly(station, "write", start, end)
+    for seq in range(start, (end if end >= 0 else 4) + 1):
+        assert [(m.get_type(), m.seq) for m in answers] == [("MISSION_REQUEST_INT", seq)]
+        answers = item(station, seq, MISSION[2])
+    assert result(answers) == "ACCEPTED"
+    assert str(downloaded(station)) == str(expected)
+
+
+@pytest.mark.parametrize("kind", ["request", "write"])
+@pytest.mark.parametrize(("start", "end"), [(-1, 2), (3, 2), (6, 6), (7, -1), (0, -2)])
+def test_a_part_that_is_none_is_refused(station, kind, start, end):
+    upload(station, MISSION)
+    assert result(partly(station, kind, start, end)) == "INVALID_SEQUENCE"
+    assert len(downloaded(station)) == 5
+
+
 def test_floats_are_taken_too(station):
     count(station, 1)
     fields = (1, 1, 0, 3, 16, 1, 1, 0.0, 3.0, 0.0, NAN, 47.5, 8.25, 20.0, 0)
