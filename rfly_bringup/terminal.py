@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 COMPILING = "compiling kernels, once for this version"
 """What is shown while kernels are compiled."""
-_MOMENT = 1.0
+_MOMENT = 2.0
 """Work that takes no longer, s, needs no word."""
 _NOW_AND_THEN = 5.0
 """Time between two lines about long work, s."""

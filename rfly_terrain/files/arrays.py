@@ -98,8 +98,6 @@ def import_array(
     scale = HeightScale(metres)
     gaps = _drop_gaps(heights, scale, headers[key].dtype, nodata, path)
     check_gaps(gaps, fill_nodata, path, "")
-    if gaps.missing == heights.size:
-        raise TerrainFormatError(f"{path}: no cell holds a height")
     fill_gaps(heights)
     if on_read is not None:
         on_read(gaps)

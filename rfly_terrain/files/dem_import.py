@@ -221,9 +221,7 @@ def import_dem(
         )
 
     unknown = int(np.count_nonzero(np.isnan(heights)))
-    if unknown == heights.size:
-        raise TerrainFormatError(f"{path}: no cell has data where the map would be")
-    if unknown and not fill_nodata:
+    if unknown == heights.size or (unknown and not fill_nodata):
         raise TerrainFormatError(f"{path}: does not cover {unknown:,} cells of the map")
     fill_gaps(heights)
     if on_read is not None:
@@ -408,7 +406,9 @@ class _Layout:
         south = math.floor(snap((half_y - middle_y) / step))
         north = math.floor(snap((half_y + middle_y) / step))
         corner = (-(west + 0.5) * step, (north + 0.5) * step)
-        grid = Grid(south + north + 1, west + east + 1, step, -step, *corner)
+        rows = max(0, south + north + 1)
+        columns = max(0, west + east + 1)
+        grid = Grid(rows, columns, step, -step, *corner)
         return _Target(local, grid, (0.0, 0.0), (latitude, longitude))
 
     def _cell_side(self) -> float:

@@ -37,7 +37,10 @@ APART_SHARE = 0.9
 """Share of a number's steps to other heights that are far, at least, if it stands apart."""
 MOST_NUMBERS = 20
 """Different numbers beyond the Earth's heights; more are heights in an unknown unit, or damage."""
-USUAL_NUMBERS = (-9999.0, -9999.9, -9999.99, -999.0, -999.9, -999.99, -99.0, 999.0, 999.9)
+USUAL_NUMBERS = (
+    *(-10_000.0, -9999.0, -9999.9, -9999.99, -9998.0, -9990.0, -8888.0, -1000.0),
+    *(-999.0, -999.9, -999.99, -888.0, -99.0, -99.9, -99.99, 999.0, 999.9, 999.99, 8888.0),
+)
 """Numbers between LOWEST and HIGHEST that producers write where they know no height."""
 _SAMPLE = 65_536
 """Steps of which the median is taken."""
@@ -103,9 +106,13 @@ class _Seen:
     steps: int = 0
     far_steps: int = 0
 
-    @property
-    def is_apart(self) -> bool:
-        """Return whether the number stands apart from the heights around it."""
+    def is_apart(self, number: float) -> bool:
+        """Return whether the number stands apart from the heights around it.
+
+        If there are none, a number below 0 does: nobody models a plain at -9999 m.
+        """
+        if not self.steps:
+            return number < 0.0
         return self.far_steps >= APART_SHARE * self.steps
 
 
@@ -135,7 +142,7 @@ class GapSearch:
         """Heights of suspects that stand for none, m; None: every number is a height."""
         if not self._judges:
             return None
-        return [n for n in self._suspects if n in self._seen and self._seen[n].is_apart]
+        return [n for n in self._suspects if n in self._seen and self._seen[n].is_apart(n)]
 
     def add(self, heights: NDArray[np.float32], beside: int = 0) -> None:
         """Look at a block of heights, m, NaN where the file knows none; it may be changed.
@@ -195,7 +202,7 @@ class GapSearch:
         total.cells += seen.cells
         total.steps += seen.steps
         total.far_steps += seen.far_steps
-        return seen.is_apart
+        return seen.is_apart(number)
 
     def _check_numbers(self) -> None:
         """Raise TerrainFormatError for too many numbers beyond the Earth's heights."""
@@ -214,7 +221,7 @@ class GapSearch:
         ends = {n: self._seen[n] for n in (self._low, self._high) if n in self._seen}
         rare = (self._cells - self._unknown) / 2
         doubtful = {
-            n: s.cells for n, s in ends.items() if s.steps and s.is_apart and s.cells < rare
+            n: s.cells for n, s in ends.items() if s.steps and s.is_apart(n) and s.cells < rare
         }
         return Gaps(
             self._cells,
@@ -245,13 +252,18 @@ def holds_number(numbers: NDArray[Any], number: float) -> NDArray[np.bool_]:
 
 
 def check_gaps(gaps: Gaps, fill: bool, path: StrPath, advice: str) -> None:
-    """Raise TerrainFormatError for a file with gaps that are not to be filled.
+    """Raise TerrainFormatError for a file with gaps that are not to be filled, or without heights.
 
     advice: what else its user can do.
     """
+    written = ", ".join(plain(number) for number in gaps.voids)
+    undeclared = f" ({written} is written there)" if written else ""
+    if gaps.cells and gaps.missing == gaps.cells:
+        raise TerrainFormatError(
+            f"{path}: no cell has data where the map would be{undeclared}"
+            + ("; if it is a height, say --nodata none" if written else "")
+        )
     if gaps.missing and not fill:
-        written = ", ".join(f"{plain(number)}" for number in gaps.voids)
-        undeclared = f" ({written} is written there)" if written else ""
         raise TerrainFormatError(
             f"{path}: {gaps.missing:,} of {gaps.cells:,} cells hold no data{undeclared}; "
             f"interpolate them with --fill-nodata{advice}"

@@ -143,6 +143,8 @@ def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
 
     This happens before any of it is unpacked.
     """
+    if dataset.transform.is_identity and dataset.gcps[0]:
+        raise TerrainFormatError(f"{path}: lies by control points; place its cells with gdalwarp")
     if dataset.transform.is_identity:
         raise TerrainFormatError(
             f"{path}: does not say where its cells lie; give it its corners first, such as with "

@@ -380,6 +380,44 @@ def test_import_an_array_and_read_it_back(rfly):
         assert terrain.altitude(float(x), float(y)) == pytest.approx(z, abs=30 / 65535)
 
 
+@pytest.mark.needs("rasterio", "pyproj")
+@pytest.mark.parametrize(
+    ("crs", "corner", "number", "options", "line"),
+    [
+        ("EPSG:2436", (503_700, 4_097_300), 500, (), "the datum Beijing 1954 was taken as WGS 84"),
+        ("EPSG:2264", (2_000_000, 600_000), 500, (), "in US survey foot, and nothing names the"),
+        ("EPSG:32632", (5e5, 5e6), -9999, ("--fill-nodata",), "1 of 64 cells held no data and"),
+        ("EPSG:32632", (5e5, 5e6), 0, (), "0 counts as a height (cells: 1), though far from all"),
+        ("EPSG:32632", (5e5, 5e6), 0, ("--nodata", "0", "--fill-nodata"), "1 of 64 cells held no"),
+        ("EPSG:32632", (5e5, 5e6), -9999, ("--nodata", "none"), "z -9999.00 … 500.00 m"),
+        ("EPSG:32632", (5e5, 5e6), 500, ("--unit", "US survey feet"), "of 0.3048006 m became m"),
+    ],
+)
+def test_an_import_tells_what_it_took_a_raster_for(rfly, crs, corner, number, options, line):
+    import rasterio
+    from rasterio.transform import from_origin
+
+    raster = np.full((8, 8), 500, np.int16)
+    raster[3, 4] = number
+    shape = {"width": 8, "height": 8, "count": 1, "dtype": "int16", "driver": "GTiff"}
+    place = {"crs": crs, "transform": from_origin(*corner, 10, 10)}
+    with rasterio.open("r.tif", "w", **shape, **place) as dataset:
+        dataset.write(raster, 1)
+
+    code, out, err = rfly("import", "r.tif", "--out", "R", *options)
+    assert (code, "Warning" in err) == (0, False)
+    assert line in out
+
+
+def test_options_of_rasters_are_refused_for_arrays(rfly):
+    np.save("h.npy", np.eye(4))
+    code, _, err = rfly(
+        "import", "h.npy", "--out", "R", "--cell-size", "1", "1", "--size", "2", "2"
+    )
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--size: for an array it has no meaning" in err
+
+
 def test_an_origin_that_is_no_place_is_refused(rfly):
     heights = np.zeros((3, 3))
     np.save("h.npy", heights)

@@ -113,6 +113,10 @@ def test_longitudes_may_begin_anywhere(tmp_path, west, center):
     transform = affine.from_origin(west, 46.1, step, step)
     path = write_tif(tmp_path / "a.tif", raster, transform, "EPSG:4326")
 
+    upside_down = affine.Affine(step, 0, west, 0, step, 46.0)
+    other = write_tif(tmp_path / "b.tif", raster[::-1], upside_down, "EPSG:4326")
+    np.testing.assert_array_equal(import_dem(other).heights, import_dem(path).heights)
+
     for terrain in (import_dem(path), import_dem(path, center=(46.05, center), size=(2000, 2000))):
         latitude, longitude, _ = terrain.geo_origin
         assert -180 <= longitude <= 180
@@ -208,6 +212,7 @@ VOIDS = [
     ("float32", -9999.9),
     ("float32", -999.9),
     ("float32", -99.0),
+    ("float32", -8888.0),
     ("float32", 1e20),
     ("float32", -3.4028235e38),
     ("float64", -1.7976931348623157e308),
@@ -261,9 +266,18 @@ def test_heights_like_voids_are_heights(tmp_path, dtype, base, number):
     np.testing.assert_array_equal(terrain.heights, raster[::-1].T)
     assert facts.gaps.missing == 0
 
-    flat = np.full((40, 40), 998.0)
+    flat = np.full((40, 40), 999.0)
+    assert import_dem(write_tif(tmp_path / "b.tif", flat)).z_max == 999.0
+    flat[:] = 998.0
     flat[7, 7] = 999.0
     assert import_dem(write_tif(tmp_path / "b.tif", flat)).z_max == 999.0
+
+
+@pytest.mark.parametrize("void", [-9999.0, -32768.0])
+def test_a_raster_of_one_void_has_no_data(tmp_path, void):
+    path = write_tif(tmp_path / "a.tif", np.full((9, 9), void, np.float32))
+    with pytest.raises(TerrainFormatError, match=rf"no cell has data .*\({void:.0f} is written"):
+        import_dem(path, fill_nodata=True)
 
 
 def test_a_height_far_from_all_around_it_is_told(tmp_path):
