@@ -46,6 +46,7 @@ def attach_stub(
 
 _EXTRAS = {
     "distributed": "sweep",
+    "mapbox_earcut": "mesh",
     "matplotlib": "plot",
     "mcap": "log",
     "mcap_ros2": "log",

@@ -45,7 +45,7 @@ FROM_PIP = {
         "pyoctomap",
         "pyproj",
     ),
-    *("osmium", "rasterio", "rosbags", "shapely", "viser"),
+    *("mapbox_earcut", "osmium", "rasterio", "rosbags", "shapely", "viser"),
     *("catkin_pkg", "docutils"),  # with colcon
     *(
         "msgspec",

@@ -27,6 +27,7 @@ from rfly_common.config.marked_yaml import Document, core_kind
 from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
+from rfly_terrain.world.mesh_files import mesh_parts
 from rfly_terrain.world.models import (
     CLASSES,
     GREY,
@@ -35,7 +36,6 @@ from rfly_terrain.world.models import (
     box_part,
     cylinder_part,
     hull_part,
-    mesh_parts,
     part_faces,
     placed_part,
 )
