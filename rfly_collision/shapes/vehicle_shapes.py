@@ -320,7 +320,7 @@ def frame_on_post(
     for turn in np.radians(hoops_deg).tolist():
         along = np.array([math.cos(turn), math.sin(turn), 0.0])
         across = np.array([[-math.sin(turn), math.cos(turn), 0.0], [0.0, 0.0, 1.0]])
-        for k in range(sides):
+        for k in range(int(sides)):  # 16.0 is a whole number in a file, too
             side = np.concatenate([inner[k : k + 2], outer[k : k + 2]]) @ across
             corners = np.concatenate([side - bar / 2 * along, side + bar / 2 * along])
             parts.append(ConvexHull.of_corners(corners))

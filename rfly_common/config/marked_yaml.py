@@ -4,10 +4,10 @@
 """Safe YAML loader whose values remember their line numbers, and the writer for it.
 
 Words have the values of YAML 1.2's core schema (https://yaml.org/spec/1.2.2, section 10.3.2):
-`off`, `yes` and `1:30` are text, `010` is ten and `1e2` a hundred. A number without a fraction is
-an int, as in JSON Schema. The loader is built from PyYAML's events, so it accepts the notation that
-`yaml.safe_load` does (anchors, aliases and merge keys too). It refuses repeated keys, numbers that
-are not finite, deep nesting, and aliases that multiply into millions of values.
+`off`, `yes` and `1:30` are text, `010` is ten and `1e2` a hundred, an int as it has no point. The
+loader is built from PyYAML's events, so it accepts the notation that `yaml.safe_load` does
+(anchors, aliases and merge keys too). It refuses repeated keys, numbers that are not finite, deep
+nesting, and aliases that multiply into millions of values.
 """
 
 from __future__ import annotations
@@ -290,8 +290,8 @@ class _Builder:
             raise ConfigError(f"{text[:40]} is too large")
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{text[:40]} is not a finite number")
-        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WHOLE
-        return int(value) if is_whole else value
+        is_whole = kind == "float" and "." not in text and value.is_integer()
+        return int(value) if is_whole and abs(value) < _LARGEST_WHOLE else value
 
     def _error(self, line: int, text: str) -> ConfigError:
         return ConfigError(f"{self._file}:{line}: {text}")
