@@ -109,6 +109,10 @@ class NodeProcess:
         """Everything that it has printed."""
         return "".join(self._lines)
 
+    def threads(self) -> set[int]:
+        """The ids of its threads; one that is missing later has ended."""
+        return {int(each.name) for each in Path(f"/proc/{self.process.pid}/task").iterdir()}
+
     def stop(self, number: int = signal.SIGINT, timeout_s: float = 5.0) -> int:
         """Send a signal and return the exit code; a node that does not end is killed and fails the
         test.

@@ -27,6 +27,7 @@ from typing import Any
 
 from rfly_amphibious.links.serial_port import SerialPort
 from rfly_common.errors import ConfigError, LinkError
+from rfly_common.loop_thread import LoopThread
 
 PEER_SILENCE_S = 3.0
 """Silence after which another sender may take the peer's place, s."""
@@ -117,7 +118,7 @@ class Transport(abc.ABC):
         self._handler = handler
         self._socket: Any  # a socket, or a serial line
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
         self._heard_at = 0.0
         self._budget = float(_BURST_BYTES)
         self._budget_at = time.monotonic()
@@ -136,9 +137,8 @@ class Transport(abc.ABC):
         self._selector.register(self._near, selectors.EVENT_READ)
         self._selector.register(self._socket, selectors.EVENT_READ)
         self._stop.clear()
-        self._thread = threading.Thread(
-            target=self._run, name=f"rfly_link_{self.port}", daemon=True
-        )
+        self._far.setblocking(False)
+        self._thread = LoopThread(self._run, f"rfly_link_{self.port}")
         self._thread.start()
 
     def close(self) -> None:
@@ -196,24 +196,24 @@ class Transport(abc.ABC):
         with contextlib.suppress(BlockingIOError):
             self._far.send(b"n")
 
-    def _run(self) -> None:
-        """Serve the sockets until the link is closed."""
-        self._far.setblocking(False)
-        while not self._stop.is_set():
-            for key, events in self._selector.select(_TICK_S):
-                if key.fileobj is self._near:
-                    self._near.recv(4096)
-                    self._nudged()
-                else:
-                    self._ready(key.fileobj, events)
-            self._tick()
-            self._spend(-_COST_BYTES)
+    def _run(self) -> bool:
+        """Serve the sockets once; return False when the link is closed."""
+        if self._stop.is_set():
+            self._hang_up()
+            return False
+        for key, events in self._selector.select(_TICK_S):
+            if key.fileobj is self._near:
+                self._near.recv(4096)
+                self._nudged()
+            else:
+                self._ready(key.fileobj, events)
+        self._tick()
+        self._spend(-_COST_BYTES)
 
-            # a flood waits in the system's buffer, or is lost there
-            if self._budget < 0.0:
-                self._stop.wait(min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES))
-
-        self._hang_up()
+        # a flood waits in the system's buffer, or is lost there
+        if self._budget < 0.0:
+            self._stop.wait(min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES))
+        return True
 
     @abc.abstractmethod
     def _nudged(self) -> None:

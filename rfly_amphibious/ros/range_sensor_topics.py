@@ -44,6 +44,7 @@ from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import ConfigError, PlacementError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
+from rfly_common.loop_thread import LoopThread
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -129,11 +130,9 @@ class RangeSensorTopics:
         self._waiting: dict[str, tuple[Due, SceneRays, Weather]] = {}
         self._wake = threading.Condition()
         self._ending = False
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
         if not lock_step:
-            self._thread = threading.Thread(
-                target=self._work, name="rfly-range-sensors", daemon=True
-            )
+            self._thread = LoopThread(self._work, "rfly-range-sensors")
             self._thread.start()
 
     def _make_publishers(self, sensors: SensorParameters) -> None:
@@ -231,17 +230,17 @@ class RangeSensorTopics:
     def _weather(self) -> Weather:
         return Weather.from_values(*(self._node.get_parameter(name).value for name in _WEATHER))
 
-    def _work(self) -> None:
-        """Measure what waits, the earliest first, until `close`."""
-        while True:
-            with self._wake:
-                while not (self._waiting or self._ending):
-                    self._wake.wait()
-                if self._ending:
-                    return
-                name = min(self._waiting, key=lambda sensor: self._waiting[sensor][0].time)
-                job = self._waiting.pop(name)
-            self._measure(*job)
+    def _work(self) -> bool:
+        """Measure the earliest of what waits; return False at the end."""
+        with self._wake:
+            while not (self._waiting or self._ending):
+                self._wake.wait()
+            if self._ending:
+                return False
+            name = min(self._waiting, key=lambda sensor: self._waiting[sensor][0].time)
+            job = self._waiting.pop(name)
+        self._measure(*job)
+        return True
 
     def _measure(self, due: Due, scene: SceneRays, weather: Weather) -> None:
         if due.sensor == LIDAR:

@@ -28,6 +28,7 @@ from rfly_amphibious.window_sensors.sensor_frames import check, encode, measure
 from rfly_amphibious.window_sensors.window_scene import WindowScene
 from rfly_common.errors import ConfigError, RflyError
 from rfly_common.files import Closing
+from rfly_common.loop_thread import LoopThread
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
@@ -103,7 +104,7 @@ class SensorAnswers(Closing):
         self._closed = False
         self.frames = 0
         """Frames sent so far."""
-        self._thread = threading.Thread(target=self._run, name="rfly view: sensors", daemon=True)
+        self._thread = LoopThread(self._run, "rfly view: sensors")
         self._thread.start()
 
     @property
@@ -185,23 +186,24 @@ class SensorAnswers(Closing):
 
     # --- the thread
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                if self._closed:
-                    return
-                scene = self._scene
-                waiting = [each for each in self._running.values() if each.scene is not scene]
-                running = min(waiting, key=lambda each: each.due, default=None)
-                early = None if running is None else running.due - time.monotonic()
-                if running is None or scene is None or (early is not None and early > 0.0):
-                    self._changed.wait(early)
-                    continue
-                sensors = {number: each.sensor for number, each in self._running.items()}
+    def _run(self) -> bool:
+        """Make the frame that is due, or wait for one; return False at the end."""
+        with self._changed:
+            if self._closed:
+                return False
+            scene = self._scene
+            waiting = [each for each in self._running.values() if each.scene is not scene]
+            running = min(waiting, key=lambda each: each.due, default=None)
+            early = None if running is None else running.due - time.monotonic()
+            if running is None or scene is None or (early is not None and early > 0.0):
+                self._changed.wait(early)
+                return True
+            sensors = {number: each.sensor for number, each in self._running.items()}
 
-            running.scene = scene
-            self._make_frame(running, self._with_objects(scene), sensors)
-            running.due = max(running.due + running.period, time.monotonic())
+        running.scene = scene
+        self._make_frame(running, self._with_objects(scene), sensors)
+        running.due = max(running.due + running.period, time.monotonic())
+        return True
 
     def _make_frame(
         self, running: _Running, scene: WindowScene, sensors: dict[int, VisionSensor]

@@ -44,6 +44,7 @@ from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import PacketError, RflyError
 from rfly_common.frames import ned_to_enu
 from rfly_common.imports import how_to_install
+from rfly_common.loop_thread import LoopThread
 from rfly_common.startup import stop_by_signal
 from rfly_trajectory import load_fleet
 from rfly_trajectory.ros.node_parameters import TrajectoryParameters
@@ -106,7 +107,7 @@ class DatagramWatch:
         self.lock = threading.Lock()
         self._closed = False
 
-        self._thread = threading.Thread(target=self._receive, daemon=True)
+        self._thread = LoopThread(self._receive, "rfly demo: UDP")
         self._thread.start()
 
     def begin(self) -> None:
@@ -119,25 +120,25 @@ class DatagramWatch:
         self._thread.join()
         self._socket.close()
 
-    def _receive(self) -> None:
-        """Receive datagrams until `close`."""
-        while not self._closed:
-            try:
-                datagram, sender = self._socket.recvfrom(65536)
-            except TimeoutError:
-                continue
-            if not self._begun:
-                self._others.add(sender)
+    def _receive(self) -> bool:
+        """Wait a moment for a datagram and count it; return False at the end."""
+        try:
+            datagram, sender = self._socket.recvfrom(65536)
+        except TimeoutError:
+            return not self._closed
+        if not self._begun:
+            self._others.add(sender)
 
-            if sender in self._others:
-                self.foreign += 1
-                continue
-            if self._relay is not None:
-                with contextlib.suppress(OSError):  # nothing listens there yet
-                    self._socket.sendto(datagram, self._relay)
+        if sender in self._others:
+            self.foreign += 1
+            return not self._closed
+        if self._relay is not None:
+            with contextlib.suppress(OSError):  # nothing listens there yet
+                self._socket.sendto(datagram, self._relay)
 
-            with self.lock:
-                self._take(datagram)
+        with self.lock:
+            self._take(datagram)
+        return not self._closed
 
     def _take(self, datagram: bytes) -> None:
         """Count a datagram, and add its vehicle's position to the track."""

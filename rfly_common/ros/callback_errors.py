@@ -12,25 +12,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rclpy.node import Node
 
+from rfly_common.loop_thread import describe_error
+
 COUNTER = "errors_in_callbacks"
 """Key of the counter on /diagnostics."""
-LOG_EVERY_S = 10.0
-"""Least time between two logs of an error at the same place, s."""
-LONGEST_TEXT = 300
-"""Characters of an error's own text: contents of messages or files must not fill the log."""
-
 _GUARDED = "rfly_guarded"
-_logged_at: dict[str, float] = {}
-"""Time of the last log by place, on the steady clock, s."""
 _counts: Counter[str] = Counter()
 """Number of errors by the node's name."""
 
@@ -42,17 +35,14 @@ def errors_of(node: Node) -> int:
 
 def report_error(node: Node, error: BaseException) -> str:
     """Log and count an unexpected error; return one line about it."""
-    place = _place(error)
-    text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_TEXT]
+    report = describe_error(error)
     _counts[node.get_fully_qualified_name()] += 1
-
-    now = time.monotonic()
-    if now - _logged_at.get(place, -LOG_EVERY_S) >= LOG_EVERY_S:
-        _logged_at[place] = now
-        node.get_logger().error(f"what came is dropped, by an error in {place}: {text}")
+    if report.is_due:
+        node.get_logger().error(
+            f"what came is dropped, by an error in {report.place}: {report.text}"
+        )
         node.get_logger().debug("".join(traceback.format_exception(error)))
-
-    return f"an error in {place}, logged by the node"
+    return f"an error in {report.place}, logged by the node"
 
 
 def guard_callbacks(node: Node) -> None:
@@ -107,22 +97,3 @@ def _no_success(text: str, _request: Any, response: Any) -> Any:
     if hasattr(answer, "success") and hasattr(answer, "message"):
         answer.message = text
     return answer
-
-
-def _place(error: BaseException) -> str:
-    """Return file and line of the innermost code of the suite that the error came through.
-
-    If there is none, the place is that of rclpy's innermost code, else of the innermost code.
-    """
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__
-    ]
-    ours = [
-        frame
-        for frame in frames
-        if any(part.startswith("rfly_") for part in Path(frame.filename).parts[-4:-1])
-    ]
-    ours = [frame for frame in ours if Path(frame.filename).name != "run_loop.py"]
-    theirs = [frame for frame in frames if Path(frame.filename).parent.name == "rclpy"]
-    frame = (ours or theirs or frames)[-1]
-    return f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno}"

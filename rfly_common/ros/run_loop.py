@@ -24,6 +24,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import rclpy
@@ -34,6 +35,7 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, RflyError, WorkError
+from rfly_common.loop_thread import LoopThread
 from rfly_common.ros.arguments import refusals_in_one_line
 from rfly_common.ros.callback_errors import guard_callbacks, report_error
 
@@ -73,7 +75,7 @@ def run(make_node: Callable[[], Node], *, often: bool = False) -> None:
     hundreds of times a second: with rclpy's executor of events a wake-up costs a tenth, but it
     knows no guard conditions.
 
-    An error in a callback does not end the node: see `callback_errors`.
+    An error in a callback or a thread does not end it: see `callback_errors`, `loop_thread`.
     """
     run_all([make_node], often=often)
 
@@ -99,6 +101,7 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
             with refusals_in_one_line():
                 nodes.append(make_node())
             guard_callbacks(nodes[-1])
+            LoopThread.report = partial(report_error, nodes[0])
             executor.add_node(nodes[-1])
 
         # objects of imports and nodes stay: later collections need not walk through them

@@ -172,10 +172,9 @@ def home_of(packet: Packet) -> GeoPoint | None:
     return _geo_point(packet["gpsHome"])
 
 
-def origin_of(packet: Packet) -> GeoPoint:
-    """Return latitude deg, longitude deg, altitude m of a `UE4_CMD_GPS`."""
-    latitude, longitude, altitude = packet["origin"]
-    return latitude, longitude, altitude
+def origin_of(packet: Packet) -> GeoPoint | None:
+    """Return latitude deg, longitude deg, altitude m of a `UE4_CMD_GPS`; None if it is no place."""
+    return _checked(packet["origin"])
 
 
 def place_of(packet: Packet, origin: GeoPoint | None) -> GeoPoint | None:
@@ -188,7 +187,7 @@ def place_of(packet: Packet, origin: GeoPoint | None) -> GeoPoint | None:
     if "PosGpsInt" in packet.values:
         return _geo_point(packet["PosGpsInt"])
     first, second, altitude = packet["PosGPS"]
-    if not math.isfinite(first + second + altitude) or first == second == 0.0:
+    if first == second == 0.0:
         return None
     latitude_first = (first, second, altitude)
     longitude_first = (second, first, altitude)
@@ -196,11 +195,11 @@ def place_of(packet: Packet, origin: GeoPoint | None) -> GeoPoint | None:
     if origin is not None:
         nearest = min((latitude_first, longitude_first), key=lambda p: _distance_deg(p, origin))
         if _distance_deg(nearest, origin) <= NEAR_DEG:
-            return nearest
+            return _checked(nearest)
     if abs(first) > 90.0 >= abs(second):
-        return longitude_first
+        return _checked(longitude_first)
     if abs(second) > 90.0 >= abs(first):
-        return latitude_first
+        return _checked(latitude_first)
     return None
 
 
@@ -213,7 +212,15 @@ def _geo_point(numbers: Sequence[int]) -> GeoPoint | None:
     latitude, longitude, altitude = numbers
     if latitude == longitude == 0:
         return None
-    return latitude * 1e-7, longitude * 1e-7, altitude * 1e-3
+    return _checked((latitude * 1e-7, longitude * 1e-7, altitude * 1e-3))
+
+
+def _checked(place: Sequence[float]) -> GeoPoint | None:
+    """Return a place of the Earth, None for numbers that are none."""
+    latitude, longitude, altitude = place
+    if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and math.isfinite(altitude)):
+        return None
+    return latitude, longitude, altitude
 
 
 def _motion(

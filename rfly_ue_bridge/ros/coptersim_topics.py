@@ -146,8 +146,11 @@ class CopterSimTopics:
         if packet is None:
             return
         if packet.type is UE4_CMD_GPS:
-            if not self._given_origin:
-                self._origin = origin_of(packet)
+            origin = origin_of(packet)
+            if origin is None:
+                self.truth.refused["no_place"] += 1
+            elif not self._given_origin:
+                self._origin = origin
                 self._update_start()
             return
         self._publish_hit(packet)
@@ -224,9 +227,7 @@ class CopterSimTopics:
         self.ready = False
 
     def _stamp(self, stream: StateStream, time_s: float) -> int:
-        """Return a state's stamp. Raises PacketError `not_finite`."""
-        if not math.isfinite(time_s):
-            raise PacketError("not_finite", "the time is NaN or infinite")
+        """Return a state's stamp. Raises PacketError `impossible_time`."""
         return self._stamps.stamp_ns(stream.times, self.copter_id, time_s)
 
     def _publish_hit(self, packet: Packet) -> None:

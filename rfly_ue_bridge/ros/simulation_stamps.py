@@ -9,7 +9,8 @@ from typing import Any
 
 from rclpy.node import Node
 
-from rfly_ue_bridge.sensors.frame_times import FrameTimes, SimulationStarts
+from rfly_common.errors import PacketError
+from rfly_ue_bridge.sensors.frame_times import LATEST_S, FrameTimes, SimulationStarts
 
 
 class SimulationStamps:
@@ -31,11 +32,18 @@ class SimulationStamps:
     def stamp_ns(self, times: FrameTimes, copter_id: int, time_s: float) -> int:
         """Return the stamp of data of a vehicle that have just arrived.
 
-        `times` are those of the same stream; a time below 0 is none.
+        `times` are those of the same stream; a time below 0 is none. Raises PacketError
+        `impossible_time` for one that is no number, or that no stamp can hold.
         """
+        if not abs(time_s) < LATEST_S:
+            raise PacketError("impossible_time", f"{time_s} s, expected less than {LATEST_S:g} s")
         now_ns: int = self._clock.now().nanoseconds
         if self._by == "arrival":
             return now_ns
         if self._clock.ros_time_is_active:
             return round(time_s * 1e9) if time_s >= 0.0 else now_ns
-        return round(times.stamp(time_s, now_ns * 1e-9, self._starts.of(copter_id)) * 1e9)
+
+        stamp_s = times.stamp(time_s, now_ns * 1e-9, self._starts.of(copter_id))
+        if not 0.0 <= stamp_s < LATEST_S:
+            raise PacketError("impossible_time", f"{stamp_s} s since 1970")
+        return round(stamp_s * 1e9)

@@ -19,6 +19,8 @@ JUMP_BACK_S = 0.5
 """A time that falls by more than this begins a new run, s."""
 SAME_CLOCK_S = 1.0
 """A heart-beat whose clock differs by less comes from a machine with the right time, s."""
+LATEST_S = 2.0**31
+"""Time that no stamp of ROS can hold, s."""
 
 
 class SimulationStarts:
@@ -30,7 +32,8 @@ class SimulationStarts:
     def hear(self, datagram: bytes, now_s: float) -> bool:
         """Take a heart-beat that arrived at a time since 1970; return False if it is none.
 
-        If the clock of its machine is wrong, only the time since the start counts.
+        If the clock of its machine is wrong, only the time since the start counts. A start before
+        1970, or after the heart-beat, is none.
         """
         head = RFLY_TIME_STMP.checksum_struct.pack(RFLY_TIME_STMP.checksums[0])
         if len(datagram) != RFLY_TIME_STMP.size or not datagram.startswith(head):
@@ -40,6 +43,8 @@ class SimulationStarts:
         current_s = values["SysCurrentTime"] / 1000.0
         if abs(now_s - current_s) > SAME_CLOCK_S:
             start_s += now_s - current_s
+        if not 0.0 <= start_s <= now_s + SAME_CLOCK_S:
+            return False
         self._start_s[values["copterID"]] = start_s
         return True
 

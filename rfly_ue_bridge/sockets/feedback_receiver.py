@@ -29,6 +29,7 @@ from typing import cast
 
 from rfly_common.errors import ConfigError, FeedbackError, PacketError
 from rfly_common.files import Closing
+from rfly_common.loop_thread import LoopThread
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
@@ -94,8 +95,7 @@ class FeedbackReceiver(Closing):
     - allow: addresses or networks (`192.168.1.0/24`) whose datagrams are read; empty = all.
     - queue_size: packets that wait at most. A full queue drops the *oldest*, as a newer state is
       worth more.
-    - wake: called in the reading thread after something was queued; it must neither raise nor close
-      the receiver.
+    - wake: called in the reading thread after something was queued; it must not close the receiver.
     - share_port: set SO_REUSEADDR for unicast, as RflySim's SDK does. Several programs may then
       hold the same port, but a unicast datagram still reaches only one of them: the newest. False:
       only this receiver may hold the port. Multicast reaches all programs in either case.
@@ -135,7 +135,9 @@ class FeedbackReceiver(Closing):
         self._dropped_before = 0
         self._unicast: socket.socket | None = None
         self._group: socket.socket | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
+        # a longer datagram is cut, to a length that no packet has
+        self._buffer = memoryview(bytearray(_LARGEST + 1))
         self._stop = threading.Event()
         self._nudge: tuple[socket.socket, socket.socket] | None = None
         self.port = port
@@ -173,7 +175,11 @@ class FeedbackReceiver(Closing):
 
         self._nudge = socket.socketpair()
         self._stop.clear()
-        self._thread = threading.Thread(target=self._read, name="rfly_feedback", daemon=True)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._nudge[0], selectors.EVENT_READ)
+        self._budget = float(_BURST)
+        self._budget_at_s = time.monotonic()
+        self._thread = LoopThread(self._read, "rfly_feedback")
         self._thread.start()
 
     def close(self) -> None:
@@ -190,6 +196,7 @@ class FeedbackReceiver(Closing):
         nudge[1].send(b"x")
         thread.join()
 
+        self._selector.close()
         self._dropped_before += sum(map(dropped_by_system, self._sockets()))
         for sock in (*self._sockets(), *nudge):
             sock.close()
@@ -279,37 +286,35 @@ class FeedbackReceiver(Closing):
 
     # --- the reading thread
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Wait for datagrams and queue them; return False at the end."""
+        if self._stop.is_set():
+            return False
         assert self._nudge is not None
-        nudged = self._nudge[0]
-        # a longer datagram is cut, to a length that no packet has
-        buffer = memoryview(bytearray(_LARGEST + 1))
-        budget = float(_BURST)
-        last = time.monotonic()
-        with selectors.DefaultSelector() as selector:
-            selector.register(nudged, selectors.EVENT_READ)
-            while not self._stop.is_set():
-                # sockets opened since
-                for sock in self._sockets():
-                    if sock not in selector.get_map():
-                        selector.register(sock, selectors.EVENT_READ)
+        selector = self._selector
 
-                ready = selector.select()
-                now = time.monotonic()
-                budget = min(_BURST, budget + (now - last) * MAX_RATE)
-                last = now
+        # sockets opened since
+        for sock in self._sockets():
+            if sock not in selector.get_map():
+                selector.register(sock, selectors.EVENT_READ)
 
-                failed = False
-                for key, _ in ready:
-                    if key.fileobj is nudged:
-                        nudged.recv(64)
-                        continue
-                    count, batch_failed = self._read_batch(cast(socket.socket, key.fileobj), buffer)
-                    budget -= count
-                    failed |= batch_failed
+        ready = selector.select()
+        now_s = time.monotonic()
+        self._budget = min(_BURST, self._budget + (now_s - self._budget_at_s) * MAX_RATE)
+        self._budget_at_s = now_s
 
-                if failed or budget < 0:
-                    self._stop.wait(_AFTER_ERROR_S if failed else _PAUSE_S)
+        failed = False
+        for key, _ in ready:
+            if key.fileobj is self._nudge[0]:
+                self._nudge[0].recv(64)
+                continue
+            count, batch_failed = self._read_batch(cast(socket.socket, key.fileobj), self._buffer)
+            self._budget -= count
+            failed |= batch_failed
+
+        if failed or self._budget < 0:
+            self._stop.wait(_AFTER_ERROR_S if failed else _PAUSE_S)
+        return True
 
     def _read_batch(self, sock: socket.socket, buffer: memoryview) -> tuple[int, bool]:
         """Read at most `_BATCH` datagrams; return their number, and whether reading failed."""

@@ -13,12 +13,12 @@ import contextlib
 import errno
 import selectors
 import socket
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from rfly_common.errors import FeedbackError
 from rfly_common.files import Closing
+from rfly_common.loop_thread import LoopThread
 from rfly_ue_bridge.sockets.allow_list import AllowList
 from rfly_ue_bridge.sockets.socket_drops import dropped_by_system
 from rfly_ue_bridge.sockets.udp_sender import ipv4
@@ -28,6 +28,7 @@ BUFFER_BYTES = 6_000_000
 _LARGEST = 65_536
 _BATCH = 64
 """Datagrams of one port that are read before the next port's turn."""
+_TICK_S = 0.5
 
 Handler = Callable[[bytes, float], None]
 """Function that takes a datagram and its arrival, s on the steady clock, in the reading thread."""
@@ -36,9 +37,11 @@ Handler = Callable[[bytes, float], None]
 class SensorReceiver(Closing):
     """Receiver on several UDP ports, which reads from its creation until `close`.
 
-    `handlers`: by port, called in the reading thread; they must neither raise nor wait. `allow`:
-    addresses or networks whose datagrams are read; empty = all. Raises ConfigError for an invalid
-    address, FeedbackError for a port that cannot be opened.
+    `handlers`: by port, called in the reading thread; they must not wait, and a datagram for which
+    one raises is lost (`LoopThread`). `allow`: addresses or networks whose datagrams are read;
+    empty = all. `tick`: called in the reading thread twice a second, with the time on the steady
+    clock, whether or not something arrives. Raises ConfigError for an invalid address,
+    FeedbackError for a port that cannot be opened.
     """
 
     def __init__(
@@ -47,9 +50,12 @@ class SensorReceiver(Closing):
         bind: str = "127.0.0.1",
         *,
         allow: Sequence[str] = (),
+        tick: Callable[[float], None] | None = None,
     ) -> None:
         address = ipv4(bind, "bind")
         self._allow = AllowList(allow)
+        self._tick = tick
+        self._ticked_s = time.monotonic()
         self._sockets: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._nudged, self._nudge = socket.socketpair()
@@ -66,7 +72,8 @@ class SensorReceiver(Closing):
             self._close_sockets()
             raise
 
-        self._thread = threading.Thread(target=self._read, name="rfly-sensors", daemon=True)
+        self._view = memoryview(bytearray(_LARGEST))
+        self._thread = LoopThread(self._read, "rfly-sensors")
         self._thread.start()
 
     @property
@@ -94,27 +101,31 @@ class SensorReceiver(Closing):
             opened.close()
         self._selector.close()
 
-    def _read(self) -> None:
-        buffer = bytearray(_LARGEST)
-        view = memoryview(buffer)
-        while True:
-            for key, _ in self._selector.select():
-                if key.data is None:
-                    return
-                self._read_port(key.fileobj, key.data, view)  # type: ignore[arg-type]
+    def _read(self) -> bool:
+        """Wait for datagrams and hand them on; return False at the end."""
+        for key, _ in self._selector.select(None if self._tick is None else _TICK_S):
+            if key.data is None:
+                return False
+            self._read_port(key.fileobj, key.data)  # type: ignore[arg-type]
 
-    def _read_port(self, opened: socket.socket, handler: Handler, view: memoryview) -> None:
+        now_s = time.monotonic()
+        if self._tick is not None and now_s - self._ticked_s >= _TICK_S:
+            self._ticked_s = now_s
+            self._tick(now_s)
+        return True
+
+    def _read_port(self, opened: socket.socket, handler: Handler) -> None:
         """Hand on what waits at a port."""
         for _ in range(_BATCH):
             try:
-                size, sender = opened.recvfrom_into(view)
+                size, sender = opened.recvfrom_into(self._view)
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
                 self.read_errors += 1
                 return
             if self._allow.allows(sender[0]):
-                handler(bytes(view[:size]), time.monotonic())
+                handler(bytes(self._view[:size]), time.monotonic())
             else:
                 self.not_allowed += 1
 

@@ -9,9 +9,11 @@ import ipaddress
 import socket
 import struct
 import threading
+from functools import partial
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing
+from rfly_common.loop_thread import LoopThread
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.sensor_requests import is_request
 from rfly_ue_bridge.sockets.udp_sender import resolve
@@ -58,10 +60,7 @@ class Listener(Closing):
             self._sockets.append(_joined(lan_interface))
 
         self._threads = [
-            threading.Thread(
-                target=self._receive, args=(opened,), name="rfly view: UDP", daemon=True
-            )
-            for opened in self._sockets
+            LoopThread(partial(self._receive, opened), "rfly view: UDP") for opened in self._sockets
         ]
         for thread in self._threads:
             thread.start()
@@ -83,24 +82,27 @@ class Listener(Closing):
         for opened in self._sockets:
             opened.close()
 
-    def _receive(self, opened: socket.socket) -> None:
-        while not self._closed:
-            # an error: none for a while, an ICMP answer, or, on Windows, a longer datagram
-            try:
-                datagram, (source, _) = opened.recvfrom(_LARGEST)
-            except OSError:
-                continue
-            if is_request(datagram):
-                datagram = SensorRequest(datagram)
-                datagram.source = source
+    def _receive(self, opened: socket.socket) -> bool:
+        """Wait a moment for a datagram and queue it; return False at the end."""
+        # an error: none for a while, an ICMP answer, or, on Windows, a longer datagram
+        try:
+            datagram, (source, _) = opened.recvfrom(_LARGEST)
+        except OSError:
+            return not self._closed
+        if is_request(datagram):
+            datagram = SensorRequest(datagram)
+            datagram.source = source
 
-            with self._lock:
-                if self._queued_bytes >= MAX_QUEUED_BYTES:
-                    self.overflow += 1
-                    continue
+        with self._lock:
+            has_room = self._queued_bytes < MAX_QUEUED_BYTES
+            if has_room:
                 self._queued_bytes += len(datagram) + _OVERHEAD
                 self._queue.append(datagram)
+            else:
+                self.overflow += 1
+        if has_room:
             self.arrived.set()
+        return not self._closed
 
 
 def _bound(host: str, port: int) -> socket.socket:

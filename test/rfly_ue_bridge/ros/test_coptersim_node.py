@@ -265,6 +265,54 @@ def test_the_simulations_time_as_clock(rig, clock):
         assert (message.clock.sec, message.clock.nanosec) == (12, 500_000_000)
 
 
+def with_extreme_numbers(datagram):
+    """The datagram with each of its words of eight or four bytes set to extreme numbers."""
+    extremes = [
+        *(struct.pack("<d", x) for x in (math.nan, math.inf, -math.inf, 1e300, -1e300, 2.0**62)),
+        *(struct.pack("<f", x) for x in (math.nan, math.inf, 3e38)),
+        *(struct.pack("<q", x) for x in (2**63 - 1, -(2**63))),
+    ]
+    for extreme in extremes:
+        for at in range(4, len(datagram) - len(extreme) + 1, 4):
+            yield datagram[:at] + extreme + datagram[at + len(extreme) :]
+
+
+def test_no_number_ends_the_receiving_thread(rig):
+    from nav_msgs.msg import Odometry
+    from rclpy.qos import qos_profile_sensor_data
+
+    made = rig(stamp="simulation", clock="heartbeat")
+    coptersim = made.coptersim
+    received = made.peer.receive(Odometry, "/copter1/truth/odometry", qos_profile_sensor_data)
+    estimates = made.peer.receive(Odometry, "/copter1/estimate/odometry", qos_profile_sensor_data)
+    now_ms = time.time_ns() // 1_000_000
+    beat = struct.pack("<2i3q", 123456789, 1, now_ms - 20_000, now_ms, 1)
+
+    def heard_again():
+        received.clear()
+        estimates.clear()
+        coptersim.send(coptersim.time, beat)
+        made.heard(coptersim.state, [datagrams.STATE_120], estimates)
+        return made.heard(coptersim.truth, [datagrams.TRUTH_168], received)
+
+    heard_again()
+    threads = made.node.threads()
+    truths = (datagrams.TRUTH_168, datagrams.TRUTH_112, datagrams.TRUTH_200, datagrams.ORIGIN)
+    for port, packets in (
+        (coptersim.truth, truths),
+        (coptersim.state, (datagrams.STATE_52, datagrams.STATE_120)),
+        (coptersim.time, (beat,)),
+    ):
+        for packet in packets:
+            coptersim.send(port, *with_extreme_numbers(packet))
+
+    (message,) = heard_again()
+    # 12.5 s after the start, or its arrival, as the time stands still
+    assert message.header.stamp.sec == pytest.approx(now_ms / 1000, abs=60.0)
+    assert threads <= made.node.threads()
+    assert "dropped, by an error" not in made.node.output
+
+
 # --- diagnostics
 
 

@@ -72,3 +72,21 @@ def test_a_time_that_does_not_advance_gives_the_arrival():
     assert times.stamp(5.0, 100.1, 90.0) == 100.1
     assert times.stands_still
     assert FrameTimes().stamp(-1.0, 7.0, 90.0) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("start_ms", "current_ms"),
+    [
+        (2**62, 2**62),  # its machine's clock counts as wrong: the difference is 0, as at a start
+        (2**62, 1_700_000_012_500),
+        (-(2**62), 1_700_000_012_500),
+        (-(2**63), 2**63 - 1),
+        (1_700_000_020_000, 1_700_000_012_500),
+    ],
+)
+def test_an_impossible_heart_beat_is_none(start_ms, current_ms):
+    starts = SimulationStarts()
+    beat = BEAT[:8] + struct.pack("<2q", start_ms, current_ms) + BEAT[24:]
+    is_start = start_ms == current_ms
+    assert starts.hear(beat, 1_700_000_012.6) == is_start
+    assert starts.of(1) == (pytest.approx(1_700_000_012.6) if is_start else None)
