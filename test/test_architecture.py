@@ -314,7 +314,7 @@ for name in {names!r}:
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:  # of the extra "view", where that is not installed
-        view = error.name in ("viser", "trimesh", "msgspec", "websockets", "PIL")
+        view = error.name in ("viser", "trimesh", "msgspec", "websockets")
         if not (view and name.startswith("rfly_viewer.")):
             raise
 print(len({names!r}), "modules")

@@ -49,7 +49,6 @@ FROM_PIP = {
     *("catkin_pkg", "docutils"),  # with colcon
     *(
         "msgspec",
-        "PIL",
         "trimesh",
         "typing_extensions",
         "websockets",

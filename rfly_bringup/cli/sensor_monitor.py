@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import queue
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.sensor_payloads import sensor_type
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
 from rfly_ue_bridge.sensors.frame_assembler import FrameAssembler, JoinedFrame, SensorFrame
+from rfly_ue_bridge.sensors.frame_queue import FrameQueue
 from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address
 from rfly_ue_bridge.sockets.sensor_receiver import SensorReceiver
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
@@ -28,15 +28,18 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 REPORT_PERIOD_S = 2.0
 REQUEST_AGAIN_S = 3.0
 _POLL_S = 0.1
+_QUEUE = 256
+"""Complete frames of all sensors that wait for decoding; `FrameQueue` bounds their bytes, too."""
 _LOSSES = (
-    "incomplete", "contradictions", "undecodable", "unexpected_size", "length", "checksum", "header"
+    "incomplete", "contradictions", "undecodable", "unexpected_size", "not_in_time", "length",
+    "checksum", "header",
 )  # fmt: skip
 
 
 class _Source:
     """One sensor, its frames, and its counts at the last report."""
 
-    def __init__(self, sensor: VisionSensor, frames: queue.SimpleQueue[_Arrived]) -> None:
+    def __init__(self, sensor: VisionSensor, frames: FrameQueue[_Arrived]) -> None:
         self.sensor = sensor
         self.assembler = FrameAssembler(sensor)
         self.heard_s = 0.0
@@ -51,7 +54,8 @@ class _Source:
         self.heard_s = arrival_s
         joined = self.assembler.join(datagram, arrival_s)
         if joined is not None:
-            self._frames.put((self, joined))
+            for source, _ in self._frames.put((self, joined), len(joined.payload)):
+                source.assembler.counters["not_in_time"] += 1
 
 
 _Arrived = tuple[_Source, JoinedFrame]
@@ -83,7 +87,7 @@ class SensorMonitor:
         self._log = None if mcap is None else SensorLog(mcap)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)
-        self._frames: queue.SimpleQueue[_Arrived] = queue.SimpleQueue()
+        self._frames: FrameQueue[_Arrived] = FrameQueue(_QUEUE)
         self._sources = [_Source(to_own_address(s, host), self._frames) for s in read.sensors]
         self._sender = UdpSender(host, port)
         self._start_s = self._reported_s = time.monotonic()
@@ -95,7 +99,7 @@ class SensorMonitor:
         """
         handlers = {source.sensor.port: source.take for source in self._sources}
         try:
-            receiver = SensorReceiver(handlers, bind)
+            receiver = SensorReceiver(handlers, bind, tick=self._give_up_old)
         except FeedbackError as error:
             raise ConfigError(f"{error}: ue_sensors_node or RflySim's SDK?") from error
 
@@ -116,6 +120,11 @@ class SensorMonitor:
             self._log.close()
         return all(source.assembler.counters["datagrams"] for source in self._sources)
 
+    def _give_up_old(self, now_s: float) -> None:
+        """Forget incomplete frames that have waited for too long, in the receiver's thread."""
+        for source in self._sources:
+            source.assembler.give_up_old(now_s)
+
     def _request_silent(self, now_s: float) -> None:
         for source in self._sources:
             if now_s - max(source.heard_s, source.requested_s) > REQUEST_AGAIN_S:
@@ -124,10 +133,10 @@ class SensorMonitor:
 
     def _take_frame(self) -> int:
         """Wait for a frame and save it; return the number of frames."""
-        try:
-            source, joined = self._frames.get(timeout=_POLL_S)
-        except queue.Empty:
+        arrived = self._frames.get(_POLL_S)
+        if arrived is None:
             return 0
+        source, joined = arrived
         frame = source.assembler.decode(joined)
         if frame is None:
             return 1

@@ -10,6 +10,7 @@ bytes, the three generations of clouds by their length.
 
 from __future__ import annotations
 
+import io
 import struct
 from dataclasses import dataclass
 from enum import Enum
@@ -18,11 +19,17 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
 
 from rfly_common.errors import PacketError
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 
 MAX_PIXELS = 8192 * 8192
+UNREQUESTED_PIXELS = 4096 * 4096
+"""Pixels of a picture that may be larger than requested."""
+MAX_SCANS = 64
+"""Scans of a jpeg: a progressive one has about ten, and each costs as much as all pixels."""
 MAX_POINTS = 10_000_000
 NO_DEPTH = 65535
 """Count of a pixel without depth."""
@@ -103,6 +110,7 @@ _PICTURES: dict[Content, tuple[tuple[int, ...], np.dtype[Any], int]] = {
 
 _JPEG = b"\xff\xd8\xff"
 _JPEG_END = b"\xff\xd9"
+_JPEG_SCAN = b"\xff\xda"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"IEND\xaeB`\x82"
 _END_WITHIN = 64
@@ -192,10 +200,26 @@ def picture_form(sensor: VisionSensor, payload: bytes) -> str:
 
 
 def picture_size(sensor: VisionSensor, payload: bytes, form: str) -> tuple[int, int]:
-    """Return width and height of a picture of a form, as its bytes state; 0 where they do not."""
+    """Return width and height of a picture of a form, before anything is decoded.
+
+    PacketError: `undecodable` if its header is broken, or if decoding would take too much.
+    """
     if form == "raw":
         return sensor.width, sensor.height
-    return _jpeg_size(payload) if form == "jpeg" else _png_size(payload)
+
+    # the plug-ins themselves: Image.open would print warnings for large pictures
+    plug_in = JpegImageFile if form == "jpeg" else PngImageFile
+    try:
+        width, height = plug_in(io.BytesIO(payload)).size
+    except Exception as error:  # noqa: BLE001  whatever a broken header makes Pillow raise
+        raise _undecodable(f"{form} without a sound header: {error}") from None
+
+    most = min(MAX_PIXELS, max(UNREQUESTED_PIXELS, sensor.width * sensor.height))
+    if not 0 < width * height <= most:
+        raise _undecodable(f"{form} of {width} x {height} pixels, at most {most:,}")
+    if form == "jpeg" and payload.count(_JPEG_SCAN) > MAX_SCANS:
+        raise _undecodable(f"jpeg of more than {MAX_SCANS} scans")
+    return width, height
 
 
 def _decode_picture(sensor: VisionSensor, content: Content, payload: bytes) -> SensorData:
@@ -205,9 +229,7 @@ def _decode_picture(sensor: VisionSensor, content: Content, payload: bytes) -> S
         shape = (sensor.height, sensor.width, *pixel)
         return SensorData(np.frombuffer(payload, number).reshape(shape), form)
 
-    width, height = picture_size(sensor, payload, form)
-    if not 0 < width * height <= MAX_PIXELS:
-        raise _undecodable(f"{form} of {width} x {height} pixels, at most {MAX_PIXELS:,}")
+    picture_size(sensor, payload, form)
     try:
         pixels = cv2.imdecode(
             np.frombuffer(payload, np.uint8), flag | cv2.IMREAD_IGNORE_ORIENTATION
@@ -222,27 +244,6 @@ def _decode_picture(sensor: VisionSensor, content: Content, payload: bytes) -> S
             f"{form} of {pixels.dtype} and {pixels.shape[2:] or (1,)} channels, expected {number}"
         )
     return SensorData(pixels, form)
-
-
-def _png_size(payload: bytes) -> tuple[int, int]:
-    """Return width and height from the header, 0 if there is none."""
-    if payload[12:16] != b"IHDR":
-        return 0, 0
-    width, height = struct.unpack_from(">2I", payload, 16)
-    return width, height
-
-
-def _jpeg_size(payload: bytes) -> tuple[int, int]:
-    """Return width and height from the start of frame, 0 if there is none (ITU T.81, annex B)."""
-    position = 2
-    while position + 9 <= len(payload) and payload[position] == 0xFF:
-        marker = payload[position + 1]
-        length, _, height, width = struct.unpack_from(">HBHH", payload, position + 2)
-        # SOF0 to SOF15, without DHT, JPG and DAC among them
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return width, height
-        position += 1 if marker == 0xFF else 2 + length
-    return 0, 0
 
 
 def depth_to_metres(counts: NDArray[np.uint16], sensor: VisionSensor) -> NDArray[np.float32]:

@@ -10,7 +10,6 @@ subscribers and publishes it, so that four cameras that render at once do not wa
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2, Ran
 
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import PacketError
-from rfly_common.ros.callback_errors import report_error
+from rfly_common.loop_thread import LoopThread
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher
@@ -47,6 +46,7 @@ from rfly_ue_bridge.ros.sensor_frame_msgs import (
     range_to_msg,
 )
 from rfly_ue_bridge.sensors.frame_assembler import FrameAssembler, JoinedFrame, SensorFrame
+from rfly_ue_bridge.sensors.frame_queue import FrameQueue
 from rfly_ue_bridge.sensors.mounting import turn_points
 
 QUEUE = 2
@@ -66,6 +66,7 @@ _LOSSES = (
     "contradictions",
     "undecodable",
     "unexpected_size",
+    "impossible_time",
     "not_in_time",
     "system_dropped",
 )
@@ -113,10 +114,7 @@ class SensorFrameTopics:
         self._publishers = _publishers(node, sensor)
 
         # between the receiver's thread and this sensor's
-        self._queue: deque[tuple[JoinedFrame, int]] = deque()
-        self._wake = threading.Condition()
-        self._ending = False
-        self._not_in_time = 0
+        self._queue: FrameQueue[tuple[JoinedFrame, int]] = FrameQueue(QUEUE)
         self._misses = 0
         self._latencies: deque[float] = deque(maxlen=_LATENCIES)
 
@@ -130,9 +128,7 @@ class SensorFrameTopics:
             self._update_diagnostics,
             check_peers=False,
         )
-        self._thread = threading.Thread(
-            target=self._work, name=f"rfly-sensor-{sensor.seq_id}", daemon=True
-        )
+        self._thread = LoopThread(self._work, f"rfly-sensor-{sensor.seq_id}")
         self._thread.start()
 
     def take(self, datagram: bytes, arrival_s: float) -> None:
@@ -141,13 +137,17 @@ class SensorFrameTopics:
         joined = self._assembler.join(datagram, arrival_s)
         if joined is None:
             return
-        job = (joined, self._stamp(joined.time))
-        with self._wake:
-            if len(self._queue) >= QUEUE:
-                self._queue.popleft()
-                self._not_in_time += 1
-            self._queue.append(job)
-            self._wake.notify()
+        counters = self._assembler.counters
+        try:
+            job = (joined, self._stamp(joined.time))
+        except PacketError as error:
+            counters[error.reason] += 1
+            return
+        counters["not_in_time"] += len(self._queue.put(job, len(joined.payload)))
+
+    def give_up_old(self, now_s: float) -> None:
+        """Forget incomplete frames that have waited for too long, in the receiver's thread."""
+        self._assembler.give_up_old(now_s)
 
     @property
     def has_pictures(self) -> bool:
@@ -160,26 +160,19 @@ class SensorFrameTopics:
 
     def close(self) -> None:
         """End the thread; nothing is published after that."""
-        with self._wake:
-            self._ending = True
-            self._wake.notify()
+        self._queue.close()
         self._thread.join()
 
     # --- decoding
 
-    def _work(self) -> None:
-        """Decode and publish what waits, until `close`."""
-        while True:
-            with self._wake:
-                while not (self._queue or self._ending):
-                    self._wake.wait()
-                if self._ending:
-                    return
-                joined, stamp_ns = self._queue.popleft()
-            try:
-                self._publish(joined, stamp_ns)
-            except Exception as error:  # noqa: BLE001  logged and counted; the next frame comes
-                report_error(self._node, error)
+    def _work(self) -> bool:
+        """Decode and publish the oldest frame that waits; return False at the end."""
+        job = self._queue.get()
+        if job is None:
+            return False
+        joined, stamp_ns = job
+        self._publish(joined, stamp_ns)
+        return True
 
     def _publish(self, joined: JoinedFrame, stamp_ns: int) -> None:
         heard = {name for name, out in self._publishers.items() if out.get_subscription_count()}
@@ -200,6 +193,7 @@ class SensorFrameTopics:
         sensor = self.sensor
         try:
             form = picture_form(sensor, joined.payload)
+            size = picture_size(sensor, joined.payload, form)
         except PacketError:  # counted where it is decoded
             return
         if "compressed" in heard and form != "raw":
@@ -207,7 +201,6 @@ class SensorFrameTopics:
             message = compressed_to_msg(joined.payload, form, encoding)
             self._send("compressed", message, stamp_ns, self.frames.optical)
         if "camera_info" in heard and 0.0 < sensor.fov_deg < _FLAT_DEG:
-            size = picture_size(sensor, joined.payload, form)
             matrix = pinhole_matrix(sensor.fov_deg, *size)
             self._publishers["camera_info"].publish(
                 camera_info(matrix, *size, stamp_ns, self.frames.optical)
@@ -267,7 +260,7 @@ class SensorFrameTopics:
     def _update_diagnostics(self) -> None:
         now_s = time.monotonic()
         counters = self._assembler.counters
-        numbers = {**counters, "not_in_time": self._not_in_time, "system_dropped": self.dropped()}
+        numbers = {**counters, "system_dropped": self.dropped()}
         rate = (counters["frames"] - self._frames_before) / max(now_s - self._counted_s, 1e-3)
         self._frames_before = counters["frames"]
         self._counted_s = now_s

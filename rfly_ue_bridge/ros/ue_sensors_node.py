@@ -29,7 +29,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from rfly_common.config.checks import finite_array, unit_quaternion
-from rfly_common.errors import ConfigError, FeedbackError, FrameError
+from rfly_common.errors import ConfigError, FeedbackError, FrameError, PacketError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
@@ -231,7 +231,7 @@ class UeSensorsNode(Node):
         if self._params.stamp == "simulation" and self._params.time_port:
             handlers[self._params.time_port] = self._stamps.take_heart_beat
         try:
-            receiver = SensorReceiver(handlers, self._params.bind)
+            receiver = SensorReceiver(handlers, self._params.bind, tick=self._give_up_old)
         except (FeedbackError, ConfigError) as error:
             for topics in self._topics.values():
                 topics.close()
@@ -243,6 +243,11 @@ class UeSensorsNode(Node):
                 f"pictures need more: sudo sysctl net.core.rmem_max={BUFFER_BYTES}"
             )
         return receiver
+
+    def _give_up_old(self, now_s: float) -> None:
+        """Forget incomplete frames that have waited for too long, in the receiver's thread."""
+        for topics in self._topics.values():
+            topics.give_up_old(now_s)
 
     def _sources(self) -> list[tuple[int, SensorFrameTopics | _ImuTopic]]:
         """Return what receives data, with its port."""
@@ -356,6 +361,7 @@ class UeSensorsNode(Node):
             "requests": self._sender.sent,
             "receive_buffer_bytes": self._receiver.buffer_bytes,
             "read_errors": self._receiver.read_errors,
+            "imu_refused": sum(imu.refused for imu in self._imus.values()),
             "time_stands_still": ", ".join(map(str, still)),
         }
         text = f"{len(self._topics)} sensors, {len(self._imus)} IMUs"
@@ -372,6 +378,8 @@ class _ImuTopic:
         self.sender = UdpSender(host, COPTER_SIM_PORT + 2 * (copter_id - 1))
         self.request = b""
         self.heard_s = -math.inf
+        self.refused = 0
+        """Datagrams that are no sample, or whose time is impossible."""
         self._frame_id = frame_id
         self._stamp = stamp
         self._publisher = publisher(node, Imu, f"rflysim/{name}", STATE_OUT)
@@ -380,10 +388,15 @@ class _ImuTopic:
         """Publish a sample, in the receiver's thread."""
         head = IMU_DATA.checksum_struct.pack(IMU_DATA.checksums[0])
         if len(datagram) != IMU_DATA.size or not datagram.startswith(head):
+            self.refused += 1
+            return
+        values = IMU_DATA.unpack(datagram)
+        try:
+            stamp_ns = self._stamp(values["timestmp"])
+        except PacketError:
+            self.refused += 1
             return
         self.heard_s = arrival_s
-        values = IMU_DATA.unpack(datagram)
-        stamp_ns = self._stamp(values["timestmp"])
         message = imu_to_msg(values["acc"], values["rate"])
         self._publisher.publish(fill_header(message, stamp_ns, self._frame_id))
 

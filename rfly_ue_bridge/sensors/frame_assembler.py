@@ -44,6 +44,10 @@ ORDERED_GAP_S = 0.02
 """Longest pause between fragments whose time does not tell frames apart, s."""
 MAX_PENDING = 8
 """Incomplete frames that are kept; beyond that the oldest is given up."""
+MAX_PENDING_BYTES = 64_000_000
+"""Bytes of all incomplete frames, a little more than the largest frame; beyond that the oldest is
+given up.
+"""
 
 COUNTERS = (
     "datagrams",
@@ -59,6 +63,8 @@ COUNTERS = (
     "undecodable",
     "unexpected_size",
     "repeated_time",
+    "impossible_time",
+    "not_in_time",
 )
 """Names of the counters.
 
@@ -72,6 +78,8 @@ COUNTERS = (
 - undecodable: complete frames that are nothing that the sensor sends
 - unexpected_size: pictures of another size than requested
 - repeated_time: frames with the time of the one before
+- impossible_time: frames whose time no stamp can hold; counted by who makes the stamps
+- not_in_time: complete frames dropped before they were decoded; counted by who queues them
 """
 
 
@@ -121,6 +129,8 @@ class _Pending:
     def __init__(self, arrival: float) -> None:
         self.start = arrival
         self.newest = arrival
+        self.size = 0
+        """Bytes so far."""
         self.parts: dict[int, bytes] = {}
 
 
@@ -156,7 +166,7 @@ class FrameAssembler:
             self.counters[error.reason] += 1
             return None
 
-        self._give_up_old(arrival)
+        self.give_up_old(arrival)
         key = _Key(fragment.frame, fragment.time, fragment.count, length)
         if not self._is_wanted(key, arrival):
             return None
@@ -167,6 +177,11 @@ class FrameAssembler:
         if pending is None or len(pending.parts) < fragment.count:
             return None
         return self._complete(key, pending, arrival)
+
+    def give_up_old(self, now: float) -> None:
+        """Forget the incomplete frames that have waited for too long, by the caller's clock."""
+        for key in [k for k, p in self._pending.items() if now - p.start > MAX_AGE_S]:
+            self._give_up(key)
 
     def decode(self, joined: JoinedFrame) -> SensorFrame | None:
         """Return a joined frame with its content, or None, counted, if it is undecodable."""
@@ -231,8 +246,11 @@ class FrameAssembler:
         known = pending.parts.get(fragment.index)
         if known is None:
             pending.parts[fragment.index] = fragment.payload
+            pending.size += len(fragment.payload)
             pending.newest = arrival
-            return pending
+            while sum(each.size for each in self._pending.values()) > MAX_PENDING_BYTES:
+                self._give_up(next(iter(self._pending)))
+            return pending if key in self._pending else None
         if known == fragment.payload:
             self.counters["duplicates"] += 1
             return None
@@ -274,11 +292,6 @@ class FrameAssembler:
             self.counters["duplicates"] += len(parts)
         else:
             self.counters["incomplete"] += 1
-
-    def _give_up_old(self, arrival: float) -> None:
-        """Forget the incomplete frames that have waited for too long."""
-        for key in [k for k, p in self._pending.items() if arrival - p.start > MAX_AGE_S]:
-            self._give_up(key)
 
 
 def _meaning_of_length(fragment: Fragment, size: int) -> str | int:

@@ -201,6 +201,64 @@ def bomb(width, height):
     return whole[:16] + struct.pack(">2I", width, height) + whole[24:]
 
 
+def jpeg_of(width, height, before=b"", *, progressive=0):
+    """A jpeg whose start of frame claims a size, with something between its begin and the rest."""
+    whole = cv2.imencode(".jpg", COLOURS, [cv2.IMWRITE_JPEG_PROGRESSIVE, progressive])[1].tobytes()
+    at = whole.index(b"\xff\xc2" if progressive else b"\xff\xc0")
+    size = struct.pack(">2H", height, width)
+    return whole[:2] + before + whole[2 : at + 5] + size + whole[at + 9 :]
+
+
+DECOY = struct.pack(">BBHBHHB", 255, 0xC0, 17, 8, 48, 64, 3) + bytes(9)
+"""A start of frame that claims the requested size."""
+
+
+def hidden(marker):
+    """The decoy in what a parser that takes a marker for a segment with a length jumps to."""
+    comment = b"\xff\xfe" + struct.pack(">H", 2 + len(DECOY)) + DECOY
+    return bytes((255, marker)) + comment
+
+
+def many_scans(count):
+    """A progressive jpeg whose last scan is there again and again: little to send, slow to read."""
+    whole = jpeg_of(4000, 4000, progressive=1)
+    scan = whole[whole.rindex(b"\xff\xda") : -2]
+    return whole[:-2] + scan * count + whole[-2:]
+
+
+BOMBS = {
+    "huge": (1, jpeg_of(65_500, 16_000)),
+    "huge and progressive": (1, jpeg_of(65_500, 16_000, progressive=1)),
+    "larger than requested": (1, jpeg_of(4097, 4097)),
+    "behind TEM": (1, jpeg_of(65_500, 16_000, hidden(0x01))),
+    **{f"behind RST{k}": (1, jpeg_of(65_500, 16_000, hidden(0xD0 + k))) for k in range(8)},
+    "behind fill bytes": (1, jpeg_of(65_500, 16_000, b"\xff\xff\xff")),
+    "behind noise": (1, jpeg_of(65_500, 16_000, b"\xff\xe0\0\2\1\2\3")),
+    "behind a thumbnail": (1, jpeg_of(65_500, 16_000, b"\xff\xe1\0\x16" + DECOY)),
+    "many scans": (1, many_scans(1000)),
+    "huge png": (1, bomb(60_000, 60_000)),
+    "huge png for a depth camera": (2, bomb(60_000, 60_000)),
+    "second header in a png": (1, bomb(64, 48)[:33] + bomb(60_000, 60_000)[8:]),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_would_take_much_memory_or_time_is_refused_before_it_is_decoded(name, monkeypatch):
+    monkeypatch.setattr(cv2, "imdecode", lambda *_: pytest.fail("it is decoded"))
+    type_id, payload = BOMBS[name]
+    with pytest.raises(PacketError) as caught:
+        decode_payload(VisionSensor(0, type_id, width=64, height=48), payload)
+    assert caught.value.reason == "undecodable"
+
+
+@pytest.mark.parametrize("progressive", [0, 1])
+def test_a_picture_that_is_larger_than_requested_is_read(progressive):
+    pixels = np.zeros((1080, 1920, 3), np.uint8)
+    option = [cv2.IMWRITE_JPEG_PROGRESSIVE, progressive]
+    jpeg = cv2.imencode(".jpg", pixels, option)[1].tobytes()
+    assert decode_payload(VisionSensor(0, 1, width=64, height=48), jpeg).data.shape == pixels.shape
+
+
 SPOILT = {
     "empty picture": (1, b""),
     "cut jpeg": (1, encode_image(COLOURS, "jpeg")[:-70]),

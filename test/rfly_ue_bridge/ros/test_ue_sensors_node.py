@@ -363,7 +363,8 @@ def test_an_imu_is_requested_from_coptersim(domain_id, tmp_path):
     coptersim.settimeout(60.0)
     config = write_config(tmp_path, {})
     parameters = {"config": str(config), "imu_vehicles": "[7]", "imu_rate": "100", "port": "47113"}
-    with NodeProcess("ue_sensors_node", domain_id, parameters), coptersim:
+    parameters["stamp"] = "simulation"
+    with NodeProcess("ue_sensors_node", domain_id, parameters) as node, coptersim:
         request, _ = coptersim.recvfrom(100)
         address = bytes([127, 0, 0, 1])
         assert request == struct.pack("<4H", 12345, 0, 100, 31006) + address + bytes(24)
@@ -378,7 +379,19 @@ def test_an_imu_is_requested_from_coptersim(domain_id, tmp_path):
             return received
 
         peer.spin_until(once_more)
+        first = received[0]
+
+        # times that no stamp can hold
+        threads = node.threads()
+        for time in (math.nan, math.inf, 1e300, -1e300, 2.0**31):
+            bad = sample[:8] + struct.pack("<d", time) + sample[16:]
+            coptersim.sendto(bad, ("127.0.0.1", 31006))
+        received.clear()
+        peer.spin_until(once_more)
         peer.close()
+        assert threads <= node.threads()
+        assert "dropped, by an error" not in node.output
+    received = [first]
     a = received[0].linear_acceleration
     w = received[0].angular_velocity
     assert (a.x, a.y, a.z) == pytest.approx((0.1, 0.2, 9.81), abs=1e-4)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from itertools import chain
 
@@ -239,3 +240,32 @@ def test_frames_are_those_of_the_obvious_way(data, numbered):
     assembler = FrameAssembler(BYTES)
     found = payloads(assembler, [frames[number][index] for number, index in events])
     assert found == [payload(k, lengths[k]) for k in obvious(events, frames)]
+
+
+def test_incomplete_frames_are_forgotten_without_another_datagram():
+    assembler = FrameAssembler(BYTES)
+    for number in range(3):
+        assembler.add(fragments(payload(number), 0.1 * number, number)[0], 10.0 + 0.1 * number)
+    assembler.give_up_old(10.55)  # 0.5 s after the first one, not yet after the others
+    assert assembler.counters["incomplete"] == 1
+    assembler.give_up_old(11.0)
+    assert assembler.counters["incomplete"] == 3
+
+
+def test_incomplete_frames_have_few_bytes_together():
+    """Each frame lacks one of its 1,000 fragments of 60,000 bytes."""
+    assembler = FrameAssembler(BYTES)
+    for number in range(3):
+        part = bytes((number,)) * 60_000
+        for index in range(999):
+            head = struct.pack("<6id", MAGIC + 3, 60_032, index, 1_000, number, 0, float(number))
+            assert assembler.add(head + part, 0.0) == []
+    # 60 MB wait at most beside the 4 MB of the one before
+    assert assembler.counters["incomplete"] == 2
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf])
+def test_a_time_that_is_no_number_is_refused(time):
+    assembler = FrameAssembler(BYTES)
+    assert payloads(assembler, fragments(payload(0), time, 0)) == []
+    assert assembler.counters["header"] == 4
