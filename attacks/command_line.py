@@ -255,6 +255,15 @@ FILES = (
     "text.yaml",
 )
 
+DEVICE_FILES = tuple(
+    f"{kind}{ending}"
+    for kind in ("pipe", "zero", "socket")
+    for ending in (
+        "", ".yaml", ".png", ".csv", ".mcap", ".txt", ".plan", ".osm", ".npy", ".pcap", ".json"
+    )
+)  # fmt: skip
+"""What is no regular file: pipes that nobody writes into, links to /dev/zero, sockets."""
+
 SENSIBLE: dict[str, Sequence[str]] = {
     "dissector": ("--out", "made.lua"),
     "doctor": ("--seconds", "0.5"),
@@ -345,6 +354,8 @@ SLOW = frozenset(
 )
 SELDOM = 0.15
 """Probability that one of them is chosen."""
+LASTING = SLOW | {"drive", "listen", "record", "sensors listen", "sensors request", "status"}
+"""Commands that may wait for data or a person."""
 
 
 class Option(NamedTuple):
@@ -352,6 +363,8 @@ class Option(NamedTuple):
 
     name: str
     words: int
+    takes_text: bool = True
+    """False for numbers and choices."""
 
 
 def commands() -> dict[str, list[Option]]:
@@ -372,7 +385,9 @@ def commands() -> dict[str, list[Option]]:
         for param in command.params:
             if param.param_type_name == "option":
                 is_flag = getattr(param, "is_flag", False)
-                options.append(Option(param.opts[0], 0 if is_flag else param.nargs))
+                kind = getattr(getattr(param, "type_descriptor", None), "annotation", str)
+                takes_text = not is_flag and kind in (str, Path)
+                options.append(Option(param.opts[0], 0 if is_flag else param.nargs, takes_text))
         yield " ".join(words), options
 
     return {name: options for name, options in walk(typer.main.get_command(app), ()) if name}
@@ -430,7 +445,7 @@ def make_files(folder: Path, rng: random.Random) -> None:
     }
 
     # by name: folders, pipes, links to themselves, sockets, holes and bytes
-    for name in FILES:
+    for name in (*FILES, *DEVICE_FILES):
         path = folder / name
         kind = name.partition(".")[0]
         with suppress(OSError):  # a name that no system takes
@@ -438,6 +453,8 @@ def make_files(folder: Path, rng: random.Random) -> None:
                 path.mkdir(exist_ok=True)
             elif kind == "pipe":
                 os.mkfifo(path)
+            elif kind == "zero":
+                path.symlink_to("/dev/zero")
             elif kind == "loop":
                 path.symlink_to(path)
             elif kind == "socket":
@@ -490,7 +507,11 @@ def run_words(words: Sequence[str], folder: str, environment: Mapping[str, str])
 
 
 def attack_line(
-    context: Any, words: Sequence[str], folder: Path, environment: Mapping[str, str]
+    context: Any,
+    words: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    may_last: bool = True,
 ) -> Outcome:
     """Run one process; return its output at its end, which is requested if it lasts."""
     process = context.Process(target=run_words, args=(words, str(folder), dict(environment)))
@@ -529,6 +550,8 @@ def attack_line(
     wrong = judge(code, stopped_at < math.inf, (folder / "stderr").read_text("utf-8", "replace"))
     if stopped_at < math.inf and time.monotonic() - stopped_at > END_WITHIN_S:
         wrong.append(f"took {time.monotonic() - stopped_at:.1f} s to end")
+    if stopped_at < math.inf and not may_last:
+        wrong.append("it waits or reads without end")
     if peak > MOST_MEMORY_MB:
         wrong.append(f"swelled to {peak:.0f} MB")
 
@@ -573,7 +596,9 @@ def _drawn(rng: random.Random, names: Sequence[str], tries: int) -> Iterator[str
         yield name
 
 
-def attack_lines(name: str, lines: Iterable[Callable[[Path], list[str]]]) -> Result:
+def attack_lines(
+    name: str, lines: Iterable[Callable[[Path], list[str]]], may_last: bool = True
+) -> Result:
     """Run lines, each made for a folder of its own."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(COMMON_IMPORTS))
@@ -583,7 +608,7 @@ def attack_lines(name: str, lines: Iterable[Callable[[Path], list[str]]]) -> Res
         for number, make in enumerate(lines):
             folder = Path(root) / str(number)
             folder.mkdir()
-            outcomes.append(attack_line(context, make(folder), folder, graph))
+            outcomes.append(attack_line(context, make(folder), folder, graph, may_last))
             _remove(folder)
 
     failures = tuple(outcome.wrong for outcome in outcomes if outcome.wrong)
@@ -603,6 +628,45 @@ def command_lines(rng: random.Random, tries: int) -> Result:
 
     lines = (partial(line, name) for name in _drawn(rng, sorted(known), tries))
     return attack_lines("odd words on the command line", lines)
+
+
+def device_lines() -> list[list[str]]:
+    """Return a sensible line of each command with a device in the place of each of its files.
+
+    An option that takes a text gets some, too, whether or not it wants a file.
+    """
+    lines = []
+    for name, options in sorted(commands().items()):
+        if name in LASTING:
+            continue
+        words = list(SENSIBLE.get(name, ()))
+        for place, word in enumerate(words):
+            lines += [
+                [*name.split(), *words[:place], device, *words[place + 1 :]]
+                for device in DEVICE_FILES
+                if "." in word and Path(device).suffix == Path(word).suffix
+            ]
+        for option in options:
+            if option.takes_text:
+                lines += [
+                    [*name.split(), *words, option.name, *[device] * option.words]
+                    for device in ("pipe.yaml", "zero.yaml")
+                ]
+    return lines
+
+
+def devices(rng: random.Random, tries: int) -> Result:
+    """Give pipes, endless devices and sockets to whatever takes a file; none waits or reads on."""
+    lines = device_lines()
+    rng.shuffle(lines)
+
+    def line(words: Sequence[str], folder: Path) -> list[str]:
+        make_files(folder, rng)
+        name = " ".join(words[:2]) if " ".join(words[:2]) in OWN_PORTS else words[0]
+        return [*words, *(word.format(port=free_port()) for word in OWN_PORTS.get(name, ()))]
+
+    made = (partial(line, words) for words in lines[:tries])
+    return attack_lines("devices in the place of files", made, may_last=False)
 
 
 def rasters(rng: random.Random, tries: int) -> Result:
@@ -626,5 +690,6 @@ def _remove(folder: Path) -> None:
 
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     "odd words on the command line": command_lines,
+    "devices in the place of files": devices,
     "rasters": rasters,
 }

@@ -33,6 +33,9 @@ MOST_GROWTH_MB = 400.0
 """Largest growth of resident memory since before the first message, 10^6 bytes."""
 MOST_FAILURES = 5
 """Failures of one node after which it is left alone."""
+LONGEST_LINE = 3_000
+"""Characters of a node's longest line, and of an answer's text, which may quote what was sent."""
+LONG_TEXT = "[\x1b" + "long " * 20_000
 CALL_EVERY = 20
 """Rounds after which each service of the node is called too."""
 DAMAGED_EVERY = 40
@@ -107,6 +110,7 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "chassis_control_node": ("chassis_control_node", {}),
     "mapping_node": ("mapping_node", {}),
     "motor_output_node": ("motor_output_node", {}),
+    "spawner_node": ("spawner_node", {}),
 }
 """Attacked nodes: an executable and its parameters."""
 
@@ -172,6 +176,7 @@ class Target:
 
         self.find_topics()
         self.longest_stall_s, self.first_mb = 0.0, self.memory_mb()
+        self.first_threads = self.process.threads()
 
     def published(self) -> list[tuple[str, list[str]]]:
         """Return the topics on which the node publishes, each with its types."""
@@ -245,6 +250,14 @@ class Target:
         code = self.process.process.poll()
         if code is not None:
             return f"ended with code {code}: {lines[-1][:300] if lines else ''}"
+
+        ended = self.first_threads - self.process.threads()
+        if ended:
+            return f"{len(ended)} of its threads ended"
+
+        endless = max(lines, key=len, default="")
+        if len(endless) > LONGEST_LINE:
+            return f"logged a line of {len(endless):,} characters: {endless[:200]}"
 
         growth = self.memory_mb() - self.first_mb
         return f"grew by {growth:.0f} MB" if growth > MOST_GROWTH_MB else ""
@@ -344,6 +357,67 @@ def _rounds(
             target.find_topics()
 
     return rounds, ""
+
+
+def long_texts(
+    executable: str, parameters: Mapping[str, str], name: str, rng: random.Random, tries: int
+) -> Result:
+    """Send texts of 100,000 characters in all places; answers and logs quote them shortly."""
+    messages = OddMessages(rng, sensible_makers())
+    tried = 0
+    failures = list[str]()
+    with ExitStack() as stack:
+        domain = stack.enter_context(domain_of_its_own())
+        target = Target(stack, executable, parameters, domain)
+        for _ in range(max(1, tries // SHORT_TRIES)):
+            for kind, publisher in target.publishers.values():
+                publisher.publish(with_long_texts(messages.sensible(kind)))
+                tried += 1
+            for service, (kind, client) in target.clients.items():
+                if service.endswith("/get_type_description"):
+                    continue  # rcl's own, which logs what it cannot parse
+                future = client.call_async(with_long_texts(messages.sensible(kind.Request)))
+                tried += 1
+                if not target.wait_for([future]):
+                    failures.append(f"{service}: no answer; {target.problem()}")
+                elif (length := longest_text(future.result())) > LONGEST_LINE:
+                    failures.append(f"{service} answers with a text of {length:,} characters")
+        if not target.answers():
+            failures.append("no answer afterwards")
+        failures += filter(None, [target.problem()])
+        return Result(
+            f"long texts to {name}",
+            tried,
+            len(failures),
+            target.memory_mb(),
+            target.longest_stall_s,
+            tuple(failures),
+        )
+
+
+def with_long_texts(message: Any) -> Any:
+    """Return the message with a long text in each of its places for one."""
+    for field, kind in message.get_fields_and_field_types().items():
+        value = getattr(message, field)
+        if kind == "string":
+            setattr(message, field, LONG_TEXT)
+        elif kind in ("sequence<string>", "sequence<string, 100>"):
+            setattr(message, field, [LONG_TEXT])
+        elif hasattr(value, "get_fields_and_field_types"):
+            with_long_texts(value)
+    return message
+
+
+def longest_text(message: Any) -> int:
+    """Return the length of the longest text in a message."""
+    lengths = [0]
+    for field in message.get_fields_and_field_types():
+        value = getattr(message, field)
+        if isinstance(value, str):
+            lengths.append(len(value))
+        elif hasattr(value, "get_fields_and_field_types"):
+            lengths.append(longest_text(value))
+    return max(lengths)
 
 
 def _text(sent: tuple[str, type, bytes]) -> str:
@@ -472,5 +546,8 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
 
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     f"odd messages to {name}": partial(attack, executable, parameters, f"odd messages to {name}")
+    for name, (executable, parameters) in NODES.items()
+} | {
+    f"long texts to {name}": partial(long_texts, executable, parameters, name)
     for name, (executable, parameters) in NODES.items()
 }

@@ -21,8 +21,10 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import psutil
 
@@ -197,6 +199,9 @@ def judged(
     if running.process.poll() is not None:
         code = running.process.returncode
         failures.append(f"it ended with exit code {code}: {running.output[-300:]}")
+    elif running.first_threads - running.threads():
+        ended = len(running.first_threads - running.threads())
+        failures.append(f"{ended} of its threads ended: {running.output[-300:]}")
     if "Traceback" in running.output:
         trace = running.output.partition("Traceback")[2].splitlines()
         failures.append("a trace: " + " | ".join(trace[:8]))
@@ -226,6 +231,7 @@ def node_at_work(
             f"{name} to answer: {running.output}",
             120.0,
         )
+        running.first_threads = running.threads()
         yield running, pulse
 
 
@@ -366,6 +372,112 @@ def answers_of_rflysim3d(rng: random.Random, tries: int) -> Result:
         return judged("answers of RflySim3D", sent, running, pulse.longest_stall(), failures)
 
 
+def extreme_numbers(datagram: bytes) -> Iterator[bytes]:
+    """Yield the datagram with each of its words of eight and four bytes at the edges of numbers."""
+    nan, infinite = float("nan"), float("inf")
+    words = [struct.pack("<d", x) for x in (nan, infinite, -infinite, 1e300, -1e300, 2.0**62)]
+    words += [struct.pack("<f", x) for x in (nan, infinite, 3e38)]
+    words += [struct.pack("<q", x) for x in (2**63 - 1, -(2**63))]
+    for word in words:
+        for place in range(4, len(datagram) - len(word) + 1, 4):
+            yield datagram[:place] + word + datagram[place + len(word) :]
+
+
+def states_of_coptersim(rng: random.Random, tries: int) -> Result:
+    """Send states and heart-beats with extreme numbers and spoilt ones, stamped by their time."""
+    import coptersim_datagrams as coptersim
+    from fuzz.fuzz_packets import mutated
+
+    ports = {"truth_port": free_port(), "state_port": free_port(), "time_port": free_port()}
+    parameters = {**ports, "stamp": "simulation", "clock": "heartbeat", "vehicles": "[1]"}
+    now_ms = time.time_ns() // 1_000_000
+    beat = struct.pack("<2i3q", 123456789, 1, now_ms - 20_000, now_ms, 1)
+    truths = (coptersim.TRUTH_168, coptersim.TRUTH_112, coptersim.TRUTH_200, coptersim.ORIGIN)
+    sensible = {
+        "truth_port": truths,
+        "state_port": (coptersim.STATE_52, coptersim.STATE_120),
+        "time_port": (beat,),
+    }
+
+    with node_at_work("coptersim_node", parameters, traffic=False) as (running, pulse):
+
+        def received() -> int:
+            values = pulse.diagnostics.get("/coptersim_node: copter1", ("", "", {}))[2]
+            return int(values.get("truth_received", 0))
+
+        tried = 0
+        for name, datagrams in sensible.items():
+            for datagram in datagrams:
+                tried += flood(ports[name], extreme_numbers(datagram))
+            spoilt = [
+                mutated(rng, rng.choice(datagrams), rng.choice(datagrams)) for _ in range(tries)
+            ]
+            tried += flood(ports[name], spoilt)
+
+        failures = []
+        before = received()
+        try:
+            wait_until(
+                lambda: flood(ports["truth_port"], truths[:1]) and received() > before + 1,
+                "good states",
+                PATIENCE_S,
+            )
+        except TimeoutError:
+            failures.append(f"no state is received afterwards: {pulse.diagnostics}")
+        return judged("states of CopterSim", tried, running, pulse.longest_stall(), failures)
+
+
+def data_of_sensors(rng: random.Random, tries: int) -> Result:
+    """Send bombs, frames without an end, and more pictures than can be decoded, with an IMU."""
+    import numpy as np
+    from fuzz.fuzz_packets import mutated
+
+    from rfly_ue_bridge import encode_fragments, encode_image
+
+    port = free_port()
+    parameters = {
+        "sensors": "[camera]",
+        "camera.data_port": port,
+        "port": free_port(),
+        "imu_vehicles": "[7]",
+        "stamp": "simulation",
+    }
+    picture = encode_image(rng_pixels(rng, np), "jpeg")
+    with node_at_work("ue_sensors_node", parameters, traffic=False) as (running, pulse):
+
+        def frames() -> int:
+            values = pulse.diagnostics.get("/ue_sensors_node: sensor0", ("", "", {}))[2]
+            return int(values.get("frames", 0))
+
+        sample = struct.pack("<iid6f", 1234567898, 7, 12.5, *[0.0] * 6)
+        tried = flood(31006, extreme_numbers(sample))
+        for number in range(tries):
+            whole = encode_fragments(bytes(60_000 * 20), 1.0 + number, number)
+            tried += flood(port, whole[:-1])
+            tried += flood(port, encode_fragments(picture, 1e3 + number, number))
+            tried += flood(port, [mutated(rng, whole[0][:200], whole[-1][:200])])
+
+        failures = []
+        before = frames()
+        try:
+            wait_until(
+                lambda: (
+                    flood(port, encode_fragments(picture, time.monotonic(), rng.getrandbits(30)))
+                    and frames() > before + 1
+                ),
+                "good pictures",
+                PATIENCE_S,
+            )
+        except TimeoutError:
+            failures.append(f"no picture is received afterwards: {pulse.diagnostics}")
+        return judged("data of sensors", tried, running, pulse.longest_stall(), failures)
+
+
+def rng_pixels(rng: random.Random, np: Any) -> Any:
+    """Return a noisy picture of 640 x 480."""
+    return np.random.default_rng(rng.getrandbits(32)).integers(0, 255, (480, 640, 3), np.uint8)
+
+
 # --- commands
 
 
@@ -475,6 +587,83 @@ def _browser(host: str) -> Iterator[list[int]]:
     thread.join()
 
 
+OWN = "{host}"
+"""The page's own host and port, in an origin of FOREIGN_ORIGINS."""
+FOREIGN_ORIGINS = (
+    "http://elsewhere.example",
+    "https://elsewhere.example:443",
+    "null",
+    "file://",
+    "http://",
+    "http://[",
+    "http://" + OWN + ".elsewhere.example",
+    "http://" + OWN + "@elsewhere.example",
+    "http://elsewhere.example#" + OWN,
+    "http://elsewhere.example/" + OWN,
+    "http://127.0.0.1.elsewhere.example",
+    "http://localhost.elsewhere.example",
+    "http://0x7f000001.example",
+    "chrome-extension://abcdefgh",
+    "moz-extension://abcdefgh",
+    "data:text/html,x",
+    "\t",
+    "a" * 5000,
+)
+"""Origins of pages that browsers name and that are no page of this machine."""
+FOREIGN_HOSTS = ("elsewhere.example", "elsewhere.example:{port}", "127.0.0.1.nip.example", "[::1")
+"""Hosts by which a foreign page may ask, after its name was made to lead here."""
+
+
+FOREIGN_PAGES = 4 * (len(FOREIGN_ORIGINS) + len(FOREIGN_HOSTS) + 1)
+"""Requests: of each page, by web socket and without, of both servers."""
+
+
+def served_pages(host: str, protocol: str, allowed: Sequence[str] = ()) -> Iterator[str]:
+    """Ask as foreign pages, for the page and by web socket; yield what is served to them."""
+    address, _, port = host.rpartition(":")
+    foreign = [origin for origin in FOREIGN_ORIGINS if origin not in allowed]
+    asked = [(host, f"Origin: {origin.replace(OWN, host)}") for origin in foreign]
+    asked += [(name.format(port=port), "") for name in FOREIGN_HOSTS]
+    asked += [(host, f"Origin: http://{host}\r\nOrigin: http://elsewhere.example")]
+    for name, origin in asked:
+        lines = f"GET / HTTP/1.1\r\nHost: {name}\r\n{origin}\r\n\r\n".encode()
+        for request in (lines, handshake(name, protocol, origin)):
+            with socket.create_connection((address, int(port)), PATIENCE_S) as peer:
+                peer.sendall(request)
+                with suppress(ConnectionError):
+                    status = peer.recv(4096).split(b"\r\n")[0]
+                    if b" 101 " in status or b" 200 " in status:
+                        yield f"Host {name}, {origin[:100]}: {status.decode('ascii', 'replace')}"
+
+
+def foreign_pages(rng: random.Random, tries: int) -> Result:
+    """Ask the viewer's page and Foxglove's server as pages from elsewhere."""
+    import viser
+
+    from rfly_bringup.recording.foxglove_server import APP_ORIGINS
+
+    failures = []
+    with ExitStack() as opened:
+        running, _, page, _ = opened.enter_context(viewer_at_work())
+        graph = opened.enter_context(own_graph())
+        foxglove = opened.enter_context(Running(rfly("view", "--foxglove", "--port", "0"), graph))
+        foxglove.wait_for("ws://127.0.0.1:", timeout_s=60.0)
+        server = foxglove.output.partition("ws://")[2].split(";")[0].strip()
+        failures += [
+            f"the viewer serves {each}"
+            for each in served_pages(page, f"viser-v{viser.__version__}")
+        ]
+        failures += [
+            f"the server for Foxglove serves {each}"
+            for each in served_pages(server, "foxglove.sdk.v1", APP_ORIGINS)
+        ]
+
+        result = judged("foreign pages of rfly view", FOREIGN_PAGES, running, None, failures)
+        other = judged("foreign pages of rfly view", FOREIGN_PAGES, foxglove, None)
+        failures = [*result.failures, *other.failures]
+        return replace(result, failed=len(failures), failures=tuple(failures))
+
+
 def packets_to_monitors(rng: random.Random, tries: int) -> Result:
     """Flood `rfly listen` and `rfly record` with malformed packets.
 
@@ -541,7 +730,10 @@ ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     "autopilots": autopilots,
     "ground stations": ground_stations,
     "answers of RflySim3D": answers_of_rflysim3d,
+    "states of CopterSim": states_of_coptersim,
+    "data of sensors": data_of_sensors,
     "packets to rfly view": packets_to_the_viewer,
+    "foreign pages": foreign_pages,
     "browsers": browsers,
     "packets to monitors": packets_to_monitors,
 }

@@ -54,6 +54,8 @@ class Running:
         )
         self.peak_mb: float | None = None
         """Largest resident memory of one process."""
+        self.first_threads: set[int] = set()
+        """Threads that must not end."""
         self._lines: list[str] = []
         self._threads = [
             threading.Thread(target=work, daemon=True) for work in (self._read, self._watch)
@@ -65,6 +67,13 @@ class Running:
     @property
     def output(self) -> str:
         return "".join(self._lines)
+
+    def threads(self) -> set[int]:
+        """Return the ids of the threads of the process itself."""
+        try:
+            return {thread.id for thread in psutil.Process(self.process.pid).threads()}
+        except psutil.NoSuchProcess:
+            return set()
 
     def processes(self) -> dict[str, psutil.Process]:
         """Return the process and all below it, by the names of their scripts.

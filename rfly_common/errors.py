@@ -55,8 +55,28 @@ def key_path(path: Iterable[Key]) -> str:
     return text
 
 
+LONGEST_TEXT = 1000
+"""Characters of an error's text, an answer's or a warning's: all may quote a peer or a file."""
+_SHOWN_END = 300
+"""Characters of the end that are kept: it says what would be right."""
+
+
+def shortened(text: str) -> str:
+    """Return a text, without its middle if it is longer than LONGEST_TEXT."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[: LONGEST_TEXT - _SHOWN_END - 3]} … {text[-_SHOWN_END:]}"
+
+
 class RflyError(Exception):
-    """Base of every error that this project raises on purpose."""
+    """Base of every error that this project raises on purpose; its text is `shortened`."""
+
+    def __str__(self) -> str:
+        return shortened(self.whole_text())
+
+    def whole_text(self) -> str:
+        """Return the text, however long."""
+        return super().__str__()
 
 
 class WorkError(RflyError):
@@ -79,7 +99,8 @@ class ConfigError(RflyError, ValueError):
         self.key: tuple[Key, ...] = (key,) if isinstance(key, str) else key
         """Path of the wrong value inside the value that was checked, such as ("points", 3)."""
 
-    def __str__(self) -> str:
+    def whole_text(self) -> str:
+        """Return `key: text`, or the text alone."""
         return f"{key_path(self.key)}: {self.text}" if self.key else self.text
 
     def inside(self: _Config, *path: Key) -> _Config:
@@ -173,7 +194,8 @@ class FeedbackError(RflyError, OSError):
     Another program holds it, or the address is not this machine's.
     """
 
-    def __str__(self) -> str:
+    def whole_text(self) -> str:
+        """Return the text without the number of the system's error."""
         return str(self.args[-1])
 
 
@@ -192,7 +214,8 @@ class PacketError(_ReasonedError):
 class AutopilotError(RflyError, OSError):
     """An autopilot's program that is not installed, does not start or answer, or has ended."""
 
-    def __str__(self) -> str:
+    def whole_text(self) -> str:
+        """Return the text without the number of the system's error."""
         return str(self.args[-1])
 
 

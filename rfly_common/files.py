@@ -9,6 +9,7 @@ import abc
 import errno
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -66,6 +67,24 @@ def read_regular(path: StrPath, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise OSError(errno.EFBIG, f"larger than {max_bytes:,} bytes", os.fspath(path))
     return data
+
+
+def write_text(path: StrPath, text: str) -> None:
+    """Write a text file, so that it is there whole or, if the process is killed, not at all.
+
+    A link is followed, and a device is written directly. Raises OSError.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_relative_to("/dev") or target.is_relative_to("/proc"):
+        target.write_text(text, encoding="utf-8")
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 class Closing(abc.ABC):

@@ -216,9 +216,14 @@ def given(values: Numbers, option: str) -> Numbers | None:
 
 
 def check_target(out: Path, overwrite: bool) -> None:
-    """Raise FileExistsError if a command would write over a file without --overwrite."""
+    """Raise FileExistsError if a command would write over a file without --overwrite.
+
+    ConfigError for a named pipe or a socket: to open a pipe would wait for its reader.
+    """
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
+    if (out.is_fifo() or out.is_socket()) and not out.is_relative_to("/dev"):
+        raise ConfigError(f"{out}: a pipe or a socket, expected a regular file")
 
 
 def check_new_file(option: str, target: str | None, overwrite: bool) -> None:

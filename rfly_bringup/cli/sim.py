@@ -18,6 +18,7 @@ from rfly_bringup.cli.sim_replay import replay
 from rfly_bringup.terminal import progress_bar
 from rfly_bringup.warm_up import compile_first
 from rfly_common.errors import ConfigError
+from rfly_common.files import write_text
 
 if TYPE_CHECKING:
     from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
@@ -408,7 +409,7 @@ def urdf(
     if out is None:
         sys.stdout.write(made)
         return
-    out.write_text(made, encoding="utf-8")
+    write_text(out, made)
     print(out)
 
 
@@ -443,7 +444,7 @@ def ardupilot_params(
     found = ardupilot_parameters(
         params, SensorParameters.for_vehicle(params.name, sensors), firmware
     )
-    file.write_text(parameter_text(found, vehicle, firmware), encoding="utf-8")
+    write_text(file, parameter_text(found, vehicle, firmware))
     print(file)
 
 
@@ -470,5 +471,5 @@ def px4_params(
     params = VehicleParameters.load(vehicle)
     aboard = SensorParameters.for_vehicle(params.name, sensors)
     text = parameter_text(px4_parameters(params, aboard), vehicle, aboard.name)
-    file.write_text(text, encoding="utf-8")
+    write_text(file, text)
     print(file)

@@ -24,6 +24,7 @@ from rfly_bringup.cli.options import (
     status,
 )
 from rfly_common.errors import ConfigError
+from rfly_common.files import write_text
 
 if TYPE_CHECKING:
     from rfly_amphibious.identification.vehicle_fit import VehicleFit
@@ -89,7 +90,7 @@ def fit(
     guess = VehicleParameters.load(vehicle)
     if excite is not None:
         check_target(excite, overwrite)
-        excite.write_text(excitation(guess, vehicle), encoding="utf-8")
+        write_text(excite, excitation(guess, vehicle))
         print(excite)
         return
 
@@ -106,7 +107,7 @@ def fit(
     _show(found)
 
     if out is not None:
-        out.write_text(fitted_document(vehicle, found, log.name), encoding="utf-8")
+        write_text(out, fitted_document(vehicle, found, log.name))
         print(out)
     if plot is not None:
         draw_fit(found, Path(plot))

@@ -363,12 +363,14 @@ def dissector(
 
         tshark -X lua_script:rflysim3d.lua -r flight.pcap -Y "rflysim.copterID == 7"
     """
+    from rfly_common.files import write_text
     from rfly_ue_bridge.codec import wireshark_dissector
 
     if out is None:
         typer.echo(wireshark_dissector.dissector(), nl=False)
     else:
-        out.write_text(wireshark_dissector.dissector(), encoding="utf-8")
+        options.check_target(out, overwrite=True)
+        write_text(out, wireshark_dissector.dissector())
 
 
 def _host_and_port(text: str, default: int) -> tuple[str, int] | None:

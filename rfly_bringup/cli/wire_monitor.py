@@ -27,6 +27,7 @@ from rfly_bringup.cli.latest_table import LatestTable
 from rfly_bringup.cli.packet_texts import bad_text, json_value, packet_text, vehicles_of
 from rfly_bringup.terminal import printable
 from rfly_common.errors import CommandError, ConfigError, PacketError
+from rfly_common.files import read_regular
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.addresses import LAN_GROUP
 from rfly_ue_bridge.codec.commands import (
@@ -40,6 +41,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 from rfly_ue_bridge.recording.recorder import listening_socket
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
+MAX_SCRIPT_BYTES = 10_000_000
 SDK_WINDOWS = 3
 """Windows that window number -1 stands for in RflySim's SDK: ports 20010, 20011 and 20012."""
 
@@ -85,7 +87,7 @@ def read_script(path: Path) -> list[str]:
     Raise CommandError, which names the line, for one that cannot be sent.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_regular(path, MAX_SCRIPT_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path}: cannot be read as text: {error}") from error
 

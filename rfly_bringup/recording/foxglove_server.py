@@ -319,8 +319,12 @@ def _is_allowed(host: str, origin: str | None, loopback: bool) -> bool:
     if origin in APP_ORIGINS:
         origin = None
     elif origin is not None:
-        name = urlsplit(origin).hostname or ""
-        own_name = urlsplit(f"//{host}").hostname
+        try:
+            name = urlsplit(origin).hostname or ""
+            _ = urlsplit(origin).port  # ValueError for one that is no number
+            own_name = urlsplit(f"//{host}").hostname
+        except ValueError:
+            return False
         if name and (name == own_name or (loopback and is_loopback(name))):
             origin = None
     return is_own_page(host, origin, loopback)

@@ -19,6 +19,7 @@ from typing import Any
 
 from rclpy.node import Node
 
+from rfly_common.errors import shortened
 from rfly_common.loop_thread import describe_error
 
 COUNTER = "errors_in_callbacks"
@@ -55,7 +56,7 @@ def guard_callbacks(node: Node) -> None:
     for each in arrivals:
         each.callback = guarded(node, each.callback)
     for service in node.services:
-        service.callback = guarded(node, service.callback, _no_success)
+        service.callback = _in_short(guarded(node, service.callback, _no_success))
 
 
 def guarded(
@@ -90,6 +91,29 @@ def guarded(
 
     setattr(call, _GUARDED, True)
     return call
+
+
+def _in_short(serve: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a service's callback with the text of its answers, which may quote, `shortened`."""
+    if inspect.iscoroutinefunction(serve):
+
+        @functools.wraps(serve)
+        async def serve_and_wait(request: Any, response: Any) -> Any:
+            return _with_short_text(await serve(request, response))
+
+        return serve_and_wait
+
+    @functools.wraps(serve)
+    def serve_shortly(request: Any, response: Any) -> Any:
+        return _with_short_text(serve(request, response))
+
+    return serve_shortly
+
+
+def _with_short_text(response: Any) -> Any:
+    if isinstance(getattr(response, "message", None), str):
+        response.message = shortened(response.message)
+    return response
 
 
 def _no_success(text: str, _request: Any, response: Any) -> Any:

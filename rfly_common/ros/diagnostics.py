@@ -14,6 +14,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_common.diagnostic_reasons import Notice, Reason, reason_values
+from rfly_common.errors import shortened
 from rfly_common.ros.callback_errors import COUNTER, errors_of
 from rfly_common.ros.endpoints import publisher, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
@@ -172,7 +173,8 @@ class Diagnostics:
 
 
 def _notice(message: str | Notice) -> Notice:
-    return message if isinstance(message, Notice) else Notice(message)
+    notice = message if isinstance(message, Notice) else Notice(message)
+    return notice._replace(text=shortened(notice.text), subject=shortened(notice.subject))
 
 
 class ClockWatch:

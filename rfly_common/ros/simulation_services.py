@@ -25,6 +25,8 @@ from simulation_interfaces.srv import (
     StepSimulation,
 )
 
+from rfly_common.errors import shortened
+
 PLAYING = SimulationState.STATE_PLAYING
 PAUSED = SimulationState.STATE_PAUSED
 STOPPED = SimulationState.STATE_STOPPED
@@ -35,8 +37,6 @@ SCOPE_STATE = ResetSimulation.Request.SCOPE_STATE
 SCOPE_SPAWNED = ResetSimulation.Request.SCOPE_SPAWNED
 MAX_STEPS = 10_000_000
 """Most steps of one request."""
-LONGEST_TEXT = 500
-"""Characters of an error message."""
 NO_GROUND = "there is no ground yet"
 
 _FEATURES = (
@@ -267,11 +267,5 @@ class SimulationServices:
 
 
 def result(code: int, text: str = "") -> Result:
-    """Return the message of a code.
-
-    The text may quote a request: it is cut to LONGEST_TEXT characters.
-    """
-    return Result(
-        result=code,
-        error_message=text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…",
-    )
+    """Return the message of a code; the text may quote a request, and is `shortened`."""
+    return Result(result=code, error_message=shortened(text))

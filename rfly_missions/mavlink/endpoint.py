@@ -49,6 +49,10 @@ PEER_SILENCE_S = 15.0
 """Wall time, s, after which a silent ground station counts as gone."""
 MOST_PEERS = 16
 """Number of ground stations that are served besides the targets."""
+GIVES_WAY_S = 1.5
+"""Wall time, s, after which a silent station gives its place to one that waits; longer than the
+second between two heartbeats.
+"""
 MAX_SPEED = 100.0
 """Highest speed of a set-point, m/s; a higher one is ignored."""
 CHUNK = 50
@@ -59,6 +63,8 @@ BATTERY_GAP_S = 10.0
 """Longest time between two ticks, s, for which the battery is drawn."""
 _MOST_WAITING = 10_000
 """Number of datagrams that wait to be sent."""
+_MOST_TURNED_AWAY = 64
+"""Number of senders that are remembered while all places are taken."""
 _STATION = (255, 190)
 """System and component, MAV_COMP_ID_MISSIONPLANNER, from which terrain data comes."""
 _NO_POSITION = 0x7
@@ -308,6 +314,8 @@ class MavlinkEndpoint:
         self._logs = logs
         self._reader = Reader(key)
         self._heard: dict[Address, float] = {}
+        self._turned_away: dict[Address, float] = {}
+        """When a station without a place was heard last; the newest at the end."""
         self._out: deque[tuple[Address, bytes]] = deque(maxlen=_MOST_WAITING)
         self.vehicles: dict[int, MavlinkVehicle] = {}
         station = Writer(_STATION[0], key, link_id=_STATION[0], component_id=_STATION[1])
@@ -370,7 +378,12 @@ class MavlinkEndpoint:
 
         if sender in self._heard or len(self._heard) < MOST_PEERS:
             self._heard[sender] = wall
+            self._turned_away.pop(sender, None)
         elif sender not in self._targets:
+            self._turned_away.pop(sender, None)
+            self._turned_away[sender] = wall
+            if len(self._turned_away) > _MOST_TURNED_AWAY:
+                del self._turned_away[next(iter(self._turned_away))]
             return
 
         for message in messages:
@@ -397,15 +410,32 @@ class MavlinkEndpoint:
 
     def tick(self, wall: float, time: float) -> None:
         """Carry on to a steady wall time and a simulated time, s."""
-        silent = [a for a, heard in self._heard.items() if wall - heard > PEER_SILENCE_S]
-        for address in silent:
-            del self._heard[address]
-            for vehicle in self.vehicles.values():
-                vehicle.forget(address)
-            self.terrain.forget(address)
+        for address in [a for a, heard in self._heard.items() if wall - heard > PEER_SILENCE_S]:
+            self._forget(address)
+        if self._turned_away:
+            self._give_places(wall)
         self.terrain.tick()
         for vehicle in self.vehicles.values():
             vehicle.tick(wall, time)
+
+    def _forget(self, address: Address) -> None:
+        """Take a station's place, and drop what it has requested."""
+        del self._heard[address]
+        for vehicle in self.vehicles.values():
+            vehicle.forget(address)
+        self.terrain.forget(address)
+
+    def _give_places(self, wall: float) -> None:
+        """Give the places of stations that are silent, as after a flood, to those that wait."""
+        waiting = [a for a, heard in self._turned_away.items() if wall - heard <= GIVES_WAY_S]
+        self._turned_away = {address: self._turned_away[address] for address in waiting}
+        for address in reversed(waiting):
+            if len(self._heard) >= MOST_PEERS:
+                quietest = min(self._heard, key=self._heard.__getitem__)
+                if wall - self._heard[quietest] <= GIVES_WAY_S:
+                    return
+                self._forget(quietest)
+            self._heard[address] = self._turned_away.pop(address)
 
     def datagrams(self) -> list[tuple[Address, bytes]]:
         """Return the datagrams that are to be sent, oldest first, and forget them."""

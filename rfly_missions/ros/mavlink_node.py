@@ -15,6 +15,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import read_regular
 from rfly_common.geodesy import GeoPoint, place_problem
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.frame_lookup import Frames
@@ -41,6 +42,7 @@ MOST_DATAGRAMS = 200
 """Number of datagrams in one reading; more wait in the system's buffer, or are dropped there."""
 MOST_BYTES = 2048
 """Size of the largest datagram, bytes."""
+MOST_PASSPHRASE_BYTES = 10_000
 PX4_PORTS = (14580, 18570, 14280, 13030)
 """UDP ports of PX4's first simulated instance: API, ground station, camera, gimbal."""
 PX4_INSTANCES = 100
@@ -239,7 +241,7 @@ def _key(file: str) -> bytes:
     if not file:
         return b""
     try:
-        passphrase = Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+        passphrase = read_regular(file, MOST_PASSPHRASE_BYTES).decode("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"parameter signing_file: {file}: {error}") from None
     if not passphrase:

@@ -27,6 +27,7 @@ from rfly_common.files import StrPath, open_regular
 from rfly_common.imports import require
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.ascii_grid import check_ascii_grid
+from rfly_terrain.files.crs_text import checked_crs
 from rfly_terrain.files.gaps import GapSearch, HeightScale, Nodata, drop_voids, holds_number
 
 if TYPE_CHECKING:
@@ -175,8 +176,7 @@ def coordinate_system(dataset: DatasetReader, crs: str | None, path: StrPath) ->
     """Return the coordinate system of a raster, or the one given by the caller instead."""
     rasterio = rasterio_module()
     if crs is not None:
-        if "://" in crs or os.path.exists(crs):  # GDAL would read or fetch it
-            raise ConfigError(f"crs {crs!r}: expected such as EPSG:4326, no file and no address")
+        crs = checked_crs(crs)
         with reader_errors(
             lambda text: ConfigError(f"crs {crs!r}: {text}, expected such as EPSG:4326")
         ):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from rfly_common.errors import PacketError
 from rfly_common.frames import (
@@ -29,7 +28,12 @@ from rfly_common.frames import (
 from rfly_common.geodesy import GeoPoint
 from rfly_ue_bridge.codec.from_rflysim3d import COPTER_SIM_CRASH
 from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
-from rfly_ue_bridge.codec.to_rflysim3d import SOUT2_SIMULATOR, SOUT2_SIMULATOR_SIMPLE_TIME
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    HIT,
+    SOUT2_SIMULATOR,
+    SOUT2_SIMULATOR_FRAME,
+    SOUT2_SIMULATOR_SIMPLE_TIME,
+)
 
 STATE = 1234567890
 READY = 1234567891
@@ -42,36 +46,12 @@ NEAR_DEG = 1.0
 
 _CHECKSUM = Field("checksum", "i")
 _ID = Field("copterID", "i")
-_HIT = Field("tg", "i", "id of the vehicle that was hit; below 0: none")
 _HOME = Field("gpsHome", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude")
 _ESTIMATE = (
     Field("AngEular", "3f", "rad: roll, pitch, yaw of FRD in NED"),
     Field("localPos", "3f", "m, NED from the start point"),
     Field("localVel", "3f", "m/s, NED"),
 )
-
-TRUTH_FRAME = PacketType(
-    "SOut2Simulator (PAD)", 200, (152,),
-    (
-        _HIT,
-        Field("len", "i", "152"),
-        _ID,
-        Field("vehicleType", "i"),
-        Field("runnedTime", "d", "s"),
-        Field("VelE", "3f", "m/s, NED"),
-        Field("PosE", "3f", "m, NED"),
-        Field("AngEuler", "3f", "rad: roll, pitch, yaw of FRD in NED"),
-        Field("AngQuatern", "4f", "w x y z of FRD in NED"),
-        Field("MotorRPMS", "8f", "rpm"),
-        Field("AccB", "3f", "m/s^2, FRD"),
-        Field("RateB", "3f", "rad/s, FRD"),
-        Field("PosGPS", "3d", "deg, deg, m; the order is not settled"),
-        Field("unused", "40B"),
-    ),
-    MappingProxyType({"RateB": 4}),
-    mark="len",
-)  # fmt: skip
-"""Older form of the truth, whose C structure aligns the doubles."""
 
 UE4_CMD_GPS = PacketType(
     "Ue4CMDGPS", 32, (1234567890,),
@@ -87,7 +67,7 @@ STATE_SHORT = PacketType(
 STATE_FRAME = PacketType(
     "outHILStateData", 120, (112,),
     (
-        _HIT,
+        HIT,
         Field("len", "i", "112"),
         Field("time", "I", "ms of CopterSim's clock (not confirmed)"),
         Field("copterID", "I"),
@@ -108,7 +88,13 @@ STATE_FRAME = PacketType(
 """Estimate in UDP mode 0."""
 
 TRUTH = PacketTable(
-    (SOUT2_SIMULATOR, SOUT2_SIMULATOR_SIMPLE_TIME, TRUTH_FRAME, UE4_CMD_GPS, COPTER_SIM_CRASH)
+    (
+        SOUT2_SIMULATOR,
+        SOUT2_SIMULATOR_SIMPLE_TIME,
+        SOUT2_SIMULATOR_FRAME,
+        UE4_CMD_GPS,
+        COPTER_SIM_CRASH,
+    )
 )
 """Packets on UDP 30101 …"""
 

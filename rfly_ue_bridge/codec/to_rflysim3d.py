@@ -120,6 +120,32 @@ def _fleet_packet(name: str, size: int, n: int, motors: Field) -> PacketType:
     return PacketType(name, size, _BOTH, (_CHECKSUM, *fields, motors))
 
 
+HIT = Field("tg", "i", "id of the vehicle that was hit; below 0: none")
+SOUT2_SIMULATOR_FRAME = PacketType(
+    "SOut2Simulator (old)", 200, (152,),
+    (
+        HIT,
+        Field("len", "i", "152"),
+        _ID,
+        Field("vehicleType", "i"),
+        Field("runnedTime", "d", "s"),
+        Field("VelE", "3f", "m/s, NED"),
+        Field("PosE", "3f", "m, NED"),
+        Field("AngEuler", "3f", "rad: roll, pitch, yaw of FRD in NED"),
+        Field("AngQuatern", "4f", "w x y z of FRD in NED"),
+        Field("MotorRPMS", "8f", "rpm"),
+        Field("AccB", "3f", "m/s^2, FRD"),
+        Field("RateB", "3f", "rad/s, FRD"),
+        Field("PosGPS", "3d", "deg, deg, m; the order is not settled"),
+        Field("unused", "40B"),
+    ),
+    MappingProxyType({"RateB": 4}),
+    mark="len",
+)  # fmt: skip
+"""Older form, whose C structure aligns the doubles: of sendUE4PosFull of old SDKs (with tg 2), and
+the truth of an old CopterSim.
+"""
+
 MULTI3D_DATA_100_NEW = _fleet_packet(
     "Multi3DData100New", 3804, 100, Field("MotorRPMSMean", "100f", "rpm")
 )
@@ -232,6 +258,7 @@ TO_RFLYSIM3D = PacketTable(
         SOUT2_SIMULATOR_SIMPLE_TIME,
         SOUT2_SIMULATOR_SIMPLE_TIME_VEHICLE_API,
         SOUT2_SIMULATOR,
+        SOUT2_SIMULATOR_FRAME,
         MULTI3D_DATA_100_NEW,
         MULTI3D_DATA_2_NEW,
         UE4_EXT_MSG,

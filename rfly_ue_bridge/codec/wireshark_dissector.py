@@ -89,8 +89,9 @@ def _packet(packet_type: PacketType) -> str:
         offset += each * count + packet_type.padding.get(field.name, 0)
 
     sums = ", ".join(map(str, packet_type.checksums))
+    mark = 1 + [field.name for field in packet_type.fields].index(packet_type.mark)
     head = (
-        f"  {{ name = {_quoted(packet_type.name)}, size = {packet_type.size}, "
+        f"  {{ name = {_quoted(packet_type.name)}, size = {packet_type.size}, mark = {mark}, "
         f"checksums = {{ {sums} }}, fields = {{"
     )
     return "\n".join([head, *lines, "  } },"])

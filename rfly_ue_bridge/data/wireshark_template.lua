@@ -37,9 +37,9 @@ end
 local function find(range, declared)
   for _, packet in ipairs(declared) do
     if packet.size == range:len() then
-      local width = packet.fields[1][3]
+      local _, offset, width = table.unpack(packet.fields[packet.mark])
       for _, checksum in ipairs(packet.checksums) do
-        if range(0, width):le_uint() == checksum then
+        if range(offset, width):le_uint() == checksum then
           return packet
         end
       end

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 
 from rfly_common.errors import FeedbackError
@@ -33,11 +33,11 @@ ANY = INTERFACE = "0.0.0.0"
 class SdkListener:
     """Records by the SDK's class name, renewed by the reading thread.
 
-    `answered` is set with every answer. MAX_RECORDS of each kind are kept; then the first one is
-    dropped.
+    `answered` is called after every answer: with the ids of a vehicle and its target after a crash,
+    else with None. MAX_RECORDS of each kind are kept; then the first one is dropped.
     """
 
-    def __init__(self, answered: threading.Event) -> None:
+    def __init__(self, answered: Callable[[tuple[int, int] | None], None]) -> None:
         self._answered = answered
         self._ended = False
         self._receiver = FeedbackReceiver(
@@ -85,9 +85,10 @@ class SdkListener:
         for packet in self._receiver.take():
             if packet.type is COPTER_SIM_CRASH:
                 self._print_crash(packet)
+                self._answered((packet["copterID"], packet["targetID"]))
             else:
                 self._update(packet)
-            self._answered.set()
+                self._answered(None)
 
     def _update(self, packet: Packet) -> None:
         kind = packet.type.kind

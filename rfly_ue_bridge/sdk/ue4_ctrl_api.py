@@ -17,8 +17,8 @@ rpm. These rules hold for every sending call:
 - A vector is a list or a one-dimensional array. A shorter one than its field is filled with zeros,
   a longer one is cut. Anything else counts as a number and fills the first element (`Scale=2` is 2,
   0, 0). No call changes its arguments.
-- Ids, types and flags are integers. A value that does not fit raises `struct.error`, and nothing is
-  sent.
+- Ids, types and flags are integers, Python's or NumPy's. A value that does not fit raises
+  `struct.error`, and nothing is sent.
 - NaN and infinity are sent unchanged, and a number too large for a float becomes infinity.
 
 `RflySim3D` serves new code better: it refuses a value that is no number or does not fit, and never
@@ -42,6 +42,7 @@ import numpy as np
 from rfly_ue_bridge.codec import to_rflysim3d
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.command_words import MAX_LAN_BYTES, MAX_LONG_BYTES, MAX_SHORT_BYTES
+from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS
 from rfly_ue_bridge.codec.from_rflysim3d import CAMERA, OBJECT, VEHICLE
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.sdk import listener
@@ -165,10 +166,19 @@ class UE4CtrlAPI:
         self.startTime = time.time()
         self.udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        self.CopterID = 1
+        """Vehicle whose crashes `isVehicleCrash` tells."""
+        self.isVehicleCrash = False
+        """True once this vehicle has run into another one; the script sets it back."""
+        self.isVehicleCrashID = -10
+        """The vehicle that was hit last."""
         self.trueMsgEvent = threading.Event()
         """Event that every answer sets; a script that waits for an answer clears it."""
+        self.hasMsgEvent = threading.Event()
+        """The same for scripts that wait for this one, which RflySim's SDK never sets."""
         self.radiation = Radiation()
-        self._listener = listener.SdkListener(self.trueMsgEvent)
+        self._map_ready_s = -math.inf
+        self._listener = listener.SdkListener(self._take_answer)
 
     # ---- console commands
 
@@ -186,7 +196,7 @@ class UE4CtrlAPI:
             print("Error: Cmd is too long")
             return
         self._send(datagram, windowID)
-        _wait_for_map(raw)
+        self._wait_for_map(raw)
 
     def sendUE4CmdNet(self, cmd: str | bytes) -> None:
         """Send a console command to every RflySim3D of the network.
@@ -198,7 +208,17 @@ class UE4CtrlAPI:
             print("Error: Cmd is too long")
             return
         self.udp_socket.sendto(_pack_command_lan(raw), LAN_GROUP)
-        _wait_for_map(raw)
+        self._wait_for_map(raw)
+
+    def waitForMapLoaded(self, mapName: str = "", timeout: float = math.inf) -> bool:
+        """Wait until a map to which this object has changed takes vehicles, at most `timeout`, s.
+
+        RflySim3D does not report it. The time that it needs counts from the command, whatever
+        `mapName` is. Return False if the time-out was too short.
+        """
+        rest_s = self._map_ready_s - time.monotonic()
+        time.sleep(max(0.0, min(rest_s, timeout)))
+        return rest_s <= timeout
 
     # ---- one vehicle
 
@@ -473,24 +493,29 @@ class UE4CtrlAPI:
 
     # ---- requests
 
-    def reqCamCoptObj(self, type_id: int = 1, objName: Any = 1, windowID: int = 0) -> None:
+    def reqCamCoptObj(
+        self, type_id: int = 1, objName: Any = 1, windowID: int = 0, *, type: int | None = None
+    ) -> None:
         """Ask window 0 for cameras (type 0), vehicles (1) or scene objects (2).
 
-        `objName` is the SeqID, copterID or name. A list asks for each of its names, 0.1 s apart. A
-        name that is not exactly an int (type 1) or a str (type 2) prints an error and is left out;
-        a type that is no number is a TypeError. RflySim3D sends the answer to port 20006;
-        `getCamCoptObj` reads it.
+        `objName` is the SeqID, copterID or name. A list or an array asks for each of its names,
+        0.1 s apart. A name that is no integer (type 1) or no str (type 2) prints an error and is
+        left out; a type that is no number is a TypeError. `type` is another name of `type_id`, as
+        in the SDK's own description. RflySim3D sends the answer to port 20006; `getCamCoptObj`
+        reads it.
         """
+        type_id = type_id if type is None else type
+        objName = objName.tolist() if isinstance(objName, np.ndarray) else objName
         for name in objName if isinstance(objName, list) else [objName]:
-            if (type_id == OBJECT and type(name) is not str) or (
-                type_id == VEHICLE and type(name) is not int
+            if (type_id == OBJECT and not isinstance(name, str)) or (
+                type_id == VEHICLE and not _is_integer(name)
             ):
                 wanted = "a str, the object's name" if type_id == OBJECT else "an int, the copterID"
                 print(f"reqCamCoptObj: {name!r} is not asked for, type_id {type_id} wants {wanted}")
                 continue
 
-            # TypeError for a text, as the SDK's "%d"
-            command = f"RflyReqObjData {math.trunc(type_id)} {name} 0"
+            # a fraction is cut off, a text is a TypeError
+            command = "RflyReqObjData %d %s 0" % (type_id, name)  # noqa: UP031
             if not isinstance(objName, list):
                 print(command)
             self.sendUE4Cmd(command, windowID)
@@ -539,13 +564,14 @@ class UE4CtrlAPI:
             time.sleep(_LISTENER_START_S)
         return next((record for record in self.inReqVect if record.copterID == CopterID), 0)
 
-    def getCamCoptObj(self, type_id: int = 1, objName: Any = 1) -> Any:
+    def getCamCoptObj(self, type_id: int = 1, objName: Any = 1, *, type: int | None = None) -> Any:
         """Return the record of a camera (type 0), vehicle (1) or scene object (2), or 0.
 
-        It does not wait for one.
+        It does not wait for one. `type` is another name of `type_id`.
         """
-        if (type_id == VEHICLE and type(objName) is str) or (
-            type_id == OBJECT and type(objName) is int
+        type_id = type_id if type is None else type
+        if (type_id == VEHICLE and isinstance(objName, str)) or (
+            type_id == OBJECT and _is_integer(objName)
         ):
             print(f"getCamCoptObj: {objName!r} is no name for type_id {type_id}")
             return 0
@@ -580,23 +606,44 @@ class UE4CtrlAPI:
 
     # ---- helpers
 
+    def circle_traj(self, t: float, center: Any, radius: float, period: float) -> list[float]:
+        """Return [x, y] on a circle, m, at a time t, s: it begins at +x and turns towards +y.
+
+        Scripts call it so; that the last number is the time of one turn, s, is an assumption.
+        """
+        angle = 2.0 * math.pi * t / period
+        return [center[0] + radius * math.cos(angle), center[1] + radius * math.sin(angle)]
+
     def fillList(self, data: Any, inLen: int) -> list[Any]:
         """Return a vector by the SDK's rule, for scripts that call it themselves."""
         return fill_list(data, inLen)
 
     def _send(self, datagram: bytes, window: int) -> None:
         if window >= 0:
-            self.udp_socket.sendto(datagram, (self.ip, WINDOW_PORT + window))
+            self.udp_socket.sendto(datagram, (self.ip, WINDOW_PORT + int(window)))
             return
         for k in range(WINDOWS):
             self.udp_socket.sendto(datagram, (self.ip, WINDOW_PORT + k))
+
+    def _wait_for_map(self, command: bytes) -> None:
+        if b"RflyChangeMap" in command:
+            self._map_ready_s = time.monotonic() + MAP_CHANGE_SECONDS
+            time.sleep(_MAP_CHANGE_PAUSE_S)
+            time.sleep(_MAP_CHANGE_PAUSE_S)
+
+    def _take_answer(self, crash: tuple[int, int] | None) -> None:
+        """Note an answer, and the vehicle and target of a crash."""
+        if crash is not None and crash[0] == self.CopterID and crash[1] >= 0:
+            self.isVehicleCrash = True
+            self.isVehicleCrashID = crash[1]
+        self.hasMsgEvent.set()
+        self.trueMsgEvent.set()
 
     def _send_stencil(self, command: str, window: int) -> None:
         self.sendUE4Cmd(command, window)
         time.sleep(_AFTER_STENCIL_S)
 
 
-def _wait_for_map(command: bytes) -> None:
-    if b"RflyChangeMap" in command:
-        time.sleep(_MAP_CHANGE_PAUSE_S)
-        time.sleep(_MAP_CHANGE_PAUSE_S)
+def _is_integer(value: Any) -> bool:
+    """Return whether a value is an integer of Python or NumPy; True and False are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

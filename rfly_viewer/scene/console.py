@@ -101,7 +101,8 @@ def parse(text: str) -> ConsoleCommand:
     try:
         return read(words[1:])
     except (ValueError, IndexError) as error:
-        raise CommandError(f"{text[:MAX_TEXT]!r}: {error}; expected {words[0]} {usage}") from error
+        reason = "an argument is missing" if isinstance(error, IndexError) else str(error)
+        raise CommandError(f"{text[:MAX_TEXT]!r}: {reason}; expected {words[0]} {usage}") from error
 
 
 def split_words(text: str) -> list[str]:

@@ -20,7 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.arrays import Bools, Floats, Ints, Rows
 from rfly_common.errors import PacketError
 from rfly_ue_bridge.codec.packets import Packet, PacketType
-from rfly_ue_bridge.codec.to_rflysim3d import CHECKSUM_GROUND, TO_RFLYSIM3D
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    CHECKSUM_GROUND,
+    SOUT2_SIMULATOR_FRAME,
+    TO_RFLYSIM3D,
+)
 
 MAX_COORDINATE_M = 1e6
 """Largest position or scale; one beyond is damaged, and a browser draws in float32."""
@@ -66,6 +70,10 @@ def land_air_rotors(vehicle_type: ArrayLike) -> Ints:
     return np.where(np.isin(types, (400_003, 600_003, 800_003)), types // 100_000, 0)
 
 
+_MARKS = {SOUT2_SIMULATOR_FRAME.size: 4}
+"""Place of the checksum in a packet of a size, where it is not the first field, bytes."""
+
+
 def read_batches(
     datagrams: Sequence[bytes], counters: Counter[str]
 ) -> Iterator[StateBatch | Packet]:
@@ -83,7 +91,8 @@ def read_batches(
     kinds: dict[tuple[int, bytes], PacketType | str] = {}
 
     for number, datagram in enumerate(datagrams):
-        key = (len(datagram), datagram[:4])
+        mark = _MARKS.get(len(datagram), 0)
+        key = (len(datagram), datagram[mark : mark + 4])
         kind = kinds.get(key)
         if kind is None:
             kind = kinds[key] = _kind_or_reason(datagram)
@@ -196,7 +205,7 @@ def _columns(
         "scale": flat("Scale", 3) / (100.0 if slots > 1 else 1.0),
         "motor_speed_rpm": rpm,
         "wheel_speed_rpm": wheel_rpm,
-        "on_ground": np.repeat((records["checksum"] == CHECKSUM_GROUND) & ground, slots),
+        "on_ground": np.repeat((records[kind.mark] == CHECKSUM_GROUND) & ground, slots),
         "order": np.repeat(numbers, slots),
     }
 

@@ -149,9 +149,12 @@ def is_own_page(host: str, origin: str | None, loopback: bool) -> bool:
     A server on loopback must also be asked by its own name: a foreign name that was made to lead
     here is refused.
     """
-    if origin is not None and urlsplit(origin).netloc != host:
+    try:
+        if origin is not None and urlsplit(origin).netloc != host:
+            return False
+        return not loopback or is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:  # an address of IPv6 without its bracket
         return False
-    return not loopback or is_loopback(urlsplit(f"//{host}").hostname or "")
 
 
 def is_loopback(host: str) -> bool:

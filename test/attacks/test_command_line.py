@@ -62,3 +62,20 @@ def test_commands_withstand_odd_lines(monkeypatch):
     monkeypatch.setattr(command_line, "LASTS_S", 1.5)
     result = command_line.command_lines(random.Random(5), 5)
     assert (result.tried, result.failures) == (5, ())
+
+
+def test_devices_are_given_to_each_command_that_takes_a_file():
+    """One in the place of each file of a sensible line, and in each option that takes a text."""
+    lines = command_line.device_lines()
+    assert ["mission", "check", "pipe.plan"] in lines
+    assert ["mission", "check", "zero.plan"] in lines
+    sends = [line for line in lines if line[0] == "send"]
+    assert [*["send", *command_line.SENSIBLE["send"]], "--file", "zero.yaml"] in sends
+    assert not [line for line in lines if line[0] == "listen"]
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_no_command_waits_for_a_device():
+    result = command_line.devices(random.Random(6), 8)
+    assert (result.tried, result.failures) == (8, ())

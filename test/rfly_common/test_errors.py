@@ -13,6 +13,14 @@ import pytest
 
 from rfly_common import errors
 from rfly_common.config.marked_yaml import parse_yaml
+from rfly_common.errors import (
+    LONGEST_TEXT,
+    ConfigError,
+    FeedbackError,
+    PacketError,
+    RflyError,
+    shortened,
+)
 
 _LINE = re.compile(r"^    (?P<branches>[│├└─ ]*)(?P<name>[A-Z]\w+)(?: \((?P<builtin>\w+)\))?", re.M)
 _INDENT = 4
@@ -90,3 +98,24 @@ def test_a_document_adds_file_and_line_to_the_error_of_a_part():
     assert str(document.located(errors.ConfigError("odd: yes"), ("shape",))) == (
         "a.yaml:1: shape: odd: yes"
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError("x" * 100_000 + ", expected a number", key="speed"),
+        PacketError("length", "y" * 100_000 + ", expected a number"),
+        FeedbackError(98, "z" * 100_000 + ", expected a number"),
+        RflyError("a" * 100_000 + ", expected a number"),
+    ],
+)
+def test_a_long_text_is_shown_without_its_middle(error):
+    """Its end says what would be right."""
+    assert len(str(error)) == LONGEST_TEXT == 1000
+    assert str(error).endswith(", expected a number")
+    assert " … " in str(error)
+    assert len(error.whole_text()) > 100_000
+
+
+def test_a_text_of_usual_length_is_whole():
+    assert shortened("b" * 1000) == "b" * 1000

@@ -10,9 +10,10 @@ import pytest
 
 from rfly_amphibious.dynamics.model import ModelState
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
+from rfly_common import files
 from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
-from rfly_common.files import open_regular, read_regular
+from rfly_common.files import open_regular, read_regular, write_text
 from rfly_missions.mission.files import read_mission
 from rfly_terrain.files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
@@ -78,3 +79,21 @@ def test_no_reader_waits_for_a_pipe(read, name, tmp_path):
     os.mkfifo(tmp_path / name)
     with pytest.raises((RflyError, OSError), match="a pipe"):
         read(tmp_path / name)
+
+
+def test_a_text_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    target = tmp_path / "a.yaml"
+    link = tmp_path / "link.yaml"
+    link.symlink_to(target)
+    write_text(target, "old")
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+    # nothing is left of a write that fails, and the old content stays
+    monkeypatch.setattr(files.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.raises(OSError, match="full"):
+        write_text(target, "newer")
+    assert target.read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "link.yaml"]
+    write_text("/dev/null", "text")

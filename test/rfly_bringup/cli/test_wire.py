@@ -122,6 +122,34 @@ def test_a_script_is_checked_before_its_first_command_is_sent(window, tmp_path, 
         window.recv(4096)
 
 
+@pytest.mark.parametrize("kind", ["pipe", "endless", "folder", "large", "binary"])
+def test_a_script_is_a_regular_file_of_text(tmp_path, kind):
+    """A pipe that nobody writes into does not make it wait, /dev/zero is not read without end."""
+    script = tmp_path / "scene.txt"
+    if kind == "pipe":
+        os.mkfifo(script)
+    elif kind == "endless":
+        script.symlink_to("/dev/zero")
+    elif kind == "folder":
+        script.mkdir()
+    elif kind == "large":
+        with script.open("wb") as file:
+            file.truncate(1 << 40)
+    else:
+        script.write_bytes(b"\xff\xfe")
+    done = rfly("send", "--file", script)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"rfly: {script}: cannot be read as text: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_dissector_is_written_into_no_pipe(tmp_path):
+    pipe = tmp_path / "a.lua"
+    os.mkfifo(pipe)
+    done = rfly("dissector", "--out", pipe)
+    assert (done.returncode, "expected a regular file" in done.stderr) == (2, True)
+
+
 def test_send_says_where_nothing_listens():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))

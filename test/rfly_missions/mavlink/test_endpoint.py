@@ -492,6 +492,46 @@ def test_a_station_that_speaks_gets_messages_until_it_is_silent(station):
     assert station.endpoint.peers == []
 
 
+def test_a_station_is_served_within_two_seconds_after_a_flood_from_many_addresses(station):
+    heartbeat = bytes(common.MAVLink_heartbeat_message(6, 8, 0, 0, 4, 3).pack(station.packer))
+    endpoint = station.endpoint
+    old = ("127.0.0.1", 1)
+    new = ("127.0.0.2", 1)
+    start = station.now
+
+    def tick(now):
+        endpoint.tick(now, now)
+        return {address for address, _ in endpoint.datagrams()}
+
+    # a station was there before the flood, another one comes during it; both speak every second
+    endpoint.receive(heartbeat, old, start)
+    for step in range(1, 501):
+        now = start + 0.01 * step
+        for port in range(1000, 1060):
+            endpoint.receive(heartbeat, ("127.0.0.1", port), now)
+        if step % 100 == 0:
+            endpoint.receive(heartbeat, old, now)
+        if step % 100 == 50:
+            endpoint.receive(heartbeat, new, now)
+        tick(now)
+        assert old in endpoint.peers
+    assert new not in endpoint.peers
+
+    # the flood is over
+    served = []
+    for step in range(501, 701):
+        now = start + 0.01 * step
+        for station_address, phase in ((old, 0), (new, 50)):
+            if step % 100 == phase:
+                endpoint.receive(heartbeat, station_address, now)
+        if new in tick(now):
+            served.append(step)
+    assert served
+    assert served[0] <= 700
+    assert {old, new} <= set(endpoint.peers)
+    assert len(endpoint.peers) <= 16
+
+
 def test_whatever_comes_nothing_dies_and_nothing_flies_without_arming(station):
     """Messages of every kind but arming with any content and a right check, and garbage."""
     from pymavlink.generator import mavcrc as crc

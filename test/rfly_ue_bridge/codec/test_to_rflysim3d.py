@@ -104,6 +104,26 @@ FULL = (
     "0000000000807e40"  # 488 = 0x407e800000000000
 )  # fmt: skip
 
+FULL_OLD = (
+    "02000000" "98000000"  # tg 2, length 152
+    "ea030000"  # copterID 1002
+    "36870100"  # vehicleType 100150
+    "0000000000002940"  # runnedTime 12.5
+    "00001041" "000020c1" "00003041"  # VelE 9, -10, 11
+    "0000c03f" "000020c0" "00006040"  # PosE 1.5, -2.5, 3.5
+    "0000003f" "000080be" "0000003e"  # AngEuler 0.5, -0.25, 0.125
+    "0000403f" "000040bf" "0000203f" "0000603f"  # AngQuatern 0.75, -0.75, 0.625, 0.875
+    "0000803f" "00000040" "00004040" "00008040"  # MotorRPMS 1, 2, 3, 4
+    "0000a040" "0000c040" "0000e040" "00000041"  # 5, 6, 7, 8
+    "00004041" "000050c1" "00006041"  # AccB 12, -13, 14
+    "00007041" "00008041" "000088c1"  # RateB 15, 16, -17
+    "00000000"  # alignment of the doubles
+    "0000000000002140"  # PosGPS 8.5
+    "0000000000a04740"  # 47.25
+    "0000000000807e40"  # 488
+    + "00" * 40
+)  # fmt: skip
+
 ACTION = (
     CHECKSUM_ACTION
     + "05000000"  # copterID 5
@@ -318,6 +338,26 @@ WRITTEN_BY_HAND = [
         },
     ),
     (
+        "SOut2Simulator (old)",
+        FULL_OLD,
+        {
+            "tg": 2,
+            "len": 152,
+            "copterID": 1002,
+            "vehicleType": 100150,
+            "runnedTime": 12.5,
+            "VelE": (9, -10, 11),
+            "PosE": (1.5, -2.5, 3.5),
+            "AngEuler": (0.5, -0.25, 0.125),
+            "AngQuatern": (0.75, -0.75, 0.625, 0.875),
+            "MotorRPMS": (1, 2, 3, 4, 5, 6, 7, 8),
+            "AccB": (12, -13, 14),
+            "RateB": (15, 16, -17),
+            "PosGPS": (8.5, 47.25, 488),
+            "unused": (0,) * 40,
+        },
+    ),
+    (
         "SOut2Simulator",
         FULL,
         {
@@ -442,6 +482,7 @@ SIZES = {
     "SOut2SimulatorSimpleTime (old)": 88,
     "SOut2SimulatorSimpleTime (VehicleApi)": 104,
     "SOut2Simulator": 168,
+    "SOut2Simulator (old)": 200,
     "Multi3DData100New": 3804,
     "Multi3DData2New": 1324,
     "Ue4ExtMsg": 144,
@@ -529,7 +570,7 @@ def test_one_byte_less_or_more_is_refused_by_its_length(name, hex_bytes, values,
 @pytest.mark.parametrize(("name", "hex_bytes", "values"), CASES)
 def test_another_checksum_is_refused(name, hex_bytes, values):
     datagram = bytearray.fromhex(hex_bytes)
-    datagram[1] ^= 0x80
+    datagram[5 if name == "SOut2Simulator (old)" else 1] ^= 0x80
     with pytest.raises(PacketError) as caught:
         decode(datagram)
     assert caught.value.reason == "checksum"
@@ -600,6 +641,7 @@ def test_any_body_behind_a_right_checksum_decodes_or_raises_packet_error(packet_
 
 
 _numbers = {
+    "B": st.integers(0, 2**8 - 1),
     "i": st.integers(-(2**31), 2**31 - 1),
     "H": st.integers(0, 2**16 - 1),
     "I": st.integers(0, 2**32 - 1),
@@ -611,8 +653,10 @@ _numbers = {
 @st.composite
 def packets(draw):
     packet_type = draw(st.sampled_from(list(TO_RFLYSIM3D)))
-    values = {"checksum": draw(st.sampled_from(packet_type.checksums))}
-    for field in packet_type.fields[1:]:
+    values = {packet_type.mark: draw(st.sampled_from(packet_type.checksums))}
+    for field in packet_type.fields:
+        if field.name == packet_type.mark:
+            continue
         if field.is_text:
             letters = st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")
             values[field.name] = draw(st.text(letters, max_size=field.count // 4))

@@ -20,7 +20,8 @@ from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.pcap import PcapWriter
 
 PACKET = re.compile(
-    r'\{ name = "(.+?)", size = (\d+), checksums = \{ (.+?) \}, fields = \{\n(.*?)\n  \} \},',
+    r'\{ name = "(.+?)", size = (\d+), mark = (\d), checksums = \{ (.+?) \}, '
+    r"fields = \{\n(.*?)\n  \} \},",
     re.DOTALL,
 )
 FIELD = re.compile(r'\{ "(\w+)", (\d+), (\d+), (\d+), "(\w)" \}')
@@ -37,7 +38,7 @@ def table():
             [int(c) for c in sums.split(", ")],
             [(f, *map(int, n)) for f, *n, _ in FIELD.findall(fields)],
         )
-        for name, size, sums, fields in PACKET.findall(dissector())
+        for name, size, _mark, sums, fields in PACKET.findall(dissector())
     }
 
 
@@ -134,6 +135,8 @@ def test_every_packet_is_there_without_gap_or_rest():
     packets = table()
     names = [packet_type.name for packet_type in (*TO_RFLYSIM3D, *FROM_RFLYSIM3D)]
     assert [name for name, *_ in PACKET.findall(dissector())] == names
+    marks = {name: mark for name, _, mark, *_ in PACKET.findall(dissector()) if mark != "1"}
+    assert marks == {"SOut2Simulator (old)": "2"}
     text = dissector()
     for packet_type in (*TO_RFLYSIM3D, *FROM_RFLYSIM3D):
         size, checksums, fields = packets[packet_type.name]

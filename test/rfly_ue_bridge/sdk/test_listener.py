@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 
+import numpy as np
 import pytest
 
 from rfly_ue_bridge.sdk import listener, ue4_ctrl_api
@@ -261,6 +262,27 @@ def test_what_ends_the_sdks_listening_does_not_end_ours(listening, capsys):
     assert "7" in told
     assert "8" in told
     assert told.count("\n") == 1  # the same crash once
+
+
+def test_a_crash_of_the_scripts_vehicle_sets_its_flags(listening):
+    """As the SDK's listener: only for its CopterID, and a target of 0 or more."""
+    ue = listening.ue
+    assert (ue.CopterID, ue.isVehicleCrash, ue.isVehicleCrashID) == (1, False, -10)
+    ue.CopterID = np.int64(7)
+    ue.initUE4MsgRec()
+
+    def crash(copter_id, target_id):
+        listening.say(struct.pack("<3i", 1234567890, copter_id, target_id))
+        return ue.isVehicleCrash, ue.isVehicleCrashID
+
+    assert crash(1, 2) == (False, -10)
+    assert crash(7, -1) == (False, -10)
+    assert crash(7, 0) == (True, 0)
+    ue.isVehicleCrash = False
+    assert crash(7, 8) == (True, 8)
+    ue.isVehicleCrash = False
+    assert crash(7, 8) == (True, 8)  # printed once, told again
+    assert ue.hasMsgEvent.is_set()
 
 
 def test_records_are_bounded(listening, monkeypatch):

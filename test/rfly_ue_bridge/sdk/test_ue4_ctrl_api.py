@@ -466,7 +466,7 @@ SIGNATURES = {
     "sendUE4LabelMsg": (
         "CopterID=0 Txt='' fontSize=30 RGB=[255,0,0] dispTime=0 dispFlag=-1 windowID=-1"
     ),
-    "reqCamCoptObj": "type_id=1 objName=1 windowID=0",
+    "reqCamCoptObj": "type_id=1 objName=1 windowID=0 type=None",
     "reqCam": "SeqIDList=[0] windowID=0",
     "reqCopt": "CopterIDList=[0] windowID=0",
     "reqObj": "ObjNameList=[''] windowID=0",
@@ -479,7 +479,9 @@ SIGNATURES = {
     "endUE4MsgRec": "",
     "getUE4Pos": "CopterID=1",
     "getUE4Data": "CopterID=1",
-    "getCamCoptObj": "type_id=1 objName=1",
+    "getCamCoptObj": "type_id=1 objName=1 type=None",
+    "waitForMapLoaded": "mapName='' timeout=inf",
+    "circle_traj": "t center radius period",
 }
 
 
@@ -786,9 +788,10 @@ def test_request_to_all_windows(ue, windows, waits):
     [
         (1, "7"),
         (1, True),
-        (1, np.int64(7)),
+        (1, np.float64(7)),
         (1, 7.0),
         (2, 7),
+        (2, np.int64(7)),
         (2, b"Tree"),
     ],
 )
@@ -803,6 +806,55 @@ def test_names_of_a_wrong_type_are_told_and_left_out(ue, windows, waits, capsys,
     assert repr(name) in told
     assert told.count("\n") == 1
     assert windows.waiting() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("integer", [int, np.int8, np.uint16, np.int32, np.int64, np.uint64])
+def test_ids_of_numpy_are_asked_for(ue, windows, waits, integer):
+    """An id from an array is an id."""
+    for ask in (
+        lambda: ue.reqCamCoptObj(integer(1), integer(7)),
+        lambda: ue.reqCamCoptObj(1, [integer(7)], integer(0)),
+        lambda: ue.reqCamCoptObj(1, np.array([7], integer)),
+        lambda: ue.reqCamCoptObj(type=1, objName=7),
+        lambda: ue.reqCamCoptObj(objName=7, type=integer(1)),
+        lambda: ue.reqCopt([integer(7)]),
+    ):
+        ask()
+        assert text_of(windows.take()) == "RflyReqObjData 1 7 0"
+    ue.reqCamCoptObj(type=0, objName=integer(3))
+    assert text_of(windows.take()) == "RflyReqObjData 0 3 0"
+    ue.reqCamCoptObj(type=2, objName=np.array(["Tree"]))
+    assert text_of(windows.take()) == "RflyReqObjData 2 Tree 0"
+    ue.sendUE4Destroy(integer(7), integer(0))
+    assert text_of(windows.take()) == "RflyDelVehicles 7"
+    ue.sendUE4SetStencilValueByCopterID(integer(7), integer(5), 0)
+    assert text_of(windows.take()) == "RflySetStencilValueByCopterID 7 5"
+    for send in (ue.sendUE4Pos, ue.sendUE4PosNew, ue.sendUE4PosScale, ue.sendUE4PosFull):
+        send(integer(7), integer(3), windowID=integer(0))
+        assert struct.unpack_from("<2i", windows.take(), 4) == (7, 3)
+    assert ue.getCamCoptObj(type=1, objName=integer(7)) == 0
+    assert windows.waiting() == [0, 0, 0]
+
+
+def test_a_circle_begins_ahead_and_turns_to_the_right(ue):
+    """A turn of 10 s about (1, 2): after a quarter 3 m along +y, which is east of NED's x."""
+    points = [ue.circle_traj(t, (1, 2), 3, 10) for t in (0.0, 2.5, 5.0, 10.0)]
+    np.testing.assert_allclose(points, [[4, 2], [1, 5], [-2, 2], [4, 2]], atol=1e-12)
+    assert points[0] + [-2] == [4.0, 2.0, -2]
+
+
+def test_waiting_for_a_map_takes_the_rest_of_the_time_that_it_needs(ue, waits, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(ue4_ctrl_api.time, "monotonic", lambda: clock[0])
+    assert ue.waitForMapLoaded("Grasslands")
+    ue.sendUE4Cmd("RflyChangeMapbyName Grasslands", 0)
+    waits.clear()
+    clock[0] += 0.75
+    assert not ue.waitForMapLoaded("Grasslands", timeout=0.125)
+    assert ue.waitForMapLoaded("Grasslands", timeout=30)
+    clock[0] += 5.0
+    assert ue.waitForMapLoaded()
+    assert waits == [0.125, 0.25, 0.0]
 
 
 def test_cameras_and_unknown_types_are_not_checked(ue, windows, waits):
