@@ -27,7 +27,7 @@ from typing import Any
 
 from rfly_amphibious.links.serial_port import SerialPort
 from rfly_common.errors import ConfigError, LinkError
-from rfly_common.loop_thread import LoopThread
+from rfly_common.threads.loop_thread import LoopThread
 
 PEER_SILENCE_S = 3.0
 """Silence after which another sender may take the peer's place, s."""

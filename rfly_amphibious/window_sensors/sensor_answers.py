@@ -28,7 +28,7 @@ from rfly_amphibious.window_sensors.sensor_frames import check, encode, measure
 from rfly_amphibious.window_sensors.window_scene import WindowScene
 from rfly_common.errors import ConfigError, RflyError
 from rfly_common.files import Closing
-from rfly_common.loop_thread import LoopThread
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World

@@ -44,8 +44,8 @@ from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import PacketError, RflyError
 from rfly_common.frames import ned_to_enu
 from rfly_common.imports import how_to_install
-from rfly_common.loop_thread import LoopThread
 from rfly_common.startup import stop_by_signal
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_trajectory import load_fleet
 from rfly_trajectory.ros.node_parameters import TrajectoryParameters
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT

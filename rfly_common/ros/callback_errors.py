@@ -20,7 +20,7 @@ from typing import Any
 from rclpy.node import Node
 
 from rfly_common.errors import shortened
-from rfly_common.loop_thread import describe_error
+from rfly_common.threads.loop_thread import describe_error
 
 COUNTER = "errors_in_callbacks"
 """Key of the counter on /diagnostics."""

@@ -35,9 +35,9 @@ from rclpy.task import Future
 
 from rfly_common import startup
 from rfly_common.errors import ConfigError, RflyError, WorkError
-from rfly_common.loop_thread import LoopThread
 from rfly_common.ros.arguments import refusals_in_one_line
 from rfly_common.ros.callback_errors import guard_callbacks, report_error
+from rfly_common.threads.loop_thread import LoopThread
 
 Result = TypeVar("Result")
 

@@ -29,7 +29,7 @@ from typing import cast
 
 from rfly_common.errors import ConfigError, FeedbackError, PacketError
 from rfly_common.files import Closing
-from rfly_common.loop_thread import LoopThread
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType

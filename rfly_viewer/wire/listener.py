@@ -13,7 +13,7 @@ from functools import partial
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing
-from rfly_common.loop_thread import LoopThread
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.sensor_requests import is_request
 from rfly_ue_bridge.sockets.udp_sender import resolve

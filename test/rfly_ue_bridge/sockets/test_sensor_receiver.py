@@ -10,7 +10,7 @@ import socket
 
 from sensor_window import free_ports
 
-from rfly_common.loop_thread import LoopThread
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_ue_bridge.sockets.sensor_receiver import SensorReceiver
 
 

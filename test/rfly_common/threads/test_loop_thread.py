@@ -9,9 +9,9 @@ import ast
 import queue
 from pathlib import Path
 
-from rfly_common.loop_thread import LONGEST_TEXT, LoopThread, describe_error
+from rfly_common.threads.loop_thread import LONGEST_TEXT, LoopThread, describe_error
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 SHORT_LIVED = {
     "rfly_common/startup.py",  # ends the process
@@ -49,8 +49,8 @@ def test_a_step_that_raises_is_reported_and_the_next_one_follows(monkeypatch):
 
 def test_an_error_is_described_in_one_short_line_once_in_ten_seconds(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("rfly_common.loop_thread.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("rfly_common.loop_thread._logged_at", {})
+    monkeypatch.setattr("rfly_common.threads.loop_thread.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("rfly_common.threads.loop_thread._logged_at", {})
     due = []
     for clock[0] in (100.0, 109.9, 110.0):
         try:
