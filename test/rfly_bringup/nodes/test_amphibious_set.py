@@ -51,6 +51,33 @@ def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
     assert of(vehicle, "guidance_node")[0].parameters["autostart"] is True
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, None),
+        ({"real_time_factor": "1.0"}, None),
+        ({"use_sim_time": "false"}, False),
+        ({"use_sim_time": "true"}, True),
+        ({"lock_step": "true"}, True),
+        ({"real_time_factor": "5"}, True),
+        ({"real_time_factor": "0", "use_sim_time": "true"}, True),
+        ({"autopilot": "ardupilot"}, True),
+    ],
+)
+def test_one_clock_for_all_nodes(arguments, expected) -> None:
+    """/clock of the first vehicle where simulated time has a pace of its own, or on request."""
+    nodes = amphibious_nodes({"scenario": "hop", "count": "2", **arguments})
+    assert {node.parameters.get("use_sim_time") for node in nodes} == {expected}
+    clocks = [node.parameters["publish_clock"] for node in of(nodes, "amphibious_sim_node")]
+    assert clocks == [bool(expected), False]
+
+
+@pytest.mark.parametrize("pace", [{"lock_step": "true"}, {"real_time_factor": "0"}])
+def test_no_other_clock_has_the_pace_of_lock_step(pace) -> None:
+    with pytest.raises(ValueError, match=f"use_sim_time: false, but with {next(iter(pace))}"):
+        amphibious_nodes({"scenario": "hop", "use_sim_time": "false", **pace})
+
+
 def test_vehicles_stand_one_behind_the_other_with_numbers_of_their_own() -> None:
     nodes = amphibious_nodes(
         {

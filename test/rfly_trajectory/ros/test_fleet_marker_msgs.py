@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 
+from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain import HeightMap
 from rfly_trajectory import load_fleet
 
@@ -33,6 +35,34 @@ def made(vehicles, paths=(), enlargement=1.0):
 
 def heights(marker):
     return [point.z for point in marker.points]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "frame"),
+    [
+        ("/", "lead/base_link"),
+        ("/alpha", "alpha/lead/base_link"),
+        ("/site/alpha", "site/alpha/lead/base_link"),
+    ],
+)
+def test_frames_carry_the_namespace(namespace, frame):
+    """/tf is one for all namespaces: markers and transforms have the frame of the own fleet."""
+    from rfly_common.ros.frame_lookup import frame_prefix
+    from rfly_trajectory.ros.fleet_marker_topics import ShownVehicle, fleet_markers
+    from rfly_trajectory.ros.vehicle_topics import states_to_transforms
+
+    prefix = frame_prefix(SimpleNamespace(get_namespace=lambda: namespace))
+    markers = fleet_markers([ShownVehicle("lead", 7, 3)], [], 1.0, 0, prefix).markers
+    assert {marker.header.frame_id for marker in markers} == {frame}
+
+    states = VehicleStates(
+        id=np.array([7]),
+        vehicle_type=np.array([3]),
+        position=np.array([[1.0, 2.0, 3.0]]),
+        orientation=np.array([[0.0, 0.0, 0.0, 1.0]]),
+    )
+    (transform,) = states_to_transforms(states, ["lead"], prefix).transforms
+    assert (transform.header.frame_id, transform.child_frame_id) == ("map", frame)
 
 
 def test_a_vehicle_is_locked_to_its_frame():
