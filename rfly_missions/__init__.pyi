@@ -10,21 +10,7 @@ from rfly_missions.followers.fixed_wing import FixedWingLimits as FixedWingLimit
 from rfly_missions.followers.ground import Ground as Ground
 from rfly_missions.followers.ground_vehicle import GroundVehicle as GroundVehicle
 from rfly_missions.followers.ground_vehicle import GroundVehicleLimits as GroundVehicleLimits
-from rfly_missions.followers.guidance import FixedWingConfiguration as FixedWingConfiguration
-from rfly_missions.followers.guidance import FixedWingControl as FixedWingControl
-from rfly_missions.followers.guidance import FixedWingEnvironment as FixedWingEnvironment
-from rfly_missions.followers.guidance import FixedWingGuidance as FixedWingGuidance
-from rfly_missions.followers.guidance import (
-    MultirotorConfiguration as MultirotorConfiguration,
-)
-from rfly_missions.followers.guidance import MultirotorControl as MultirotorControl
-from rfly_missions.followers.guidance import MultirotorEnvironment as MultirotorEnvironment
-from rfly_missions.followers.guidance import MultirotorGuidance as MultirotorGuidance
 from rfly_missions.followers.land_air import LandAir as LandAir
-from rfly_missions.followers.look_ahead import OrbitFollower as OrbitFollower
-from rfly_missions.followers.look_ahead import OrbitOutput as OrbitOutput
-from rfly_missions.followers.look_ahead import WaypointFollower as WaypointFollower
-from rfly_missions.followers.look_ahead import WaypointOutput as WaypointOutput
 from rfly_missions.followers.multirotor import Multirotor as Multirotor
 from rfly_missions.followers.multirotor import MultirotorLimits as MultirotorLimits
 from rfly_missions.mission.files import Mission as Mission
@@ -38,4 +24,3 @@ from rfly_missions.mission.items import MissionItem as MissionItem
 from rfly_missions.mission.items import MissionMode as MissionMode
 from rfly_missions.mission.items import MissionParams as MissionParams
 from rfly_missions.mission.items import UAVPathManagerBus as UAVPathManagerBus
-from rfly_missions.sdk import matlab_uav as matlab_uav

@@ -43,10 +43,6 @@ from rfly_terrain.planning.plan import Plan as Plan
 from rfly_terrain.planning.plan import write_plan as write_plan
 from rfly_terrain.planning.plan_pose import PlanPose as PlanPose
 from rfly_terrain.planning.planner import Planner as Planner
-from rfly_terrain.planning.rrt_star import PlannerRRTStar as PlannerRRTStar
-from rfly_terrain.planning.state_space import NavPath as NavPath
-from rfly_terrain.planning.state_space import StateSpaceSE2 as StateSpaceSE2
-from rfly_terrain.planning.state_space import ValidatorOccupancyMap as ValidatorOccupancyMap
 from rfly_terrain.planning.vehicle_classes import Driving as Driving
 from rfly_terrain.planning.vehicle_classes import Flying as Flying
 from rfly_terrain.planning.vehicle_classes import VehicleClass as VehicleClass

@@ -34,8 +34,6 @@ from rfly_trajectory.motion.speed_profile import SpeedProfile as SpeedProfile
 from rfly_trajectory.paths.dubins import Dubins as Dubins
 from rfly_trajectory.paths.dubins import DubinsPath as DubinsPath
 from rfly_trajectory.paths.dubins import dubins_path as dubins_path
-from rfly_trajectory.paths.dubins_airplane import DubinsAirplane as DubinsAirplane
-from rfly_trajectory.paths.dubins_airplane import DubinsAirplanePath as DubinsAirplanePath
 from rfly_trajectory.paths.path import Path as Path
 from rfly_trajectory.paths.point_files import read_points as read_points
 from rfly_trajectory.paths.shapes import Circle as Circle

@@ -94,15 +94,6 @@ def clip(value: float, low: float, high: float) -> float:
     return min(value, high)
 
 
-def free_turn(north: float, east: float, course: float) -> float:
-    """Return the direction of a circle that needs less turning from a course: 1 clockwise, else −1.
-
-    The vehicle is `north` and `east` (m) of the circle's centre.
-    """
-    turn = north * math.sin(course) - east * math.cos(course)
-    return -1.0 if turn < 0.0 else 1.0
-
-
 class SteeredVehicle:
     """The common part of aircraft and cars: they move along their course and turn by steering."""
 
@@ -139,7 +130,8 @@ class SteeredVehicle:
         """Return the direction of a circle around a place that needs less turning: 1 clockwise."""
         north = self.position[0] - float(center[0])
         east = self.position[1] - float(center[1])
-        return free_turn(north, east, self._course)
+        turn = north * math.sin(self._course) - east * math.cos(self._course)
+        return -1.0 if turn < 0.0 else 1.0
 
     def _course_to_point(self, target: Vector, radius: float, margin: float = 0.0) -> float:
         """Return the course to a place, or straight on if it lies within a turning circle.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
+from rfly_common.kernels.interruptible import check_memory
 from rfly_terrain.planning import kernels
 from rfly_terrain.planning import search_kernels as searching
 from rfly_terrain.planning.kernels import Steering
@@ -34,6 +35,12 @@ COST_WEIGHT = 2.0
 """Extra cost of a metre on the worst ground that can be driven, against one on the best."""
 MOST_NODES = 1 << 20
 """Poses that a search stores before it gives up, after some seconds."""
+LEAST_RADIUS = 1e-3
+"""Turning radius in cells, at least."""
+MOST_RADIUS = 1e6
+"""Turning radius in diagonals of the map, at most: an arc is as good as straight long before."""
+_BYTES_PER_CELL = 24
+"""Memory of a plan: weights, costs to go, marks and buckets."""
 ROUNDS = 3
 """Rounds of short cuts, at most."""
 _JOINTS = 300
@@ -114,11 +121,10 @@ def plan_drive(
     equal cost it is Dubins' path, or the cheapest of Reeds' and Shepp's.
 
     Raises PlanError; its `reason` is outside, start_blocked, goal_blocked, same_place, unreachable,
-    too_tight (a path exists, but none with that radius) or gave_up.
+    too_tight (a path exists, but none with that radius), gave_up or too_large (for the memory).
     """
-    finite_number(
-        "turning_radius", turning_radius, "m", above=0.0, error=partial(PlanError, "bad_radius")
-    )
+    _check_radius(turning_radius, grid)
+    check_memory("a plan", grid.cost.size, _BYTES_PER_CELL)
     if weight is None:
         weight = weights(grid)
     layout = (float(grid.origin[0]), float(grid.origin[1]), float(grid.resolution))
@@ -177,6 +183,20 @@ def _same_heading(start: PlanPose, goal: PlanPose) -> bool:
     if start.heading is None or goal.heading is None:
         return True
     return abs(math.remainder(goal.heading - start.heading, 2 * math.pi)) < 1e-9
+
+
+def _check_radius(turning_radius: float, grid: TraversabilityGrid) -> None:
+    """Raise PlanError ("bad_radius") for a radius whose arcs rounding would spoil on this grid."""
+    least = LEAST_RADIUS * grid.resolution
+    most = MOST_RADIUS * grid.resolution * math.hypot(*grid.cost.shape)
+    finite_number(
+        "turning_radius",
+        turning_radius,
+        "m",
+        at_least=least,
+        at_most=most,
+        error=partial(PlanError, "bad_radius"),
+    )
 
 
 def _cell(layout: _Layout, pose: PlanPose) -> tuple[int, int]:

@@ -11,6 +11,7 @@ says what is done.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import check_choice
 from rfly_common.config.matlab_properties import matlab_properties
+from rfly_common.kernels.interruptible import check_memory, interruptible
 from rfly_terrain.occupancy.cell_grid import check_frame, pair, points, whole
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 from rfly_terrain.occupancy.probability_map import OccupancyMap
@@ -28,6 +30,9 @@ from rfly_terrain.occupancy.probability_map import OccupancyMap
 Map = BinaryOccupancyMap | OccupancyMap
 CostFunction = Callable[[Floats, Floats], Any]
 """Function of two arrays of cells, (n, 2) row, column, that returns n costs."""
+
+_BYTES_PER_CELL = 32
+"""Memory of a search: costs, parents, marks, and the heap of a wide front."""
 
 STRAIGHT_STEPS = ((-1, 0), (0, -1), (0, 1), (1, 0))
 DIAGONAL_STEPS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -135,11 +140,13 @@ class PlannerAStarGrid:
 
         Start and goal are row and column ("grid") or x, y ("world", m), and so is the path, (n, 2):
         cells, or their centres. It is empty if no path leads to the goal. ValueError for a start or
-        goal off the map or on a cell that is not free.
+        goal off the map or on a cell that is not free, PlanError ("too_large") if the memory does
+        not suffice.
         """
         from rfly_terrain.planning import grid_search_kernels as kernels
 
         check_frame(frame, ("grid", "world"))
+        check_memory("A*", math.prod(self.map.grid_size), _BYTES_PER_CELL)
         free = np.ascontiguousarray(self.map.check_occupancy() == 0)
         first = self._cell("start", start, frame, free)
         last = self._cell("goal", goal, frame, free)
@@ -177,8 +184,9 @@ class PlannerAStarGrid:
         # the search, and the way back from the goal
         costs = np.full(free.size, np.inf)
         parents = np.full(free.size, -1, np.int32)
-        explored = kernels.search_cells(
-            free, steps, step_costs, metric, estimates, first, last, costs, parents
+        explored = interruptible(
+            kernels.search_cells,
+            *(free, steps, step_costs, metric, estimates, first, last, costs, parents),
         )
         info = GridPlanInfo(float(costs[last]), int(explored), costs.reshape(rows, columns))
         path = []

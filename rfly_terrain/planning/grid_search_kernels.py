@@ -47,6 +47,7 @@ def search_cells(
     goal: int,
     costs: Any,
     parents: Any,
+    stopped: Any,
 ) -> int:
     """Fill in the costs and parents of cells from a start on, and return how many were explored.
 
@@ -55,7 +56,7 @@ def search_cells(
     the cost to the goal is that of a `metric` times `estimates` (1,), or with GIVEN `estimates`
     (cells,); where it is no lower bound the path may not be the cheapest. `costs` (cells,) inf and
     `parents` (cells,) -1 before the call. The search ends at the goal, whose cost stays infinite if
-    no path leads there.
+    no path leads there, or once `stopped` (1,) is True.
     """
     rows, columns = free.shape
     cells = free.reshape(rows * columns)
@@ -70,7 +71,7 @@ def search_cells(
     _push(heap_f, heap_n, 0, 0.0, start)
     waiting = 1
     count = 0
-    while waiting > 0:
+    while waiting > 0 and not stopped[0]:
         cell = heap_n[0]
         _pop(heap_f, heap_n, waiting)
         waiting -= 1

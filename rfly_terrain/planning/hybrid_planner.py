@@ -20,18 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
-from rfly_common.config.checks import finite_number
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.config.matlab_properties import matlab_properties
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
+from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
+from rfly_terrain.planning.grid_planner import Map, map_of
 from rfly_terrain.planning.plan_pose import PlanPose
-from rfly_terrain.planning.state_space import (
-    NavPath,
-    ValidatorOccupancyMap,
-    states_of,
-    validator_of,
-)
 
+MOST_STATES = 10_000_000
+"""States of a path, at most."""
 NO_PATH = ("unreachable", "too_tight", "gave_up")
 """Reasons for which there is no path; all others are errors in the arguments."""
 
@@ -66,7 +64,7 @@ class HybridPlanInfo:
 
 @matlab_properties(
     {
-        "state_validator": validator_of,
+        "map": map_of,
         "min_turning_radius": _length,
         "motion_primitive_length": _length,
         "forward_cost": _cost,
@@ -79,19 +77,18 @@ class HybridPlanInfo:
 class PlannerHybridAStar:
     """Hybrid A* on an occupancy map, MATLAB's `plannerHybridAStar`.
 
-    A path may enter cells that `check_occupancy` says are free, within the state bounds, and keeps
-    at least a tenth of a cell from all others, also where a motion of MATLAB's is checked at its
-    ends only. It consists of lines and arcs of the turning radius, shortened where a short cut is
-    cheaper.
+    A path may enter cells that `check_occupancy` says are free, and keeps at least a tenth of a
+    cell from all others. It consists of lines and arcs of the turning radius, shortened where a
+    short cut is cheaper. MATLAB's planner takes the map in a validator, this one the map itself.
 
-    >>> planner = PlannerHybridAStar(ValidatorOccupancyMap(), min_turning_radius=1)
+    >>> planner = PlannerHybridAStar(BinaryOccupancyMap(10, 10), min_turning_radius=1)
     >>> path, directions, info = planner.plan([2, 2, 0], [8, 2, 0])
-    >>> path.states[[0, -1]].tolist(), round(info.path_cost, 6)
+    >>> path[[0, -1]].tolist(), round(info.path_cost, 6)
     ([[2.0, 2.0, 0.0], [8.0, 2.0, 0.0]], 6.0)
     """
 
-    state_validator: ValidatorOccupancyMap = field(default_factory=ValidatorOccupancyMap)
-    """Map and state bounds."""
+    map: Map = field(default_factory=BinaryOccupancyMap)
+    """Map that is searched, by default 10 m x 10 m and empty."""
     min_turning_radius: float = math.nan
     """Turning radius, m; NaN: 2 motion_primitive_length / π."""
     motion_primitive_length: float = math.nan
@@ -114,7 +111,7 @@ class PlannerHybridAStar:
         """Return the turning radius that a plan uses, m."""
         length = self.motion_primitive_length
         if math.isnan(length):
-            cell = 1.0 / self.state_validator.map.resolution
+            cell = 1.0 / self.map.resolution
             length = float(math.ceil(math.sqrt(2.0) * cell - 1e-9))
         if math.isnan(self.min_turning_radius):
             return 2.0 * length / math.pi
@@ -128,29 +125,24 @@ class PlannerHybridAStar:
                 )
         return self.min_turning_radius
 
-    def plan(self, start: ArrayLike, goal: ArrayLike) -> tuple[NavPath, Ints, HybridPlanInfo]:
+    def plan(self, start: ArrayLike, goal: ArrayLike) -> tuple[Floats, Ints, HybridPlanInfo]:
         """Return a path between two poses, its directions, and details.
 
-        Poses are x, y (m), theta (rad). Directions, (n,): 1 where the vehicle drives forwards from
-        a state on, −1 backwards. Without a path both are empty. ValueError for poses off the map,
-        outside of the bounds or in cells that are not free, and for the same pose twice.
+        Poses and the path's states (n, 3) are x, y (m), theta (rad). Directions, (n,): 1 where the
+        vehicle drives forwards from a state on, −1 backwards. Without a path both are empty; from a
+        pose to itself the path is that pose. ValueError for poses off the map or in cells that are
+        not free, PlanError ("too_large") if the memory does not suffice.
         """
         from rfly_terrain.planning.drive import plan_drive
 
-        first = states_of(start, "start")[0]
-        last = states_of(goal, "goal")[0]
+        first = self._pose("start", start)
+        last = self._pose("goal", goal)
         if self.reverse_cost < self.forward_cost:
             raise ValueError(
                 f"reverse_cost: {self.reverse_cost:g}, expected at least the forward_cost, "
                 f"{self.forward_cost:g}"
             )
-        for name, state in (("start", first), ("goal", last)):
-            if not self.state_validator.is_state_valid(state)[0]:
-                raise ValueError(
-                    f"{name}: {state.tolist()} is not a free place within the state bounds"
-                )
 
-        space = self.state_validator.state_space
         try:
             drive = plan_drive(
                 self._costs(),
@@ -161,20 +153,28 @@ class PlannerHybridAStar:
                 cusp_cost=self.direction_switching_cost / self.forward_cost,
             )
         except PlanError as error:
-            if error.reason not in NO_PATH:
-                raise ValueError(str(error)) from None
-            nothing = NavPath(np.empty((0, 3)), space)
-            self._shown = nothing.states
-            info = HybridPlanInfo(False, math.inf, error.reason)
-            return nothing, np.empty(0, np.int64), info
+            if error.reason == "same_place":
+                self._shown = last[None]
+                return self._shown, np.ones(1, np.int64), HybridPlanInfo(True, 0.0, "")
+            if error.reason in NO_PATH:
+                self._shown = np.empty((0, 3))
+                info = HybridPlanInfo(False, math.inf, error.reason)
+                return self._shown, np.empty(0, np.int64), info
+            if error.reason == "too_large":
+                raise
+            raise ValueError(str(error)) from None
 
+        if drive.length > MOST_STATES * self.interpolation_distance:
+            raise ValueError(
+                f"interpolation_distance: {self.interpolation_distance:g} m, expected at least "
+                f"{drive.length / MOST_STATES:.1g} m, for at most {MOST_STATES:,} states"
+            )
         poses = drive.poses(self.interpolation_distance)
         directions = _directions(poses)
         poses[:, 2] = np.remainder(poses[:, 2] + math.pi, 2 * math.pi) - math.pi
         poses[-1] = last
         self._shown = poses
-        info = HybridPlanInfo(True, drive.cost * self.forward_cost, "")
-        return NavPath(poses, space), directions, info
+        return poses, directions, HybridPlanInfo(True, drive.cost * self.forward_cost, "")
 
     def show(self, ax: Any = None) -> Any:
         """Draw the map and the last path; return the axes.
@@ -185,24 +185,22 @@ class PlannerHybridAStar:
 
         if self._shown is None:
             raise ValueError("show: nothing has been planned, expected a call of plan before it")
-        return draw_plan(self.state_validator.map, self._shown[:, :2], np.empty((0, 2)), ax)
+        return draw_plan(self.map, self._shown[:, :2], np.empty((0, 2)), ax)
+
+    def _pose(self, name: str, pose: ArrayLike) -> Floats:
+        """Return a pose x, y, theta, (3,), checked."""
+        array = finite_array(name, pose, (3,), error=ValueError)
+        if self.map.check_occupancy(array[None, :2])[0] != 0:
+            raise ValueError(f"{name}: {array.tolist()} is not in a free cell of the map")
+        return array
 
     def _costs(self) -> TraversabilityGrid:
         """Return the map as costs: 0 where a path may go, LETHAL elsewhere."""
-        occupancy = self.state_validator.map
-        free = self.state_validator.free_cells()
-
-        # cells whose centres are outside of the bounds
-        rows, columns = free.shape
-        west, south = occupancy.grid_location_in_world.tolist()
-        side = 1.0 / occupancy.resolution
-        x = west + (np.arange(columns) + 0.5) * side
-        y = south + (np.arange(rows)[::-1] + 0.5) * side
-        (x_0, x_1), (y_0, y_1), _ = np.asarray(self.state_validator.state_space.state_bounds)
-        free &= ((x >= x_0) & (x <= x_1)) & ((y >= y_0) & (y <= y_1))[:, None]
-
-        cost = np.where(free, np.int8(0), np.int8(LETHAL))[::-1]
-        return TraversabilityGrid(np.ascontiguousarray(cost), side, (west, south))
+        west, south = self.map.grid_location_in_world.tolist()
+        cost = np.where(self.map.check_occupancy() == 0, np.int8(0), np.int8(LETHAL))[::-1]
+        return TraversabilityGrid(
+            np.ascontiguousarray(cost), 1.0 / self.map.resolution, (west, south)
+        )
 
 
 def _directions(poses: Floats) -> Ints:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels import dubins
+from rfly_common.kernels.interruptible import interruptible
 from rfly_common.kernels.jit import callable_in_kernels, inlined_kernel, inner_kernel, kernel
 
 STEP = 0.2
@@ -301,7 +302,9 @@ def cost_to_go(
         ring = math.ceil(2.3 * float(weight.max())) + 2
         goal_cell, start_cell = ((row + 2) * width + column + 2 for row, column in (goal, start))
         neighbours = np.array([1, 1 + width, width, width - 1, -1, -1 - width, -width, 1 - width])
-        bound = spread(padded.reshape(-1), best, ring, goal_cell, start_cell, spare, neighbours)
+        bound = interruptible(
+            spread, padded.reshape(-1), best, ring, goal_cell, start_cell, spare, neighbours
+        )
         if bound >= 0:
             np.minimum(best, np.float32(bound), out=best)
     return np.ascontiguousarray(best.reshape(rows + 4, width)[2:-2, 2:-2])
@@ -309,7 +312,14 @@ def cost_to_go(
 
 @kernel
 def spread(
-    weight: Any, best: Any, ring: int, goal: int, start: int, spare: float, neighbours: Any
+    weight: Any,
+    best: Any,
+    ring: int,
+    goal: int,
+    start: int,
+    spare: float,
+    neighbours: Any,
+    stopped: Any,
 ) -> int:
     """Fill `best` with the least costs of `cost_to_go` over padded, flat weights.
 
@@ -318,7 +328,7 @@ def spread(
     Dijkstra with a ring of buckets as wide as the cheapest step, 1 (R. Dial, Algorithm 360, CACM 12
     (1969)): the order within a bucket does not matter. `neighbours`: steps to the eight neighbours,
     in order; a knight's move leads beyond neighbours k and k + 1. Unsigned indices save the check
-    for negative ones.
+    for negative ones. `stopped` (1,) ends the computation once it is True.
     """
     room = 1024
     cells = np.empty(ring * room, np.uint32)
@@ -333,7 +343,7 @@ def spread(
     bucket = 0
     slot = 0
     fullest = 1
-    while waiting > 0:
+    while waiting > 0 and not stopped[0]:
         if bucket > best[start] + spare:
             return bucket
         taken = 0

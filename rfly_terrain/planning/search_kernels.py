@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats, Ints
+from rfly_common.kernels.interruptible import interruptible
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.vectors import set_vector, vector_at
 from rfly_terrain.planning.kernels import (
@@ -184,7 +185,7 @@ def search(costs: Costs, starts: Floats, goal: Goal, steering: Steering, most_no
     )
     nodes.pose[: len(starts)] = starts
     word = np.zeros(10)
-    last = expand(costs, goal, lattice, len(starts), nodes, word)
+    last = interruptible(expand, costs, goal, lattice, len(starts), nodes, word)
     if last < 0:
         status = UNREACHABLE if last == _NO_PATH else GAVE_UP
         return Found(status, np.empty((0, 3)), np.empty((0, 2)))
@@ -193,12 +194,18 @@ def search(costs: Costs, starts: Floats, goal: Goal, steering: Steering, most_no
 
 @kernel
 def expand(
-    costs: Costs, goal: Goal, lattice: Lattice, starts: int, nodes: Nodes, best_word: Any
+    costs: Costs,
+    goal: Goal,
+    lattice: Lattice,
+    starts: int,
+    nodes: Nodes,
+    best_word: Any,
+    stopped: Any,
 ) -> int:
     """Return the node from which `best_word` leads to the goal.
 
     It is -1 if there is none, -2 if the nodes do not suffice. The first `starts` nodes have their
-    poses already. Writes `best_word` and the nodes.
+    poses already. Writes `best_word` and the nodes. `stopped` (1,) ends the search once it is True.
     """
     _, grid, to_go = costs
     steering, length, _, _, words, directions = lattice
@@ -227,7 +234,7 @@ def expand(
     next_shot = 0
     best_goal = math.inf
     goal_parent = _NO_PATH
-    while waiting > 0:
+    while waiting > 0 and not stopped[0]:
         node = heap_n[0]
         f = heap_f[0]
         _pop(heap_f, heap_n, waiting)

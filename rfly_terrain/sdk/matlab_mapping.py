@@ -26,8 +26,6 @@ from rfly_terrain.occupancy.random_maps import load_mat_maps, map_clutter, map_m
 from rfly_terrain.occupancy.scan import LidarScan
 from rfly_terrain.planning.grid_planner import PlannerAStarGrid
 from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar
-from rfly_terrain.planning.rrt_star import PlannerRRTStar
-from rfly_terrain.planning.state_space import StateSpaceSE2, ValidatorOccupancyMap
 
 METHODS = (
     "checkOccupancy",
@@ -37,8 +35,6 @@ METHODS = (
     "grid2world",
     "inflate",
     "insertRay",
-    "isMotionValid",
-    "isStateValid",
     "local2grid",
     "local2world",
     "move",
@@ -58,11 +54,8 @@ METHODS = (
 
 binaryOccupancyMap = BinaryOccupancyMap
 occupancyMap = OccupancyMap
-stateSpaceSE2 = StateSpaceSE2
-validatorOccupancyMap = ValidatorOccupancyMap
 plannerAStarGrid = PlannerAStarGrid
 plannerHybridAStar = PlannerHybridAStar
-plannerRRTStar = PlannerRRTStar
 lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
@@ -78,10 +71,7 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     "one_based",
     "plannerAStarGrid",
     "plannerHybridAStar",
-    "plannerRRTStar",
-    "stateSpaceSE2",
     "transformScan",
-    "validatorOccupancyMap",
 )
 
 

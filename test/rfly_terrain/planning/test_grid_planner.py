@@ -213,11 +213,12 @@ def test_the_compiled_search_is_the_python_one(monkeypatch):
     steps = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)])
     step_costs = np.hypot(*steps.T)[:, None]
     given = grid_search_kernels.GIVEN, np.zeros(free.size)
+    go_on = np.zeros(1, np.bool_)
     results = []
     for search in (plain, grid_search_kernels.search_cells):
         costs = np.full(free.size, np.inf)
         parents = np.full(free.size, -1)
-        explored = search(free, steps, step_costs, *given, 0, free.size - 1, costs, parents)
+        explored = search(free, steps, step_costs, *given, 0, free.size - 1, costs, parents, go_on)
         results.append((explored, costs.tolist(), parents.tolist()))
     assert results[0] == results[1]
 

@@ -1,0 +1,86 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Ctrl-C ends a long kernel, and work that is too large for the memory is refused."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from rfly_common.errors import PlanError
+from rfly_common.kernels import interruptible as module
+from rfly_common.kernels.interruptible import check_memory, interruptible
+from rfly_terrain import BinaryOccupancyMap, PlannerAStarGrid, PlannerHybridAStar
+from rfly_terrain.planning import grid_search_kernels, kernels, search_kernels
+
+
+def test_ctrl_c_ends_a_kernel_that_runs():
+    runs = threading.Event()
+    ended = threading.Event()
+
+    def kernel(stopped):
+        runs.set()
+        while not stopped[0]:
+            pass
+        ended.set()
+
+    def interrupt():
+        runs.wait()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(kernel)
+    assert ended.is_set()
+
+
+def test_a_kernel_that_is_stopped_returns_at_once():
+    """All three searches look at the flag: stopped before the start, none goes beyond it."""
+    stop = np.ones(1, np.bool_)
+    free = np.ones((20, 30), bool)
+    costs = np.full(600, np.inf)
+    parents = np.full(600, -1, np.int32)
+    steps = np.array([(0, 1), (1, 0)])
+    search = (free, steps, np.ones((2, 1)), grid_search_kernels.MANHATTAN, np.ones(1), 0, 599)
+    assert grid_search_kernels.search_cells(*search, costs, parents, stop) == 0
+
+    weight = np.pad(np.ones((20, 30), np.float32), 2).reshape(-1)
+    best = np.full(weight.size, np.inf, np.float32)
+    neighbours = np.array([1, 35, 34, 33, -1, -35, -34, -33])
+    assert kernels.spread(weight, best, 8, 70, 75, math.inf, neighbours, stop) == -1
+    assert np.isfinite(best).sum() == 1
+
+    expanded = []
+
+    def stopped_at_once(kernel, *arguments):
+        expanded.append(kernel(*arguments, stop))
+        return expanded[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_kernels, "interruptible", stopped_at_once)
+        planner = PlannerHybridAStar(BinaryOccupancyMap(20, 20), min_turning_radius=2)
+        assert not planner.plan([2, 2, 0], [15, 15, 1])[2].is_path_found
+    assert expanded == [-1]
+
+
+def test_a_search_that_does_not_fit_says_what_it_needs(monkeypatch, tmp_path):
+    """10,000 x 10,000 cells of 32 bytes are 3.2 GB."""
+    memory = tmp_path / "meminfo"
+    memory.write_text("MemTotal: 9 kB\nMemAvailable:       799 kB\n")
+    monkeypatch.setattr(module, "_MEMORY", memory)
+    planner = PlannerAStarGrid(BinaryOccupancyMap(160, 160))
+    with pytest.raises(PlanError, match=r"A\* over 25,600 cells needs 0\.0 GB of memory"):
+        planner.plan([0, 0], [2, 2])
+
+    memory.write_text("MemAvailable: 1953125 kB\n")
+    with pytest.raises(PlanError, match=r"needs 3\.2 GB .* 2\.0 GB are free") as refused:
+        check_memory("a plan", 10**8, 32)
+    assert refused.value.reason == "too_large"
+    check_memory("a plan", 10**7, 32)
+    memory.unlink()
+    check_memory("a plan", 10**12, 32)
