@@ -138,5 +138,6 @@ def test_extreme_radii_end(radius):
 def test_a_radius_that_rounding_spoils_is_refused(radius):
     """From a thousandth of a cell to 10⁶ diagonals, √800 m each."""
     planner = PlannerHybridAStar(BinaryOccupancyMap(20, 20), min_turning_radius=radius)
-    with pytest.raises(ValueError, match=r"turning_radius: .*at least 0\.001 and of at most 28284271"):
+    limits = r"at least 0\.001 and of at most 28284271"
+    with pytest.raises(ValueError, match=f"turning_radius: .*{limits}"):
         planner.plan([2, 2, 0], [18, 2, 0])
