@@ -188,8 +188,8 @@ def _parameter_file() -> Callable[[Path], object]:
 
 def _mcap() -> Callable[[Path], object]:
     """Return a reader like `rfly replay`: topics, their types, and all messages."""
-    from rfly_bringup.recording.mcap_file import McapReader
     from rfly_bringup.ros.message_definitions import message_definition
+    from rfly_common.untrusted_files.mcap_reader import McapReader
 
     def read(path: Path) -> object:
         before = set(sys.modules)

@@ -83,9 +83,9 @@ def record_datagrams(blocks: int, file: Path) -> tuple[Running, str]:
 
 def record_topics(blocks: int, file: Path) -> tuple[Running, str]:
     """Record the topics of a fleet until the limit; return as `record_datagrams`."""
-    from rfly_bringup.recording.mcap_file import McapReader
     from rfly_bringup.recording.mcap_recovery import recover
     from rfly_common.errors import TruncatedCaptureError
+    from rfly_common.untrusted_files.mcap_reader import McapReader
 
     with ExitStack() as stack:
         graph = stack.enter_context(own_graph())

@@ -54,6 +54,7 @@ _EXTRAS = {
     "pymavlink": "mavlink",
     "pyproj": "geo",
     "rasterio": "geo",
+    "rosbags": "bags",
     "shapely": "osm",
     "trimesh": "mesh",
     "viser": "view",

@@ -18,7 +18,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.physics import GRAVITY
-from rfly_common.untrusted_files.mcap_messages import McapLog, open_mcap, stamp_of
+from rfly_common.untrusted_files.message_log import MessageLog, open_log, stamp_of
 
 RATE = 100.0
 """Rate of `LoggedMotion`, Hz."""
@@ -70,17 +70,17 @@ class VehicleLog:
 
 
 def read_log(path: Path, params: VehicleParameters, namespace: str | None = None) -> VehicleLog:
-    """Read a log of the simulation or of nodes (MCAP).
+    """Read a recording of the simulation or of nodes (`open_bag`).
 
     `namespace`: of the vehicle, if more than one was recorded. Raises ConfigError if a needed topic
     is missing, CaptureError for a file that can't be read.
     """
-    with open_mcap(path) as log:
+    with open_log(path) as log:
         return _log(path.name, *_read(log, path, params, namespace))
 
 
 def _read(
-    log: McapLog, path: Path, params: VehicleParameters, namespace: str | None
+    log: MessageLog, path: Path, params: VehicleParameters, namespace: str | None
 ) -> tuple[Any, Any, str]:
     """Return the rows of each topic, the links of /tf_static and the IMU's frame."""
     columns = _columns(params)

@@ -15,7 +15,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.transform_buffer import IDENTITY, Transform
-from rfly_common.untrusted_files.mcap_messages import McapLog, stamp_of
+from rfly_common.untrusted_files.message_log import MessageLog, stamp_of
 
 WENT_BACK_S = 0.05
 """Step back of stamps beyond which a log is no log of one run, s."""
@@ -60,7 +60,7 @@ class RawLog(NamedTuple):
 
 
 def read_tables(
-    name: str, log: McapLog, topics: dict[str, str], columns: dict[str, Columns]
+    name: str, log: MessageLog, topics: dict[str, str], columns: dict[str, Columns]
 ) -> RawLog:
     """Read the topics of all parts. Raise CaptureError for lists of different lengths."""
     parts = {topic: part for part, topic in topics.items()}

@@ -39,7 +39,7 @@ from rfly_common.frames import (
     quat_to_euler,
 )
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
-from rfly_common.untrusted_files.mcap_messages import McapLog, open_mcap
+from rfly_common.untrusted_files.message_log import MessageLog, open_log
 from rfly_terrain.files.terrain_message import msg_to_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -116,7 +116,7 @@ def read_recording(
     namespace: str | None = None,
     terrain: HeightMap | None = None,
 ) -> Recording:
-    """Read a log of ROS 2 messages (MCAP).
+    """Read a recording of ROS 2 messages (`open_bag`).
 
     `sensors`: noise of the sensors, and their places where the log does not tell them. `terrain`:
     map of the ground, by default the recorded one. Raise ConfigError for a topic that is missing or
@@ -124,8 +124,9 @@ def read_recording(
     """
     topic_map = topic_map or TopicMap()
     columns = columns_of(params, topic_map)
-    with open_mcap(path) as log:
+    with open_log(path) as log:
         topics, notes = topic_map.resolve(path.name, log.topics, namespace)
+        notes += [f"{topic} is not used: {reason}" for topic, reason in log.left_out.items()]
         raw = read_tables(path.name, log, topics, columns)
         place = _recorded_origin(log)
     if "imu" not in raw.tables:
@@ -178,7 +179,7 @@ def _check_commands(
             )
 
 
-def _recorded_origin(log: McapLog) -> tuple[float, ...] | None:
+def _recorded_origin(log: MessageLog) -> tuple[float, ...] | None:
     """Return the place that `rfly sim run --mcap` wrote into a log; None if there is none."""
     words = log.metadata("scenario").get("geo_origin", "").split()
     return tuple(map(float, words)) if len(words) == 3 else None

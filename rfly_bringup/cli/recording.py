@@ -27,10 +27,10 @@ from rich.progress import (
 )
 
 from rfly_bringup.cli.options import needs_ros
-from rfly_bringup.recording.mcap_file import McapReader
 from rfly_bringup.recording.topics import RecordLimits, TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
+from rfly_common.untrusted_files.bag_reader import Bag, open_bag
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
@@ -210,13 +210,13 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
 def play_from(
     path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float
 ) -> None:
-    """Publish the messages of an MCAP file until its end or Ctrl-C, and print a report."""
+    """Publish the messages of a recording until its end or Ctrl-C, and print a report."""
     with needs_ros("replaying topics"):
         from rfly_bringup.cli.ros.play_topics import play_topics
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with (
-        McapReader(path) as reader,
+        open_bag(path) as reader,
         _progress_bar(reader, passes, console, "messages") as show,
     ):
         report, *notes = play_topics(
@@ -239,7 +239,7 @@ def recover_mcap(source: Path, out: str, *, overwrite: bool) -> None:
 
 @contextmanager
 def _progress_bar(
-    reader: RecordingReader | McapReader, passes: int, console: Console, things: str = "datagrams"
+    reader: RecordingReader | Bag, passes: int, console: Console, things: str = "datagrams"
 ) -> Iterator[Callable[[ReplayReport, int], None]]:
     """Show a progress bar, drawn only while the next datagram is not due."""
     bar = Progress(

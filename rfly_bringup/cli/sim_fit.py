@@ -34,7 +34,7 @@ def fit(
     log: Annotated[
         MaybePath,
         typer.Argument(
-            metavar="LOG.mcap",
+            metavar="LOG",
             help="a recording of a drive and a flight",
             show_default=False,
         ),
@@ -86,7 +86,7 @@ def fit(
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     if (log is None) == (excite is None):
-        raise ConfigError("expected either LOG.mcap or --excite FILE")
+        raise ConfigError("expected either LOG or --excite FILE")
     guess = VehicleParameters.load(vehicle)
     if excite is not None:
         check_target(excite, overwrite)

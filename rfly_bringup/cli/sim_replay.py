@@ -45,7 +45,10 @@ SCALES = {"magnetometer": 1e6}
 
 def replay(
     log: Annotated[
-        Path, typer.Argument(metavar="LOG.mcap", help="a recording of a robot's ROS 2 topics")
+        Path,
+        typer.Argument(
+            metavar="LOG", help="a recording of a robot's ROS 2 topics: MCAP, .db3, a folder"
+        ),
     ],
     vehicle: Annotated[
         str,

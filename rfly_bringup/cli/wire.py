@@ -269,7 +269,8 @@ def replay(
         Path,
         typer.Argument(
             metavar="IN",
-            help="pcap or pcapng, of rfly, tcpdump or Wireshark; or MCAP, of ROS topics",
+            help="pcap or pcapng, of rfly, tcpdump or Wireshark; or a recording of ROS topics: "
+            "MCAP, .db3, or the folder of ros2 bag record",
         ),
     ],
     speed: Annotated[
@@ -303,8 +304,7 @@ def replay(
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or another program.
 
-    The messages of an MCAP file, from `rfly record --mcap` or `ros2 bag record`, are published on
-    their topics.
+    The messages of `rfly record --mcap` or `ros2 bag record` are published on their topics.
 
     Window numbers stay: the third of --ports goes to the third port from --port up. The addresses
     in the recording have no effect: without --host everything goes to this machine.
@@ -320,13 +320,15 @@ def replay(
         rfly replay replies.pcap --ports 20006
 
         rfly replay flight.mcap --topic /vehicle_states
+
+        rfly replay rosbag2_2026_11_28
     """
     from rfly_bringup.cli.recording import play_from, replay_from
-    from rfly_bringup.recording.mcap_file import is_mcap
     from rfly_bringup.recording.topics import TopicChoice
+    from rfly_common.untrusted_files.bag_reader import is_bag
     from rfly_ue_bridge.recording.replay import Target
 
-    is_of_topics = is_mcap(recording)
+    is_of_topics = is_bag(recording)
     options.refuse_options(
         ctx,
         f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",

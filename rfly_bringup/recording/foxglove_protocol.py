@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rfly_bringup.recording.topics import Topic
+from rfly_common.untrusted_files.mcap_reader import Topic
 
 SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
 MAX_REQUEST_BYTES = 65_536

@@ -37,8 +37,8 @@ from rfly_bringup.recording.foxglove_protocol import (
     read_request,
     server_info,
 )
-from rfly_bringup.recording.topics import Topic
 from rfly_common.errors import ConfigError
+from rfly_common.untrusted_files.mcap_reader import Topic
 from rfly_viewer.window.web_sockets import (
     NoHandshakeErrors,
     OpenConnections,

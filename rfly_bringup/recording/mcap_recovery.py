@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from rfly_bringup.recording.mcap_file import McapReader
 from rfly_common.errors import ConfigError, TruncatedCaptureError
+from rfly_common.untrusted_files.mcap_reader import McapReader
 
 
 @dataclass(frozen=True)

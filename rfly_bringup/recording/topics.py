@@ -11,21 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rfly_common.errors import ConfigError
-
-
-@dataclass(frozen=True)
-class Topic:
-    """Facts of a topic that recordings and viewers need."""
-
-    name: str
-    """Name with its leading slash."""
-    type: str
-    """Type, such as `rfly_suite/msg/TerrainMap`."""
-    definition: str
-    """Schema `ros2msg`: the text of the type and, after lines of =, of all types within it."""
-    latched: bool = False
-    """Transient local durability: late subscribers get the last messages."""
-    reliable: bool = True
+from rfly_common.untrusted_files.mcap_reader import Topic
 
 
 class Sink(Protocol):

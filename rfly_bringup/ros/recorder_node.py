@@ -13,13 +13,14 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_bringup.recording.mcap_file import McapWriter
-from rfly_bringup.recording.topics import Topic, TopicChoice
+from rfly_bringup.recording.topics import TopicChoice
 from rfly_bringup.ros.node_parameters import RecorderParameters
 from rfly_bringup.ros.topic_taps import TopicTaps
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
+from rfly_common.untrusted_files.mcap_reader import Topic
 
 REFRESH_S = 0.5
 """Period of looks at the graph, s, and longest time that a message stays in memory."""

@@ -15,10 +15,11 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
-from rfly_bringup.recording.topics import Sink, Topic, TopicChoice
+from rfly_bringup.recording.topics import Sink, TopicChoice
 from rfly_bringup.ros.message_definitions import message_class, message_definition
 from rfly_common.errors import ConfigError
 from rfly_common.ros.callback_errors import guarded
+from rfly_common.untrusted_files.mcap_reader import Topic
 
 _DEPTH = 100
 

@@ -15,7 +15,6 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 
 from rfly_bringup.cli.ros.command_client import command_session
-from rfly_bringup.recording.mcap_file import McapReader
 from rfly_bringup.recording.topics import TopicChoice
 from rfly_bringup.ros.message_definitions import (
     message_class,
@@ -25,6 +24,7 @@ from rfly_bringup.ros.message_definitions import (
 from rfly_bringup.ros.topic_taps import topic_qos
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
+from rfly_common.untrusted_files.bag_reader import Bag
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.replay import ReplayReport, replay
 
@@ -41,7 +41,7 @@ _NOWHERE = ("", 0)
 
 
 def play_topics(
-    reader: McapReader,
+    reader: Bag,
     choice: TopicChoice,
     *,
     speed: float,
@@ -88,7 +88,7 @@ def play_topics(
 class _Messages:
     """Messages in the form of `replay`: a channel's number takes the place of a port."""
 
-    def __init__(self, reader: McapReader, publishers: dict[int, Publisher]) -> None:
+    def __init__(self, reader: Bag, publishers: dict[int, Publisher]) -> None:
         self._reader = reader
         self._publishers = publishers
 
@@ -101,16 +101,25 @@ class _Messages:
 
 
 def _publishers(
-    node: Node, reader: McapReader, choice: TopicChoice
+    node: Node, reader: Bag, choice: TopicChoice
 ) -> tuple[dict[int, Publisher], list[str]]:
     """Return publishers by channel, and lines on topics that are left out. Raise ConfigError."""
     publishers = dict[int, Publisher]()
-    notes = []
+    notes = [
+        f"left out: {name[:100]!r}: {reason}"
+        for name, reason in reader.left_out.items()
+        if name in choice
+    ]
     for channel, topic in reader.topics.items():
         if topic.name not in choice or topic.name in NOT_PLAYED or not reader.counts.get(channel):
             continue
         try:
-            if not same_fields(topic.definition, message_definition(topic.type)):
+            if not topic.definition:
+                notes.append(
+                    f"{topic.name}: recorded without its definition, published as the {topic.type} "
+                    "that is installed here"
+                )
+            elif not same_fields(topic.definition, message_definition(topic.type)):
                 raise ConfigError(f"{topic.type} was recorded with other fields than it has here")
             publishers[channel] = node.create_publisher(
                 message_class(topic.type), topic.name, topic_qos(topic, _DEPTH)

@@ -377,7 +377,7 @@ def test_an_incomplete_log_is_refused(tmp_path):
     (tmp_path / "none.mcap").write_bytes(b"x" * 5000)
     os.mkfifo(tmp_path / "pipe.mcap")
     for name, told in (
-        ("none.mcap", "expected a whole MCAP file"),
+        ("none.mcap", "no MCAP file: its first bytes differ"),
         ("pipe.mcap", "a pipe, a socket or a device"),
     ):
         with pytest.raises((CaptureError, OSError), match=told):

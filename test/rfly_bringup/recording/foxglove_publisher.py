@@ -13,7 +13,7 @@ IMAGE_BYTES = 1_000_000
 
 def main():
     from rfly_bringup.recording.foxglove_server import FoxgloveServer
-    from rfly_bringup.recording.topics import Topic
+    from rfly_common.untrusted_files.mcap_reader import Topic
 
     server = FoxgloveServer("127.0.0.1", 0)
     names = {"/ground": True, "/costs": True, "/image": False, "/pose": False}

@@ -357,7 +357,7 @@ def test_a_slow_reader_misses_the_oldest_and_gets_the_newest_latched():
 
 def test_it_ends_at_once_though_clients_do_not_read():
     from rfly_bringup.recording.foxglove_server import FoxgloveServer
-    from rfly_bringup.recording.topics import Topic
+    from rfly_common.untrusted_files.mcap_reader import Topic
 
     server = FoxgloveServer("127.0.0.1", 0)
     channel = server.add_topic(Topic("/ground", "std_msgs/msg/String", "string data", True))

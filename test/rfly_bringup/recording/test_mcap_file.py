@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_bringup.recording.mcap_file import McapReader, McapWriter, is_mcap
+from rfly_bringup.recording.mcap_file import McapWriter
 from rfly_bringup.recording.mcap_recovery import recover
-from rfly_bringup.recording.topics import Topic, TopicChoice
+from rfly_bringup.recording.topics import TopicChoice
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
+from rfly_common.untrusted_files.bag_reader import is_bag
+from rfly_common.untrusted_files.mcap_reader import McapReader, Topic
 
 pytestmark = pytest.mark.needs("mcap")
 
@@ -47,7 +49,7 @@ def test_what_was_written_is_read_with_its_topics_twice(tmp_path):
     file = tmp_path / "a.mcap"
     writer, content = written(file, 5)
     writer.close()
-    assert is_mcap(file)
+    assert is_bag(file)
     assert (writer.messages, writer.topics, writer.size) == (15, 3, file.stat().st_size)
     with McapReader(file) as reader:
         assert sorted(reader.topics.values(), key=lambda topic: topic.name) == [
@@ -106,7 +108,7 @@ def test_what_was_flushed_is_in_the_file_while_it_is_written(tmp_path):
 def test_files_that_are_none_are_named(tmp_path):
     other = tmp_path / "other.mcap"
     other.write_bytes(b"\xd4\xc3\xb2\xa1" * 20)
-    assert not is_mcap(other)
+    assert not is_bag(other)
     with pytest.raises(CaptureError, match=r"other\.mcap: no MCAP file"):
         McapReader(other)
 
@@ -130,7 +132,7 @@ def test_an_existing_file_is_kept_unless_it_may_be_written_over(tmp_path):
         McapWriter(file)
     assert file.read_text() == "mine"
     McapWriter(file, overwrite=True).close()
-    assert is_mcap(file)
+    assert is_bag(file)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ def test_a_pipe_is_no_recording(tmp_path):
     import os
 
     os.mkfifo(tmp_path / "pipe")
-    for read_it in (is_mcap, McapReader):
+    for read_it in (is_bag, McapReader):
         with pytest.raises(OSError, match="expected a regular file"):
             read_it(tmp_path / "pipe")
 

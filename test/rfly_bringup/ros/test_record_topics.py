@@ -204,8 +204,8 @@ def written(path, period_ns=0):
     from rclpy.serialization import serialize_message
 
     from rfly_bringup.recording.mcap_file import McapWriter
-    from rfly_bringup.recording.topics import Topic
     from rfly_bringup.ros.message_definitions import message_definition
+    from rfly_common.untrusted_files.mcap_reader import Topic
 
     writer = McapWriter(path)
     channels = {
@@ -223,7 +223,7 @@ def test_a_killed_recorder_loses_less_than_a_second_and_its_file_is_made_whole(d
     from mcap.reader import make_reader
     from node_harness import Peer
 
-    from rfly_bringup.recording.mcap_file import McapReader
+    from rfly_common.untrusted_files.mcap_reader import McapReader
 
     cut = tmp_path / "flight.mcap"
     whole = tmp_path / "whole.mcap"

@@ -1,0 +1,262 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Serialised messages of ROS 2 in MCAP files: whole ones, cut ones, foreign ones.
+
+Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). They need mcap, the extra `log`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import yaml
+
+from rfly_common.errors import CaptureError, TruncatedCaptureError
+from rfly_common.files import Closing, open_regular
+from rfly_common.imports import require
+from rfly_common.untrusted_files.message_definitions import definition_of
+from rfly_common.untrusted_files.reader_errors import reader_errors
+
+MAGIC = b"\x89MCAP0\r\n"
+MOST_CHUNK_BYTES = 256_000_000
+"""Bytes of an unpacked chunk; rosbag2 and this suite write a megabyte."""
+
+# rmw_qos_…_policy_e: rosbag2 reads these numbers in every release, the names from Jazzy up
+_RELIABLE = (1, "reliable")
+_TRANSIENT_LOCAL = (1, "transient_local")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Facts of a topic that recordings and viewers need."""
+
+    name: str
+    """Name with its leading slash."""
+    type: str
+    """Type, such as `rfly_suite/msg/TerrainMap`."""
+    definition: str
+    """Schema `ros2msg`: the text of the type and, after lines of =, of all types within it.
+
+    Empty if the recording has none.
+    """
+    latched: bool = False
+    """Transient local durability: late subscribers get the last messages."""
+    reliable: bool = True
+
+
+@dataclass(frozen=True)
+class RecordedMessage:
+    """One message of a recording."""
+
+    time_ns: int
+    """Time of receipt."""
+    channel: int
+    data: bytes
+
+
+class McapReader(Closing):
+    """Messages of a file in the order of time, as often as it is iterated.
+
+    `topics` holds their topics by channel number. A file without an index is read in its own order:
+    one whose writer was killed up to its end, where iterating it ends with a TruncatedCaptureError.
+    Messages other than ROS 2's are left out; `left_out` says why, by topic.
+
+    Raise CaptureError for a file that cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        require("mcap", "reading MCAP files")
+        from mcap.reader import SeekingReader
+
+        self.path = path
+        self._file: BinaryIO = open_regular(path)
+        self.position = 0
+        """Messages read in this pass."""
+
+        summary: Any
+        try:
+            with reader_errors(CaptureError):
+                summary = SeekingReader(self._file).get_summary()
+        except CaptureError:
+            summary = None
+
+        self.is_whole = summary is not None and _has_index(summary)
+        """True if the file has its end, with an index of all messages and their topics."""
+        if self.is_whole:
+            channels = summary.channels
+            schemas = summary.schemas
+            self.counts: dict[int, int] = summary.statistics.channel_message_counts
+            """Number of messages by channel."""
+            for index in summary.chunk_indexes:
+                _check_chunk(path, index.uncompressed_size)
+        else:
+            channels, schemas, self.counts = self._scan()
+
+        self.size = sum(self.counts.values())
+        """Number of messages in the file."""
+        self.topics: dict[int, Topic] = {}
+        self.left_out: dict[str, str] = {}
+        """Reasons by topic."""
+        for number, channel in channels.items():
+            schema = schemas.get(channel.schema_id)
+            reason = _why_left_out(channel, schema)
+            if reason:
+                self.left_out[channel.topic] = reason
+            else:
+                self.topics[number] = _topic(channel, schema)
+
+    def __iter__(self) -> Iterator[RecordedMessage]:
+        """Yield the messages of ROS 2 topics."""
+        return self.messages(self.topics)
+
+    def messages(self, channels: Collection[int]) -> Iterator[RecordedMessage]:
+        """Yield the messages of some channels."""
+        from mcap.records import Message
+
+        self.position = 0
+        for record in self._in_time_order() if self.is_whole else self.records():
+            if isinstance(record, Message):
+                self.position += 1
+                if record.channel_id in channels:
+                    yield RecordedMessage(record.log_time, record.channel_id, record.data)
+
+    def metadata(self, name: str) -> dict[str, str]:
+        """Return the entries of the metadata of a name; none if there are none."""
+        from mcap.reader import SeekingReader
+
+        self._file.seek(0)
+        with reader_errors(lambda text: CaptureError(f"{self.path}: {text}")):
+            for record in SeekingReader(self._file).iter_metadata():
+                if record.name == name:
+                    return dict(record.metadata)
+        return {}
+
+    def _in_time_order(self) -> Iterator[Any]:
+        """Yield the messages of a complete file in the order of time."""
+        from mcap.reader import SeekingReader
+
+        self._file.seek(0)
+        with reader_errors(
+            lambda text: CaptureError(
+                f"{self.path}: damaged before byte {self._file.tell()}: {text}"
+            )
+        ):
+            for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
+                yield message
+
+    def records(self) -> Iterator[Any]:
+        """Yield all records of a file without an end, in its order.
+
+        Raise TruncatedCaptureError at the end.
+        """
+        from mcap.exceptions import InvalidMagic
+        from mcap.records import Chunk
+        from mcap.stream_reader import StreamReader, breakup_chunk
+
+        self._file.seek(0)
+        size = os.fstat(self._file.fileno()).st_size
+
+        with reader_errors(
+            lambda _: TruncatedCaptureError(
+                f"{self.path} has no end, as if its writer was killed: it can be read to byte "
+                f"{self._file.tell()}; rfly record --recover makes a whole file of it"
+            )
+        ):
+            try:
+                for record in StreamReader(
+                    self._file,
+                    emit_chunks=True,
+                    validate_crcs=True,
+                    record_size_limit=size,
+                ).records:
+                    if isinstance(record, Chunk):
+                        _check_chunk(self.path, record.uncompressed_size)
+                        yield from breakup_chunk(record, validate_crc=True)
+                    else:
+                        yield record
+            except InvalidMagic as error:
+                self._file.close()
+                raise CaptureError(f"{self.path}: no MCAP file: its first bytes differ") from error
+
+    def _scan(self) -> tuple[dict[int, Any], dict[int, Any], dict[int, int]]:
+        """Return (channels, schemas, number of messages by channel) of a file without a summary."""
+        from mcap.records import Channel, Message, Schema
+
+        channels = dict[int, Any]()
+        schemas = dict[int, Any]()
+        messages = Counter[int]()
+        try:
+            for record in self.records():
+                if isinstance(record, Channel):
+                    channels[record.id] = record
+                elif isinstance(record, Schema):
+                    schemas[record.id] = record
+                elif isinstance(record, Message):
+                    messages[record.channel_id] += 1
+        except TruncatedCaptureError:
+            pass
+        return channels, schemas, messages
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _check_chunk(path: Path, size: int) -> None:
+    """Raise CaptureError for a chunk of more than MOST_CHUNK_BYTES."""
+    if size > MOST_CHUNK_BYTES:
+        raise CaptureError(
+            f"{path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}"
+        )
+
+
+def _has_index(summary: Any) -> bool:
+    """Return whether a summary has all that it may have: counts, chunks, channels and schemas.
+
+    Each of its parts is optional (mcap.dev/spec).
+    """
+    statistics = summary.statistics
+    if statistics is None:
+        return False
+    if not statistics.message_count:
+        return True
+    counted = statistics.channel_message_counts
+    described = all(
+        number in summary.channels and summary.channels[number].schema_id in (0, *summary.schemas)
+        for number in counted
+    )
+    return bool(counted) and bool(summary.chunk_indexes) and described
+
+
+def _why_left_out(channel: Any, schema: Any) -> str:
+    """Return why the messages of a channel are none of ROS 2; empty if they are."""
+    if channel.message_encoding != "cdr":
+        return f"its messages are {channel.message_encoding!r}, expected 'cdr', ROS 2's"
+    if schema is None:
+        return "it has no schema, so the type of its messages is unknown"
+    if schema.encoding not in ("ros2msg", "ros2idl", "omgidl", ""):
+        return f"its schema is {schema.encoding!r}, expected 'ros2msg'"
+    return ""
+
+
+def _topic(channel: Any, schema: Any) -> Topic:
+    """Return a channel's topic, with the QoS that our and rosbag2's files hold.
+
+    It is latched only if all publishers were.
+    """
+    try:
+        with reader_errors(CaptureError):
+            profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []
+            latched = bool(profiles) and all(p["durability"] in _TRANSIENT_LOCAL for p in profiles)
+            reliable = all(p["reliability"] in _RELIABLE for p in profiles)
+    except CaptureError:
+        latched = False
+        reliable = True
+    definition = definition_of(schema.name, schema.encoding, schema.data.decode(errors="replace"))
+    return Topic(channel.topic, schema.name, definition, latched, reliable)
