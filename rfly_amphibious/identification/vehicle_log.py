@@ -34,6 +34,12 @@ LONGEST = 7200.0
 """Longest log, s. With a stamp that is far off, a log would need all of the memory."""
 LARGEST = 1e9
 """Bound of all values, in SI units, which no vehicle reaches."""
+LEAST_STEP = 1e-4
+"""Distance of stamps below which the second message does not count, s: no sensor is so fast."""
+LONGEST_GAP = 0.5
+"""Longest time without messages over which values are interpolated, s."""
+WENT_BACK = 0.05
+"""Step back of stamps beyond which a log is no log of one run, s."""
 ODOMETRY = ("ground_truth/odom", "odometry/global", "odometry/filtered")
 """Topics of odometry, of which the first that was recorded is used."""
 NEEDED = ("imu/data", "joint_states")
@@ -124,16 +130,16 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
     series = {}
     for topic, messages in rows.items():
         time, arrival = np.array([row[:2] for row in messages]).T
-        widths = {len(row[2]) for row in messages}
-        if len(widths) > 1 or not (np.abs([row[2] for row in messages]) <= LARGEST).all():
-            raise CaptureError(
-                f"{name}: {topic}: messages of different lengths, "
-                f"or with numbers beyond {LARGEST:g}"
-            )
         # messages without a stamp get the time of the joint states that arrived with them
         time = np.where(np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0]))
-        time, first = np.unique(time, return_index=True)
-        series[topic] = Series(time, np.array([messages[k][2] for k in first], float))
+        series[topic] = _series(f"{name}: {topic}", time, [row[2] for row in messages])
+        lost = len(messages) - series[topic].time.size
+        if lost:
+            notes.append(
+                f"{topic}: {lost} of {len(messages)} messages are not used: NaN, numbers beyond "
+                f"{LARGEST:g}, or stamps that were there already"
+            )
+    notes += _crop_to_longest_stretch(series)
 
     # mounting of the IMU
     if imu_frame in links:
@@ -149,6 +155,54 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
     if ODOMETRY[0] not in series:
         notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator")
     return VehicleLog(name, series, place, turned, tuple(notes))
+
+
+def _series(where: str, time: Floats, values: list[list[float]]) -> Series:
+    """Return the rows with possible numbers, each time once. Raise CaptureError."""
+    if len(set(map(len, values))) > 1:
+        raise CaptureError(f"{where}: messages of different lengths; expected one length")
+    back = -np.diff(time).min(initial=0.0)
+    if back > WENT_BACK:
+        raise CaptureError(
+            f"{where}: its time goes back by {back:.3f} s; expected the log of one run"
+        )
+
+    rows = np.array(values, float)
+    possible = (np.abs(rows) <= LARGEST).all(axis=1)
+    if not possible.any():
+        raise CaptureError(f"{where}: NaN, or numbers beyond {LARGEST:g}, in all messages")
+    time = time[possible]
+    _, first = np.unique(np.round(time / LEAST_STEP), return_index=True)
+    return Series(time[first], rows[possible][first])
+
+
+def _crop_to_longest_stretch(series: dict[str, Series]) -> list[str]:
+    """Cut the needed topics to the longest time without a gap, and return notes on it."""
+    needed = [topic for topic in series if topic in (*NEEDED, *ODOMETRY)]
+    begin = max(series[topic].time[0] for topic in needed)
+    end = min(series[topic].time[-1] for topic in needed)
+
+    gaps = []
+    for topic in needed:
+        time = series[topic].time
+        before = np.flatnonzero(np.diff(time) > LONGEST_GAP)
+        gaps += [(time[k], time[k + 1]) for k in before]
+    if not gaps:
+        return []
+
+    stretches = []
+    for gap_begin, gap_end in sorted(gaps):
+        stretches.append((begin, min(gap_begin, end)))
+        begin = max(begin, gap_end)
+    stretches.append((begin, end))
+    begin, end = max(stretches, key=lambda stretch: stretch[1] - stretch[0])
+    for topic in needed:
+        inside = (series[topic].time >= begin) & (series[topic].time <= end)
+        series[topic] = Series(series[topic].time[inside], series[topic].value[inside])
+    return [
+        f"{len(gaps)} gaps of more than {LONGEST_GAP:g} s: the longest stretch without one is used,"
+        f" {max(end - begin, 0.0):.1f} s"
+    ]
 
 
 def _prefix(path: Path, topics: list[str], namespace: str | None) -> str:

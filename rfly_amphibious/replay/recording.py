@@ -51,6 +51,8 @@ LONG_GAP_S = 1.0
 """Time without messages of a sensor that is a gap, s; for the IMU it is the estimator's own."""
 SAME_PLACE = 1e-6
 """Difference below which a mounting in the log is that of the sensors' set, m and rad."""
+MOST_RATE = 10_000.0
+"""Largest rate of a sensor, Hz; the estimator's history has room for as many samples."""
 OTHER_RATE = 0.1
 """Share by which a recorded rate differs from the set's before it replaces it."""
 HALF_TURN_ABOUT_X = np.array((1.0, 0.0, 0.0, 0.0))
@@ -276,18 +278,24 @@ class _Reader:
             return
         self.readings[kind] = readings
         self.arrivals[kind] = table.arrival
-        changes = self._rate(known, table.time)
+        changes = self._rate(kind, known, table.time)
         if kind not in ("joints", "wheel_loads", "magnetometer"):
             changes |= self._mount(kind, known, table.frame)
         recorded = dataclasses.replace(known, **changes)
         self.sensors = self.sensors.replace(**{sensor: recorded})
 
-    def _rate(self, known: Sensor, time: Floats) -> dict[str, Any]:
-        """Return the recorded rate if it is not that of the set."""
+    def _rate(self, kind: str, known: Sensor, time: Floats) -> dict[str, Any]:
+        """Return the recorded rate if it is not that of the set. Raise CaptureError."""
         steps = np.diff(np.unique(time))
         if not steps.size:
             return {}
-        rate = 1.0 / float(np.median(steps))
+        step = float(np.median(steps))
+        if step < 1.0 / MOST_RATE:
+            raise CaptureError(
+                f"{self._name}: {kind}: its stamps are {step:.3g} s apart; "
+                f"expected at least {1.0 / MOST_RATE:g} s"
+            )
+        rate = 1.0 / step
         return {} if abs(rate / known.rate - 1.0) < OTHER_RATE else {"rate": rate}
 
     def _mount(self, kind: str, known: Sensor, frame: str) -> dict[str, Any]:

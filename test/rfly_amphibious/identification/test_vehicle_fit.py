@@ -345,27 +345,53 @@ def test_a_log_with_a_stamp_that_is_far_off_is_refused_before_it_takes_all_memor
         fit_vehicle(dataclasses.replace(log, series=series), GIVEN, mass=30.0)
 
 
+def rows_of(times, second):
+    """Rows of the needed topics; the second has other numbers."""
+    values = [[1.0, 2.0] for _ in times]
+    values[1] = second
+    rows = [(time, time, value) for time, value in zip(times, values, strict=True)]
+    return {topic: list(rows) for topic in ("imu/data", "joint_states", "ground_truth/odom")}
+
+
+def log_of(times, second=(1.0, 2.0)):
+    return vehicle_log._log("a.mcap", rows_of(times, list(second)), {}, "base_link")
+
+
+@pytest.mark.parametrize("second", [[1.0, np.nan], [1.0, np.inf], [1e300, 1.0]])
+def test_messages_with_impossible_numbers_are_not_used(second):
+    log = log_of([0.0, 0.1, 0.2], second)
+    assert log.series["imu/data"].time.tolist() == [0.0, 0.2]
+    assert sum("1 of 3 messages are not used: NaN" in note for note in log.notes) == 3
+
+
 @pytest.mark.parametrize(
-    "second",
+    ("times", "second", "told"),
     [
-        [1.0, np.nan],
-        [1.0, np.inf],
-        [1e300, 1.0],
-        [1.0],
-        [],
+        ([0.0, 0.1], [1.0], "imu/data: messages of different lengths"),
+        ([0.0, 0.1], [], "imu/data: messages of different lengths"),
+        ([0.0, 5.0, 1.0], [1.0, 2.0], r"imu/data: its time goes back by 4\.000 s"),
     ],
 )
-def test_messages_that_are_no_numbers_or_of_another_length_are_refused(second):
-    rows = {
-        topic: [(0.0, 0.0, [1.0, 2.0]), (0.1, 0.1, second)]
-        for topic in ("imu/data", "joint_states")
-    }
-    rows["ground_truth/odom"] = rows["imu/data"]
-    with pytest.raises(
-        CaptureError,
-        match=r"a\.mcap: imu/data: messages of different lengths, or with numbers beyond 1e",
-    ):
-        vehicle_log._log("a.mcap", rows, {}, "base_link")
+def test_messages_that_are_of_no_one_run_are_refused(times, second, told):
+    with pytest.raises(CaptureError, match=rf"a\.mcap: {told}"):
+        log_of(times, second)
+
+
+def test_the_longest_stretch_without_a_gap_is_used():
+    """0 to 3 s, 5 to 9 s and 10 to 12 s at 10 Hz; the gaps are of 2 s and 1 s."""
+    times = np.concatenate(
+        [np.arange(0, 3.01, 0.1), np.arange(5, 9.01, 0.1), np.arange(10, 12, 0.1)]
+    )
+    log = log_of(times.tolist())
+    for each in log.series.values():
+        assert (each.time[0], each.time[-1]) == pytest.approx((5.0, 9.0))
+    assert "6 gaps of more than 0.5 s: the longest stretch without one is used, 4.0 s" in log.notes
+
+
+def test_stamps_a_nanosecond_apart_count_once():
+    """No spline is laid through them: its slopes would be a billion times too steep."""
+    log = log_of([0.0, 1e-9, 2e-9, 0.1])
+    assert log.series["imu/data"].time.tolist() == [0.0, 0.1]
 
 
 @pytest.mark.needs("mcap_ros2")

@@ -451,6 +451,12 @@ def stamped_again(rows, topic, change):
             ConfigError,
             "imu: /other/imu, /robot/imu: choose one with --topics or --namespace",
         ),
+        (
+            # a nanosecond apart, the smallest step that a stamp has
+            stamped_again(robot(), "/robot/imu", lambda t: 3.0 + round(100.0 * t) * 1e-9),
+            CaptureError,
+            r"imu: its stamps are 1e-09 s apart; expected at least 0\.0001 s",
+        ),
         (robot(seconds=0.5), ConfigError, r"0\.49 s, expected more than 1 s to align"),
     ],
 )
