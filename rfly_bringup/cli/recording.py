@@ -27,7 +27,7 @@ from rich.progress import (
 )
 
 from rfly_bringup.cli.options import needs_ros
-from rfly_bringup.recording.topics import RecordLimits, TopicChoice
+from rfly_bringup.recording.topics import IdMap, RecordLimits, TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
 from rfly_common.untrusted_files.bag_reader import Bag, open_bag
@@ -167,7 +167,9 @@ def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
         ) from error
 
 
-def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_s: float) -> None:
+def replay_from(
+    path: Path, target: Target, ids: IdMap, *, speed: float, passes: int, pause_s: float
+) -> None:
     """Replay until the end or Ctrl-C, and print what was sent and how timely.
 
     Raise the errors of `replay`.
@@ -191,6 +193,7 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
                     passes=passes,
                     pause_s=pause_s,
                     tables=(TO_RFLYSIM3D, FROM_RFLYSIM3D),
+                    new_ids=ids.of if ids else None,
                     progress=show,
                     report=report,
                 )
@@ -203,14 +206,24 @@ def replay_from(path: Path, target: Target, *, speed: float, passes: int, pause_
         destinations.close()
 
     print(_report_text(report, target, timed=speed > 0))
-    for text in (*_notes(report, reader), *error_texts):
+    for text in (*_notes(report, reader), *ids.notes(), *error_texts):
         console.print(text, style="yellow", markup=False)
 
 
 def play_from(
-    path: Path, choice: TopicChoice, *, speed: float, passes: int, pause_s: float
+    path: Path,
+    choice: TopicChoice,
+    names: dict[str, str],
+    ids: IdMap,
+    *,
+    speed: float,
+    passes: int,
+    pause_s: float,
 ) -> None:
-    """Publish the messages of a recording until its end or Ctrl-C, and print a report."""
+    """Publish the messages of a recording until its end or Ctrl-C, and print a report.
+
+    `names`: new names of topics by those of the recording.
+    """
     with needs_ros("replaying topics"):
         from rfly_bringup.cli.ros.play_topics import play_topics
 
@@ -220,7 +233,14 @@ def play_from(
         _progress_bar(reader, passes, console, "messages") as show,
     ):
         report, *notes = play_topics(
-            reader, choice, speed=speed, passes=passes, pause_s=pause_s, progress=show
+            reader,
+            choice,
+            names,
+            ids,
+            speed=speed,
+            passes=passes,
+            pause_s=pause_s,
+            progress=show,
         )
     print(report)
     for text in notes:

@@ -259,7 +259,9 @@ _RECORD_OPTIONS = (
     "duration",
     "max_size",
 )
-_TOPIC_OPTIONS = ("topic", "exclude")
+_LAST_FLEET_ID = 2**16 - 1
+"""Largest CopterID that a fleet packet holds."""
+_TOPIC_OPTIONS = ("topic", "exclude", "remap")
 _DATAGRAM_OPTIONS = ("port", "windows", "bind", "forward", "host", "ports")
 
 
@@ -301,6 +303,16 @@ def replay(
     ] = f"{WINDOW_PORT}-{WINDOW_PORT + 63}",
     topic: options.TopicOption = None,
     exclude: options.ExcludeOption = None,
+    remap: Annotated[
+        options.MaybeTexts,
+        typer.Option(metavar="OLD:=NEW", help="publish a ROS topic under another name; repeatable"),
+    ] = None,
+    vehicle_id: Annotated[
+        options.MaybeTexts,
+        typer.Option(
+            "--id", metavar="OLD:=NEW", help="give a vehicle (CopterID) another id; repeatable"
+        ),
+    ] = None,
 ) -> None:
     """Send a recording again, each datagram at its time, to RflySim3D or another program.
 
@@ -321,10 +333,10 @@ def replay(
 
         rfly replay flight.mcap --topic /vehicle_states
 
-        rfly replay rosbag2_2026_11_28
+        rfly replay rosbag2_2026_11_28 --remap /vehicle_states:=/ghosts --id 1:=101
     """
     from rfly_bringup.cli.recording import play_from, replay_from
-    from rfly_bringup.recording.topics import TopicChoice
+    from rfly_bringup.recording.topics import IdMap, TopicChoice, renamings
     from rfly_common.untrusted_files.bag_reader import is_bag
     from rfly_ue_bridge.recording.replay import Target
 
@@ -339,6 +351,8 @@ def replay(
         play_from(
             recording,
             TopicChoice(topic or (), exclude or ()),
+            {_topic_name(k): _topic_name(v) for k, v in renamings("--remap", remap or ()).items()},
+            IdMap(vehicle_id or ()),
             speed=speed,
             passes=loop,
             pause_s=pause,
@@ -346,7 +360,12 @@ def replay(
         return
 
     target = Target(_port_range(ports), host, port or None)
-    replay_from(recording, target, speed=speed, passes=loop, pause_s=pause)
+    ids = IdMap(vehicle_id or (), most=_LAST_FLEET_ID)
+    replay_from(recording, target, ids, speed=speed, passes=loop, pause_s=pause)
+
+
+def _topic_name(name: str) -> str:
+    return name if name.startswith("/") else f"/{name}"
 
 
 def dissector(

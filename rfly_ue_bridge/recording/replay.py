@@ -39,6 +39,8 @@ MAX_PAUSE_S = 86_400.0
 """Longest pause between two passes, s."""
 
 _LATENESS_LIMIT_US = 100_000
+_ID_FIELDS = {"copterID", "CopterIDs"}
+"""Fields of packets that hold ids of vehicles."""
 
 
 class Clock:
@@ -171,6 +173,7 @@ def replay(
     passes: int = 1,
     pause_s: float = 0.02,
     tables: Sequence[PacketTable] = (),
+    new_ids: Callable[[Iterable[int]], list[int]] | None = None,
     clock: Clock | None = None,
     progress: Callable[[ReplayReport, int], None] | None = None,
     report: ReplayReport | None = None,
@@ -179,11 +182,11 @@ def replay(
 
     `recording` is read `passes` times (0: until the caller raises), with `pause_s` between the last
     datagram of one pass and the first of the next. `speed` 2 is twice as quick; 0 does not wait at
-    all. `tables`: see `single_datagrams`. `progress(report, ns to the next datagram)` is called now
-    and then, while there is time. A given `report` is filled, so that it can be read if `send` or
-    `progress` raises. Raises ConfigError for a recording without a datagram to these ports,
-    CaptureError as `RecordingReader`; if a recording ends within a record, the whole records are
-    sent and the report says so.
+    all. `tables`: see `single_datagrams`. `new_ids`: see `with_new_ids`. `progress(report, ns to
+    the next datagram)` is called now and then, while there is time. A given `report` is filled, so
+    that it can be read if `send` or `progress` raises. Raises ConfigError for a recording without a
+    datagram to these ports, CaptureError as `RecordingReader`; if a recording ends within a record,
+    the whole records are sent and the report says so.
     """
     if not (speed == 0 or MIN_SPEED <= speed <= MAX_SPEED):
         raise ConfigError(
@@ -221,9 +224,10 @@ def replay(
                 progress(report, 0)
 
             for payload in single_datagrams(datagram.payload, tables):
-                send(port, payload)
+                sent = payload if new_ids is None else with_new_ids(payload, tables, new_ids)
+                send(port, sent)
                 report.sent += 1
-                report.payload_bytes += len(payload)
+                report.payload_bytes += len(sent)
             report.duration_ns = clock.now_ns() - start_ns
 
         if first_ns is None:
@@ -250,6 +254,26 @@ def single_datagrams(payload: bytes, tables: Sequence[PacketTable]) -> Iterable[
             if all(_recognised(piece, table) for piece in pieces):
                 return pieces
     return (payload,)
+
+
+def with_new_ids(
+    payload: bytes | memoryview,
+    tables: Sequence[PacketTable],
+    new_ids: Callable[[Iterable[int]], list[int]],
+) -> bytes | memoryview:
+    """Return a datagram of the tables with other vehicle ids; any other as it is.
+
+    Ids within the text of console commands stay.
+    """
+    for table in tables:
+        if _recognised(payload, table):
+            changed = bytearray(payload)
+            (record,) = np.frombuffer(changed, table.find(payload).dtype)
+            for name in _ID_FIELDS & set(record.dtype.names):
+                ids = np.atleast_1d(record[name])
+                record[name] = np.reshape(new_ids(ids.tolist()), np.shape(record[name]))
+            return bytes(changed)
+    return payload
 
 
 def _recognised(datagram: bytes | memoryview, table: PacketTable) -> bool:

@@ -13,9 +13,10 @@ from rclpy.duration import Duration
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.serialization import deserialize_message, serialize_message
 
 from rfly_bringup.cli.ros.command_client import command_session
-from rfly_bringup.recording.topics import TopicChoice
+from rfly_bringup.recording.topics import IdMap, TopicChoice
 from rfly_bringup.ros.message_definitions import (
     message_class,
     message_definition,
@@ -38,11 +39,24 @@ _LAST_S = 1.0
 """Longest wait for subscribers to acknowledge the last messages, s."""
 _DEPTH = 100
 _NOWHERE = ("", 0)
+ID_FIELDS = {
+    "rfly_suite/msg/ContactArray": ("id_a", "id_b"),
+    "rfly_suite/msg/PlacedObjectArray": ("id",),
+    "rfly_suite/msg/Px4SilData": ("id",),
+    "rfly_suite/msg/UeCrash": ("id", "target_id"),
+    "rfly_suite/msg/UeVehicleData": ("id",),
+    "rfly_suite/msg/UeVehicleReport": ("id",),
+    "rfly_suite/msg/VehicleState": ("id",),
+    "rfly_suite/msg/VehicleStateArray": ("id",),
+}
+"""Fields with CopterIDs, by type."""
 
 
 def play_topics(
     reader: Bag,
     choice: TopicChoice,
+    names: dict[str, str],
+    ids: IdMap,
     *,
     speed: float,
     passes: int,
@@ -51,13 +65,13 @@ def play_topics(
 ) -> list[str]:
     """Publish until the end or Ctrl-C, and return lines on what was published and left out.
 
-    Raise ConfigError for a recording without messages on these topics, CaptureError for one that
-    cannot be read.
+    `names`: new names of topics by those of the recording. Raise ConfigError for a recording
+    without messages on these topics, CaptureError for one that cannot be read.
     """
     report = ReplayReport()
     with command_session(lambda: Node("rfly_replay", use_global_arguments=False)) as (node, _):
-        publishers, notes = _publishers(node, reader, choice)
-        messages = _Messages(reader, publishers)
+        publishers, notes = _publishers(node, reader, choice, names)
+        messages = _Messages(reader, publishers, ids)
         with suppress(KeyboardInterrupt), stop_by_signal(interrupt):
             _wait_for_subscribers(list(publishers.values()))
             replay(
@@ -82,28 +96,50 @@ def play_topics(
         f"published {report.sent} messages on {len(publishers)} topics in {seconds:.3f} s{late}"
     )
     cut = [f"{report.truncated}; what comes before it was published"] if report.truncated else []
-    return [report_text, *cut, *notes]
+    return [report_text, *cut, *notes, *ids.notes()]
 
 
 class _Messages:
     """Messages in the form of `replay`: a channel's number takes the place of a port."""
 
-    def __init__(self, reader: Bag, publishers: dict[int, Publisher]) -> None:
+    def __init__(self, reader: Bag, publishers: dict[int, Publisher], ids: IdMap) -> None:
         self._reader = reader
         self._publishers = publishers
+        self._ids = ids
 
     def __iter__(self) -> Iterator[RecordedDatagram]:
-        for message in self._reader:
-            if message.channel in self._publishers:
-                yield RecordedDatagram(
-                    message.time_ns, _NOWHERE, ("", message.channel), message.data
-                )
+        for message in self._reader.messages(self._publishers):
+            data = message.data
+            kind = self._reader.topics[message.channel].type
+            if self._ids and kind in ID_FIELDS:
+                data = _with_new_ids(data, kind, self._ids)
+            yield RecordedDatagram(message.time_ns, _NOWHERE, ("", message.channel), data)
+
+
+def _with_new_ids(data: bytes, kind: str, ids: IdMap) -> bytes:
+    """Return a serialised message with other vehicle ids."""
+    message = deserialize_message(data, message_class(kind))
+    for field in ID_FIELDS[kind]:
+        value = getattr(message, field)
+        new = ids.of([value] if isinstance(value, int) else value)
+        setattr(message, field, new[0] if isinstance(value, int) else new)
+    return bytes(serialize_message(message))
 
 
 def _publishers(
-    node: Node, reader: Bag, choice: TopicChoice
+    node: Node, reader: Bag, choice: TopicChoice, names: dict[str, str]
 ) -> tuple[dict[int, Publisher], list[str]]:
     """Return publishers by channel, and lines on topics that are left out. Raise ConfigError."""
+    held = sorted(
+        topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel)
+    )
+    unknown = sorted(names.keys() - set(held))
+    if unknown:
+        raise ConfigError(
+            f"{reader.path}: no messages on {unknown[0]} to be renamed; "
+            f"there are {', '.join(held) or 'none at all'}"
+        )
+
     publishers = dict[int, Publisher]()
     notes = [
         f"left out: {name[:100]!r}: {reason}"
@@ -122,15 +158,14 @@ def _publishers(
             elif not same_fields(topic.definition, message_definition(topic.type)):
                 raise ConfigError(f"{topic.type} was recorded with other fields than it has here")
             publishers[channel] = node.create_publisher(
-                message_class(topic.type), topic.name, topic_qos(topic, _DEPTH)
+                message_class(topic.type),
+                names.get(topic.name, topic.name),
+                topic_qos(topic, _DEPTH),
             )
         except (ConfigError, InvalidTopicNameException) as error:
             notes.append(f"left out: {topic.name[:100]!r}: {' '.join(str(error).split())}")
 
     if not publishers:
-        held = sorted(
-            topic.name for channel, topic in reader.topics.items() if reader.counts.get(channel)
-        )
         found = "; ".join(notes) or f"there are {', '.join(held) or 'none at all'}"
         raise ConfigError(f"{reader.path}: no messages on topics to be published; {found}")
     return publishers, notes

@@ -178,7 +178,7 @@ def play(peer, domain_id, file, *options):
     def listen(topic):
         def on_message(message):
             if topic != "/diagnostics" or message.status[0].name == "ä node: task":
-                found[topic].append(told(topic, message))
+                found[topic].append(told(topic.replace("/ghost/", "/lead/"), message))
                 times[topic].append(time.monotonic())
 
         qos = QoSProfile(depth=500)
@@ -274,12 +274,16 @@ def test_a_full_disk_ends_a_recording_in_one_line(domain_id):
     assert "0 messages" not in output
 
 
-def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
+def test_a_replay_of_a_folder_keeps_the_time_the_choice_and_new_names(
+    domain_id, tmp_path, monkeypatch
+):
     """20 poses 50 ms apart, at double speed twice: from the first to the last 2 · 19 · 25 ms."""
     from node_harness import Peer
 
-    file = tmp_path / "flight.mcap"
-    written(file, period_ns=50_000_000).close()
+    file = tmp_path / "flight"
+    file.mkdir()
+    written(file / "flight_0.mcap", period_ns=50_000_000).close()
+    monkeypatch.setitem(TYPES, "/ghost/pose", TYPES["/lead/pose"])
     peer = Peer(domain_id)
     options = (
         "--speed",
@@ -290,17 +294,20 @@ def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
         "/.*/pose",
         "--topic",
         "/terrain_map",
+        "--remap",
+        "/lead/pose:=ghost/pose",
     )
     played = play(peer, domain_id, file, *options)
     peer.close()
+    monkeypatch.delitem(TYPES, "/ghost/pose")
     assert played.found == {
-        "/lead/pose": expected()["/lead/pose"] * 2,
+        "/ghost/pose": expected()["/lead/pose"] * 2,
         "/terrain_map": expected()["/terrain_map"] * 2,
     }
     assert "published 42 messages on 2 topics" in played.output
     duration = float(re.search(r"topics in ([\d.]+) s", played.output)[1])
     assert 0.95 <= duration < 3.0
-    heard = played.times["/lead/pose"]
+    heard = played.times["/ghost/pose"]
     assert heard[-1] - heard[0] > 0.8
 
 
@@ -327,6 +334,9 @@ def test_a_replay_keeps_the_time_and_the_choice(domain_id, tmp_path):
             "no messages on topics to be published; there are ",
         ),
         (["replay", "{file}", "--topic", "*"], "expected a regular expression"),
+        (["replay", "{file}", "--remap", "/a"], "--remap '/a': expected OLD:=NEW"),
+        (["replay", "{file}", "--remap", "/a:=/b"], "no messages on /a to be renamed; there are "),
+        (["replay", "{file}", "--id", "0:=4"], "--id '0:=4': expected ids from 1 to 2147483647"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -341,6 +351,36 @@ def test_mistakes_are_named_in_one_line(domain_id, tmp_path, monkeypatch, capfd,
         main()
     assert end.value.code == 2
     assert text in capfd.readouterr().err
+
+
+def test_vehicles_get_other_ids_in_a_replay():
+    """1 and 2 swap, 3 stays; what is no vehicle stays, too. Every type with ids is listed."""
+    from rclpy.serialization import deserialize_message, serialize_message
+    from rfly_suite import msg
+
+    from rfly_bringup.cli.ros.play_topics import ID_FIELDS, _with_new_ids
+    from rfly_bringup.recording.topics import IdMap
+
+    ids = IdMap(["1:=2", "2:=1", "9:=5"])
+    for message, kind, fields in (
+        (msg.VehicleStateArray(id=[1, 2, 3]), msg.VehicleStateArray, {"id": [2, 1, 3]}),
+        (msg.VehicleState(id=2), msg.VehicleState, {"id": 1}),
+        (
+            msg.ContactArray(id_a=[1, 3], id_b=[2, -2]),
+            msg.ContactArray,
+            {"id_a": [2, 3], "id_b": [1, -2]},
+        ),
+        (msg.UeCrash(id=1, target_id=-1), msg.UeCrash, {"id": 2, "target_id": -1}),
+    ):
+        data = _with_new_ids(serialize_message(message), f"rfly_suite/msg/{kind.__name__}", ids)
+        changed = deserialize_message(data, kind)
+        for field, value in fields.items():
+            new = getattr(changed, field)
+            assert (new if isinstance(new, int) else list(new)) == value
+    assert ids.notes() == ["no vehicle 9 in the recording"]
+    for kind, names in ID_FIELDS.items():
+        types = getattr(msg, kind.rpartition("/")[2]).get_fields_and_field_types()
+        assert all(types[name] in ("int32", "sequence<int32>") for name in names)
 
 
 def test_a_type_with_other_fields_is_left_out_of_a_replay(tmp_path):

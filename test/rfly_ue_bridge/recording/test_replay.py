@@ -284,6 +284,27 @@ def test_merged_datagrams_are_sent_one_by_one():
     assert report.sent == 3
 
 
+def test_vehicles_get_other_ids():
+    """copterID is at bytes 4 to 7 of a single packet, and an array of uint16 from 4 in a fleet's.
+
+    What is no packet of the table stays.
+    """
+
+    def packets(number):
+        return [
+            struct.pack("<3i7f", 1234567890, number, 3, *[0.5] * 7),
+            struct.pack("<i3H3794x", 1234567890, number, 0, 9),
+            b"\7\0\0\0",
+        ]
+
+    sent, _ = run(
+        [at(time, payload) for time, payload in enumerate(packets(7))],
+        tables=(TO_RFLYSIM3D,),
+        new_ids=lambda ids: [{7: 107}.get(each, each) for each in ids],
+    )
+    assert [payload for _, _, payload in sent] == packets(107)
+
+
 def test_windows_keep_their_distance_at_the_target():
     """Datagrams of the second chosen port go to the second port behind the new one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
