@@ -45,7 +45,7 @@ FROM_PIP = {
         "pyoctomap",
         "pyproj",
     ),
-    *("mapbox_earcut", "osmium", "rasterio", "rosbags", "shapely", "viser"),
+    *("mapbox_earcut", "osmium", "rasterio", "rosbags", "shapely", "viser", "zstandard"),
     *("catkin_pkg", "docutils"),  # with colcon
     *(
         "msgspec",

@@ -55,7 +55,7 @@ def test_what_is_no_recording_ends_with_one_line(tmp_path, monkeypatch, capsys):
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(b"x" * 100)
     line = mistake(["sim", "replay", str(broken)], monkeypatch, capsys)
-    assert "expected a whole MCAP file" in line
+    assert "no MCAP file: its first bytes differ" in line
     line = mistake(["sim", "replay", str(tmp_path / "none.mcap")], monkeypatch, capsys)
     assert "none.mcap" in line
     topics = tmp_path / "topics.yaml"
