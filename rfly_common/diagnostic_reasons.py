@@ -32,6 +32,10 @@ class Reason(str, Enum):
     CLOCK_SET_BACK = "clock_set_back"
     """A source's stamps went back, and it started anew. Subject: the topic, with the source."""
 
+    # --- what was given at the start
+    UNKNOWN_PARAMETER = "unknown_parameter"
+    """A parameter given at the start that the node does not have. Subject: its name."""
+
     # --- connections
     PEER_MISMATCH = "peer_mismatch"
     """Type or QoS of a topic's ends differ. Subject: topic, publisher, subscriber, with spaces."""

@@ -240,7 +240,6 @@ class AmphibiousSimNode(Node):
                 (simulation.crashed, WARN, crashed),
                 (others.left_out, WARN, left_out),
                 (self._objects_problem, WARN, self._objects_problem),
-                (loop.refused, WARN, loop.refused),
                 (waits, WARN, waits_text),
                 (behind, WARN, behind_text),
                 (

@@ -151,8 +151,6 @@ class ChassisControlNode(Node):
             "mode": "" if mode is None else mode.value,
             "answers": self._loop.answers,
         }
-        if self._commands.refused:
-            values["refused_last"] = self._commands.refused
 
         trust = self._chassis.trust
         uncertain = mode is Mode.DRIVE and trust.level >= Trust.STOP

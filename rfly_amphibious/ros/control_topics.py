@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from geometry_msgs.msg import PoseStamped, Twist
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -37,6 +37,7 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.velocity_commands import VelocityCommands
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 
 if TYPE_CHECKING:
@@ -121,32 +122,23 @@ class MotionCommands:
         self._pose = pose
 
         stamped = declare_parameters(node, MotionCommandParameters).stamped_cmd_vel
-        self._bases = ("", "base_link", f"{vehicle}/base_link")
         self._frames = Frames(node, listen=False)
         self._motion = TargetMotion()
-        self.refused = ""
-        """Last refusal."""
 
-        if stamped:
-            subscription(node, TwistStamped, "cmd_vel", self._on_cmd_vel_stamped, COMMANDS)
-        else:
-            subscription(node, Twist, "cmd_vel", self._on_cmd_vel, COMMANDS)
+        VelocityCommands(
+            node,
+            "cmd_vel",
+            f"{vehicle}/base_link",
+            self._frames,
+            stamped=stamped,
+            take=self._on_cmd_vel,
+            refuse=partial(self.refuse, "cmd_vel"),
+        )
         loop.subscribe(PoseStamped, "cmd/pose", self._on_cmd_pose)
 
     def refuse(self, topic: str, why: object) -> None:
         """Count and log a refused command."""
-        self.refused = " ".join(f"{topic} refused: {why}".split())
-        self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
-        self._node.get_logger().warning(self.refused, throttle_duration_sec=1.0)
-
-    def _on_cmd_vel_stamped(self, message: TwistStamped) -> None:
-        frame = message.header.frame_id
-        if frame not in self._bases:
-            expected = f"expected {self._bases[-1]}: it is in the body's axes"
-            why = f"header.frame_id is {frame!r}, {expected}"
-            self.refuse("cmd_vel", why)
-            return
-        self._on_cmd_vel(message.twist)
+        self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic} refused: {why}")
 
     def _on_cmd_vel(self, message: Twist) -> None:
         linear = message.linear
@@ -291,8 +283,8 @@ class ControlLoop:
         try:
             self._controller.sense(read())
         except SensorMessageError as error:
-            self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
-            self._node.get_logger().warning(f"{topic} refused: {error}", throttle_duration_sec=5.0)
+            counter = f"refused_{topic.replace('/', '_')}"
+            self._diagnostics.refuse(counter, f"{topic} refused: {error}")
 
     def _sensor_callback(self, topic: str, *, is_clock: bool) -> Callable[[Any], None]:
         kind, _, index, _ = SENSOR_TOPICS[topic]
@@ -338,8 +330,7 @@ class ControlLoop:
             if not is_unknown(message):
                 self.estimate = odometry_to_estimate(message)
         except RflyError as error:
-            self._diagnostics.count("refused_odometry")
-            self._node.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
+            self._diagnostics.refuse("refused_odometry", f"odometry/global: {error}")
         stamp_ns = stamp_to_ns(message.header.stamp)
         if self._gate is not None:
             self._gate.answered("odometry/global", stamp_ns)

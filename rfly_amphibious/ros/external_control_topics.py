@@ -133,8 +133,7 @@ class PerceptionTopics:
             self._new(stamp_to_ns(message.header.stamp))
 
     def _refuse(self, topic: str, error: SensorMessageError) -> None:
-        self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
-        self._node.get_logger().warning(f"{topic}: {error}", throttle_duration_sec=5.0)
+        self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic}: {error}")
 
     def _on_odometry(self, message: Odometry) -> None:
         try:

@@ -8,7 +8,6 @@ They are part of flight_control_node and betaflight_node.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +31,6 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.qos import COMMANDS, LATCHED
 
 MODE_PERIOD_S = 0.5
-REFUSED_SHOWN_S = 5.0
 IN_THE_AIR = (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.ABORT)
 
 
@@ -64,8 +62,6 @@ class FlightControlTopics:
         self._own_step = step or self.step
 
         self._mode: Mode | None = None
-        self._refused = ""
-        self._refused_at = -REFUSED_SHOWN_S
 
         self._modes = publisher(node, String, "mode", LATCHED)
         self.loop = ControlLoop(
@@ -123,10 +119,9 @@ class FlightControlTopics:
             why_not = str(error)
 
         if why_not:
-            self._refused = f"cmd/mode {message.data!r} refused: {why_not}"
-            self._refused_at = time.monotonic()
-            self._diagnostics.count("refused_modes" if message.data in WORDS else "unknown_modes")
-            self._node.get_logger().warning(self._refused, throttle_duration_sec=1.0)
+            counter = "refused_modes" if message.data in WORDS else "unknown_modes"
+            text = f"cmd/mode {message.data!r} refused: {why_not}"
+            self._diagnostics.refuse(counter, text, subject=message.data)
 
         self._publish_change()
         self._changed()
@@ -180,12 +175,10 @@ class FlightControlTopics:
         """Rows of the diagnostics."""
         flight = self._flight
         missing = self._flight.missing
-        refused = time.monotonic() - self._refused_at < REFUSED_SHOWN_S
         unknown = WARN if flight.mode in IN_THE_AIR else STALE
         return [
             (flight.mode is Mode.ABORT, ERROR, f"aborted: {flight.reason}"),
             (missing, unknown, f"not known: {', '.join(missing)}"),
-            (refused, WARN, self._refused),
             (flight.trust.level, WARN, f"the estimate is {flight.trust.text}"),
             (flight.failed_rotors, WARN, f"rotor {self._failed_rotors} failed"),
             (True, OK, flight.mode.value),

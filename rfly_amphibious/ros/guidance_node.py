@@ -155,10 +155,8 @@ class GuidanceNode(Node):
         try:
             self._mode = Mode(message.data)
         except ValueError:
-            self._diagnostics.count("unknown_modes")
-            self.get_logger().warning(
-                f"mode: {message.data!r} is none of the vehicle's", throttle_duration_sec=5.0
-            )
+            text = f"mode: {message.data!r} is none of the vehicle's"
+            self._diagnostics.refuse("unknown_modes", text, subject=message.data)
 
     def _on_battery(self, message: BatteryState) -> None:
         """Land, and take off no more, once the battery is down to its reserve."""
@@ -284,8 +282,7 @@ class GuidanceNode(Node):
         try:
             now = odometry_to_estimate(message)
         except RflyError as error:
-            self._diagnostics.count("refused_odometry")
-            self.get_logger().warning(f"odometry/global: {error}", throttle_duration_sec=5.0)
+            self._diagnostics.refuse("refused_odometry", f"odometry/global: {error}")
             return
 
         self._last_ns = stamp_ns

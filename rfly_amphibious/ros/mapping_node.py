@@ -44,7 +44,7 @@ from rfly_amphibious.ros.node_parameters import (
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, FrameError, RflyError
 from rfly_common.frames import quat_rotate
-from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
@@ -147,7 +147,6 @@ class MappingNode(Node):
         self._changed = {"octomap": False, "occupied_voxels": False}
         self._stamp_ns = 0
         self._heard = {"lidar/points": -np.inf, "odometry/global": -np.inf}
-        self._warning = ""
         self._last_warning = ""
 
         self._diagnostics = Diagnostics(self, "mapping", "", self._update_diagnostics)
@@ -242,9 +241,8 @@ class MappingNode(Node):
         self._insert_waiting()
 
     def _refuse(self, counter: str, text: str) -> None:
-        self._warning = self._last_warning = text
-        self._diagnostics.count(counter)
-        self.get_logger().warning(text, throttle_duration_sec=5.0)
+        self._last_warning = text
+        self._diagnostics.refuse(counter, text)
 
     # --- the map
 
@@ -259,7 +257,6 @@ class MappingNode(Node):
             cloud = self._waiting.popleft()
             try:
                 self._insert(cloud)
-                self._warning = ""
             except RflyError as error:
                 self._refuse("lost_clouds", f"lidar/points: {error}")
 
@@ -350,7 +347,6 @@ class MappingNode(Node):
         self._diagnostics.set_first(
             [
                 (silent, STALE, f"no {', no '.join(silent)}"),
-                (self._warning, WARN, self._warning),
                 (True, OK, "mapping"),
             ],
             voxels=len(self._grid),

@@ -162,8 +162,8 @@ class MotorOutputNode(Node):
                 wheels.check(self._params)
                 self._wheels = wheels
         except CommandError as error:
-            self._diagnostics.count(f"refused_{topic.replace('/', '_')}")
-            self.get_logger().warning(f"{topic} refused: {error}", throttle_duration_sec=1.0)
+            counter = f"refused_{topic.replace('/', '_')}"
+            self._diagnostics.refuse(counter, f"{topic} refused: {error}")
         else:
             self._heard[topic] = time.monotonic()
 
@@ -171,8 +171,7 @@ class MotorOutputNode(Node):
         try:
             self._joints = self._read_joints(message)
         except SensorMessageError as error:
-            self._diagnostics.count("refused_joint_states")
-            self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            self._diagnostics.refuse("refused_joint_states", str(error))
         else:
             self._heard["joint_states"] = time.monotonic()
 

@@ -328,7 +328,9 @@ class ChassisControlParameters:
 class MotionCommandParameters:
     """Limits of `cmd_vel`."""
 
-    stamped_cmd_vel: bool = parameter(True, "cmd_vel is a TwistStamped; false: a Twist")
+    stamped_cmd_vel: bool = parameter(
+        True, "cmd_vel is a TwistStamped, false: a Twist; a subscriber follows its publishers"
+    )
 
 
 @dataclass(frozen=True)

@@ -355,7 +355,8 @@ class RangeSensorTopics:
         age = (now_ns - states.stamp_ns) * 1e-9 if states.stamp_ns else 0.0
         dropped = dropped | self.neighbours.take(states, self._time, time.monotonic_ns(), age)
         for reason, count in dropped.items():
-            self._diagnostics.count(reason, count)
+            text = f"vehicle_states of {message.source!r}: {count} not seen, {reason}"
+            self._diagnostics.refuse(reason, text, subject=message.source, number=count)
 
     def _on_placed_objects(self, message: PlacedObjectArray) -> None:
         axes = WORLDS.get(message.header.frame_id)
@@ -369,8 +370,7 @@ class RangeSensorTopics:
             self._refuse("refused_objects", str(error))
 
     def _refuse(self, reason: str, text: str) -> None:
-        self._diagnostics.count(reason)
-        self._node.get_logger().warning(text, throttle_duration_sec=5.0)
+        self._diagnostics.refuse(reason, text)
 
     def _update_diagnostics(self) -> None:
         late = {name: count - self._left_out_before[name] for name, count in self._left_out.items()}

@@ -67,8 +67,6 @@ LONGEST_LAG_S = 10.0
 """Lag of the stamps, as after a pause, that is not made up for, s."""
 STILL_SHOWN_S = 0.2
 """Wall time between two vehicle_states of a simulation that stands still, s."""
-REFUSED_SHOWN_S = 5.0
-"""Wall time for which diagnostics show a refused command, s."""
 MOST = 10_000.0, 200.0, 50.0
 """Largest height, m, velocity along an axis, m/s, and rate about one, rad/s, to set a vehicle to.
 
@@ -122,8 +120,6 @@ class SimulationLoop:
         """Topics of commands that are missing for the present tick, in lock-step."""
 
         self._fresh_at = -math.inf
-        self._refused_at = -math.inf
-        self._refused = ""
         self.pacer = Pacer(settings.real_time_factor, period)
         self._period = period
 
@@ -236,10 +232,7 @@ class SimulationLoop:
                     msg_to_wheel_command(message, simulation.time, wheels, self._topics.epoch_ns)
                 )
         except CommandError as error:
-            self._diagnostics.count(_COMMANDS[topic])
-            self._refused = f"{topic} refused: {error}"
-            self._refused_at = time.monotonic()
-            self._log.warning(self._refused, throttle_duration_sec=2.0)
+            self._diagnostics.refuse(_COMMANDS[topic], f"{topic} refused: {error}")
             self._changed()
             return
 
@@ -247,11 +240,6 @@ class SimulationLoop:
         if self._settings.lock_step and answers:
             self.unanswered = [other for other in self.unanswered if other != topic]
             self._run_due()
-
-    @property
-    def refused(self) -> str:
-        """Last refused command and the reason, "" after REFUSED_SHOWN_S."""
-        return self._refused if time.monotonic() - self._refused_at < REFUSED_SHOWN_S else ""
 
     def _on_cmd_mode(self, message: String) -> None:
         """End the fail-safe on `arm`; other commands are for flight_control_node."""

@@ -140,8 +140,7 @@ class StateEstimatorNode(Node):
             try:
                 samples = read(topic, message)
             except SensorMessageError as error:
-                self._diagnostics.count("refused_messages")
-                self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+                self._diagnostics.refuse("refused_messages", str(error), subject=topic)
             else:
                 if samples is None:  # the other half has not come yet
                     return

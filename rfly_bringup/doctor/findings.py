@@ -13,6 +13,8 @@ from difflib import get_close_matches
 
 from rfly_bringup.doctor.snapshot import OK, Destination, DiagnosticReport, Snapshot
 from rfly_bringup.nodes.entry_points import MODULES
+from rfly_bringup.nodes.parameter_names import is_known, similar_node, similar_parameter
+from rfly_common.config.ros_parameters import Section
 from rfly_common.diagnostic_reasons import Reason
 
 BRIDGE = "ue_bridge_node"
@@ -32,6 +34,7 @@ _BAD_MAP = (
     "rfly terrain info MAP says what is wrong with the files; "
     "call load_terrain with another map, or restart with it"
 )
+_ALL_PARAMETERS = "docs/reference/parameters.md lists the parameters of each node"
 _IS_RFLYSIM3D_RUNNING = "is RflySim3D running there? Is its firewall open?"
 _START_TERRAIN = (
     "start terrain_node (rfly up does), in this namespace and domain; "
@@ -326,6 +329,15 @@ def _frame_conflicts(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+def _bad_transforms(snapshot: Snapshot) -> Iterator[Finding]:
+    for why in snapshot.bad_transforms:
+        yield Finding(
+            f"transform:{why}",
+            f"/tf: {why}, and is ignored",
+            "mend its publisher: ros2 topic info -v /tf names all of them",
+        )
+
+
 def _robots(snapshot: Snapshot) -> Iterator[Finding]:
     for robot in snapshot.robots:
         if snapshot.publishers(robot.topic):
@@ -406,6 +418,37 @@ def _unanswered(to: Destination, key: str, where: str, rest: str) -> Finding:
         f"is there no picture? {rest}",
         problem=False,
     )
+
+
+# --- parameter files
+
+
+def _parameter_files(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield names in the nodes' parameter files that none of them has.
+
+    A section for all nodes may hold what only some have, and a file serve nodes that run elsewhere.
+    """
+    for status in snapshot.statuses:
+        for name in status.values.get("undeclared_parameters", "").split():
+            close = similar_parameter(name, MODULES)
+            if close and not is_known(name):
+                yield Finding(
+                    f"parameter:{name}",
+                    f"no node of rfly_suite has the parameter {name}, which the parameter file of "
+                    f"{status.node} gives to all",
+                    f"did you mean {close}?",
+                )
+
+        for name in status.values.get("sections_of_others", "").split():
+            section = Section(name, 0, {})
+            meant = similar_node(name, snapshot.nodes)
+            if meant and not any(section.fits(node) for node in snapshot.nodes):
+                yield Finding(
+                    f"section:{name}",
+                    f"the parameter file of {status.node} names {name}, and no node that runs is "
+                    "called so: its parameters have no effect",
+                    f"did you mean {meant}?",
+                )
 
 
 # --- what the nodes say themselves
@@ -548,6 +591,16 @@ def _bad_quaternion(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -
     )
 
 
+def _unknown_parameter(name: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
+    executable = report.node.rpartition("/")[2]
+    close = similar_parameter(name, [executable]) if executable in MODULES else ""
+    return Finding(
+        f"status:{report.node}:unknown_parameter:{name}",
+        f"it has no parameter {name}, which it was given at its start",
+        f"did you mean {close}?" if close else _ALL_PARAMETERS,
+    )
+
+
 def _old_stamps(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
     return Finding(
         f"status:{report.node}:old_stamps:{source}",
@@ -584,6 +637,7 @@ _EXPLAINED: Mapping[Reason, _Explain] = {
     Reason.UNKNOWN_FRAME: _unknown_frame,
     Reason.NOT_FINITE: _dropped_not_finite,
     Reason.BAD_QUATERNION: _bad_quaternion,
+    Reason.UNKNOWN_PARAMETER: _unknown_parameter,
     Reason.STALE: _old_stamps,
     Reason.TOO_OLD: _old_stamps,
 }
@@ -649,8 +703,10 @@ _RULES: Sequence[Callable[[Snapshot], Iterator[Finding]]] = (
     _not_finite,
     _lost_frames,
     _frame_conflicts,
+    _bad_transforms,
     _robots,
     _destinations,
+    _parameter_files,
     _in_diagnostics,
     _worth_knowing,
 )

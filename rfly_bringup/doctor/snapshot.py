@@ -163,6 +163,8 @@ class Snapshot:
     """Reason why no transforms lead from a frame to the map, by the topic that uses the frame."""
     frame_conflicts: Mapping[str, str] = field(default_factory=dict)
     """Two parents or publishers of a frame, in words, by the frame."""
+    bad_transforms: tuple[str, ...] = ()
+    """Why transforms on /tf are ignored, for each child frame."""
     destinations: tuple[Destination, ...] = ()
     machine: Machine = field(default_factory=Machine)
 

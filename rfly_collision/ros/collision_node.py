@@ -274,7 +274,6 @@ class CollisionNode(Node):
 
     def _drop(self, reason: str, count: int, what: str, subject: str) -> None:
         if self._diagnostics.drop(reason, count, what, subject=subject):
-            self.get_logger().warning(str(self._diagnostics.recent_warning))
             self._update_diagnostics()
 
     def _on_set_back(self, source: str, seconds: float) -> None:
@@ -299,8 +298,7 @@ class CollisionNode(Node):
         )
 
     def _warnings(self) -> list[str | Notice]:
-        recent = self._diagnostics.recent_warning
-        found: list[str | Notice] = [each for each in (recent, self._world.crowd) if each]
+        found: list[str | Notice] = [self._world.crowd] if self._world.crowd else []
         if self._world.unscaled:
             found.append(
                 f"{self._world.unscaled:,} vehicles are tested unscaled: their scales are too many"

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from itertools import pairwise
 
 import rclpy
@@ -16,8 +17,10 @@ import rclpy.logging
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import LoggingSeverity
+from rclpy.node import Node
 
 from rfly_common.config.ros_parameters import Section, read_parameter_file
+from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
 from rfly_common.ros.node_parameters import TYPE_NAMES
 
@@ -25,6 +28,8 @@ _RULE = re.compile(
     r"Couldn't parse (?P<what>[\w ]+): '(?P<rule>.*?)'\. Error: (?P<why>.*?), at ", re.DOTALL
 )
 """rcl's error for a word of the command line."""
+MOST_NAMES = 20
+"""Names of parameters or sections that a status carries."""
 _EXPECTED = {
     "remap rule": "expected FROM:=TO; names are words of letters, digits and _ that begin with no "
     "digit, joined by single /",
@@ -37,13 +42,67 @@ def parameter_files(words: Sequence[str]) -> list[str]:
     return [path for option, path in pairwise(words) if option == "--params-file"]
 
 
-def sections_of(words: Sequence[str]) -> list[tuple[str, Section]]:
-    """Return the sections of a command line's parameter files, each with its file."""
-    found = []
-    for path in parameter_files(words):
-        with suppress(ConfigError):  # a node whose rcl has read it: nothing more to say
-            found += [(path, section) for section in read_parameter_file(path)]
-    return found
+class GivenParameters:
+    """Parameters that a node was given at its start, and those of them that it does not have."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._sections: list[tuple[str, Section]] | None = None
+        self._logged: set[str] = set()
+
+    def unknown(self) -> list[Notice]:
+        """Return a notice for each parameter that only this node could have; log it once."""
+        notices = []
+        for name in sorted(self._undeclared() - self._of_all())[:MOST_NAMES]:
+            places = (
+                f" of {path}:{section.parameters[name].line}"
+                for path, section in self._given_sections()
+                if name in section.parameters
+            )
+            close = get_close_matches(name, self._node._parameters, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            text = f"parameter {name}{next(places, '')} is unknown here{hint}"
+            notices.append(Notice(text, Reason.UNKNOWN_PARAMETER, name))
+            if name not in self._logged:
+                self._logged.add(name)
+                self._node.get_logger().warning(text)
+        return notices
+
+    def values(self) -> dict[str, str]:
+        """Return what only a look at all nodes can judge, as values of a status.
+
+        These are parameters of a section for all nodes that this node does not have, and sections
+        of its parameter files that name other nodes.
+        """
+        own_name = self._node.get_fully_qualified_name()
+        names = {
+            "undeclared_parameters": self._undeclared() & self._of_all(),
+            "sections_of_others": {
+                section.node
+                for _, section in self._given_sections()
+                if not section.is_for_all and not section.fits(own_name)
+            },
+        }
+        return {
+            key: " ".join(sorted(of_key)[:MOST_NAMES]) for key, of_key in names.items() if of_key
+        }
+
+    def _undeclared(self) -> set[str]:
+        return self._node._parameter_overrides.keys() - self._node._parameters.keys()
+
+    def _of_all(self) -> set[str]:
+        """Return the parameters of sections for all nodes."""
+        sections = (section for _, section in self._given_sections() if section.is_for_all)
+        return {name for section in sections for name in section.parameters}
+
+    def _given_sections(self) -> list[tuple[str, Section]]:
+        """Return the sections of the command line's parameter files, each with its file."""
+        if self._sections is None:
+            self._sections = []
+            for path in parameter_files(sys.argv):
+                with suppress(ConfigError):  # rcl has read it: nothing more to say
+                    self._sections += [(path, section) for section in read_parameter_file(path)]
+        return self._sections
 
 
 @contextmanager

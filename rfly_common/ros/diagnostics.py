@@ -15,6 +15,8 @@ from rclpy.node import Node
 
 from rfly_common.diagnostic_reasons import Notice, Reason, reason_values
 from rfly_common.errors import shortened
+from rfly_common.recent_faults import RecentFaults
+from rfly_common.ros.arguments import GivenParameters
 from rfly_common.ros.callback_errors import COUNTER, errors_of
 from rfly_common.ros.endpoints import publisher, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
@@ -29,8 +31,6 @@ Message = str | Notice | Sequence[str | Notice]
 Row = tuple[object, bytes, Message | Callable[[], Message] | None]
 """Condition (any truth value), level, and message or its function; None if the condition fails."""
 
-WARNING_SHOWN_NS = 5_000_000_000
-"""Time that a warning lasts after the last of its kind, ns."""
 CHECK_PEERS_EVERY = 4
 """Time between two checks of the peers of a node's topics, s."""
 
@@ -61,8 +61,8 @@ class Diagnostics:
         self._values: dict[str, Any] = {}
 
         self._refresh = refresh
-        self._warning: Notice | None = None
-        self._warning_ns = 0
+        self._faults = RecentFaults()
+        self._given = GivenParameters(node)
         self.unmatched: list[Notice] = []
         """Peers that share a topic, but neither type nor QoS."""
 
@@ -80,41 +80,47 @@ class Diagnostics:
         self.counters[reason] = self.counters.get(reason, 0) + number
 
     def drop(self, reason: str, number: int, what: str, *, subject: str = "") -> bool:
-        """Count dropped input under its reason, and warn with the sentence `what`.
+        """Count dropped input under its reason, and tell it with the sentence `what`.
 
         `reason` is the value of a `Reason`; its documentation describes `subject`. Returns True if
-        there was no recent warning.
+        this subject had no such fault recently.
         """
-        self.count(reason, number)
-        return self.warn(Notice(f"dropped, {reason}: {what}", Reason(reason), subject))
+        notice = Notice(f"dropped, {reason}: {what}", Reason(reason), subject)
+        return self._tell(reason, notice, number)
 
-    def warn(self, warning: str | Notice) -> bool:
-        """Set `recent_warning`; return True if there was none."""
-        is_first = self.recent_warning is None
-        self._warning = _notice(warning)
-        self._warning_ns = time.monotonic_ns()
-        return is_first
+    def refuse(self, counter: str, text: str, *, subject: str = "", number: int = 1) -> bool:
+        """Count refused input, and tell it: in the log once, here as long as it goes on.
+
+        `counter` names the kind of the fault, `subject` its source.
+        """
+        return self._tell(counter, Notice(text, Reason.OTHER, subject), number)
+
+    def warn(self, kind: str, text: str) -> bool:
+        """Tell of a fault of this kind without counting. Return True if there was none recently."""
+        return self._faults.begin(kind, Notice(text))
+
+    def _tell(self, kind: str, notice: Notice, number: int) -> bool:
+        self.count(kind, number)
+        is_new = self._faults.begin(kind, notice)
+        if is_new:
+            self._node.get_logger().warning(" ".join(notice.text.split()))
+        return is_new
 
     def set_back(self, source: str, seconds: float) -> None:
         """Count a source whose stamps went back (`StampFilter`), and warn here and in the log."""
-        self.count("clocks_set_back")
         notice = Notice(
             f"{source}: its stamps went back by {seconds:.3f} s, as if its clock was set or a "
             "recording began again; its newest states are used",
             Reason.CLOCK_SET_BACK,
             source,
         )
-        self.warn(notice)
-        self._node.get_logger().warning(notice.text)
-
-    @property
-    def recent_warning(self) -> Notice | None:
-        """Last warning; None after WARNING_SHOWN_NS."""
-        is_recent = time.monotonic_ns() - self._warning_ns < WARNING_SHOWN_NS
-        return self._warning if is_recent else None
+        self._tell("clocks_set_back", notice, 1)
 
     def set(self, level: bytes, message: Message, /, **values: Any) -> None:
-        """Set level, message with its reasons, and values; publish at once if the level changes."""
+        """Set level, message with its reasons, and values; publish at once if the level changes.
+
+        The faults that go on are added to every message.
+        """
         changed = level != self._level
         self._level = level
         parts = [message] if isinstance(message, str | Notice) else message
@@ -145,10 +151,11 @@ class Diagnostics:
         self.unmatched = unmatched
 
     def _send(self) -> None:
+        level, notices = self._report()
         status = DiagnosticStatus(
-            level=self._level,
+            level=level,
             name=self._name,
-            message="; ".join(notice.text for notice in self._notices),
+            message="; ".join(notice.text for notice in notices),
             hardware_id=self.hardware_id,
         )
 
@@ -158,18 +165,27 @@ class Diagnostics:
             pairs[COUNTER] = errors
         if self.unmatched:
             pairs["unmatched_peers"] = "; ".join(notice.text for notice in self.unmatched)
-        pairs |= reason_values(self._reported())
+        if self._checks_peers:
+            pairs |= self._given.values()
+        if level == OK:
+            notices = [notice for notice in notices if notice.reason != Reason.OTHER]
+        pairs |= reason_values(notices)
         status.values = [KeyValue(key=key, value=str(value)) for key, value in pairs.items()]
 
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
 
-    def _reported(self) -> list[Notice]:
-        """Return the notices whose reasons are published: all, but only named ones if OK."""
-        if self._level != OK:
-            return self._notices
-        return [notice for notice in self._notices if notice.reason != Reason.OTHER]
+    def _report(self) -> tuple[bytes, list[Notice]]:
+        """Return level and notices with the faults that go on, which hide no other problem."""
+        faults = self._faults.notices()
+        if self._checks_peers:
+            faults += self._given.unknown()
+        if not faults:
+            return self._level, self._notices
+        if self._level == OK:
+            return WARN, faults
+        return self._level, [*self._notices, *faults]
 
 
 def _notice(message: str | Notice) -> Notice:

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
+from rfly_common.diagnostic_reasons import Notice
 from rfly_common.errors import ConfigError, FrameError
+from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.node_parameters import FrameParameters
 from rfly_common.ros.parameters import declare_parameters
@@ -67,6 +69,8 @@ class Frames:
         self._buffer = TransformBuffer()
         self._node = node
         self._log = node.get_logger()
+        self._faults = RecentFaults()
+        """Transforms that are ignored, by child frame."""
         self._listens = False
         if listen:
             self.listen()
@@ -127,7 +131,6 @@ class Frames:
         self._buffer.clear()
 
     def _on_tf(self, message: TFMessage, static: bool = False) -> None:
-        problems: list[FrameError] = []
         for t in message.transforms:
             p = t.transform.translation
             q = t.transform.rotation
@@ -141,9 +144,6 @@ class Frames:
                     static=static,
                 )
             except FrameError as error:
-                problems.append(error)
-
-        # one warning: asking the logger takes longer than a transform
-        if problems:
-            count = "transform" if len(problems) == 1 else f"{len(problems)} transforms, the first"
-            self._log.warning(f"{count} ignored: {problems[0]}", throttle_duration_sec=5.0)
+                notice = Notice(f"transform ignored: {error}", subject=t.child_frame_id)
+                if self._faults.begin("transform", notice):
+                    self._log.warning(notice.text)

@@ -247,16 +247,14 @@ class MavlinkVehicleTopics:
         try:
             frame = self._frames.resolve(message.header.frame_id or WORLD, stamp_ns)
         except FrameError as error:
-            self._diagnostics.count("poses_without_a_frame")
-            self._node.get_logger().warning(f"{self.name}/pose: {error}", throttle_duration_sec=5.0)
+            text = f"{self.name}/pose: {error}"
+            self._diagnostics.refuse("poses_without_a_frame", text, subject=self.name)
             return
 
         ned = pose_to_ned_euler(message.pose, frame)
         if ned is None:
-            self._diagnostics.count("refused_poses")
-            self._node.get_logger().warning(
-                f"{self.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0
-            )
+            text = f"{self.name}/pose refused: {NO_POSE}"
+            self._diagnostics.refuse("refused_poses", text, subject=self.name)
             return
 
         self._heard_at = time.monotonic()
@@ -293,8 +291,8 @@ class MavlinkVehicleTopics:
 
     def _take_mission(self, reported: ReportedMission | ValueError) -> None:
         if isinstance(reported, ValueError):
-            self._diagnostics.count("refused_missions")
-            self._node.get_logger().warning(f"{self.name}/mission refused: {reported}")
+            text = f"{self.name}/mission refused: {reported}"
+            self._diagnostics.refuse("refused_missions", text, subject=self.name)
             return
 
         # a report from before the last upload would undo it

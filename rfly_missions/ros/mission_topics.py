@@ -232,25 +232,23 @@ class MissionVehicle:
 
     def _on_pose(self, message: PoseStamped) -> None:
         stamp = stamp_to_ns(message.header.stamp)
+        topic = f"{self.settings.name}/pose"
         try:
             frame = self._frames.resolve(message.header.frame_id or self._shared.frame_id, stamp)
         except FrameError as error:
-            self._diagnostics.count("poses_without_a_frame")
-            self._log.warning(f"{self.settings.name}/pose: {error}", throttle_duration_sec=5.0)
+            text = f"{topic}: {error}"
+            self._diagnostics.refuse("poses_without_a_frame", text, subject=topic)
             return
 
         pose = pose_to_ned(message.pose, frame)
         if pose is None:
-            self._diagnostics.count("refused_poses")
-            self._log.warning(
-                f"{self.settings.name}/pose refused: {NO_POSE}", throttle_duration_sec=5.0
-            )
+            self._diagnostics.refuse("refused_poses", f"{topic} refused: {NO_POSE}", subject=topic)
             return
 
         now_ns = self._node.get_clock().now().nanoseconds
-        topic = f"{self.settings.name}/pose"
         if self._stamps.rejection_reason(topic, stamp, now_ns, time.monotonic_ns()):
-            self._diagnostics.count("poses_out_of_order")
+            text = f"{topic}: its stamp is not newer than the last, or far from the clock"
+            self._diagnostics.refuse("poses_out_of_order", text, subject=topic)
             return
         self._pose = pose
         self._heard_at = time.monotonic()

@@ -64,15 +64,15 @@ class TrafficTopics:
             states = msg_to_states(message)
             frame = self._frames.resolve(states.frame_id, states.stamp_ns)
         except (FrameError, VehicleStatesError) as error:
-            self._diagnostics.count("refused_states")
-            self._node.get_logger().warning(
-                f"vehicle_states of {message.source!r} refused: {error}", throttle_duration_sec=5.0
-            )
+            text = f"vehicle_states of {message.source!r} refused: {error}"
+            self._diagnostics.refuse("refused_states", text, subject=message.source)
             return
 
         usable, refused = usable_states(states)
-        if refused:
-            self._diagnostics.count("refused_states", sum(refused.values()))
+        for reason, count in refused.items():
+            text = f"vehicle_states of {message.source!r}: {count} left out, {reason}"
+            subject = f"{message.source} {reason}"
+            self._diagnostics.refuse("refused_states", text, subject=subject, number=count)
         good = states.select(usable)
         yaw_enu = quat_to_euler(frame.quats_to_enu(good.orientation))[..., 2]
         motion = VehicleMotion(

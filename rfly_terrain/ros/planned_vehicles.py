@@ -80,8 +80,8 @@ class PlannedVehicles:
             moved = () if frame.is_world else (transform.translation, transform.quat_xyzw)
             states, _ = states_to_enu(states.select(is_planned), frame.axes, *moved)
         except RflyError as error:
-            self._diagnostics.count("refused_states")
-            self._node.get_logger().warning(f"vehicle_states: {error}", throttle_duration_sec=5.0)
+            text = f"vehicle_states of {message.source!r}: {error}"
+            self._diagnostics.refuse("refused_states", text, subject=message.source)
             return
 
         for vehicle, (x, y, z), quat in zip(

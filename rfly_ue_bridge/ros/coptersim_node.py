@@ -234,7 +234,7 @@ class _VehicleStatus:
         if self._is_silent(topics.estimate):
             topics.forget_ready()
         if topics.hits > self._hits:
-            self._diagnostics.warn(f"collision with {topics.last_hit}")
+            self._diagnostics.warn("collisions", f"collision with {topics.last_hit}")
             self._hits = topics.hits
 
         warnings = [*silent, *self._warnings()]
@@ -261,7 +261,8 @@ class _VehicleStatus:
     def _warnings(self) -> list[Any]:
         """Return what else is wrong."""
         problem = self._offboard.problem() if self._offboard else None
-        candidates = [self._diagnostics.recent_warning, problem, *self._diagnostics.unmatched]
+        faults = self._offboard.faults.notices() if self._offboard else []
+        candidates = [problem, *faults, *self._diagnostics.unmatched]
         return [warning for warning in candidates if warning]
 
     def _values(self) -> dict[str, Any]:

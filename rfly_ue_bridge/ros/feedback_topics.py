@@ -232,8 +232,8 @@ class FeedbackTopics:
         header = self._header()
         for packet in packets:
             if not has_finite_pose(packet):
-                self._diagnostics.count("not_finite")
-                self._diagnostics.warn(f"{packet.name} with a number that is not finite")
+                text = f"{packet.name} with a number that is not finite"
+                self._diagnostics.refuse("not_finite", text, subject=packet.name)
                 continue
             if packet.type is REQ_VE_CRASH_DATA:
                 self._reported_s = self._heard_s
@@ -334,25 +334,19 @@ class FeedbackTopics:
                 f"{reason} {count - self._losses.get(reason, 0)}" for reason, count in lost.items()
             )
             self._losses |= lost
-            if self._diagnostics.warn(f"datagrams lost: {new}"):
-                self._node.get_logger().warning(f"feedback: {self._diagnostics.recent_warning}")
+            if self._diagnostics.warn("datagrams_lost", f"datagrams lost: {new}"):
+                self._node.get_logger().warning(f"feedback: datagrams lost: {new}")
         values: dict[str, Any] = {"waiting_requests": len(self._waiting), **counters}
         hearing = "nothing heard yet"
         if math.isfinite(self._heard_s):
             silence_s = f"{now_s - self._heard_s:.0f}"
             hearing = f"last heard {silence_s} s ago"
             values["last_heard_s"] = silence_s
-        warnings = [
-            warning
-            for warning in (self._receiver.multicast_error, self._diagnostics.recent_warning)
-            if warning
-        ]
-
         self._diagnostics.set_first(
             [
                 (self._is_not_needed, OK, f"{self._error.text}; {self._window} is elsewhere"),
                 (self._error.text, ERROR, self._error),
-                (warnings, WARN, warnings),
+                (self._receiver.multicast_error, WARN, self._receiver.multicast_error),
                 (True, OK, f"listening on {self._where}, {hearing}"),
             ],
             **values,

@@ -355,7 +355,9 @@ class OffboardParameters:
     command_timeout: float = parameter(
         0.5, "silence of commands after which zero velocity is sent, s", low=0.05, high=60.0
     )
-    stamped_cmd_vel: bool = parameter(True, "cmd_vel is a TwistStamped; false: a Twist")
+    stamped_cmd_vel: bool = parameter(
+        True, "cmd_vel is a TwistStamped, false: a Twist; a subscriber follows its publishers"
+    )
 
 
 NODES = {

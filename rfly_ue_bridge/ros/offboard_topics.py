@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import time
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from geometry_msgs.msg import PoseStamped, Twist
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import SetBool
@@ -25,10 +26,12 @@ from std_srvs.srv import SetBool
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
+from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.ros.velocity_commands import VelocityCommands
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 from rfly_ue_bridge.codec.offboard import ControlMode, encode_offboard, encode_offboard_frame
@@ -69,6 +72,8 @@ class OffboardTopics:
         self.phase = Phase.DISARMED
         self.refused = 0
         """Number of refused commands."""
+        self.faults = RecentFaults()
+        """Refused commands by topic, while they go on."""
         self._node = node
         self._topics = topics
         self._params = params
@@ -79,10 +84,15 @@ class OffboardTopics:
         self._commanded_s = -math.inf
 
         name = topics.name
-        if params.stamped_cmd_vel:
-            subscription(node, TwistStamped, f"{name}/cmd_vel", self._on_twist_stamped, COMMANDS)
-        else:
-            subscription(node, Twist, f"{name}/cmd_vel", self._on_twist, COMMANDS)
+        VelocityCommands(
+            node,
+            f"{name}/cmd_vel",
+            topics.base_frame,
+            frames,
+            stamped=params.stamped_cmd_vel,
+            take=self._on_twist,
+            refuse=partial(self._refuse, "cmd_vel"),
+        )
         subscription(node, PoseStamped, f"{name}/cmd/pose", self._on_pose, COMMANDS)
         node.create_service(SetBool, f"~/{name}/arm", self._serve_arm)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -139,14 +149,6 @@ class OffboardTopics:
 
     # --- commands
 
-    def _on_twist_stamped(self, message: TwistStamped) -> None:
-        frame_id = message.header.frame_id
-        if frame_id not in ("", "base_link", self._topics.base_frame):
-            expected = f"expected {self._topics.base_frame}: it is in the body's axes"
-            self._refuse("cmd_vel", f"header.frame_id is {frame_id!r}, {expected}")
-            return
-        self._on_twist(message.twist)
-
     def _on_twist(self, message: Twist) -> None:
         linear = message.linear
         numbers = (linear.x, linear.y, linear.z, message.angular.z)
@@ -196,9 +198,9 @@ class OffboardTopics:
 
     def _refuse(self, topic: str, why: object) -> None:
         self.refused += 1
-        self._node.get_logger().warning(
-            f"{self._topics.name}/{topic} refused: {why}", throttle_duration_sec=1.0
-        )
+        text = f"{self._topics.name}/{topic} refused: {why}"
+        if self.faults.begin(topic, Notice(text)):
+            self._node.get_logger().warning(text)
 
     # --- sending
 

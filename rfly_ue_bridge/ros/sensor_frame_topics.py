@@ -23,7 +23,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2, Ran
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import PacketError
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
-from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import STATE_OUT
 from rfly_common.threads.loop_thread import LoopThread
@@ -276,7 +276,7 @@ class SensorFrameTopics:
         self._losses_before = {name: numbers[name] for name in _LOSSES}
         if new:
             self._diagnostics.warn(
-                "losses: " + ", ".join(f"{name} {count}" for name, count in new.items())
+                "losses", "losses: " + ", ".join(f"{name} {count}" for name, count in new.items())
             )
 
         silence_s = now_s - self.heard_s
@@ -284,11 +284,9 @@ class SensorFrameTopics:
         port = str(self.sensor.port)
         since = f" for {silence_s:.0f} s" if np.isfinite(silence_s) else " yet"
         silent = Notice(f"no data on port {port}{since}", Reason.NO_SENSOR_DATA, port)
-        losses = self._diagnostics.recent_warning
         self._diagnostics.set_first(
             [
                 (silence_s > period, STALE, silent),
-                (losses, WARN, losses),
                 (True, OK, f"{sensor_type(self.sensor.type_id).name}, {rate:.1f} Hz"),
             ],
             **values,

@@ -20,7 +20,8 @@ from rfly_suite.msg import VehicleStateArray
 
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import FrameError, VehicleStatesError
-from rfly_common.ros.diagnostics import WARNING_SHOWN_NS, Diagnostics
+from rfly_common.recent_faults import SHOWN_S
+from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
@@ -53,6 +54,8 @@ COUNTERS = (
     "refused_commands",
 )
 
+WARNING_SHOWN_NS = round(SHOWN_S * 1e9)
+"""Time that a conflict or a window's error lasts after it was last seen, ns."""
 MOST_LOGGED = 20
 """Problems that are logged at one time: names that a peer makes up do not fill the log."""
 
@@ -257,11 +260,8 @@ class StateTopics:
     # --- what went wrong
 
     def drop(self, reason: str, count: int, what: str, *, subject: str) -> None:
-        """Count states that are not sent, as `Diagnostics.drop` does, and report a new warning."""
+        """Count states that are not sent, as `Diagnostics.drop` does, and report a new fault."""
         if self._diagnostics.drop(reason, count, what, subject=subject):
-            # `_note_conflicts` has said more about conflicts
-            if reason not in ("configured", "other_source"):
-                self._node.get_logger().warning(str(self._diagnostics.recent_warning))
             self._changed()
 
     def _on_set_back(self, source: str, seconds: float) -> None:
@@ -269,15 +269,15 @@ class StateTopics:
         self._changed()
 
     def _note_conflicts(self, claim: Claim, steady_ns: int) -> None:
+        self._diagnostics.count("configured", claim.configured)
+        self._diagnostics.count("other_source", claim.others)
         for conflict in claim.conflicts:
-            self._conflicts[conflict.first, conflict.second] = (steady_ns, conflict)
-            self._problems.begin((conflict.first, conflict.second), str(conflict))
-        if claim.configured:
-            first = claim.conflicts[0]
-            self.drop("configured", claim.configured, str(first), subject=str(first.vehicle_id))
-        if claim.others:
-            last = claim.conflicts[-1]
-            self.drop("other_source", claim.others, str(last), subject=str(last.vehicle_id))
+            pair = (conflict.first, conflict.second)
+            is_new = pair not in self._conflicts
+            self._conflicts[pair] = (steady_ns, conflict)
+            self._problems.begin(pair, str(conflict))
+            if is_new:
+                self._changed()
 
     def warnings(self) -> list[Notice]:
         """Return the recent problems, the most helpful first."""
@@ -289,9 +289,6 @@ class StateTopics:
             Notice(str(conflict), Reason.OTHER_SOURCE, str(conflict.vehicle_id))
             for _, conflict in self._conflicts.values()
         ]
-        recent = self._diagnostics.recent_warning
-        if recent and not self._conflicts:
-            found.append(recent)
         return found + [
             window.notice()
             for window in self.sender.windows

@@ -47,8 +47,10 @@ from rfly_bringup.doctor.snapshot import (
     Snapshot,
     Source,
 )
+from rfly_common.diagnostic_reasons import Notice
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing
+from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.callback_errors import guarded
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import TransformBuffer
@@ -216,6 +218,7 @@ class GraphWatch(Closing):
         self.heard = HeardSources()
         self._transforms = TransformBuffer()
         self.frames = HeardFrames()
+        self._bad_transforms = RecentFaults()
         self._subscribed: set[str] = set()
 
         self._clients: dict[str, AsyncParameterClient] = {}
@@ -257,6 +260,7 @@ class GraphWatch(Closing):
             robots=tuple(self._robots()),
             lost_frames=self._lost_frames(),
             frame_conflicts=self.frames.conflicts(),
+            bad_transforms=tuple(notice.text for notice in self._bad_transforms.notices()),
             destinations=tuple(self._destinations()),
             machine=machine or look_at_machine(self._node.context.get_domain_id()),
         )
@@ -360,8 +364,7 @@ class GraphWatch(Closing):
                 for each in _ROBOT_PARAMETERS
             ]
 
-        # rclpy answers with nothing at all if one of the names has no value, such as an empty list
-        ask_next([lambda: list(_BRIDGE_PARAMETERS), lambda: ["vehicles"], robots])
+        ask_next([lambda: [*_BRIDGE_PARAMETERS, "vehicles"], robots])
 
     def _take(self, bridge: str, values_by_name: dict[str, Any]) -> None:
         """Record a bridge's parameters, and ask its destinations.
@@ -447,8 +450,8 @@ class GraphWatch(Closing):
                     (q.x, q.y, q.z, q.w),
                     static=topic == "/tf_static",
                 )
-            except FrameError:  # the nodes that take it say so themselves
-                continue
+            except FrameError as error:
+                self._bad_transforms.begin("transform", Notice(str(error), subject=child))
 
     def _lost_frames(self) -> dict[str, str]:
         """Return by topic why a vehicle's frame is not connected to a bridge's world frame."""

@@ -295,7 +295,7 @@ def test_commands_that_cannot_be_are_refused_and_the_node_stays(seat) -> None:
     before = counters()
     seat.rotors.publish(RotorCommand(value=[1.0, 2.0]))
     text = "cmd/rotors refused: 2 values, expected one for each of the 6 rotors"
-    seat.until(lambda: seat.said()[:2] == (1, text))
+    seat.until(lambda: seat.said()[0] == 1 and text in seat.said()[1])
     seat.rotors.publish(RotorCommand(value=[math.nan] * 6))
     seat.rotors.publish(RotorCommand(mode=7, value=[1.0] * 6))
     ahead = Header()
@@ -384,7 +384,7 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
             "ml, mr"
         )
         seat.wheels.publish(WheelCommand(drive_torque=[1.0] * 5))
-        seat.until(lambda: seat.said()[:2] == (1, text))
+        seat.until(lambda: seat.said()[0] == 1 and text in seat.said()[1])
         assert seat.said()[2]["refused_wheel_commands"] == "1"
 
         def rolls() -> bool:

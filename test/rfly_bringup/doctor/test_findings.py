@@ -401,6 +401,44 @@ def test_every_case_is_found_whatever_the_sentences_say(key):
     assert facts(found(**{**changes, "statuses": statuses})) == facts(found(**changes))
 
 
+def test_a_transform_that_is_ignored():
+    why = "transform 'map' -> 'a': translation [nan, 0.0, 0.0], rotation [0, 0, 0, 1] is no rigid"
+    (finding,) = found(bad_transforms=(why,)).values()
+    assert finding.what == f"/tf: {why}, and is ignored"
+
+
+def with_values(**values):
+    """The healthy reports, the bridge's with these values."""
+    report = dataclasses.replace(HEALTHY.statuses[-1], values=values)
+    return {"statuses": (*HEALTHY.statuses[:-1], report)}
+
+
+@pytest.mark.parametrize(
+    ("values", "findings"),
+    [
+        ({"undeclared_parameters": "mapp enu_frames my_own_thing"}, {"parameter:mapp": "map?"}),
+        ({"sections_of_others": "/terain_node"}, {"section:/terain_node": "/terrain_node?"}),
+        ({"sections_of_others": "/site/terrain_node"}, {"section:/site/terrain_node": "/terrain"}),
+        ({"sections_of_others": "/misson_node"}, {"section:/misson_node": "mission_node?"}),
+        # of nodes that run, that run elsewhere, or that are not of this suite
+        ({"sections_of_others": "/**/terrain_node /mission_node /controller_server"}, {}),
+    ],
+)
+def test_names_in_a_parameter_file_that_no_node_has(values, findings):
+    got = found(**with_values(**values))
+    assert set(got) == set(findings)
+    assert all(findings[key] in got[key].do for key in findings)
+
+
+def test_a_parameter_that_a_node_does_not_have():
+    notice = Notice("…", Reason.UNKNOWN_PARAMETER, "windos")
+    (finding,) = found(**reported(WARN, notice)).values()
+    assert finding.what == (
+        "/ue_bridge_node: it has no parameter windos, which it was given at its start"
+    )
+    assert finding.do == "did you mean windows?"
+
+
 def test_a_report_with_an_unknown_reason_is_shown_as_it_is():
     """Nodes of a newer version may state reasons that this doctor does not know."""
     report = DiagnosticReport("/new", "task", WARN, "new words", values={"reason": "brand_new"})
