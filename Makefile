@@ -46,8 +46,8 @@ docs: ## build the documents and the API reference as a searchable site: build/s
 	@$(IN_ENV) --lib --docs python -m sphinx --fail-on-warning --keep-going --quiet -j auto -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
-bench: ## compare the speed with alternatives in one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s
-	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks
+bench: ## compare the speed with alternatives in one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s; WRITE=1 writes docs/benchmarks.md
+	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks $(if $(WRITE),--write)
 
 attack: ## send signal storms, odd messages, files and peers, and kill nodes (minutes); SEED=2 draws others, SHARE=0.1 a tenth. make test has a short form
 	@$(IN_ENV) --dev --autopilot python -m attacks --seed $(SEED) --share $(SHARE) $(AREAS)

@@ -3,7 +3,8 @@
 
 """`python -m benchmarks [NAME ...]`: run all `bench_*.py`, or the named ones, and print one table.
 
-The exit code is 1 if two sides did not compute the same. Missed targets show in the table only.
+The exit code is 1 if a benchmark failed, or if two sides did not compute the same. Missed targets
+show in the table only.
 """
 
 from __future__ import annotations
@@ -14,12 +15,19 @@ import os
 import platform
 import sys
 import time
+import traceback
+from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
-from benchmarks.harness import Row, print_table
+from benchmarks.harness import Row, markdown_table, print_table
+
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+BEGIN = "<!-- begin of the table, written by make bench WRITE=1 -->"
+END = "<!-- end of the table -->"
 
 
 def main() -> int:
@@ -33,7 +41,13 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)}; all by default"
     )
-    names = parser.parse_args().names
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the table of all into {PAGE.name}, too"
+    )
+    options = parser.parse_args()
+    names = options.names
+    if names and options.write:
+        parser.error("--write: the page has the table of all benchmarks; name none")
     unknown = sorted(set(names) - set(known))
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}; known: {', '.join(known)}")
@@ -43,7 +57,7 @@ def main() -> int:
     start = time.perf_counter()
     rows: list[Row] = []
     for name in names or known:
-        for row in importlib.import_module(f"benchmarks.bench_{name}").rows():
+        for row in rows_of(name):
             progress.print(f"{name}: {row.name} [dim]{row.ratio:.3g} {row.verdict}[/]")
             rows.append(row)
 
@@ -56,11 +70,38 @@ def main() -> int:
     met = sum(verdict.startswith("met") for verdict in verdicts)
     missed = verdicts.count("missed")
     invalid = verdicts.count("invalid")
+    failed = verdicts.count("failed")
     elapsed = time.perf_counter() - start
-    print(f"{met} of {len(rows)} targets met, {missed} missed, {invalid} invalid; {elapsed:.0f} s")
+    account = (
+        f"{met} of {len(rows)} targets met, {missed} missed, {invalid} invalid, {failed} failed; "
+        f"{elapsed:.0f} s"
+    )
     versions = f"Python {platform.python_version()}, numpy {np.__version__}"
-    print(f"{versions}, {platform.machine()}, {os.cpu_count()} cores, load {load()}")
-    return 1 if "invalid" in verdicts else 0
+    machine = f"{versions}, {platform.machine()}, {os.cpu_count()} cores, load {load()}"
+    print(f"{account}\n{machine}")
+    if options.write:
+        write_table(rows, f"{date.today()}: {account}. {machine}.")
+    return 1 if invalid or failed else 0
+
+
+def rows_of(name: str) -> Iterator[Row]:
+    """Yield the rows of a benchmark; an error ends it with a row that names the error."""
+    try:
+        yield from importlib.import_module(f"benchmarks.bench_{name}").rows()
+    except Exception as error:  # noqa: BLE001  of any kind: the other benchmarks go on
+        traceback.print_exc()
+        yield Row.failed(name, error)
+
+
+def write_table(rows: list[Row], account: str, page: Path = PAGE) -> None:
+    """Replace the page's table and the sentence above it by those of this run."""
+    text = page.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"{page}: no {BEGIN} … {END} around the table")
+    table = f"\n{account}\n\n{markdown_table(rows)}\n"
+    page.write_text(before + begin + table + end + after, encoding="utf-8")
 
 
 def load() -> str:

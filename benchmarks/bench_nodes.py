@@ -56,9 +56,13 @@ def rows() -> Iterator[Row]:
         return
 
     names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
-    measured = _measured(
+    measured, silent = _measured(
         {name: [name] for name in names} | {"three nodes in one process": list(THREE)}
     )
+    for name, error in silent.items():
+        yield Row.failed(f"nodes: {name}", error)
+    if BARE in silent or "three nodes in one process" in silent:
+        return
 
     # the bare node, and three in one process
     bare_start, bare_memory = measured.pop(BARE)
@@ -105,8 +109,13 @@ def rows() -> Iterator[Row]:
         yield Row(f"first message: {name}", start, bare_start, *goal)
 
 
-def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]:
-    """Return seconds to the first message of its last node, and resident bytes, by process."""
+def _measured(
+    processes: dict[str, list[str]],
+) -> tuple[dict[str, tuple[float, float]], dict[str, Exception]]:
+    """Return start and memory by process, and an error for each that was not heard of.
+
+    A start is the seconds to the first message of its last node; memory is resident bytes.
+    """
     import rclpy
     from diagnostic_msgs.msg import DiagnosticArray
     from rcl_interfaces.msg import Log
@@ -117,6 +126,7 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
     domain = 1 + os.getpid() % 100
     heard: set[str] = set()
     measured: dict[str, tuple[float, float]] = {}
+    silent: dict[str, Exception] = {}
 
     # a node that hears of the others
     with ExitStack() as opened:
@@ -175,9 +185,10 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
                     executor.spin_once(timeout_sec=0.05)
                 if not heard.issuperset(nodes):
                     process.kill()
-                    raise RuntimeError(
-                        f"{name}: not heard of {', '.join(sorted(set(nodes) - heard))}"
-                    )
+                    process.wait()
+                    missing = ", ".join(sorted(set(nodes) - heard))
+                    silent[name] = RuntimeError(f"not heard of {missing}")
+                    break
 
                 # their memory once they have settled
                 starts.append(time.perf_counter() - begin)
@@ -187,10 +198,11 @@ def _measured(processes: dict[str, list[str]]) -> dict[str, tuple[float, float]]
                 process.terminate()
                 process.wait()
                 spin(0.5)  # what it has still said
-            measured[name] = min(starts), float(resident * os.sysconf("SC_PAGE_SIZE"))
+            if name not in silent:
+                measured[name] = min(starts), float(resident * os.sysconf("SC_PAGE_SIZE"))
 
         executor.shutdown(timeout_sec=0.5)
-    return measured
+    return measured, silent
 
 
 def _code(nodes: list[str]) -> str:

@@ -12,6 +12,7 @@ process hardly does.
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -49,6 +50,14 @@ class Row:
     note: str = ""
     kind: Literal["faster", "at most"] = "faster"
     unit: str = "s"
+    failure: str = ""
+    """Error that ended the benchmark; its times are then NaN."""
+
+    @classmethod
+    def failed(cls, name: str, error: Exception) -> Row:
+        """Return the row of a benchmark that an error ended."""
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        return cls(name, math.nan, math.nan, "–", math.nan, failure=reason)
 
     @property
     def ratio(self) -> float:
@@ -61,7 +70,11 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Verdict: met, met, stretch too, missed; invalid if the sides were not shown to agree."""
+        """Verdict: met, met, stretch too, missed; failed after an error, invalid if the sides were
+        not shown to agree.
+        """
+        if self.failure:
+            return "failed"
         if not self.agree or self.agree.startswith(DISAGREES):
             return "invalid"
         if not self.meets(self.target_ratio):
@@ -73,6 +86,8 @@ class Row:
     @property
     def target(self) -> str:
         """Target as text, with the stretch target in brackets."""
+        if self.failure:
+            return "–"
         sign = "≥" if self.kind == "faster" else "≤"
         stretch = "" if self.stretch_ratio is None else f" ({self.stretch_ratio:g})"
         return f"{sign} {self.target_ratio:g}{stretch}"
@@ -142,6 +157,8 @@ def measure(
 
 def readable(value: float, unit: str) -> str:
     """Return a value with a prefix: 1.25e-6 s -> 1.25 µs; bytes in MB; other units as they are."""
+    if math.isnan(value):
+        return "–"
     if unit == "B":
         return f"{value / 1e6:.1f} MB"
     if unit != "s":
@@ -175,18 +192,31 @@ def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
         "met, stretch too": "green",
         "missed": "yellow",
         "invalid": "red",
+        "failed": "red",
     }
     for row in rows:
-        remark = "; ".join(part for part in (row.agree or "not compared", row.note) if part)
+        agree = row.failure or row.agree or "not compared"
+        remark = "; ".join(part for part in (agree, row.note) if part)
         table.add_row(
             row.name,
             readable(row.ours_s, row.unit),
             readable(row.peer_s, row.unit),
             row.peer_name,
-            f"{row.ratio:.3g}",
+            "–" if row.failure else f"{row.ratio:.3g}",
             row.target,
             f"[{colours[row.verdict]}]{row.verdict}[/]",
             remark,
         )
 
     (console or Console()).print(table)
+
+
+def markdown_table(rows: Iterable[Row]) -> str:
+    """Return the rows as a table in Markdown, without times: those depend on the machine."""
+    lines = ["| what | compared with | ratio | target | |", "| --- | --- | --- | --- | --- |"]
+    for row in rows:
+        ratio = "–" if row.failure else f"{row.ratio:,.3g}"
+        verdict = f"failed: {row.failure}" if row.failure else row.verdict
+        cells = (row.name, row.peer_name, ratio, row.target, verdict)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
