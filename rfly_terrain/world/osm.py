@@ -74,6 +74,8 @@ _INCOMPLETE = "incomplete in the file"
 _MEMBER_WITH_CORNERS = re.compile(
     rb"<member\b([^<>]*[^<>/])>((?:\s*<nd\b[^<>]*/>)*\s*)</member>", re.ASCII
 )
+# an answer of Overpass that ran out of time or memory
+_BROKEN_OFF = re.compile(rb"<remark>\s*(runtime error[^<]{0,150})")
 _NO_VERSION = re.compile(rb"<osm\b(?![^<>]*\bversion)")
 _IS_WAY = re.compile(rb"\btype\s*=\s*['\"]way['\"]")
 _REFERENCE = re.compile(rb"\bref\s*=\s*['\"](-?\d+)['\"]")
@@ -313,6 +315,10 @@ def _unpacked(path: StrPath) -> bytes:
         raise ConfigError(f"{path}: larger than {MAX_UNPACKED_BYTES:,} bytes when it is unpacked")
     if data[:1] in (b"{", b"["):
         raise ConfigError(f"{path}: this is JSON; ask Overpass for XML: [out:xml]")
+    remark = _BROKEN_OFF.search(data)
+    if remark:
+        text = remark[1].decode("utf-8", "replace")
+        raise ConfigError(f"{path}: incomplete, Overpass broke off: {text}; ask again for less")
     return data
 
 

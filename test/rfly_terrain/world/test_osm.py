@@ -483,6 +483,10 @@ def test_kinds_of_files(tmp_path, packed):
         (gzip.compress(b"<osm>" + b" " * 3000), "a.osm: larger than 2,000 bytes when it is unp"),
         (b"", "a.osm: cannot be read: "),
         (
+            "<osm><remark> runtime error: Query timed out after 25 seconds. </remark></osm>",
+            "a.osm: incomplete, Overpass broke off: runtime error: Query timed out after 25 s",
+        ),
+        (
             "<osm>" + "<node id='1' lat='0' lon='0'/>" * 20 + "</osm>",
             "no building within .* none at all",
         ),
