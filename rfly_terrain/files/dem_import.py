@@ -58,8 +58,10 @@ MAX_CONVERGENCE = math.radians(0.05)
 """Largest angle between a raster's own axes and east and north, rad."""
 MAX_CELLS_READ = 10 * MAX_CELLS
 """Cells of a raster that are read for a map, at most: a minute or two."""
-_TILE_CELLS = 1 << 24
-"""Cells of a raster that are warped at once, about."""
+_TILE_CELLS = 1 << 20
+"""Cells of a raster that are warped at once, about. GDAL follows a projection the better, the
+smaller a tile is.
+"""
 MAX_REACH = 1_500_000.0
 """Farthest edge of a flat map from its middle, m: lengths grow by 3 % there."""
 _KERNEL = 3

@@ -185,6 +185,27 @@ def test_a_full_raster_that_is_turned_has_no_gaps(tmp_path, crs, place, turn, sh
     assert terrain.geo_origin[:2] == pytest.approx(place[::-1], abs=1e-7)
 
 
+@pytest.mark.parametrize("turn", [0, 30])
+def test_tiles_meet_without_a_seam(tmp_path, monkeypatch, turn):
+    """Waves and a void, warped in one piece and in some twenty."""
+    u = np.arange(200.0)
+    raster = 800 + 30 * np.outer(np.sin(u / 9), np.cos(u / 7))
+    raster[100:103, 90:92] = np.nan
+    transform = (
+        affine.Affine.translation(*place_of(UTM32, 8.0, 46.0))
+        @ affine.Affine.rotation(turn)
+        @ affine.Affine.scale(10, -10)
+    )
+    path = write_tif(tmp_path / "a.tif", raster, transform)
+    whole, facts = imported(path, fill_nodata=True)
+    monkeypatch.setattr("rfly_terrain.files.dem_import._TILE_CELLS", 2000)
+    monkeypatch.setattr("rfly_terrain.files.raster_file._PIECE_CELLS", 500)
+    tiled, tiled_facts = imported(path, fill_nodata=True)
+    np.testing.assert_allclose(tiled.heights, whole.heights, atol=0.1)
+    assert tiled_facts.gaps == facts.gaps
+    assert facts.gaps.missing == 6
+
+
 def test_a_part_that_does_not_fit_says_what_would(tmp_path):
     """At 45° a square of 100 cells holds an upright one of half its diagonal."""
     transform = affine.Affine.translation(*AT_MERIDIAN) @ affine.Affine.rotation(45)
