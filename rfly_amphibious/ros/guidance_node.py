@@ -263,7 +263,8 @@ class GuidanceNode(Node):
     def _send(self, topic: str, message: Any) -> None:
         """Publish a command, and count it."""
         self._commands[topic].publish(message)
-        self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+        if self._ticks is not None:  # else they would never be counted anew
+            self._tick.count[GUIDANCE_TOPICS[topic]] += 1
 
     def _take_odometry(self, message: Odometry) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)

@@ -861,3 +861,23 @@ def test_after_readings_that_cannot_be_it_begins_anew(turn):
     assert estimator.estimate is not None
     assert np.isfinite(estimator.estimate.position).all()
     assert estimator.diverged == 1
+
+
+def test_stamps_in_the_computers_time_change_nothing(turn):
+    """At 1.8e9 s a float has steps of 2.4e-7 s; the same drive ends as from 0."""
+    ticks = list(turn.samples(SensorSuite(turn.model, SENSORS, seed=2)))
+    ends = []
+    for epoch in (0.0, 1_795_824_000.02):
+        estimator = new_estimator(turn)
+        for tick, _ in ticks:
+            kinds = {kind.name: getattr(tick, kind.name) for kind in dataclasses.fields(tick)}
+            moved = {
+                name: part and part._replace(time=part.time + epoch) for name, part in kinds.items()
+            }
+            end = estimator.update(dataclasses.replace(tick, **moved))
+        ends.append(end)
+
+    assert ends[1].time - 1_795_824_000.02 == pytest.approx(ends[0].time, abs=1e-6)
+    assert ends[1].position == pytest.approx(ends[0].position, abs=0.02)
+    assert ends[1].velocity == pytest.approx(ends[0].velocity, abs=0.01)
+    assert ends[1].covariance == pytest.approx(ends[0].covariance, rel=0.05, abs=1e-4)
