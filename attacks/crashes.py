@@ -32,6 +32,8 @@ SHORT_TRIES = 1
 PATIENCE_S = 60.0
 END_WITHIN_S = 2.0
 GIVEN_UP_S = 10.0
+FITS = 5
+"""Fits that are killed for one crash of each node."""
 COMMANDS = {
     "rfly up": (
         "--map",
@@ -244,7 +246,43 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
     return Result("kill -9 of rfly up", tried, len(failures), peak, stall, tuple(failures))
 
 
+def kill_fits(rng: random.Random, tries: int) -> Result:
+    """Kill `rfly sim fit` at random moments: it leaves no process, and a whole result or none."""
+    failures: list[str] = []
+    peak = None
+    with tempfile.TemporaryDirectory(prefix="attack_") as folder:
+        result = Path(folder) / "excite.yaml"
+        before = ""
+        for number in range(tries * FITS):
+            with Running(rfly("sim", "fit", "--excite", str(result), "--overwrite")) as running:
+                if number == 0:  # a whole one
+                    if running.wait(PATIENCE_S) != 0:
+                        failures.append(f"the first one failed: {running.output[-300:]}")
+                        break
+                    before = result.read_text(encoding="utf-8")
+                    lasts_s = time.monotonic() - running.started
+                    continue
+
+                # kill it in the last part of its life, where it writes
+                time.sleep(lasts_s * rng.uniform(0.6, 1.1))
+                nodes = running.processes()
+                running.process.kill()
+                running.process.wait()
+                time.sleep(0.1)
+                failures += [
+                    f"{name} lives on" for name, process in nodes.items() if is_alive(process)
+                ]
+                peak = largest((peak, running.peak_mb))
+            if result.read_text(encoding="utf-8") != before:
+                failures.append(f"it left {len(result.read_bytes())} bytes of {len(before)}")
+                result.write_text(before, encoding="utf-8")
+    return Result(
+        "kill -9 of rfly sim fit", tries * FITS, len(failures), peak, None, tuple(failures)
+    )
+
+
 ATTACKS: dict[str, Callable[[random.Random, int], Result]] = {
     **{name: partial(kill_nodes, name, arguments) for name, arguments in COMMANDS.items()},
     "kill -9": kill_commands,
+    "kill -9 of a fit": kill_fits,
 }

@@ -29,12 +29,13 @@ from typing import Any, NoReturn, TypeVar
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from rfly_common import startup
-from rfly_common.errors import ConfigError, RflyError, WorkError
+from rfly_common.errors import ConfigError, RflyError, WorkError, shortened
 from rfly_common.ros.arguments import refusals_in_one_line
 from rfly_common.ros.callback_errors import guard_callbacks, report_error
 from rfly_common.threads.loop_thread import LoopThread
@@ -89,6 +90,7 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
     except ConfigError as error:
         _refuse(error)
     warnings.showwarning = _log_warning
+    _shorten_logs()
     kernels = logging.getLogger("rfly_common.kernels")
     kernels.setLevel(logging.INFO)
     kernels.handlers[:] = [_RosLog()]
@@ -131,6 +133,16 @@ def _refuse(error: ConfigError) -> NoReturn:
     """End the process with exit code 2 after one line in the log."""
     rclpy.logging.get_logger("rfly").fatal(str(error))
     raise SystemExit(2) from None
+
+
+def _shorten_logs() -> None:
+    """Have ROS's log shorten its texts, which may quote a peer."""
+    log = rclpy_implementation.rclpy_logging_rcutils_log
+
+    def log_shortly(severity: Any, name: Any, message: str, *place: Any) -> None:
+        log(severity, name, shortened(message), *place)
+
+    rclpy_implementation.rclpy_logging_rcutils_log = log_shortly
 
 
 class _RosLog(logging.Handler):

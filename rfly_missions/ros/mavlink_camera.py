@@ -77,7 +77,8 @@ class CameraTopics:
         if self._awaited is None:
             return
         picture = None
-        if message.encoding == "rgb8" and message.step == 3 * message.width:
+        size = 3 * message.width * message.height
+        if message.encoding == "rgb8" and len(message.data) == size > 0:
             pixels = np.frombuffer(message.data, np.uint8).reshape(message.height, -1, 3)
             picture = Picture(
                 stamp_to_ns(message.header.stamp) * 1e-9, self._write(self._awaited[0], pixels)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.errors import TerrainError, TerrainFormatError
+from rfly_common.errors import TerrainError, TerrainFormatError, shortened
 from rfly_terrain.files.asked_maps import is_plain, load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -57,7 +57,7 @@ def msg_to_height_map(message: Any, search_path: tuple[str, ...] = ()) -> Height
             origin_y=message.origin_y,
             step_x=message.step_x,
             step_y=message.step_y,
-            name=message.name,
+            name=shortened(message.name),
             geo_origin=(float(geo[0]), float(geo[1]), float(geo[2])),
         )
     except TerrainError:

@@ -42,3 +42,9 @@ def test_a_death_that_takes_another_node_along_is_found(monkeypatch):
         crew.kill("/terrain_node", respawn=False)
     assert "an answer of /trajectory_node after /terrain_node was killed" in " ".join(crew.failures)
     assert "/terrain_node took /trajectory_node with it" in crew.failures
+
+
+@pytest.mark.slow
+def test_a_killed_fit_leaves_a_whole_file():
+    result = crashes.kill_fits(random.Random(1), 1)
+    assert (result.tried, result.failures) == (crashes.FITS, ())

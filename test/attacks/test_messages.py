@@ -48,3 +48,16 @@ def test_nodes_stand_odd_messages(name):
     assert result.failures == ()
     assert result.tried >= 40
     assert result.longest_stall_s < messages.PATIENCE_S
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mission_node", "guidance_node"])
+def test_long_texts_are_quoted_shortly(name):
+    """Both log what they refuse, and answer services with texts."""
+    from attacks import messages
+
+    executable, parameters = messages.NODES[name]
+    result = messages.long_texts(executable, parameters, name, random.Random(1), 1)
+    assert result.tried > 10
+    assert result.failures == ()

@@ -46,6 +46,26 @@ def test_a_simple_packet_field_by_field():
     assert counters == {"SOut2SimulatorSimple": 1, "not_finite": 0}
 
 
+def old_full(vehicle_id, x, length=152, tg=2):
+    """The packet of 200 bytes that sendUE4PosFull of old SDKs sends, with C's alignment."""
+    numbers = (*[4.0, 5.0, 6.0], *[x, 2.0, -3.0], *[0.1, 0.2, 0.3], *[0.0] * 4)
+    body = struct.pack(
+        "@2id27f3d", vehicle_id, 3, 12.5, *numbers, *[1200.0] * 8, *[0.0] * 6, 0.0, 0.0, 0.0
+    )
+    return struct.pack("<2i", tg, length) + body + bytes(192 - len(body))
+
+
+def test_the_old_packet_of_200_bytes_is_told_by_its_length_field():
+    datagrams = (old_full(7, 1.5), old_full(8, 2.5, length=151), old_full(9, 3.5, tg=-1))
+    [batch], counters = read(*datagrams)
+    assert batch.id.tolist() == [7, 9]
+    assert batch.position_ned.tolist() == [[1.5, 2.0, -3.0], [3.5, 2.0, -3.0]]
+    assert batch.velocity_ned.tolist() == [[4.0, 5.0, 6.0]] * 2
+    assert batch.motor_speed_rpm.tolist() == [1200.0] * 2
+    assert batch.on_ground.tolist() == [False] * 2
+    assert counters == {"SOut2Simulator (old)": 2, "checksum": 1, "not_finite": 0}
+
+
 def test_the_ground_variant_is_told_by_its_checksum():
     [batch], _ = read(simple(7, 1.5, 1234567891))
     assert batch.on_ground.tolist() == [True]
