@@ -13,9 +13,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from rfly_common.diagnostic_reasons import Notice, Reason, reason_values
+from rfly_common.diagnostic_reasons import Notice, Reason, RecentFaults, reason_values
 from rfly_common.errors import shortened
-from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.arguments import GivenParameters
 from rfly_common.ros.callback_errors import COUNTER, errors_of
 from rfly_common.ros.endpoints import publisher, unmatched_peers

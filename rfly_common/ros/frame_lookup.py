@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
-from rfly_common.diagnostic_reasons import Notice
+from rfly_common.diagnostic_reasons import Notice, RecentFaults
 from rfly_common.errors import ConfigError, FrameError
-from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.node_parameters import FrameParameters
 from rfly_common.ros.parameters import declare_parameters

@@ -23,10 +23,9 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import SetBool
 
-from rfly_common.diagnostic_reasons import Notice, Reason
+from rfly_common.diagnostic_reasons import Notice, Reason, RecentFaults
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
-from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS

@@ -18,9 +18,8 @@ from rclpy.node import Node
 from rclpy.timer import Timer
 from rfly_suite.msg import VehicleStateArray
 
-from rfly_common.diagnostic_reasons import Notice, Reason
+from rfly_common.diagnostic_reasons import SHOWN_S, Notice, Reason
 from rfly_common.errors import FrameError, VehicleStatesError
-from rfly_common.recent_faults import SHOWN_S
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from rfly_common.diagnostic_reasons import Notice
-from rfly_common.recent_faults import RecentFaults
+from rfly_common.diagnostic_reasons import Notice, RecentFaults
 
 
 def test_one_continuing_fault_hides_no_other():

@@ -47,10 +47,9 @@ from rfly_bringup.doctor.snapshot import (
     Snapshot,
     Source,
 )
-from rfly_common.diagnostic_reasons import Notice
+from rfly_common.diagnostic_reasons import Notice, RecentFaults
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing
-from rfly_common.recent_faults import RecentFaults
 from rfly_common.ros.callback_errors import guarded
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import TransformBuffer
