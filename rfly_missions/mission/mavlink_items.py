@@ -56,7 +56,7 @@ DO_JUMP_TAG = 601
 MAX_HEIGHT = 100_000.0
 """Largest height above or below home, m; beyond it a number is no place for an aircraft."""
 MAX_AWAY = 1_000_000.0
-"""Largest distance from home, m."""
+"""Largest distance from home in local frames, m."""
 FAR_AWAY = 50_000.0
 """Distance from home, m, from which an item is noted."""
 LEAST_EXCHANGED = 1_000.0
@@ -244,12 +244,10 @@ def _placed(
         raise row.error(
             "params[6]", row.params[6], f"an altitude within {MAX_HEIGHT:,.0f} m of home's"
         )
-    is_local = row.frame in (LOCAL_NED, LOCAL_ENU)
-    away = max(abs(north), abs(east)) if is_local else _distance(row, place)
-    if not away <= MAX_AWAY:
-        expected = f"a place within {MAX_AWAY / 1000:,.0f} km of home"
-        reason = "" if is_local else _reason_far_away(row, away, home)
-        raise row.error("params[4], params[5]", row.params[4:6], expected + reason)
+    if row.frame in (LOCAL_NED, LOCAL_ENU) and not max(abs(north), abs(east)) <= MAX_AWAY:
+        raise row.error(
+            "params[4], params[5]", row.params[4:6], f"a place within {MAX_AWAY:,.0f} m of home"
+        )
     return north, east, down
 
 

@@ -315,9 +315,14 @@ class MissionVehicle:
             if breach:
                 raise ConfigError(f"the vehicle breaches {breach}")
 
+        # a file's home has the plan's altitude; a return ends on the map's ground
+        north, east, down = home
+        floor = self._ground.down(north, east)
+        lands_at = floor if goal.file and math.isfinite(floor) else down
+
         self._runner.load(
             mission.items,
-            home,
+            (north, east, lands_at),
             fence=area.fence,
             numbers=mission.numbers,
             repeat=goal.repeat,

@@ -512,18 +512,6 @@ REFUSED = {
         plan(TAKEOFF, simple(16, 2, [0, 0, 0, 0, 47.001, 8.0, 30])),
         r"item 2 \(command 16\): frame: 2, expected 3 \(above home\)",
     ),
-    "latitude and longitude exchanged": (
-        plan(simple(16, 3, [0, 0, 0, 0, 8.0, 47.0, 30])),
-        "within 1,000 km of home; latitude and longitude look exchanged",
-    ),
-    "the other side of the Earth": (
-        plan(simple(16, 3, [0, 0, 0, 0, -47.0, -172.0, 30])),
-        r"\(-47.0, -172.0\), expected a place within 1,000 km of home",
-    ),
-    "an unknown home": (
-        plan(mission={"plannedHomePosition": [0, 0, 0], "items": [FAR], "version": 2}),
-        "expected a place within 1,000 km of home; home is 0, 0, which ground stations write",
-    ),
     "fence of old": (
         plan(geoFence={"polygon": [[1, 2]], "version": 1}),
         r"geoFence.polygons\[0\]: 1 corners",
@@ -548,10 +536,6 @@ REFUSED = {
     "half a file": ('{"fileType": "Plan",', "no JSON"),
     "a list in a list in …": ('{"a":' + "[" * 200_000, "no JSON"),
     "something else": ("hello", "line 1: 'hello', expected 'QGC WPL 110' or the JSON"),
-    "an unknown home's row": (
-        "QGC WPL 110\n0 1 0 16 0 0 0 0 0 0 0 1\n1 0 3 16 0 0 0 0 47 8 9 1\n",
-        "item 1, line 3 .* within 1,000 km of home; home is 0, 0",
-    ),
     "an older header": ("QGC WPL 100\n", "line 1: 'QGC WPL 100'"),
     "columns": ("QGC WPL 110\n0 1 0 16 0 0 0 0 47 8 500\n", "line 2: 11 columns, expected 12"),
     "no home": ("QGC WPL 110\n", "no rows, expected home"),
@@ -945,6 +929,25 @@ def test_what_a_mission_does_not_do_is_noted(read, items, notes):
     lost = read(plan(*items)).lost
     assert [text[: len(note)] for text, note in zip(lost, notes, strict=False)] == notes
     assert bool(lost) == bool(notes)
+
+
+@pytest.mark.parametrize(
+    ("home", "place", "kilometres", "reason"),
+    [
+        ((47.0, 8.0, 500), (8.0, 47.0), (6_000, 6_300), "latitude and longitude look exchanged"),
+        ((47.0, 8.0, 500), (-47.0, -172.0), (19_950, 20_050), None),
+        ((0, 0, 0), (47.0, 8.0), (5_200, 5_300), "home is 0, 0, which ground stations write"),
+    ],
+)
+def test_places_on_other_continents_are_noted(read, home, place, kilometres, reason):
+    """Half the way round the Earth is 20,004 km over a pole."""
+    item = simple(16, 3, [0, 0, 0, 0, *place, 30])
+    mission = {"plannedHomePosition": list(home), "items": [item, item], "version": 2}
+    note = read(plan(mission=mission)).lost[-1]
+    away = float(note.split(": ")[1].split(" km")[0].replace(",", ""))
+    assert kilometres[0] < away < kilometres[1]
+    assert note.endswith("; the same of 1 more")
+    assert (reason or "km from home; the same") in note
 
 
 def test_latitude_and_longitude_exchanged_near_the_diagonal_are_noted(read):
