@@ -9,11 +9,11 @@ import random
 
 import pytest
 
-from attacks import objects
-
 
 @pytest.mark.ros
 @pytest.mark.slow
 def test_objects_are_as_in_a_dictionary():
+    from attacks import objects
+
     result = objects.storm(random.Random(1), objects.SHORT_TRIES)
     assert (result.tried, result.failures) == (objects.SHORT_TRIES, ())
