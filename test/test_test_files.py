@@ -26,7 +26,12 @@ FILES = {str(path.relative_to(TESTS)): path for path in sorted(TESTS.rglob("*.py
 
 PACKAGE_XML = ElementTree.parse(ROOT / "package.xml").getroot()
 KEYS = {element.text for element in PACKAGE_XML if element.tag.endswith("depend")}
-MODULES = {"python3-opencv": "cv2", "python3-yaml": "yaml", "tf2_ros_py": "tf2_ros"}
+MODULES = {
+    "python3-opencv": "cv2",
+    "python3-pil": "PIL",
+    "python3-yaml": "yaml",
+    "tf2_ros_py": "tf2_ros",
+}
 """Modules of those keys of package.xml whose names differ by more than the prefix."""
 EVERYWHERE = {
     "llvmlite",  # comes with numba
