@@ -32,6 +32,7 @@ from rfly_trajectory.fleet.fleet_file import parse_fleet
 
 AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
 PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",
@@ -137,11 +138,15 @@ def test_there_is_something_to_check():
     assert sum(len(fenced(page, "python")) for page in PAGES) > 4
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_lead_to_files(page):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{name(page)}: {target}"
+def test_links_lead_to_files():
+    link = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+    lost = {
+        (name(page), target)
+        for page, text in TEXTS.items()
+        for target in link.findall(text)
+        if "://" not in target and not (page.parent / target).exists()
+    }
+    assert not lost
 
 
 @pytest.mark.parametrize(
@@ -178,16 +183,27 @@ def test_examples_import_from_the_packages_only():
     assert not deep
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_named_python_objects_exist(page):
+def test_named_python_objects_exist():
     """Names like `rfly_package.module.name` in the text exist.
 
     Any part after the package may be a module or an attribute.
     """
-    text = page.read_text(encoding="utf-8")
-    for named in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text):
-        if ".ros." not in named or importlib.util.find_spec("rclpy"):
-            pkgutil.resolve_name(named)
+    named = {
+        (name(page), words)
+        for page, text in TEXTS.items()
+        for words in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text)
+        if ".ros." not in words or importlib.util.find_spec("rclpy")
+    }
+    assert len(named) > 20
+    assert not {(page, words) for page, words in named if not is_importable(words)}
+
+
+def is_importable(words: str) -> bool:
+    try:
+        pkgutil.resolve_name(words)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 def test_what_to_open_is_there():
@@ -271,28 +287,36 @@ def check_sent(line: list[str], expected: str, monkeypatch: Any) -> None:
         assert expected.encode() in window.recv(1000)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_launch_arguments_exist(page):
+def test_launch_arguments_exist():
     known = {argument.name for argument in (*ARGUMENTS, *AMPHIBIOUS_ARGUMENTS)}
-    for line in shell_lines(page, "ros2 launch"):
-        assert (ROOT / "launch" / line[3]).is_file()
-        assert {word.partition(":=")[0] for word in line[4:]} <= known, (
-            f"{name(page)}: {' '.join(line)}"
-        )
+    wrong = {
+        (name(page), " ".join(line))
+        for page in PAGES
+        for line in shell_lines(page, "ros2 launch")
+        if not (ROOT / "launch" / line[3]).is_file()
+        or not {word.partition(":=")[0] for word in line[4:]} <= known
+    }
+    assert not wrong
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_interfaces_and_make_targets_exist(page):
-    text = page.read_text(encoding="utf-8")
-    for kind, interface in re.findall(r"rfly_suite/(msg|srv|action)/(\w+)", text):
-        assert (ROOT / kind / f"{interface}.{kind}").is_file(), f"{name(page)}: {kind}/{interface}"
-    targets = re.findall(
-        r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    for line in shell_lines(page, "make"):
-        assert next(word for word in line[1:] if "=" not in word) in targets, (
-            f"{name(page)}: {' '.join(line)}"
-        )
+def test_interfaces_and_make_targets_exist():
+    missing = {
+        (name(page), interface)
+        for page, text in TEXTS.items()
+        for kind, interface in re.findall(r"rfly_suite/(msg|srv|action)/(\w+)", text)
+        if not (ROOT / kind / f"{interface}.{kind}").is_file()
+    }
+    assert not missing
+
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    unknown = {
+        (name(page), " ".join(line))
+        for page in PAGES
+        for line in shell_lines(page, "make")
+        if next(word for word in line[1:] if "=" not in word) not in targets
+    }
+    assert not unknown
 
 
 def test_the_fleet_file_of_the_page_is_one():
