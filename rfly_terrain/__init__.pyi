@@ -25,6 +25,8 @@ from rfly_terrain.files.writer import write_map as write_map
 from rfly_terrain.height_map.height_map import HeightMap as HeightMap
 from rfly_terrain.height_map.height_map import TerrainQuery as TerrainQuery
 from rfly_terrain.height_map.places import Profile as Profile
+from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS as RADIO_EARTH_RADIUS
+from rfly_terrain.height_map.ray_cast import SIGHT_EARTH_RADIUS as SIGHT_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.files import image_to_cells as image_to_cells

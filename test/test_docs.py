@@ -194,7 +194,7 @@ def test_named_python_objects_exist():
         for words in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text)
         if ".ros." not in words or importlib.util.find_spec("rclpy")
     }
-    assert len(named) > 20
+    assert len(named) > 10
     assert not {(page, words) for page, words in named if not is_importable(words)}
 
 
