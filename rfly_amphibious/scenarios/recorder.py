@@ -35,6 +35,12 @@ STANDING_SPEED = 0.1
 IDLE_SHARE = 0.03
 """Share of the weight that the rotors of a standing vehicle may still carry."""
 
+MOST_LEVEL_SPEED = 1.0
+"""Speed across the ground above which a touch-down has failed, m/s: twice that of the descent."""
+
+MOST_ABORTED_LEVEL_SPEED = 2.0
+"""The same for an aborted flight, with the rotors that are left, m/s."""
+
 PROGRESS_PERIOD = 0.25
 """Simulated time between reports of the progress, s."""
 
@@ -213,13 +219,25 @@ class RunRecorder:
         mode = self._modes[-1][1]
         when = f"at {now.time:.2f} s"
         if now.crashed:
-            return wanted == "crashed", f"crashed {when} in mode {mode.value}: {now.crash_cause}"
+            world = self._scenario.world
+            reach = self._scenario.params.reach
+            near = "" if world is None else world.nearest(now.position, reach, now.time)
+            cause = f"{now.crash_cause}; nearest is {near}" if near else now.crash_cause
+            return wanted == "crashed", f"crashed {when} in mode {mode.value}: {cause}"
 
-        if wanted == "mission_done" and done:
-            return True, f"mission done {when}"
         standing = self._phase is _Phase.LANDED and self._stands(now, outputs)
-        if standing and wanted == "standing_after_landing":
-            return True, f"stands after landing {when}"
+        is_done = done and wanted == "mission_done"
+        is_landed = standing and wanted == "standing_after_landing"
+        if is_done or is_landed:
+            aborted = any(mode is Mode.ABORT for _, mode in self._modes)
+            most = MOST_ABORTED_LEVEL_SPEED if aborted else MOST_LEVEL_SPEED
+            hard = next((touch for touch in self._touchdowns if touch.level_speed > most), None)
+            if hard is not None:
+                return False, (
+                    f"not reached: {wanted}; touched down at {hard.time:.2f} s with "
+                    f"{hard.level_speed:.2f} m/s across the ground, allowed: at most {most:g} m/s"
+                )
+            return True, f"{'mission done' if is_done else 'stands after landing'} {when}"
 
         if time_is_up and wanted == "time":
             return True, f"time is up {when}"

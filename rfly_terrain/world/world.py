@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rfly_common.arrays import Floats
-from rfly_terrain.world.models import Model, placed_part, scaled
+from rfly_terrain.world.models import CLASSES, Model, placed_part, scaled
 from rfly_terrain.world.moving import MovingObject, MovingSolids
 from rfly_terrain.world.solids import Solids
 
@@ -104,6 +104,30 @@ class World:
         ]
         first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         return Solids(np.concatenate([np.empty((0, 3)), *parts]), first)
+
+    def nearest(self, point: Floats, reach: float, time: float = 0.0) -> str:
+        """Return name, class and place of the object nearest to a point (3,) at a time (s).
+
+        Distances are those to the boxes around objects. "" if none is within `reach` (m).
+        """
+        placed = [
+            (each.scaled_model, position, each.yaw)
+            for each, position in zip(self.objects, self.positions, strict=True)
+        ]
+        for body in self.moving:
+            position, yaw, _ = body.path.on(self.terrain).at(time)
+            placed.append((body.scaled_model, position, yaw))
+
+        nearest = ""
+        for model, position, yaw in placed:
+            corners = placed_part(np.concatenate(model.parts), position, yaw)
+            outside = np.maximum(corners.min(axis=0) - point, point - corners.max(axis=0))
+            distance = float(np.linalg.norm(np.maximum(outside, 0.0)))
+            if distance <= reach:
+                reach = distance
+                kind = f" ({CLASSES[model.class_id]})" if model.class_id else ""
+                nearest = f"{model.name}{kind} at x {position[0]:.1f}, y {position[1]:.1f} m"
+        return nearest
 
     @functools.cached_property
     def moving_solids(self) -> MovingSolids | None:

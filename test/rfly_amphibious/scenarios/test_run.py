@@ -15,10 +15,11 @@ import pytest
 
 from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
+from rfly_amphibious.scenarios.recorder import RunRecorder
 from rfly_amphibious.scenarios.run import MissionPilot, run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv
@@ -311,7 +312,7 @@ def test_a_run_says_which_part_a_wall_broke(tmp_path):
 
     from rfly_amphibious.scenarios.plot import draw_run
 
-    wall = "{box: [0.5, 9, 4], x: 12, y: 0, color: [255, 0, 255]}"
+    wall = "{box: [0.5, 9, 4], x: 12, y: 0, class: wall, color: [255, 0, 255]}"
     (tmp_path / "wall.yaml").write_text(f"version: 1\nobjects: [{wall}]\n", encoding="utf-8")
     text = """version: 1
 vehicle: scale
@@ -323,7 +324,9 @@ end: {when: mission_done, time_s: 20}
     run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
     assert not run.reached
     assert re.fullmatch(
-        r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something", run.ending
+        r"crashed at \d\.\d\d s in mode DRIVE: the hull hit something; "
+        r"nearest is object 0 \(wall\) at x 12\.0, y 0\.0 m",
+        run.ending,
     ), run.ending
     assert run.position[:, 0].max() < 11.75
 
@@ -396,6 +399,54 @@ def test_a_slope_too_steep_is_told_before_the_take_off():
     assert not run.reached
     assert "no take-off: the slope is 10." in run.ending
     assert run.duration < 5.0
+
+
+@pytest.mark.parametrize("name", ["hills", "hop", "rotor_failure", "valley"])
+def test_two_vehicles_may_take_off_where_a_shipped_scenario_starts(name):
+    """`rfly up amphibious --count 2` puts them 8 m apart; 1° is for the estimate."""
+    scenario = Scenario.load(name)
+    model = scenario.model()
+    ahead = np.array((np.cos(scenario.heading), np.sin(scenario.heading)))
+    for number in range(2):
+        x, y = np.array(scenario.start) - 8.0 * number * ahead
+        qx, qy, _, _ = model.standing(x, y, scenario.heading).orientation
+        assert np.degrees(np.arccos(1.0 - 2.0 * (qx**2 + qy**2))) < 9.0
+
+
+@pytest.mark.parametrize(
+    ("when", "aborted", "level_speed", "reached"),
+    [
+        ("mission_done", False, 0.9, True),
+        ("mission_done", False, 2.8, False),
+        ("standing_after_landing", False, 1.1, False),
+        ("standing_after_landing", True, 1.8, True),
+        ("standing_after_landing", True, 2.8, False),
+        ("time", False, 2.8, True),
+    ],
+)
+def test_a_vehicle_that_touches_down_sideways_has_not_reached_its_end(
+    when, aborted, level_speed, reached
+):
+    scenario = up_and_down(when=when)
+    model = scenario.model()
+    stands = model.standing(0.0)
+    slides = ModelState(stands.x.copy(), stands.memory, stands.time)
+    slides.x[state_layout.VELOCITY + 1] = level_speed
+    recorder = RunRecorder(scenario)
+
+    # it flies, lands, comes to rest
+    weight = scenario.params.mass * GRAVITY
+    outputs = model.outputs(stands)
+    outputs.wheel_load[:] = weight / len(outputs.wheel_load)
+    recorder.enter(1.0, Mode.FLIGHT)
+    recorder.watch(stands, outputs, 0.1)
+    recorder.enter(2.0, Mode.ABORT if aborted else Mode.LAND)
+    recorder.watch(slides, outputs, 0.1)
+    ending = recorder.end(stands, outputs, True, "", when == "time")
+
+    assert ending[0] is reached, ending
+    if not reached:
+        assert f"{level_speed:.2f} m/s across the ground, allowed: at most" in ending[1]
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_by_default_one_vehicle_with_the_scenario_over_the_valley() -> None:
     [simulation] = of(vehicle, SIMULATION)
     given = simulation.parameters
     # what the shipped file says, and RflySim's class 3 with six rotors
-    assert given["start"] == pytest.approx([-1074, -479, math.radians(22)])
+    assert given["start"] == pytest.approx([-1130, -480, math.radians(7)])
     assert (given["scenario"], given["vehicle"], given["seed"]) == ("valley", "scale", 7)
     assert (given["id"], given["type"], given["lock_step"], given["noise"]) == (
         601,

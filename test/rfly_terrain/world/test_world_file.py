@@ -455,3 +455,24 @@ def test_a_link_out_of_the_folder_is_no_way(tmp_path):
     (inside / "w.yaml").write_text("version: 1\nobjects:\n  - {mesh: t.obj, x: 0, y: 0}\n")
     with pytest.raises(ConfigError, match="in the folder of the world's file, or below it"):
         load_world(inside / "w.yaml")
+
+
+@pytest.mark.parametrize(
+    ("point", "reach", "time", "expected"),
+    [
+        ((1.0, 0.0, 1.0), 1.0, 0.0, "tower (building) at x 4.0, y 0.0 m"),  # its face is at x = 2
+        ((1.0, 0.0, 1.0), 0.9, 0.0, ""),
+        ((4.0, 0.0, 5.5), 2.0, 0.0, "tower (building) at x 4.0, y 0.0 m"),  # above its roof, 4 m up
+        ((20.0, 0.0, 0.5), 3.0, 0.0, ""),
+        ((20.0, 0.0, 0.5), 3.0, 10.0, "moving 0 at x 20.0, y 0.0 m"),  # 10 s at 1 m/s from x = 10
+    ],
+)
+def test_the_nearest_object_is_named_with_its_place(tmp_path, point, reach, time, expected):
+    (tmp_path / "w.yaml").write_text(
+        "version: 1\n"
+        "models: {tower: {class: building, parts: [{box: [4, 4, 4]}]}}\n"
+        "objects: [{model: tower, x: 4, y: 0}]\n"
+        "moving: [{box: [1, 1, 1], speed: 1, path: [[10, 0], [50, 0]]}]\n"
+    )
+    world = load_world(tmp_path / "w.yaml")
+    assert world.nearest(np.array(point), reach, time) == expected
