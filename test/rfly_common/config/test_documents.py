@@ -38,3 +38,43 @@ def test_an_error_quotes_no_more_than_fits_a_line():
     assert text.startswith("path.yaml:1: frame: 'xxx")
     assert text.endswith("x…")
     assert len(text) < 600
+
+
+KEYS = {
+    "type": "object",
+    "required": ["version", "mass"],
+    "additionalProperties": False,
+    "properties": {
+        "version": {"enum": [1]},
+        "mass": {
+            "type": "object",
+            "required": ["body_kg"],
+            "additionalProperties": False,
+            "properties": {"body_kg": {"type": "number"}, "frame_kg": {"type": "number"}},
+        },
+        "shape": {"type": "object", "required": ["type"], "properties": {"type": {}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # the unknown key also makes another one missing, on a line before it
+        ("version: 1\nmass:\n  frame_kg: 2\n  body_mass_kg: 3\n",
+         "f.yaml:4: mass.body_mass_kg: unknown key; did you mean body_kg? "
+         "allowed: body_kg, frame_kg"),
+        ("version: 1\nmas: {body_kg: 3}\n",
+         "f.yaml:2: mas: unknown key; did you mean mass? allowed: mass, shape, version"),
+        ("version: 2\nmass: {body_kg: 3, zzz: 1}\n",
+         "f.yaml:2: mass.zzz: unknown key; allowed: body_kg, frame_kg"),
+        ("version: 1\nmass: {frame_kg: 3}\n", "f.yaml:2: mass: the key body_kg is missing"),
+        # a mapping whose keys depend on its type
+        ("version: 1\nmass: {body_kg: 3}\nshape: {typ: box}\n",
+         "f.yaml:3: shape.typ: unknown key; did you mean type?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_is_named_before_the_one_that_is_missing_for_it(text, expected):
+    with pytest.raises(ConfigError) as error:
+        documents.check_schema(parse_yaml(text, "f.yaml"), KEYS)
+    assert str(error.value) == expected
