@@ -72,6 +72,15 @@ Pose = tuple[float, float, float, float]
 """x, y, z (NED, m), heading (rad)."""
 
 
+def _current_text(runner: MissionRunner, state: RunnerState) -> str:
+    """Return what the vehicle does now, for the log: an item of its mission, or none of them."""
+    shown = runner.manager.state.shown
+    if shown is not Shown.ITEM:
+        return f"{shown.name.lower()} ({state.items_done} items done)"
+    mode = state.params.current.mode.name
+    return f"item {state.item_index} of 0 … {state.item_count - 1}: {mode}"
+
+
 @dataclass(frozen=True)
 class VehicleSettings:
     """Settings of one vehicle; positions are NED."""
@@ -471,6 +480,7 @@ class MissionVehicle:
                 self._reported_at = time.monotonic()
                 done = None if done is None else False
                 self._action.feedback_due()
+                self._log.info(f"{self.settings.name}: {_current_text(runner, self.state)}")
 
         assert self.state is not None
         self._params.publish(

@@ -663,6 +663,7 @@ def test_an_external_vehicle(start, peer, tmp_path):
     ).current.position
     assert (target.x, target.y, target.z) == pytest.approx((50, 0, 21))
     assert "no map origin is known: home of" in node.output
+    assert "item 0 of 0 … 0: TAKEOFF" in node.output
 
 
 def test_an_external_land_air_vehicle(start, peer):
