@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import yaml
-
-from rfly_common.errors import CaptureError, TruncatedCaptureError
+from rfly_common.config.marked_yaml import parse_yaml
+from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.files import Closing, open_regular
 from rfly_common.imports import require
 from rfly_common.untrusted_files.message_definitions import definition_of
@@ -26,6 +25,8 @@ from rfly_common.untrusted_files.reader_errors import reader_errors
 MAGIC = b"\x89MCAP0\r\n"
 MOST_CHUNK_BYTES = 256_000_000
 """Bytes of an unpacked chunk; rosbag2 and this suite write a megabyte."""
+_MOST_QOS = 100_000
+"""Characters of a channel's QoS that are read; a profile has 400."""
 
 # rmw_qos_…_policy_e: rosbag2 reads these numbers in every release, the names from Jazzy up
 _RELIABLE = (1, "reliable")
@@ -252,10 +253,11 @@ def _topic(channel: Any, schema: Any) -> Topic:
     """
     try:
         with reader_errors(CaptureError):
-            profiles = yaml.safe_load(channel.metadata.get("offered_qos_profiles", "")) or []
+            text = channel.metadata.get("offered_qos_profiles") or "[]"
+            profiles = parse_yaml(text[:_MOST_QOS], "offered_qos_profiles").value
             latched = bool(profiles) and all(p["durability"] in _TRANSIENT_LOCAL for p in profiles)
             reliable = all(p["reliability"] in _RELIABLE for p in profiles)
-    except CaptureError:
+    except (CaptureError, ConfigError):
         latched = False
         reliable = True
     definition = definition_of(schema.name, schema.encoding, schema.data.decode(errors="replace"))

@@ -176,7 +176,10 @@ def test_topics_are_chosen_by_whole_names():
         TopicChoice(["*"])
 
 
-@pytest.mark.parametrize("qos", ["{" * 3000, "!!int ''", "2001-99-99", "5", "- 1", "a: *b"])
+@pytest.mark.parametrize(
+    "qos",
+    ["{" * 3000, "!!int ''", "2001-99-99", "5", "- 1", "a: *b", "", "[" * 200_000],
+)
 def test_a_qos_that_is_none_is_that_of_who_knows_nothing(tmp_path, qos):
     from mcap.writer import Writer
 
