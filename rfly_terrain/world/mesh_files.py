@@ -197,16 +197,20 @@ def _triangles(points: Floats, polygons: Any) -> Any:
 def _read_glb(data: bytes) -> tuple[Floats, Any]:
     """Return vertices and triangles of a .glb. Raise ValueError for what trimesh does not read."""
     # two chunks, the first one JSON: glTF 2.0, section 4.4.3
+    if data[:4] != b"glTF" or len(data) < 20:
+        raise ValueError(f"begins with {data[:4]!r}, expected a binary glTF of two chunks")
     (length,) = struct.unpack_from("<I", data, 12)
     tree = json.loads(data[20 : 20 + length])
     _check_sizes(tree)
     _check_features(tree)
-    if _scale_normalized(tree):
-        text = json.dumps(tree).encode()
-        text += b" " * (-len(text) % 4)
-        rest = data[20 + length :]
-        head = struct.pack("<4sIIII", b"glTF", 2, 20 + len(text) + len(rest), len(text), _JSON)
-        data = head + text + rest
+    _scale_normalized(tree)
+    _drop_looks(tree)
+
+    text = json.dumps(tree).encode()
+    text += b" " * (-len(text) % 4)
+    rest = data[20 + length :]
+    head = struct.pack("<4sIIII", b"glTF", 2, 20 + len(text) + len(rest), len(text), _JSON)
+    data = head + text + rest
 
     # a stream and no resolver: files that this one refers to are not read
     trimesh = require("trimesh", "a mesh in a world")
@@ -222,8 +226,12 @@ def _check_features(tree: Any) -> None:
     unknown = [each for each in needed if not each.startswith(_HARMLESS_EXTENSIONS)]
     if unknown:
         raise ValueError(f"it needs the extension {unknown[0]!r:.60}, which is not read")
-    if not str(tree["asset"]["version"]).startswith("2."):
-        raise ValueError(f"glTF {tree['asset']['version']!r:.20}, expected 2.0")
+    version = str(tree["asset"]["version"])
+    needed = tree["asset"].get("minVersion", "2.0" if version.startswith("2.") else version)
+    if needed != "2.0":
+        raise ValueError(f"it needs glTF {needed!r:.20}, expected 2.0")
+    if not tree.get("scenes"):
+        raise ValueError("it has no scene, so none of its meshes has a place")
 
     accessors = tree.get("accessors", [])
     meshes = tree.get("meshes", [])
@@ -250,11 +258,21 @@ def _check_features(tree: Any) -> None:
             raise ValueError(f"it has {what}, which are not read; export plain triangles")
 
 
-def _scale_normalized(tree: Any) -> bool:
+def _drop_looks(tree: Any) -> None:
+    """Take out pictures, which nobody may decode here, and packed copies of plain triangles."""
+    for key in ("images", "materials", "textures"):
+        tree.pop(key, None)
+    for mesh in tree.get("meshes", []):
+        for primitive in mesh["primitives"]:
+            primitive.pop("material", None)
+            primitive.pop("extensions", None)
+
+
+def _scale_normalized(tree: Any) -> None:
     """Give meshes of normalized whole numbers a node of their own, whose scale brings them to ±1.
 
     The largest number of the type stands for 1 (glTF 2.0, section 3.6.2.2), which trimesh does not
-    know. Return whether there is one.
+    know.
     """
     accessors = tree.get("accessors", [])
     scales = {}
@@ -274,7 +292,6 @@ def _scale_normalized(tree: Any) -> bool:
         if scale != 1.0:
             node["children"] = [*node.get("children", []), len(nodes)]
             nodes.append({"mesh": node.pop("mesh"), "scale": [scale] * 3})
-    return any(scale != 1.0 for scale in scales.values())
 
 
 def _check_sizes(tree: Any) -> None:

@@ -184,9 +184,33 @@ def test_quantized_positions(tmp_path, kind, normalized):
             r"has instances \(EXT_mesh_gpu_instancing\)",
         ),
         ({"accessors": [{"count": 4}, {"count": 12}]}, "has accessors without data"),
-        ({"asset": {"version": "1.0"}}, "glTF '1.0', expected 2.0"),
+        ({"asset": {"version": "1.0"}}, "needs glTF '1.0', expected 2.0"),
+        ({"asset": {"version": "2.0", "minVersion": "2.1"}}, "needs glTF '2.1', expected 2.0"),
+        ({"scenes": []}, "it has no scene"),
     ],
 )
 def test_glb_that_is_refused(tmp_path, changes, words):
     with pytest.raises(ConfigError, match=f"mesh 'a.glb': cannot be read as .glb: .*{words}"):
         measures(tmp_path, "a.glb", glb(**changes))
+
+
+@pytest.mark.parametrize("data", [b"", b"glTF", b'{"asset": {}}' + bytes(20)])
+def test_what_is_no_glb(tmp_path, data):
+    with pytest.raises(ConfigError, match="expected a binary glTF of two chunks"):
+        measures(tmp_path, "a.glb", data)
+
+
+def test_neither_pictures_nor_packed_copies_are_decoded(tmp_path, monkeypatch, caplog):
+    import PIL.Image
+
+    monkeypatch.setattr(PIL.Image, "open", lambda *_, **__: pytest.fail("a picture was opened"))
+    draco = {"KHR_draco_mesh_compression": {"bufferView": 0, "attributes": {"POSITION": 0}}}
+    data = glb(
+        primitive={"material": 0, "extensions": draco},
+        images=[{"bufferView": 0, "mimeType": "image/png"}],
+        textures=[{"source": 0}],
+        materials=[{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+        extensionsUsed=list(draco),
+    )
+    assert measures(tmp_path, "a.glb", data)[0] == pytest.approx(AREA)
+    assert not caplog.records
