@@ -14,11 +14,14 @@ import re
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import StrPath, open_regular
 
-_NUMBER = re.compile(rb"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(nan|inf)", re.IGNORECASE)
+_NUMBER = re.compile(rb"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?nan", re.IGNORECASE)
 _TOKEN = re.compile(rb"\S+")
 _LONGEST_LINE = 64 << 20
 """Bytes of a line, at most: a row of ten million numbers is shorter."""
+_COUNTS = ("ncols", "nrows")
 _LENGTHS = ("cellsize", "dx", "dy")
+_CORNERS = ({"xllcorner", "yllcorner"}, {"xllcenter", "yllcenter"})
+"""Names that place a grid; GDAL takes 0, 0 for an incomplete pair."""
 
 
 def check_ascii_grid(path: StrPath) -> None:
@@ -29,7 +32,7 @@ def check_ascii_grid(path: StrPath) -> None:
     with open_regular(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
             words = line.split()
-            if not count and words and not _NUMBER.fullmatch(words[0]):
+            if not count and words and words[0][:1].isalpha() and not _NUMBER.fullmatch(words[0]):
                 _read_heading(path, number, words, heading)
                 continue
 
@@ -53,6 +56,11 @@ def check_ascii_grid(path: StrPath) -> None:
             f"{path}: ends after {count:,} numbers, expected {expected:,} for "
             f"{heading.get('ncols', 0):g} columns x {heading.get('nrows', 0):g} rows"
         )
+    if not any(pair <= heading.keys() for pair in _CORNERS):
+        raise TerrainFormatError(
+            f"{path}: does not say where it lies; expected xllcorner and yllcorner, or xllcenter "
+            "and yllcenter"
+        )
 
 
 def _read_heading(
@@ -69,6 +77,10 @@ def _read_heading(
             f"{path}, line {number}: {name} {value:g}, expected a length above 0; the first row "
             "is the northern one"
         )
+    if name in _COUNTS and not value.is_integer():
+        raise TerrainFormatError(f"{path}, line {number}: {name} {value:g}, expected no fraction")
+    if name in heading:
+        raise TerrainFormatError(f"{path}, line {number}: {name} a second time")
     heading[name] = value
 
 

@@ -188,6 +188,8 @@ def parse_points(
         points.append(_values(cells, indices, width, f"{name}:{line}"))
         if chosen is Columns.LATITUDE_LONGITUDE and abs(points[-1][0]) > 90.0:
             raise ConfigError(f"{name}:{line}: {cells[indices[0]]} is no latitude in degrees")
+        if chosen is Columns.LATITUDE_LONGITUDE and abs(points[-1][1]) > 360.0:
+            raise ConfigError(f"{name}:{line}: {cells[indices[1]]} is no longitude in degrees")
         if len(points) > most:
             raise ConfigError(f"{name}: more than {most:,} points")
 

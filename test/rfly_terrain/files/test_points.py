@@ -78,6 +78,7 @@ def test_heights_are_those_of_the_heading():
         ("x,y\n1,5,2,5\n", "p.csv:2: 4 columns, expected 2 as in the first line"),
         ("1,2\n3,4,5\n", "p.csv:2: 3 columns, expected 2 as in the first line"),
         ("lat,lon\n46,8\n108,20\n", "p.csv:3: 108 is no latitude in degrees"),
+        ("lat,lon\n46,8\n46,400\n", "p.csv:3: 400 is no longitude in degrees"),
         ('x,y\n1,"2\n', "p.csv:2: unexpected end of data"),
     ],
 )

@@ -125,7 +125,7 @@ def test_longitudes_may_begin_anywhere(tmp_path, west, center):
             there, lat = proj(x, y, inverse=True)
             from_west = (there - west) % 360
             expected = 500 + 4000 * (lat - 46) + 2500 * from_west
-            assert terrain.altitude(x, y) == pytest.approx(expected, abs=0.05)
+            assert terrain.altitude(x, y) == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize(("first", "center"), [(-180, 180.0), (-180, 12.0), (0, 0.0), (0, -0.2)])
@@ -430,6 +430,12 @@ HEADING = "ncols 3\nnrows 2\nxllcorner 500000\nyllcorner 5100000\ncellsize 10\n"
         (HEADING + "1 2 3\n4 5 6\n\n8\n", "line 9, column 1: '8' is one number too many"),
         (HEADING.replace("size 10", "size -10") + "1 2 3 4 5 6", "line 5: cellsize -10"),
         (HEADING.replace("cellsize 10", "dx 10\ndy -10") + "1 2 3 4 5 6", "line 6: dy -10"),
+        (HEADING + "1.2.3 2 3\n4 5 6\n", r"line 6, column 1: '1\.2\.3' is no number"),
+        (HEADING + "1 2 inf\n4 5 6\n", "line 6, column 5: 'inf' is no number"),
+        ("ncols 2\n" + HEADING + "1 2 3\n4 5 6\n", "line 2: ncols a second time"),
+        (HEADING.replace("3", "2.5") + "1 2 3 4 5\n", "line 1: ncols 2.5, expected no fraction"),
+        (HEADING.replace("xllcorner", "xllcenter") + "1 2 3 4 5 6", "expected xllcorner and yll"),
+        (HEADING.replace("yllcorner 5100000\n", "") + "1 2 3 4 5 6", "expected xllcorner and yll"),
         (HEADING + "nodata_value none\n1 2 3\n4 5 6\n", "line 6: 'nodata_value none'"),
     ],
 )
