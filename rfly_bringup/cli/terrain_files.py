@@ -151,7 +151,7 @@ def import_(
 
         rfly terrain import heights.npy --out Dunes --cell-size 2 2
     """
-    from rfly_terrain.files.writer import write_height_map
+    from rfly_terrain.files.writer import new_files, write_height_map
 
     cell = options.given(cell_size, "--cell-size")
     origin = options.given(geo_origin, "--geo-origin")
@@ -163,6 +163,7 @@ def import_(
         options.refuse_options(ctx, "for an array", _FOR_RASTERS)
     else:
         options.refuse_options(ctx, "for a raster, which takes --resolution,", _FOR_ARRAYS)
+    new_files(out, overwrite)  # before a long import
 
     void: float | Literal["none"] | None = None
     if nodata is not None:

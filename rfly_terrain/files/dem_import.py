@@ -59,9 +59,9 @@ MAX_CONVERGENCE = math.radians(0.05)
 MAX_CELLS_READ = 10 * MAX_CELLS
 """Cells of a raster that are read for a map, at most: a minute or two."""
 _TILE_CELLS = 1 << 20
-"""Cells of a raster that are warped at once, about. GDAL follows a projection the better, the
-smaller a tile is.
-"""
+"""Cells of a raster that are read at once, about, to be warped."""
+_STRIP_COLUMNS = 32
+"""Columns of the map that are warped at once."""
 MAX_REACH = 1_500_000.0
 """Farthest edge of a flat map from its middle, m: lengths grow by 3 % there."""
 _KERNEL = 3
@@ -548,7 +548,6 @@ class _Layout:
 
         The first index runs east and the second north, a height map's order.
         """
-        rasterio = rasterio_module()
         raster = self.raster
         whole = target.grid
         finer = min(1.0, self._cell_side() / whole.step_x) if target.own_cells is None else 1.0
@@ -561,29 +560,44 @@ class _Layout:
                     range(first_column + column, first_column + column + grid.columns),
                 )
             else:
-                tile = np.full((grid.rows, grid.columns), np.nan, np.float32)
-                rows, columns = self._part_under(target, grid, _KERNEL / finer)
-                if rows and columns:
-                    rasterio.warp.reproject(
-                        raster.read(rows, columns),
-                        tile,
-                        src_transform=raster.transform_from(columns.start, rows.start),
-                        src_crs=raster.crs,
-                        src_nodata=np.nan,
-                        dst_transform=type(raster.transform)(
-                            grid.step_x, 0.0, grid.x_corner, 0.0, grid.step_y, grid.y_corner
-                        ),
-                        dst_crs=target.crs,
-                        dst_nodata=np.nan,
-                        resampling=rasterio.enums.Resampling[resampling],
-                        # GDAL would take a turned raster for a finer one, and smooth it
-                        XSCALE=finer,
-                        YSCALE=finer,
-                    )
+                tile = self._warped(target, grid, resampling, finer)
             north = whole.rows - row
             heights[column : column + grid.columns, north - grid.rows : north] = tile[::-1].T
             progress((row * whole.columns + (column + grid.columns) * grid.rows) / heights.size)
         return heights
+
+    def _warped(
+        self, target: _Target, grid: Grid, resampling: Resampling, finer: float
+    ) -> NDArray[np.float32]:
+        """Return heights of a part of the map, m, (rows, columns) from the north.
+
+        GDAL computes the ends and the middle of a row, and interpolates between them if that is
+        within an eighth of a cell: rows of a strip are short, so that it is far less.
+        """
+        rasterio = rasterio_module()
+        raster = self.raster
+        tile = np.full((grid.rows, grid.columns), np.nan, np.float32)
+        rows, columns = self._part_under(target, grid, _KERNEL / finer)
+        heights = raster.read(rows, columns) if rows and columns else tile[:0]
+        for first in range(0, grid.columns if heights.size else 0, _STRIP_COLUMNS):
+            strip = tile[:, first : first + _STRIP_COLUMNS].copy()
+            x, y = grid.positions(first, 0)
+            rasterio.warp.reproject(
+                heights,
+                strip,
+                src_transform=raster.transform_from(columns.start, rows.start),
+                src_crs=raster.crs,
+                src_nodata=np.nan,
+                dst_transform=type(raster.transform)(grid.step_x, 0.0, x, 0.0, grid.step_y, y),
+                dst_crs=target.crs,
+                dst_nodata=np.nan,
+                resampling=rasterio.enums.Resampling[resampling],
+                # GDAL would take a turned raster for a finer one, and smooth it
+                XSCALE=finer,
+                YSCALE=finer,
+            )
+            tile[:, first : first + _STRIP_COLUMNS] = strip
+        return tile
 
     def largest_error(self, target: _Target, place: _Pair) -> float:
         """Return how far a kept grid's corners are from where x east and y north say, m."""

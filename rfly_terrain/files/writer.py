@@ -78,7 +78,7 @@ def write_map(
         origin_y += (heights.shape[1] - 1) * step_y
         step_y = -step_y
         heights = heights[:, ::-1]
-    files = _target(path, overwrite)
+    files = new_files(path, overwrite)
 
     lowest_cm = float(heights.min()) * 100
     count_cm = (float(heights.max()) * 100 - lowest_cm) / _COUNTS
@@ -143,8 +143,11 @@ def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
     return heights
 
 
-def _target(path: StrPath, overwrite: bool) -> MapFiles:
-    """Return the paths of a map's files; raise ConfigError or FileExistsError."""
+def new_files(path: StrPath, overwrite: bool) -> MapFiles:
+    """Return the paths of a map's files, which may be written.
+
+    Raises ConfigError for a missing folder, FileExistsError for a file that is there.
+    """
     text = os.path.abspath(os.path.expanduser(os.fspath(path)))
     stem = Path(text[:-4] if text[-4:].lower() in (".png", ".txt") else text)
     if not stem.parent.is_dir():

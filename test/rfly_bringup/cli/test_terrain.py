@@ -571,6 +571,7 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
         ),
         (["import", "h.npy", "--out", "M"], "--cell-size"),
         (["import", "h.npy", "--out", "E", "--cell-size", "1", "1"], "E.png exists"),
+        (["import", "not_read_before.tif", "--out", "E"], "E.png exists"),
         (["import", "dem.tif", "--out", "M", "--cell-size", "1", "1"], "--resolution"),
         (
             ["import", "dem.tif", "--out", "M", "--origin-altitude", "sea"],
