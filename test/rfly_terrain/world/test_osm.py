@@ -480,7 +480,10 @@ def test_kinds_of_files(tmp_path, packed):
         ("<osm>" + "<a>" * 200, "xml file nested too deep"),
         ('{"version": 0.6}', r"a.osm: this is JSON; ask Overpass for XML: \[out:xml\]"),
         (b"\x1f\x8b\x08 and so on", "a.osm: cannot be unpacked"),
-        (gzip.compress(b"<osm>" + b" " * 3000, mtime=0), "a.osm: larger than 2,000 bytes when it is unp"),
+        (
+            gzip.compress(b"<osm>" + b" " * 3000, mtime=0),
+            "a.osm: larger than 2,000 bytes when it is unp",
+        ),
         (b"", "a.osm: cannot be read: "),
         (
             "<osm><remark> runtime error: Query timed out after 25 seconds. </remark></osm>",
