@@ -68,7 +68,7 @@ _OTHER_NODES = ("barrier", "power", "man_made", "natural")
 """Keys that are counted for nodes; those of roads there are crossings and signs."""
 _UNPACK: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
 """Readers of packed files, by their first two bytes."""
-_INCOMPLETE = "incomplete in the file"
+_INCOMPLETE = "incomplete in the file, or with an outline that crosses itself"
 
 # Overpass' `out geom`: the corners of a relation's ways, inside the relation
 _MEMBER_WITH_CORNERS = re.compile(
