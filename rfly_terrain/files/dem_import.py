@@ -321,6 +321,11 @@ class _Layout:
     def _world(self, columns: Any, rows: Any, target: CRS) -> Floats:
         """Return x and y in a coordinate system, (2, n), at the raster's (column, row)."""
         x, y = np.broadcast_arrays(*map(np.atleast_1d, self.raster.world(columns, rows)))
+        if self.raster.turn:
+            # a cell about a pole reaches beyond it
+            pole = self.raster.turn / 4
+            beyond = pole + abs(self.raster.transform.e)
+            y = np.where(np.abs(y) < beyond, np.clip(y, -pole, pole), y)
         return np.array(rasterio_module().warp.transform(self.raster.crs, target, x, y))
 
     def _middle(self) -> _Pair:
@@ -399,6 +404,12 @@ class _Layout:
             middle_x = middle_y = 0.0
         else:
             (middle_x,), (middle_y,) = self._world(*self._middle(), local)
+            away = math.hypot(middle_x, middle_y)
+            if not away < MAX_REACH:
+                raise ConfigError(
+                    f"{self.path}: its middle is {away / 1000:,.0f} km from the center "
+                    f"{latitude:g}, {longitude:g}; choose a --center (latitude, longitude) nearby"
+                )
             half_x, half_y = self._largest_rectangle(local, middle_x, middle_y)
 
         # cells on each side of the one in the middle

@@ -314,6 +314,10 @@ class RasterHeights:
         # degrees that begin anywhere: the middle between -180 and 180, the whole round for all
         self.turn = 0.0 if crs.is_projected else 2 * math.pi / crs.units_factor[1]
         if self.turn:
+            # rasters whose cells lie on the degrees have the first column again as the last one
+            whole = round(self.turn / a)
+            if self.columns == whole + 1 and not self._is_from_east:
+                self.columns = whole
             middle = c + a * self.columns / 2 + b * self.rows / 2
             c -= self.turn * round(middle / self.turn)
         self.goes_round = bool(self.turn) and abs(a * self.columns - self.turn) < a / 100

@@ -281,6 +281,8 @@ def test_center_and_altitude(tmp_path):
 
     with pytest.raises(ConfigError, match="choose another --center or --size"):
         import_dem(path, center=(46.0, 8.1), size=(2000, 3000))
+    with pytest.raises(ConfigError, match=r"its middle is [45],\d{3} km from the center 8, 46;"):
+        import_dem(path, center=(8.0, 46.0), resolution=10)
 
 
 def test_the_whole_geographic_raster_has_no_empty_corners(tmp_path):

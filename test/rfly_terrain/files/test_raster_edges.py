@@ -128,12 +128,25 @@ def test_longitudes_may_begin_anywhere(tmp_path, west, center):
             assert terrain.altitude(x, y) == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize(("first", "center"), [(-180, 180.0), (-180, 12.0), (0, 0.0), (0, -0.2)])
-def test_a_raster_of_the_whole_earth_has_no_seam(tmp_path, first, center):
+@pytest.mark.parametrize(
+    ("first", "columns", "center"),
+    [
+        (-180, 720, 180.0),
+        (-180, 720, 12.0),
+        (0, 720, 0.0),
+        (0, 720, -0.2),
+        # cells on whole degrees: the first meridian twice, the poles in the middle of cells
+        (-180.25, 721, 180.0),
+        (-180.25, 721, -179.9),
+        (-0.25, 721, 0.1),
+    ],
+)
+def test_a_raster_of_the_whole_earth_has_no_seam(tmp_path, first, columns, center):
     """Heights that vary with the sine of the longitude, also where the columns begin and end."""
-    longitudes = np.radians(first + (np.arange(720) + 0.5) / 2)
-    raster = np.tile(1000 * np.sin(longitudes) + 1000, (360, 1)).astype(np.float32)
-    transform = affine.from_origin(first, 90, 0.5, 0.5)
+    longitudes = np.radians(first + (np.arange(columns) + 0.5) / 2)
+    raster = np.tile(1000 * np.sin(longitudes) + 1000, (columns // 2 + columns % 2, 1))
+    raster = raster.astype(np.float32)
+    transform = affine.from_origin(first, 90 + columns % 2 / 4, 0.5, 0.5)
     path = write_tif(tmp_path / "e.tif", raster, transform, "EPSG:4326")
 
     terrain, facts = imported(
