@@ -1,10 +1,11 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plot of a run: track over shaded relief, heights, attitude, tyre and rotor forces, power."""
+"""Plots of a run (track over shaded relief, heights, attitude, forces, power) and of a sweep."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.recorder import ScenarioRun
+from rfly_amphibious.scenarios.sweep import Result, Sweep
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.frames import quat_to_euler
 from rfly_terrain.plots.relief import draw_relief, picture
@@ -60,6 +62,34 @@ def draw_run(run: ScenarioRun, path: Path) -> None:
             axes.set_xlabel("time (s)")
         for name in ("attitude", "tyres", "rotors"):
             panels[name].tick_params(labelbottom=False)
+
+
+def draw_sweep(sweep: Sweep, results: Sequence[Result], path: Path) -> None:
+    """Write a picture of results over each varied value; green runs reached their end.
+
+    Raise ConfigError for an ending of `path` that is no picture's.
+    """
+    combinations = list(sweep.combinations())
+    varied = {key: [values[key] for values in combinations] for key in combinations[0]}
+    varied = varied or {"run": list(range(len(results)))}
+    shown = ["duration_s", "battery_energy_j", "largest_tilt_deg"]
+    if sweep.estimate:
+        shown.append("estimate_error_m")
+    colours = ["#3d9970" if result.reached else "#c8322b" for result in results]
+    reached = sum(result.reached for result in results)
+
+    with picture(path, (4.0 * len(shown), 0.8 + 2.8 * len(varied))) as figure:
+        figure.suptitle(f"{sweep.source}: {reached} of {len(results)} runs reached their end")
+        panels = figure.subplots(len(varied), len(shown), squeeze=False)
+        for row, (key, values) in zip(panels, varied.items(), strict=True):
+            is_numbers = all(isinstance(value, int | float) for value in values)
+            for axes, name in zip(row, shown, strict=True):
+                numbers = [getattr(result, name) for result in results]
+                axes.scatter(values if is_numbers else list(map(str, values)), numbers, c=colours)
+                axes.grid(alpha=0.3)
+                axes.tick_params(labelsize="small")
+                axes.set_xlabel(key)
+                axes.set_ylabel(name)
 
 
 def _spans(run: ScenarioRun) -> list[tuple[float, float, Mode]]:

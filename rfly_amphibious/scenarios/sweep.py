@@ -9,6 +9,7 @@ import concurrent.futures
 import csv
 import dataclasses
 import functools
+import io
 import itertools
 import math
 import multiprocessing
@@ -28,9 +29,10 @@ import numpy as np
 from rfly_amphibious.scenarios.recorder import ScenarioRun
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle import state_layout
-from rfly_amphibious.vehicle.parameter_files import KeyPath, parse_key_path
+from rfly_amphibious.vehicle.parameter_files import Change, KeyPath, parse_key_path
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import ConfigError
+from rfly_common.files import Closing, write_text
 from rfly_common.imports import require
 from rfly_common.kernels.parallel import cores
 from rfly_terrain.height_map.height_map import HeightMap
@@ -77,12 +79,18 @@ class Result:
     end_x_m: float
     end_y_m: float
     end_z_m: float
+    estimate_error_m: float
+    """Root mean square error of the estimated position across the ground; NaN without one."""
+
     ending: str
     """How and why the run ended, in one line."""
 
 
-def result_of(run: ScenarioRun) -> Result:
-    """Return the result of a run's samples (20 ms), its energy and its touchdowns."""
+def result_of(run: ScenarioRun, estimate_error: float = math.nan) -> Result:
+    """Return the result of a run's samples (20 ms), its energy and its touchdowns.
+
+    `estimate_error`: that of the estimated position across the ground, m.
+    """
     driven, flown = run.distances()
     x = run.x[:, state_layout.QUATERNION + 1]
     y = run.x[:, state_layout.QUATERNION + 2]
@@ -113,6 +121,7 @@ def result_of(run: ScenarioRun) -> Result:
         end_x_m=end_x,
         end_y_m=end_y,
         end_z_m=end_z,
+        estimate_error_m=estimate_error,
         ending=run.ending,
     )
 
@@ -130,26 +139,89 @@ def check_table(path: Path) -> None:
         )
 
 
-def write_results(
-    combinations: Iterable[dict[str, Any]], results: Sequence[Result], path: Path
-) -> None:
-    """Write a CSV file, one row per run: its number, the varied values and the result."""
-    check_table(path)
-    rows = [
-        {"run": run, **values, **dataclasses.asdict(result)}
-        for run, (values, result) in enumerate(zip(combinations, results, strict=True))
-    ]
+SCENARIO_COLUMN = "scenario"
+ESTIMATE_COLUMN = "estimate"
+_OF_A_RUN = ("run", SCENARIO_COLUMN, ESTIMATE_COLUMN)
+"""Columns before the varied values: the run's number, its scenario, whether it is by estimates."""
 
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {
-                name: f"{value:.9g}" if isinstance(value, float) else value
-                for name, value in row.items()
-            }
-            for row in rows
-        )
+
+class ResultTable(Closing):
+    """CSV file of a sweep: a row per run with its number, scenario, varied values and result.
+
+    Rows are written as they come, so a sweep that is killed leaves them; `close` puts them in
+    order. Varied values are written with all their digits: a row is enough to repeat its run.
+    """
+
+    def __init__(self, sweep: Sweep, path: Path) -> None:
+        """Open the file. Raise ConfigError for another ending than .csv, OSError for the path."""
+        check_table(path)
+        self._path = path
+        self._sweep = sweep
+        self._combinations = list(sweep.combinations())
+        self._rows: dict[int, str] = {}
+        self._header = _csv_line([*_OF_A_RUN, *self._combinations[0], *FIELDS])
+        self._file = path.open("w", encoding="utf-8", newline="")
+        self._file.write(self._header)
+        self._file.flush()
+
+    def add(self, run: int, result: Result) -> None:
+        """Write the result of a run, given by its number."""
+        numbers = [
+            f"{value:.9g}" if isinstance(value, float) else value
+            for value in dataclasses.astuple(result)
+        ]
+        own = run, self._sweep.source, self._sweep.estimate
+        self._rows[run] = _csv_line([*own, *self._combinations[run].values(), *numbers])
+        self._file.write(self._rows[run])
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write the rows in the order of the runs."""
+        self._file.close()
+        rows = [self._rows[run] for run in sorted(self._rows)]
+        if rows != list(self._rows.values()):
+            write_text(self._path, self._header + "".join(rows))
+
+
+def _csv_line(values: Sequence[Any]) -> str:
+    """Return a line of a CSV file."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue()
+
+
+class TableRow(NamedTuple):
+    """What a row of a table says about its run."""
+
+    scenario: str
+    changes: tuple[Change, ...]
+    estimate: bool
+    """True for a run by estimates."""
+
+
+def read_row(path: Path, run: int) -> TableRow:
+    """Return a run of a table, by its number. Raise ConfigError for another file or number."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            names = list(rows.fieldnames or ())
+            known = {row["run"]: row for row in rows if names[:1] == ["run"]}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path}: no table of rfly sim sweep: {error}") from None
+
+    if tuple(names[: len(_OF_A_RUN)]) != _OF_A_RUN:
+        first = ",".join(_OF_A_RUN)
+        raise ConfigError(f"{path}:1: no table of rfly sim sweep, which begins with {first}")
+    row = known.get(str(run), {})
+    if not row or None in row.values():
+        raise ConfigError(f"{path}: no run {run} among its {len(known)} rows")
+
+    changes = tuple(
+        (parse_key_path(name), parse_yaml(row[name], f"{path}: run {run}: {name}").value)
+        for name in names
+        if name not in _OF_A_RUN and name not in FIELDS
+    )
+    return TableRow(row[SCENARIO_COLUMN], changes, row[ESTIMATE_COLUMN] == "True")
 
 
 class Spread(NamedTuple):
@@ -188,8 +260,8 @@ CONNECT_TIMEOUT = 10.0
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
 
-Progress = Callable[[int, int], None]
-"""Called with the number of runs done, and the number of all runs."""
+OnResult = Callable[[int, Result], None]
+"""Called with the number of a run, from 0, and its result, in the order in which runs end."""
 
 
 @dataclass(frozen=True)
@@ -266,13 +338,21 @@ class Sweep:
     terrain_of: tuple[int, ...]
     """Index in `terrains` of each run's map."""
 
+    estimate: bool = False
+    """True for runs by estimates, False for those of the pilot who sees the truth."""
+
     @classmethod
     def load(
-        cls, source: str, variations: Sequence[Variation], map_folders: Sequence[str] = ()
+        cls,
+        source: str,
+        variations: Sequence[Variation],
+        map_folders: Sequence[str] = (),
+        estimate: bool = False,
     ) -> Sweep:
         """Read and check the scenario with every combination, before anything runs.
 
-        Raise ConfigError that names the combination and what is allowed.
+        `estimate`: close the loop with sensors, estimator and controllers. Raise ConfigError that
+        names the combination and what is allowed.
         """
         _check_variations(variations)
         load_map = functools.lru_cache(maxsize=None)(HeightMap.load)
@@ -305,7 +385,14 @@ class Sweep:
             terrain_of.append(known[0] if known else len(terrains) - 1)
             scenarios.append(replace(scenario, terrain=None))
 
-        return cls(source, tuple(variations), tuple(scenarios), tuple(terrains), tuple(terrain_of))
+        return cls(
+            source,
+            tuple(variations),
+            tuple(scenarios),
+            tuple(terrains),
+            tuple(terrain_of),
+            estimate,
+        )
 
     def __len__(self) -> int:
         return len(self.scenarios)
@@ -334,20 +421,21 @@ def _check_variations(variations: Sequence[Variation]) -> None:
 
 
 def run_sweep(
-    sweep: Sweep, jobs: int | None = None, progress: Progress | None = None
+    sweep: Sweep, jobs: int | None = None, on_result: OnResult | None = None
 ) -> list[Result]:
     """Run a sweep in `jobs` processes; return its results in the order of runs.
 
     `jobs`: by default one per core. The results do not depend on the number of jobs. `jobs` 1: in
     this process.
     """
-    report = progress or (lambda done, runs: None)
+    report = on_result or (lambda run, result: None)
     jobs = min(jobs or cores(), len(sweep), MAX_PROCESSES)
     if jobs == 1:
         results = []
         for run in range(len(sweep)):
-            results.append(_run(sweep.scenarios[run], sweep.terrains[sweep.terrain_of[run]]))
-            report(run + 1, len(sweep))
+            terrain = sweep.terrains[sweep.terrain_of[run]]
+            results.append(_run(sweep.scenarios[run], terrain, sweep.estimate))
+            report(run, results[-1])
         return results
 
     # not forked: threads of numba and of the caller do not survive a fork
@@ -358,12 +446,12 @@ def run_sweep(
     try:
         with _main_left_out():
             futures = [
-                pool.submit(_run_held, s, t)
+                pool.submit(_run_held, s, t, sweep.estimate)
                 for s, t in zip(sweep.scenarios, sweep.terrain_of, strict=True)
             ]
-        for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
-            future.result()
-            report(done, len(sweep))
+        run_of = {future: run for run, future in enumerate(futures)}
+        for future in concurrent.futures.as_completed(futures):
+            report(run_of[future], future.result())
         return [future.result() for future in futures]
     except concurrent.futures.process.BrokenProcessPool:
         raise ConfigError(
@@ -383,7 +471,9 @@ def check_dask() -> None:
     require("distributed", "a Dask cluster")
 
 
-def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = None) -> list[Result]:
+def run_sweep_on_dask(
+    sweep: Sweep, cluster: Any, on_result: OnResult | None = None
+) -> list[Result]:
     """Run a sweep on a Dask cluster; return its results in the order of runs, as `run_sweep` does.
 
     `cluster`: the address of its scheduler, or a `Client` or `Cluster` of distributed. Its workers
@@ -392,7 +482,7 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
     check_dask()
     from distributed import Client, as_completed
 
-    report = progress or (lambda done, runs: None)
+    report = on_result or (lambda run, result: None)
     if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
         raise ConfigError(
             f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786"
@@ -412,12 +502,12 @@ def run_sweep_on_dask(sweep: Sweep, cluster: Any, progress: Progress | None = No
             for terrain in sweep.terrains
         ]
         futures = [
-            client.submit(_run, scenario, maps[terrain], pure=False)
+            client.submit(_run, scenario, maps[terrain], sweep.estimate, pure=False)
             for scenario, terrain in zip(sweep.scenarios, sweep.terrain_of, strict=True)
         ]
-        for done, future in enumerate(as_completed(futures, loop=client.loop), 1):
-            future.result()
-            report(done, len(sweep))
+        run_of = {future.key: run for run, future in enumerate(futures)}
+        for future in as_completed(futures, loop=client.loop):
+            report(run_of[future.key], future.result())
         return client.gather(futures)
     finally:
         if not borrowed:
@@ -435,11 +525,16 @@ def _main_left_out() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _run(scenario: Scenario, terrain: HeightMap | None) -> Result:
+def _run(scenario: Scenario, terrain: HeightMap | None, estimate: bool) -> Result:
     """Return the result of one run."""
+    from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.run import run_scenario
 
-    return result_of(run_scenario(replace(scenario, terrain=terrain)))
+    whole = replace(scenario, terrain=terrain)
+    if not estimate:
+        return result_of(run_scenario(whole))
+    closed = run_closed_loop(whole)
+    return result_of(closed.run, closed.rms_error()[0])
 
 
 _terrains: tuple[HeightMap | None, ...] = ()
@@ -461,6 +556,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run_held(scenario: Scenario, terrain: int) -> Result:
+def _run_held(scenario: Scenario, terrain: int, estimate: bool) -> Result:
     """Return the result of one run on a map that the worker holds."""
-    return _run(scenario, _terrains[terrain])
+    return _run(scenario, _terrains[terrain], estimate)

@@ -3,9 +3,11 @@
 
 """`rfly sim`: scenarios and sweeps of the land-air vehicle, faster than real time, without ROS."""
 
+import itertools
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
     from rfly_amphibious.scenarios.recorder import ScenarioRun
     from rfly_amphibious.scenarios.sweep import Result
+    from rfly_amphibious.vehicle.parameter_files import Change
 
 
 _MAX_ENDINGS = 8
@@ -37,6 +40,10 @@ _Scenario = Annotated[
         help="scenario file, or a shipped one: hills, hop, rotor_failure, valley",
     ),
 ]
+_ESTIMATE = (
+    "close the loop with noisy sensors, state estimator and both controllers, instead of a pilot "
+    "who sees the true state"
+)
 _VEHICLE = "shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"
 _Sensors = Annotated[
     str,
@@ -69,25 +76,34 @@ def sweep(
             metavar="ADDRESS",
         ),
     ] = None,
+    plot: Annotated[
+        options.MaybeText, options.file_option("picture of results over the varied values")
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)] = False,
     overwrite: options.Overwrite = False,
     search_path: options.SearchPath = None,
 ) -> None:
     """Run a scenario with all combinations of values; the table does not depend on --jobs.
+
+    Each row is written when its run ends, so a sweep that is killed leaves those that are done.
 
     Examples:
 
         rfly sim sweep hop --vary seed=0:20 --vary "wind.mean_mps[1]=0,2,4" --out wind.csv
 
         rfly sim sweep valley --vary vehicle.mass.body_kg=18:24:2 --jobs 4 --out mass.csv
+
+        rfly sim run wind.csv --row 17 --plot run_17.png
     """
+    from rfly_amphibious.scenarios.plot import draw_sweep
     from rfly_amphibious.scenarios.sweep import (
+        ResultTable,
         Sweep,
         Variation,
         check_dask,
         check_table,
         run_sweep,
         run_sweep_on_dask,
-        write_results,
     )
     from rfly_amphibious.warm_up import warm_up
 
@@ -98,13 +114,15 @@ def sweep(
                 "--jobs and --dask: expected one; a cluster's workers set its parallel runs"
             )
         check_dask()
+    for option, target in (("--out", out), ("--plot", plot)):
+        options.check_new_file(option, target, overwrite)
+    options.check_new_picture(plot, overwrite)
     if out is not None:
-        options.check_new_file("--out", out, overwrite)
         check_table(Path(out))
 
     with options.status("reading the scenario"):
         loaded = Sweep.load(
-            scenario, [Variation.parse(text) for text in vary or ()], search_path or ()
+            scenario, [Variation.parse(text) for text in vary or ()], search_path or (), estimate
         )
     if dask is None:
         compile_first(["amphibious"])
@@ -112,20 +130,27 @@ def sweep(
             warm_up()
 
     begin = time.perf_counter()
-    with progress_bar(f"{scenario}, {len(loaded)} runs") as bar:
+    with ExitStack() as closing:
+        bar = closing.enter_context(progress_bar(f"{scenario}, {len(loaded)} runs", says=True))
+        table = None if out is None else closing.enter_context(ResultTable(loaded, Path(out)))
+        done = itertools.count(1)
 
-        def progress(done: int, runs: int) -> None:
-            bar(done / runs)
+        def keep(run: int, result: "Result") -> None:
+            if table is not None:
+                table.add(run, result)
+            bar(next(done) / len(loaded))
 
         if dask is None:
-            results = run_sweep(loaded, jobs, progress)
+            results = run_sweep(loaded, jobs, keep)
         else:
-            results = run_sweep_on_dask(loaded, dask, progress)
+            results = run_sweep_on_dask(loaded, dask, keep)
 
     _show_sweep(results, time.perf_counter() - begin)
-    if out is not None:
-        write_results(loaded.combinations(), results, Path(out))
-        print(out)
+    if plot is not None:
+        draw_sweep(loaded, results, Path(plot))
+    for target in (out, plot):
+        if target is not None:
+            print(target)
 
 
 def _show_sweep(results: "list[Result]", seconds: float) -> None:
@@ -183,14 +208,11 @@ def run(
         options.MaybeInt,
         options.optional("seed of the gusts (default: the scenario's)", min=0, max=4294967295),
     ] = None,
-    estimate: Annotated[
-        bool,
-        typer.Option(
-            "--estimate",
-            help="close the loop with noisy sensors, state estimator and both controllers, "
-            "instead of a pilot who sees the true state",
-        ),
-    ] = False,
+    row: Annotated[
+        options.MaybeInt,
+        options.optional("SCENARIO is a table of a sweep: repeat the run of this number", min=0),
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)] = False,
     sensors: Annotated[
         options.MaybeText,
         options.optional(
@@ -219,6 +241,8 @@ def run(
         rfly sim run hop --estimate --seed 3
 
         rfly sim run my_scenario.yaml --seed 3 --csv samples.csv --mcap run.mcap
+
+        rfly sim run wind.csv --row 17 --plot run_17.png
     """
     from rfly_amphibious.estimation.estimator_parameters import (
         EstimatorParameters,
@@ -229,6 +253,7 @@ def run(
     from rfly_amphibious.scenarios.mcap_log import check_mcap
     from rfly_amphibious.scenarios.run import run_scenario
     from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_amphibious.scenarios.sweep import read_row
     from rfly_amphibious.scenarios.table_log import check_run_format
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
@@ -244,7 +269,11 @@ def run(
     if mcap is not None:
         check_mcap()
 
-    loaded = Scenario.load(scenario, search_path or ())
+    changes: tuple[Change, ...] = ()
+    if row is not None:
+        scenario, changes, by_estimates = read_row(Path(scenario), row)
+        estimate = estimate or by_estimates
+    loaded = Scenario.load(scenario, search_path or (), changes)
     if seed is not None:
         loaded = loaded.with_seed(seed)
     compile_first(["amphibious"])

@@ -100,6 +100,7 @@ _SHARED = (
 _STATE_PUBLISHER = "robot_state_publisher"
 _SHOWN = "amphibious"
 """`name` for which the shipped RViz configuration is made."""
+_OF_EXTRAS = ("spawner", "record", "record_pictures", "rviz", "rviz_config")
 _OF_PROCESSES = ("params_file", "log_level", "respawn")
 AMPHIBIOUS_ARGUMENTS = (
     Argument(
@@ -157,11 +158,7 @@ AMPHIBIOUS_ARGUMENTS = (
         "starts mission_node and mavlink_node too",
     ),
     switch("autostart", "start the mission without a command", "true"),
-    *(
-        a
-        for a in ARGUMENTS
-        if a.name in (*_SHARED, *_OF_PROCESSES, "spawner", "record", "rviz", "rviz_config")
-    ),
+    *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES, *_OF_EXTRAS)),
 )
 
 

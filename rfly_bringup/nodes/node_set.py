@@ -191,10 +191,11 @@ ARGUMENTS = (
     ),
     Argument(
         "record",
-        "record all topics to an MCAP file, true (rfly_DATE_TIME.mcap in the current folder) or "
-        "the file's name: starts recorder_node too",
+        "record all topics but pictures to an MCAP file of up to 4 GB, true (rfly_DATE_TIME.mcap "
+        "in the current folder) or the file's name: starts recorder_node too",
         default="false",
     ),
+    switch("record_pictures", "with record: record pictures too"),
     switch("rviz", "start RViz too"),
     Argument("rviz_config", "RViz configuration (default: the shipped one)"),
 )
@@ -255,7 +256,9 @@ PLANNER = NodeDescription(
     needs="planner goal_vehicle",
 )
 SPAWNER = NodeDescription("spawner_node", same("mavlink", "map_search_path"), needs="spawner")
-RECORDER = NodeDescription("recorder_node", {"file": "record"}, needs="record")
+RECORDER = NodeDescription(
+    "recorder_node", {"file": "record", "pictures": "record_pictures"}, needs="record"
+)
 
 NODES = (
     RECORDER,
@@ -273,7 +276,7 @@ NODES = (
 
 _WHOLE_NUMBERS = frozenset({"windows"})
 _NUMBERS = _WHOLE_NUMBERS | {"start_time", "time_scale", "real_time_factor"}
-_SWITCHES = frozenset({"lock_step", "noise", "autostart", "mavlink"})
+_SWITCHES = frozenset({"lock_step", "noise", "autostart", "mavlink", "record_pictures"})
 _LISTS = {
     "map_search_path": os.pathsep,
     "file_folders": os.pathsep,

@@ -24,8 +24,11 @@ class RecorderParameters:
     overwrite: bool = parameter(False, "write over a file that exists")
     topics: list[str] = parameter([], "regular expressions for whole topic names; none: all")
     exclude: list[str] = parameter([], "regular expressions for topics to leave out")
+    pictures: bool = parameter(
+        False, "record pictures too, not only those of topics that `topics` names"
+    )
     max_size: float = parameter(
-        0.0, "the recording ends before the file has this size; 0: no limit", unit="MB", low=0.0
+        4000.0, "the recording ends before the file has this size; 0: no limit", unit="MB", low=0.0
     )
 
 

@@ -26,6 +26,10 @@ REFRESH_S = 0.5
 """Period of looks at the graph, s, and longest time that a message stays in memory."""
 
 
+PICTURES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+"""Types of topics with pictures, which make ten times as much as all others together."""
+
+
 class RecorderNode(Node):
     """Node that writes every message of the chosen topics.
 
@@ -35,6 +39,8 @@ class RecorderNode(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("recorder_node", **options)
         self._settings = declare_parameters(self, RecorderParameters)
+        self._pictures: set[int] = set()
+        """Channels that are left out."""
         self.ended = ""
         """Reason for the recording's end, "" while it runs."""
 
@@ -60,11 +66,16 @@ class RecorderNode(Node):
 
     def add_topic(self, topic: Topic) -> int:
         """Return the channel of a topic, as a `Sink`."""
-        return self.writer.add_topic(topic)
+        channel = self.writer.add_topic(topic)
+        is_asked_for = self._settings.pictures or self._settings.topics
+        if topic.type in PICTURES and not is_asked_for:
+            self._pictures.add(channel)
+            self.get_logger().info(f"{topic.name}: pictures are left out without pictures:=true")
+        return channel
 
     def wants(self, channel: int) -> bool:
-        """Return True, as a `Sink`: all messages are recorded."""
-        return True
+        """Return True for the messages to record, as a `Sink`."""
+        return channel not in self._pictures
 
     def write(self, channel: int, data: bytes, time_ns: int) -> None:
         """Write a message, as a `Sink`."""

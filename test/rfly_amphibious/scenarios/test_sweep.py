@@ -18,18 +18,20 @@ import pytest
 from host_harness import two_hosts
 from scipy.spatial.transform import Rotation
 
+from rfly_amphibious.scenarios.closed_loop import run_closed_loop
 from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.sweep import (
     MAX_RUNS,
+    ResultTable,
     Sweep,
     Variation,
     check_table,
+    read_row,
     result_of,
     run_sweep,
     run_sweep_on_dask,
     spreads,
-    write_results,
 )
 from rfly_amphibious.vehicle.parameter_files import parse_key_path
 from rfly_common.errors import ConfigError
@@ -183,17 +185,17 @@ def test_which_vehicle_and_its_parameters_go_together(scenario):
 
 def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
     sweep = load(scenario, "seed=0:3", "vehicle.mass.body_kg=19.2,25")
-    reported: list[tuple[int, int]] = []
-    alone = run_sweep(sweep, 1, lambda done, runs: reported.append((done, runs)))
-    assert reported == [(done, 6) for done in range(1, 7)]
+    reported: list[tuple[int, str]] = []
+    alone = run_sweep(sweep, 1, lambda run, result: reported.append((run, repr(result))))
+    assert reported == list(enumerate(map(repr, alone)))
     by_hand = [result_of(run_scenario(s)) for s in sweep.scenarios]
     assert [result.end_x_m for result in alone] == [result.end_x_m for result in by_hand]
     assert len({result.end_x_m for result in alone}) == 6
     main = sys.modules["__main__"]
     reported.clear()
-    spread = run_sweep(sweep, 2, lambda done, runs: reported.append((done, runs)))
+    spread = run_sweep(sweep, 2, lambda run, result: reported.append((run, repr(result))))
     assert sys.modules["__main__"] is main
-    assert reported == [(done, 6) for done in range(1, 7)]
+    assert sorted(reported) == list(enumerate(map(repr, alone)))
     assert list(map(repr, spread)) == list(map(repr, alone))
 
 
@@ -209,7 +211,7 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
     sweep = load(scenario, "seed=0:3")
     assert len(sweep.terrains) == 1, "one map for all runs"
 
-    reported: list[tuple[int, int]] = []
+    reported: list[tuple[int, str]] = []
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -220,23 +222,28 @@ def test_a_dask_cluster_gives_the_same_results_in_order(scenario):
         ) as cluster,
     ):
         of_cluster = run_sweep_on_dask(
-            sweep, cluster.scheduler_address, lambda done, runs: reported.append((done, runs))
+            sweep,
+            cluster.scheduler_address,
+            lambda run, result: reported.append((run, repr(result))),
         )
         with distributed.Client(cluster) as client:
             again = run_sweep_on_dask(sweep, client)
 
-    expected = [(1, 3), (2, 3), (3, 3)]
-    assert reported == expected
     alone = run_sweep(sweep, 1)
+    assert sorted(reported) == list(enumerate(map(repr, alone)))
     assert len({result.end_y_m for result in alone}) == 3
     assert list(map(repr, of_cluster)) == list(map(repr, again)) == list(map(repr, alone))
 
 
 CLIENT = """
+import itertools
 import sys
 from rfly_amphibious.scenarios.sweep import Sweep, Variation, run_sweep_on_dask
 sweep = Sweep.load(sys.argv[1], [Variation.parse("seed=0:16")])
-for result in run_sweep_on_dask(sweep, sys.argv[2], lambda done, runs: print(done, flush=True)):
+count = itertools.count(1)
+for result in run_sweep_on_dask(
+    sweep, sys.argv[2], lambda run, result: print(next(count), flush=True)
+):
     print(repr(result))
 """
 
@@ -359,12 +366,18 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
     sweep = load(scenario, "vehicle=scale,scale_quad", "end.time_s=0.2,1")
     results = run_sweep(sweep, 1)
     results[3] = replace(results[3], reached=False, ending='crashed, "badly"')
-    write_results(sweep.combinations(), results, tmp_path / "table.csv")
+    path = tmp_path / "table.csv"
+    with ResultTable(sweep, path) as table:
+        for run in (2, 0, 3, 1):
+            table.add(run, results[run])
+        lines = path.read_text(encoding="utf-8").splitlines()  # as a kill would leave it
+        assert [line.split(",")[0] for line in lines] == ["run", "2", "0", "3", "1"]
 
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
 
     assert [row["run"] for row in rows] == ["0", "1", "2", "3"]
+    assert {(row["scenario"], row["estimate"]) for row in rows} == {(scenario, "False")}
     assert [(row["vehicle"], row["end.time_s"]) for row in rows] == [
         ("scale", "0.2"),
         ("scale", "1"),
@@ -386,3 +399,70 @@ def test_a_table_holds_one_row_a_run(scenario, tmp_path):
     for ending in (".xlsx", ".parquet", ".npz"):
         with pytest.raises(ConfigError, match=rf"table\{ending}: .* as \.csv, not '\{ending}'"):
             check_table(tmp_path / f"table{ending}")
+
+
+@pytest.mark.parametrize("estimate", [False, True])
+def test_a_row_of_a_table_repeats_its_run_bit_by_bit(scenario, tmp_path, estimate):
+    """0.1 + 0.2 has 17 digits; a seed is a whole number."""
+    variations = [Variation.parse("seed=4,5"), Variation.parse("vehicle=scale,full")]
+    wind = Variation("wind.mean_mps[0]", ("wind", "mean_mps", 0), (0.1 + 0.2,))
+    duration = Variation.parse("end.time_s=1.5" if estimate else "end.time_s=0.6")
+    sweep = Sweep.load(scenario, [*variations, wind, duration], estimate=estimate)
+    with ResultTable(sweep, tmp_path / "table.csv") as table:
+        results = run_sweep(sweep, 1, table.add)
+
+    row = read_row(tmp_path / "table.csv", 2)
+    assert (row.scenario, row.estimate) == (scenario, estimate)
+    again = Scenario.load(row.scenario, changes=row.changes)
+    assert (again.wind.seed, again.params.name, again.wind.mean[0]) == (5, "scale", 0.1 + 0.2)
+    run = run_closed_loop(again).run if estimate else run_scenario(again)
+    assert repr(result_of(run, results[2].estimate_error_m)) == repr(results[2])
+    assert math.isfinite(results[2].estimate_error_m) is estimate
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "expected"),
+    [
+        (b"", 0, ":1: no table of rfly sim sweep, which begins with run,scenario,estimate"),
+        (b"run,seed,reached\n0,1,True\n", 0, ":1: no table of rfly sim sweep, which begins"),
+        (b"run,scenario,estimate,seed\n0,hop,False,1\n1,ho", 1, ": no run 1 among its 2 rows"),
+        (b"run,scenario,estimate\n0,hop,False\n", 7, ": no run 7 among its 1 rows"),
+        (b"run,\xff", 0, ": no table of rfly sim sweep: 'utf-8' codec can't decode"),
+    ],
+)
+def test_a_row_that_is_not_there_is_named(tmp_path, text, run, expected):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text)
+    with pytest.raises(ConfigError) as error:
+        read_row(path, run)
+    assert str(error.value).startswith(f"{path}{expected}")
+
+
+@pytest.mark.needs("matplotlib")
+def test_a_sweep_is_drawn_a_point_a_run(scenario, tmp_path):
+    """Two variations by three results, each with four points, red ones have not reached it."""
+    from matplotlib.figure import Figure
+
+    from rfly_amphibious.scenarios.plot import draw_sweep
+
+    sweep = load(scenario, "vehicle=scale,scale_quad", "end.time_s=0.2,1")
+    results = run_sweep(sweep, 1)
+    results[3] = replace(results[3], reached=False)
+    drawn = []
+    keep = Figure.savefig
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Figure, "savefig", lambda self, *a, **k: (drawn.append(self), keep(self, *a, **k))
+        )
+        draw_sweep(sweep, results, tmp_path / "sweep.png")
+
+    (figure,) = drawn
+    points = [axes.collections[0] for axes in figure.axes]
+    assert [len(each.get_offsets()) for each in points] == [4] * 6
+    assert points[3].get_offsets().tolist() == [
+        [time, pytest.approx(time)] for time in (0.2, 1, 0.2, 1)
+    ]
+    red, green = points[0].get_facecolors()[[3, 0]]
+    assert red[0] > red[1]
+    assert green[1] > green[0]
+    assert (tmp_path / "sweep.png").stat().st_size > 1000

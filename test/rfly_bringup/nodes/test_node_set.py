@@ -22,6 +22,7 @@ from rfly_bringup.nodes.node_set import (
     MISSION,
     NODES,
     PLANNER,
+    RECORDER,
     TERRAIN,
     TRAJECTORY,
     UE_SENSORS,
@@ -110,6 +111,12 @@ def test_no_recording_leaves_the_log_folder_empty():
     """`record:=false` is no folder; ground stations would download logs of the working folder."""
     assert node_parameters(MAVLINK, {"record": "false"}) == {}
     assert node_parameters(MAVLINK, {"record": "runs/a.mcap"}) == {"log_folder": "runs/a.mcap"}
+
+
+def test_a_recording_has_pictures_on_request():
+    assert node_parameters(RECORDER, {"record": "a.mcap"}) == {"file": "a.mcap"}
+    on_request = node_parameters(RECORDER, {"record": "true", "record_pictures": "true"})
+    assert on_request == {"pictures": True}
 
 
 @pytest.mark.parametrize(

@@ -398,12 +398,16 @@ def test_a_type_with_other_fields_is_left_out_of_a_replay(tmp_path):
 def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tmp_path):
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import NodeProcess, Peer, diagnostic
+    from sensor_msgs.msg import Image
 
     from rfly_common.ros.qos import STATE_OUT
 
     peer = Peer(domain_id)
     with NodeProcess("recorder_node", domain_id, {"file": str(tmp_path / "{time}.mcap")}) as node:
         statuses = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        pictures = peer.node.create_publisher(Image, "/camera/image_raw", 1)
+        peer.spin_until(lambda: "/camera/image_raw: pictures are left out" in node.output)
+        assert pictures.get_subscription_count() == 0
         publish(publishers(peer, 1))
         level, text, values = peer.spin_until(
             lambda: (
