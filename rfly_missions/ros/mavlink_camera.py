@@ -48,6 +48,8 @@ class CameraTopics:
         self._info: Any = None
         self._images: Any = None
         self._awaited: tuple[int, Callable[[Picture | None], None], float] | None = None
+        self._newest = 0
+        """Number of the last file: those up to it are not looked at again."""
 
     def update(self, wall: float) -> None:
         """Look for the camera, and drop subscriptions that are not needed; steady wall time, s."""
@@ -89,8 +91,10 @@ class CameraTopics:
         """Write a picture that replaces none; return its name, "" if that fails."""
         assert self._folder is not None
         data = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR))[1].tobytes()
+        number = max(number, self._newest + 1)
         while (path := self._folder / f"{self._name}_{number:05d}.png").exists():
             number += 1
+        self._newest = number
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

@@ -211,3 +211,23 @@ def test_the_autopilot_takes_no_pictures(station):
     message = common.MAVLink_command_long_message(2, 1, START, 0, 0.0, 0.0, 1.0, 1.0, *[NAN] * 3)
     (ack,) = of_type("COMMAND_ACK", station.send(message))
     assert ack.result == common.MAV_RESULT_UNSUPPORTED
+
+
+def test_a_storm_of_captures_waits_for_one_picture(station):
+    """300 series without end and without a pause: one runs, one picture is awaited at a time."""
+    results = {station.ask(START, 0.0, 1e-9, 0.0, float(k)) for k in range(1, 301)}
+    assert results == {"ACCEPTED", "TEMPORARILY_REJECTED"}
+    station.run(0.5)
+    assert len(station.camera.requests) == 1
+
+    station.camera.is_fast = True
+    station.camera.requests[0][1](None)
+    station.heard.clear()
+    station.run(0.5)
+    taken = len(station.camera.requests) - 1
+    assert 0 < taken <= len(of_type("CAMERA_IMAGE_CAPTURED", station.heard)) + 1
+
+    assert station.ask(STOP) == "ACCEPTED"
+    requests = len(station.camera.requests)
+    station.run(0.5)
+    assert len(station.camera.requests) == requests
