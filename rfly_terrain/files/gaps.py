@@ -70,12 +70,17 @@ class HeightScale:
         return (height / self.metres - self.offset) / self.scale
 
     def suspects(self, dtype: np.dtype[Any]) -> NDArray[np.float32]:
-        """Return the heights of the numbers of a type that may stand for none."""
+        """Return the heights of the numbers of a type that may stand for none.
+
+        Producers write them as they are, or scaled like heights, or in metres.
+        """
+        scaled = [(number - self.offset) / self.scale for number in USUAL_NUMBERS]
+        usual = [*USUAL_NUMBERS, *scaled, *map(self.number, USUAL_NUMBERS)]
         if dtype.kind not in "iu":
-            return self.heights(np.array(USUAL_NUMBERS).astype(dtype))
+            return self.heights(np.array(usual).astype(dtype))
 
         limits = np.iinfo(dtype)
-        numbers = {int(number) for number in USUAL_NUMBERS if number.is_integer()}
+        numbers = {round(number) for number in usual if abs(number - round(number)) < 1e-6}
         if limits.bits > 8:  # pictures of heights use all 256
             # an unsigned type wraps -9999; its 0 is a height unless there is an offset
             numbers |= {number % 2**limits.bits for number in numbers}

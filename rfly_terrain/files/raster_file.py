@@ -104,13 +104,18 @@ def open_raster(path: StrPath) -> Iterator[DatasetReader]:
     with terrain_file_errors(path):
         open_regular(path).close()
     file = os.path.abspath(path)  # a path, not another kind of name that GDAL knows
+    advice = "convert it with gdal_translate"
+    if file.lower().endswith(".hgt"):
+        advice = (
+            "an .hgt is named after its south-western corner, such as N46E008.hgt, and has 1201 or "
+            "3601 samples a side"
+        )
 
     with (
         rasterio.Env(**_ALONE),
         reader_errors(
             lambda text: TerrainFormatError(
-                f"{path}: cannot be read as a raster ({', '.join(DRIVERS)}); "
-                f"convert it with gdal_translate: {text}"
+                f"{path}: cannot be read as a raster ({', '.join(DRIVERS)}); {advice}: {text}"
             )
         ),
         _open_alone(file) as dataset,

@@ -464,6 +464,9 @@ def test_faults_are_named(tmp_path):
     with pytest.raises(TerrainFileNotFound, match="no such file"):
         import_dem("/vsicurl/http://127.0.0.1:9/dem.tif")
     (tmp_path / "x.tif").write_bytes(b"no raster")
+    (tmp_path / "mine.hgt").write_bytes(bytes(2 * 1201**2))
+    with pytest.raises(TerrainFormatError, match=r"an \.hgt is named after its south-western"):
+        import_dem(tmp_path / "mine.hgt")
     with pytest.raises(TerrainFormatError, match="cannot be read as a raster"):
         import_dem(tmp_path / "x.tif")
     unplaced = write_tif(tmp_path / "u.tif", rows_and_columns(3, 3), where, crs=None)

@@ -368,7 +368,15 @@ def test_scale_and_unit_act_before_heights_are_judged(tmp_path, dtype, number, t
 
 @pytest.mark.parametrize(
     ("dtype", "void"),
-    [("int16", 32767), ("int16", -32768), ("uint16", 55537), ("uint16", 65535), ("int32", -9999)],
+    [
+        ("int16", 32767),
+        ("int16", -32768),
+        ("uint16", 55537),
+        ("uint16", 65535),
+        ("int32", -9999),
+        ("int32", -99990),  # -9999 m, scaled as heights are
+        ("float32", -9990),  # -999 m
+    ],
 )
 def test_a_void_of_a_scaled_raster_is_judged_by_what_is_near(tmp_path, dtype, void):
     """32767 decimetres are a possible height, but not beside 60 m; 55537 is -9999 in 16 bits."""
