@@ -11,12 +11,14 @@ A process is in one of three states, in which SIGINT, SIGTERM and SIGHUP mean th
 - A loop (`spinning`, `stop_by_signal`) is asked to end. A second signal ends the process, unless it
   follows immediately: a terminal and a launcher may both send one.
 
-A process that has not ended STOP_WITHIN_S after the first signal is ended by a thread. If that does
-not get the interpreter's lock, the system ends it (SIGALRM). Python calls a signal's handler only
-between two of its own instructions; a second thread, which the system itself wakes, ends a process
-whose main thread stays in a library meanwhile. A SIGHUP that `nohup` ignores stays ignored. rclpy's
-own handlers are not installed: they invalidate the context in the middle of a call, which causes
-traces.
+A process that has not ended STOP_WITHIN_S after the first signal is ended by a thread, which prints
+where the main thread was. The variable RFLY_STOP_WITHIN_S allows more time, such as on a slow
+machine. If the thread does not get the interpreter's lock, the system ends the process (SIGALRM).
+
+Python calls a signal's handler only between two of its own instructions; a second thread, which the
+system itself wakes, ends a process whose main thread stays in a library meanwhile. A SIGHUP that
+`nohup` ignores stays ignored. rclpy's own handlers are not installed: they invalidate the context
+in the middle of a call, which causes traces.
 """
 
 from __future__ import annotations
@@ -246,12 +248,22 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 def _watch() -> None:
     """Start the timers that end the process if it does not end by itself."""
     _call_off()
+    within_s = max(_state.within_s, float(os.environ.get("RFLY_STOP_WITHIN_S") or 0.0))
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, _state.within_s + LOCK_GRACE_S)
-    _state.watchdog = threading.Timer(_state.within_s, os._exit, (exit_code(),))
+        signal.setitimer(signal.ITIMER_REAL, within_s + LOCK_GRACE_S)
+    _state.watchdog = threading.Timer(within_s, _end_by_force, (within_s,))
     _state.watchdog.daemon = True
     _state.watchdog.start()
+
+
+def _end_by_force(within_s: float) -> None:
+    """Print where the main thread is, and end the process."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    place = f" in {frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+    with suppress(OSError):
+        os.write(2, f"rfly: ended by force {within_s:g} s after the signal{place}\n".encode())
+    os._exit(exit_code())
 
 
 def _call_off() -> None:

@@ -25,6 +25,17 @@ from fork_server import ENVIRONMENT, ForkedProcess, ForkServer
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
 """Longest wall time to wait for a condition, s: far beyond what a busy machine needs."""
+STOP_WITHIN_S = 30.0
+"""Time after which a node that does not end prints where it hangs, and is ended by force, s."""
+
+
+def wait_until(ready: Callable[[], Any], what: Any = "", poll_s: float = 0.02) -> Any:
+    """Return the first true value of `ready()`; fail with `what`, or with what that returns."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := ready()):
+        assert time.monotonic() < deadline, what() if callable(what) else what
+        time.sleep(poll_s)
+    return value
 
 
 def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
@@ -80,6 +91,7 @@ class NodeProcess:
             options += ["-p", f"{key}:={value}"]
         environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        environment["RFLY_STOP_WITHIN_S"] = str(STOP_WITHIN_S)
         path = executable(name)
         self.process: subprocess.Popen[str] | ForkedProcess
 
@@ -113,23 +125,22 @@ class NodeProcess:
         """The ids of its threads; one that is missing later has ended."""
         return {int(each.name) for each in Path(f"/proc/{self.process.pid}/task").iterdir()}
 
-    def stop(self, number: int = signal.SIGINT, timeout_s: float = 5.0) -> int:
-        """Send a signal and return the exit code; a node that does not end is killed and fails the
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Send a signal and return the exit code; a node that does not end in order fails the
         test.
         """
         if self.process.poll() is None:
             self.process.send_signal(number)
 
         try:
-            code = self.process.wait(timeout_s)
+            code = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(PATIENCE)
-            raise AssertionError(
-                f"the node did not end within {timeout_s} s; output:\n{self.output}"
-            ) from None
+            raise AssertionError(f"the node did not end; output:\n{self.output}") from None
 
-        self._reader.join(1.0)
+        self._reader.join(PATIENCE)
+        assert "ended by force" not in self.output, self.output
         return code
 
     def __enter__(self) -> NodeProcess:
@@ -245,7 +256,7 @@ class RflyBeside:
         self._err.seek(0)
         return self._err.read()
 
-    def until(self, ready: Callable[[], Any], timeout_s: float = 60.0) -> None:
+    def until(self, ready: Callable[[], Any], timeout_s: float = PATIENCE) -> None:
         """Go on until `ready()`."""
 
         def step() -> Any:
