@@ -14,13 +14,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
+from node_harness import PATIENCE, wait_until
 
 # Without a graphics card: SwiftShader draws WebGL in software. No first-run pages, no updates, no
 # reports.
@@ -93,7 +92,6 @@ class Chromium:
         file = Path(self._profile.name) / "DevToolsActivePort"
         wait_until(
             lambda: file.exists() and file.read_text().count("\n") >= 1,
-            30,
             "Chromium's DevTools port",
         )
         port, path = file.read_text().split("\n")[:2]
@@ -126,7 +124,7 @@ class Chromium:
         self._socket.send(json.dumps(message))
 
         while True:
-            answer = json.loads(self._socket.recv(timeout=60))
+            answer = json.loads(self._socket.recv(timeout=PATIENCE))
             if answer.get("id") == self._number:
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
@@ -200,7 +198,7 @@ class Chromium:
             self._socket.close()
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -211,14 +209,3 @@ class Chromium:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def wait_until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
-    """The first true value of `ready`; fails with `what` when the time is over."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = ready()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"{what} did not come within {seconds:.0f} s"
-        time.sleep(0.05)

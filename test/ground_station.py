@@ -22,12 +22,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from node_harness import PATIENCE
+
 os.environ["MAVLINK20"] = "1"
 
-ANSWER_S = 3.0
-"""Wall time, s, after which QGroundControl misses the answer to a command."""
-FLIGHT_S = 60.0
-"""Longest wall time of a part of the flight, s."""
 IDS = (255, 190)
 """System and component of QGroundControl."""
 PROTOCOL_VERSION = (300, 217)
@@ -83,7 +81,7 @@ class GroundStation:
                 yield message
             message = self.link.recv_match(blocking=False)
 
-    def until(self, ready: Callable[[], Any], what: str, seconds: float = FLIGHT_S) -> Any:
+    def until(self, ready: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
         """Go on until something is true, and return its value."""
         deadline = time.monotonic() + seconds
         while not (value := ready()):
@@ -94,12 +92,12 @@ class GroundStation:
         return value
 
     def ask(self, what: str, send: Callable[[], None], is_answer: Callable[[Any], Any]) -> Any:
-        """Send a request once, and return the answer, which has to come in time."""
+        """Send a request once, and return the answer, which has to come."""
         for _ in self.poll():
             pass
         begun = time.monotonic()
         send()
-        while time.monotonic() - begun < ANSWER_S:
+        while time.monotonic() - begun < PATIENCE:
             for message in self.poll():
                 if is_answer(message):
                     return message
@@ -207,7 +205,7 @@ class FileReader:
         self._station.link.mav.file_transfer_protocol_send(
             0, *self._station.to, head.ljust(251, b"\0")
         )
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + PATIENCE
         while got < size and time.monotonic() < deadline:
             for message in self._station.poll():
                 part = bytes(getattr(message, "payload", bytes(6)))

@@ -13,6 +13,8 @@ import socket
 import threading
 import time
 
+from node_harness import PATIENCE
+
 REST = [0.0] * 16
 
 
@@ -28,7 +30,7 @@ class HilDouble:
 
         self._common = common
         self._mav = common.MAVLink(None, 1, 1)
-        self._socket = socket.create_connection(("127.0.0.1", port), 5.0)
+        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self.law = law
         self.period_us = period_us
         self.armed = armed

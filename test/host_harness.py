@@ -18,6 +18,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
+from node_harness import PATIENCE
+
 _CLONE_NEWNET = 0x40000000
 _OWN_WORLD = "mount -t tmpfs tmpfs /dev/shm && ip link set lo up && echo ready && exec cat"
 
@@ -64,7 +66,7 @@ class _Namespace:
         self.prefix = ("nsenter", f"--net={folder}/net", f"--mount={folder}/mnt")
 
     def run(self, *command: str) -> None:
-        subprocess.run([*self.prefix, *command], check=True, timeout=10)
+        subprocess.run([*self.prefix, *command], check=True, timeout=PATIENCE)
 
     def udp_socket(self) -> socket.socket:
         """A socket inside, made by a thread that goes there and ends."""
@@ -84,7 +86,7 @@ class _Namespace:
 
     def close(self) -> None:
         with contextlib.suppress(BrokenPipeError):
-            self.process.communicate(timeout=10)
+            self.process.communicate(timeout=PATIENCE)
 
 
 @contextlib.contextmanager

@@ -251,7 +251,7 @@ class StationSocket:
         self.last(kind)
         self._newest.pop(kind, None)
         self._socket.sendto(message.pack(self._mav), self._node)
-        return self._peer.spin_until(lambda: self.last(kind), 20.0)
+        return self._peer.spin_until(lambda: self.last(kind))
 
     def command(self, number: int, *params: float, system: int = 1, component: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""
@@ -262,7 +262,7 @@ class StationSocket:
         filled = [*params, *[NAN] * (7 - len(params))]
         message = self._mav.command_long_encode(system, component, number, 0, *filled)
         self._socket.sendto(message.pack(self._mav), self._node)
-        ack = self._peer.spin_until(lambda: self.last("COMMAND_ACK"), 20.0)
+        ack = self._peer.spin_until(lambda: self.last("COMMAND_ACK"))
         assert ack.command == number
         result: int = ack.result
         return result

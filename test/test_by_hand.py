@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -38,7 +39,11 @@ def test_what_the_page_does_without_the_command(domain_id, tmp_path):
     ):
         script = "\n".join(blocks)
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
     assert done.returncode == 0, done.stderr
     terrain = HeightMap.load("JacksboroFault")

@@ -14,35 +14,31 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
-TRACE = re.compile("Traceback|Error|Exception|dumped")
+TRACE = re.compile("Traceback|Error|Exception|dumped|by force")
 
 NODES = ("terrain_node", "ue_bridge_node", "trajectory_node", "mission_node", "collision_node")
 
 
 def stop_once(name, domain_id, number, moment_s, port):
-    """Send a node a signal after a time.
-
-    Return (exit code, seconds from the signal to the end, output).
-    """
+    """Send a node a signal after a time. Return (exit code, output)."""
     from node_harness import NodeProcess
 
     parameters = {"port": str(port), "feedback_port": "0"} if name == "ue_bridge_node" else {}
     started = time.monotonic()
     with NodeProcess(name, domain_id, parameters, fresh=True) as node:
         threading.Event().wait(max(0.0, moment_s - (time.monotonic() - started)))
-        signalled = time.monotonic()
-        code = node.stop(number)
-        return code, time.monotonic() - signalled, node.output
+        return node.stop(number), node.output
 
 
 @pytest.mark.slow
 @pytest.mark.needs("make env")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_nodes_end_cleanly_at_any_moment(number, domain_id):
-    """Signals at random moments from 0.1 s after the start: exit code 0, within 2 s, no trace.
+    """Signals at random moments from 0.1 s after the start: exit code 0, in order, no trace.
 
     `make attack` does many more.
     """
@@ -55,13 +51,10 @@ def test_nodes_end_cleanly_at_any_moment(number, domain_id):
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(run, tries))
-    late = [k for k, (*_, seconds, _) in enumerate(results) if seconds > 2.0]
-    for k in late[:2]:  # a late end may be due to other tests: a real hang repeats alone
-        results[k] = run(tries[k])
     wrong = [
-        f"{name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
-        for name, moment_s, code, seconds, output in results
-        if code != 0 or seconds > 2.0 or TRACE.search(output)
+        f"{name} after {moment_s:.3f} s: exit code {code}\n{output}"
+        for name, moment_s, code, output in results
+        if code != 0 or TRACE.search(output)
     ]
     assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong[:5])
 
@@ -79,11 +72,8 @@ COMMANDS = {
 
 
 def stop_command_once(name, number, moment_s):
-    """Send an `rfly` command a signal after a time.
-
-    Return (exit code, seconds from the signal to the end, output).
-    """
-    from node_harness import executable, shell_environment
+    """Send an `rfly` command a signal after a time. Return (exit code, output)."""
+    from node_harness import STOP_WITHIN_S, executable, shell_environment
 
     rfly = str(executable("rfly", "bin"))
     started = time.monotonic()
@@ -92,15 +82,14 @@ def stop_command_once(name, number, moment_s):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=shell_environment(),
+        env={**shell_environment(), "RFLY_STOP_WITHIN_S": str(STOP_WITHIN_S)},
         start_new_session=True,
     )
     try:
         threading.Event().wait(max(0.0, moment_s - (time.monotonic() - started)))
         process.send_signal(number)
-        signalled = time.monotonic()
-        output, _ = process.communicate(timeout=10.0)
-        return process.returncode, time.monotonic() - signalled, output.decode(errors="replace")
+        output, _ = process.communicate(timeout=PATIENCE)
+        return process.returncode, output.decode(errors="replace")
     finally:
         process.kill()
         process.wait()
@@ -113,18 +102,16 @@ def stop_command_once(name, number, moment_s):
 def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
     """A command ends at Ctrl-C, a kill or a closed terminal at any moment after its start.
 
-    It ends within 2 s, without a trace, with the code that a shell expects.
+    It ends in order, without a trace, with the code that a shell expects.
     """
     chance = random.Random(name)
     stops = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     tries = [(stops[i % 3], COMMANDS[name][0] * (i + chance.random()) / 3) for i in range(3)]
     wrong = []
     for number, moment_s in tries:
-        code, seconds, output = stop_command_once(name, number, moment_s)
-        if code not in (0, -number, 128 + number) or seconds > 2.0 or TRACE.search(output):
-            wrong.append(
-                f"{number.name} after {moment_s:.3f} s: exit code {code}, {seconds:.2f} s\n{output}"
-            )
+        code, output = stop_command_once(name, number, moment_s)
+        if code not in (0, -number, 128 + number) or TRACE.search(output):
+            wrong.append(f"{number.name} after {moment_s:.3f} s: exit code {code}\n{output}")
     assert not wrong, f"{len(wrong)} of {len(tries)}\n" + "\n".join(wrong)
 
 
@@ -151,7 +138,7 @@ def test_signals_are_in_hand_while_python_executes_itself(domain_id):
     ) as node:
         second_start = f"_RFLY_SUITE_ENVIRONMENT={node.process.pid}".encode()
         environment = Path(f"/proc/{node.process.pid}/environ")
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + PATIENCE
         while second_start not in environment.read_bytes().split(b"\0"):
             assert time.monotonic() < deadline, "it has not executed itself"
         seen = []
@@ -181,7 +168,7 @@ def test_a_command_that_is_started_by_a_link_hears_ctrl_c(tmp_path):
         assert process.stdout.readline().startswith("listening")
         process.send_signal(signal.SIGINT)
         try:
-            assert process.wait(5.0) in (0, 130)
+            assert process.wait(PATIENCE) in (0, 130)
         finally:
             process.kill()
 
@@ -191,8 +178,6 @@ def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):
     from node_harness import NodeProcess, Peer
     from rfly_suite.srv import GetTerrainAltitude
 
-    from rfly_common.startup import STOP_WITHIN_S
-
     with NodeProcess("terrain_node", domain_id) as node:
         peer = Peer(domain_id)
         try:
@@ -201,18 +186,14 @@ def test_a_node_ends_in_order_and_not_by_the_watchdog(domain_id):
             ).success  # so it spins
         finally:
             peer.close()
-        signalled = time.monotonic()
         assert node.stop(signal.SIGTERM) == 0
-        assert time.monotonic() - signalled < STOP_WITHIN_S
+        assert "by force" not in node.output
 
 
 @pytest.mark.slow
 def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
     """The others go on after kill -9 of each node in turn; after its restart the datagrams flow
     again.
-
-    That is within 5 s on an idle machine; Python alone takes as long to start where a dozen others
-    want the processor.
     """
     import socket
 
@@ -220,25 +201,22 @@ def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
 
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     receiver.bind(("127.0.0.1", 0))
-    receiver.settimeout(15.0)
     parameters = {"ue_bridge_node": {"port": str(receiver.getsockname()[1]), "feedback_port": "0"}}
 
-    def drain_and_wait(timeout_s):
-        """The time until a datagram that was sent after now arrives."""
-        start = time.monotonic()
+    def drain_and_wait():
+        """Wait until a datagram arrives that is not here yet."""
         receiver.setblocking(False)
         try:
             while receiver.recv(65536):
                 pass
         except BlockingIOError:
             pass
-        receiver.settimeout(timeout_s)
+        receiver.settimeout(PATIENCE)
         receiver.recv(65536)
-        return time.monotonic() - start
 
     running = {name: NodeProcess(name, domain_id, parameters.get(name)) for name in NODES}
     try:
-        drain_and_wait(20.0)
+        drain_and_wait()
         for name in NODES:
             running[name].process.kill()
             running[name].process.wait()
@@ -247,7 +225,7 @@ def test_a_node_that_is_killed_leaves_the_others_and_rejoins(domain_id):
                 f"{name} took another node with it"
             )
             running[name] = NodeProcess(name, domain_id, parameters.get(name))
-            assert drain_and_wait(20.0) < 20.0
+            drain_and_wait()
         for name in NODES:
             assert running[name].process.poll() is None
             assert running[name].stop() == 0

@@ -12,6 +12,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -92,7 +93,7 @@ def test_a_node_of_a_colcon_workspace_answers(build_environment, domain_id, tmp_
         mapped = Path(f"/proc/{node.pid}/maps").read_text(encoding="utf-8")
     finally:
         node.terminate()
-        assert node.wait(30.0) == 0
+        assert node.wait(PATIENCE) == 0
 
     assert answer.altitude == pytest.approx(HeightMap.load("JacksboroFault").altitude(1.5, 2.0))
     used = {line.split()[-1] for line in mapped.splitlines() if "librfly_suite__" in line}

@@ -15,6 +15,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from node_harness import PATIENCE
 from page_commands import ROOT
 
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -43,7 +44,7 @@ def check_shell(script: str) -> None:
         ["bash", "-n", "-c", script],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
     assert run.returncode == 0, run.stderr
@@ -121,7 +122,7 @@ def test_the_image_sources_its_workspace_and_runs_its_command(tmp_path):
         "printenv",
         "FROM_WORKSPACE",
     ]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
 
     assert run.stdout == "sourced it\n"
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from node_harness import PATIENCE
 from page_commands import ROOT, fenced, parse, run, shell_lines
 
 from rfly_amphibious import SensorParameters
@@ -270,7 +271,7 @@ def check_sent(line: list[str], expected: str, monkeypatch: Any) -> None:
     """Send the example to a socket of this test instead of the machine that the page names."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
-        window.settimeout(5.0)
+        window.settimeout(PATIENCE)
         here = [
             "--host",
             "127.0.0.1",

@@ -19,6 +19,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {path.parent.name for path in ROOT.glob("rfly_*/__init__.py")}
@@ -264,7 +265,7 @@ def run(command, env, folder=ROOT):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -382,7 +383,7 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
     libraries = os.pathsep.join([str(prefix / "lib"), os.environ.get("LD_LIBRARY_PATH", "")])
     (folder,) = prefix.glob("lib/python*/site-packages")
     env = {**os.environ, "PYTHONPATH": str(folder), "LD_LIBRARY_PATH": libraries}
-    subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=PATIENCE)
 
 
 def test_the_autopilot_is_locked_with_what_builds_it():

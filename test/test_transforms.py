@@ -125,7 +125,7 @@ def test_where_the_vehicle_and_what_is_around_it_are(nodes, means):
     look_up = means(nodes)
 
     def told(target, source, point=(0.0, 0.0, 0.0)):
-        nodes.spin_until(lambda: look_up(target, source) is not None, 60.0)
+        nodes.spin_until(lambda: look_up(target, source) is not None)
         return (look_up(target, source) @ (*point, 1.0))[:3]
 
     near = pytest.approx

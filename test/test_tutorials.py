@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 from page_commands import ROOT, parse, shell_lines
 
 from rfly_bringup.cli.main import main
@@ -39,7 +40,6 @@ from rfly_trajectory import (
 )
 from rfly_ue_bridge import RecordingReader, decode
 
-PATIENCE = 60.0  # s
 WITH_NODES = {"up", "view", "record", "replay", "doctor"}
 """Commands that run with nodes in other tests below."""
 RFLY = [

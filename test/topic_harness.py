@@ -10,6 +10,8 @@ import subprocess
 import sys
 from array import array
 
+from node_harness import PATIENCE
+
 RFLY = [
     sys.executable,
     "-c",
@@ -46,7 +48,7 @@ class Rfly:
         """(exit code, output), after a signal."""
         if number is not None:
             self.process.send_signal(number)
-        output, _ = self.process.communicate(timeout=20.0)
+        output, _ = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, output
 
     def __enter__(self):

@@ -9,6 +9,7 @@ import random
 import sys
 
 import pytest
+from node_harness import PATIENCE
 
 from attacks import storage
 from attacks.running import Running
@@ -29,7 +30,7 @@ def test_damage_is_of_every_kind(tmp_path):
 def test_a_recording_that_ends_otherwise_is_reported(monkeypatch):
     def record(_blocks, _file):
         with Running([sys.executable, "-S", "-c", "raise SystemExit(3)"]) as running:
-            running.wait(10.0)
+            running.wait(PATIENCE)
         return running, ""
 
     monkeypatch.setitem(storage.RECORDINGS, "pcap", record)

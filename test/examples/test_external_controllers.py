@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amphibious_cases import slower_imu
+from node_harness import PATIENCE
 
 pytestmark = [
     pytest.mark.ros,
@@ -189,7 +190,7 @@ class Flight:
 
     def _wait_for_silence(self, peer):
         count = -1
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + PATIENCE
         while count != len(self.truth):
             assert time.monotonic() < deadline, "simulated time goes on without a controller"
             count = len(self.truth)

@@ -10,10 +10,10 @@ import pkgutil
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_bringup import warm_up
 from rfly_bringup.nodes.amphibious_set import MAPPING, OF_A_VEHICLE
@@ -96,15 +96,15 @@ def test_the_functions_of_all_parts_are_there():
 
 def test_a_part_that_does_not_exist_is_refused():
     command = [sys.executable, "-m", "rfly_bringup.warm_up", "terain"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
     assert ended.stderr.startswith("no such part: terain; there are terrain, ")
 
 
 def test_ctrl_c_waits_for_no_compiler_and_leaves_none(monkeypatch, tmp_path):
-    """Compilers that would take a minute; the terrain's is skipped."""
+    """Compilers that would take a quarter of an hour; the terrain's is skipped."""
     compiler = tmp_path / "python"
-    compiler.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/started\nexec sleep 60\n")
+    compiler.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/started\nexec sleep 1000\n")
     compiler.chmod(0o755)
     monkeypatch.setattr(warm_up.sys, "executable", str(compiler))
 
@@ -112,9 +112,7 @@ def test_ctrl_c_waits_for_no_compiler_and_leaves_none(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(warm_up, "as_completed", interrupted)
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         list(warm_up.compile_parts(["collision", "planner", "amphibious"], 2))
-    assert time.monotonic() - start < 20.0
     started = (tmp_path / "started").read_text().split() if (tmp_path / "started").exists() else []
     assert not [number for number in started if Path("/proc", number).exists()]

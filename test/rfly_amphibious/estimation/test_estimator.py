@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 from oracles.plain_python import ENVIRONMENT
 from scipy.stats import chi2
 
@@ -720,7 +721,7 @@ def test_it_needs_none_of_scipys_large_modules():
         "sys.exit(', '.join(heavy & sys.modules.keys()) or 0)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
     assert done.returncode == 0, done.stderr

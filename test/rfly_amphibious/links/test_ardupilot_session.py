@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import struct
-import time
 
 import pytest
 from ardupilot_double import ArdupilotDouble
+from node_harness import wait_until
 
 from rfly_amphibious.links.ardupilot_session import (
     ArdupilotSession,
@@ -26,14 +26,6 @@ QUAD = VehicleParameters.load("scale_quad")
 SIXTEEN = bytes.fromhex("1a48 9001 02000000".replace(" ", "")) + struct.pack(
     "<16H", *range(1000, 1016)
 )
-
-
-def wait(ready):
-    deadline = time.monotonic() + 10.0
-    while not (value := ready()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.002)
-    return value
 
 
 def test_frames_of_16_and_32_outputs():
@@ -126,7 +118,7 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
                 frames.extend(session.commands())
                 return frames and frames[-1].number == number
 
-            wait(arrived)
+            wait_until(arrived)
 
         try:
             taken(one, 500)
@@ -139,10 +131,10 @@ def test_starts_of_ardupilot_are_told_from_late_frames(monkeypatch):
             assert session.counters.items() >= {"late": 1, "starts": 3, "stranger": 0}.items()
 
             other.send(other.datagram(1, [1000] * 16))
-            wait(lambda: session.counters["stranger"] == 1)
+            wait_until(lambda: session.counters["stranger"] == 1)
             assert session.rival.startswith("127.0.0.1:")
             assert session.rival != session.peer
-            wait(lambda: session.gap > 0.4)
+            wait_until(lambda: session.gap > 0.4)
 
             # the first one is silent: the new start from another port is ArduPilot now
             taken(other, 7)

@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE, wait_until
 from optional_parts import late_module
 
 from rfly_amphibious import VehicleParameters
@@ -283,14 +284,6 @@ def test_without_pymavlink_it_says_what_to_install(monkeypatch):
         load_dialect()
 
 
-def wait(ready):
-    deadline = time.monotonic() + 5.0
-    while not (value := ready()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.002)
-    return value
-
-
 def by_tcp(handler):
     return TcpTransport("127.0.0.1", 0, handler)
 
@@ -303,11 +296,11 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
     rng = random.Random(3)
     with HilSession(messages, by_tcp) as session:
         assert not session.booting
-        with socket.create_connection(("127.0.0.1", session.port), 5.0) as autopilot:
-            wait(lambda: session.peer)
+        with socket.create_connection(("127.0.0.1", session.port), PATIENCE) as autopilot:
+            wait_until(lambda: session.peer)
             packer = common.MAVLink(None, 1, 1)
             autopilot.sendall(messages.heartbeat().pack(packer))
-            wait(lambda: session.booting)
+            wait_until(lambda: session.booting)
             assert not session.up
 
             # garbage before each message
@@ -320,7 +313,7 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
                 autopilot.sendall(garbage + controls_message(number).pack(packer))
 
             commands = []
-            wait(lambda: (commands.extend(session.commands()), len(commands) == 100)[1])
+            wait_until(lambda: (commands.extend(session.commands()), len(commands) == 100)[1])
             assert [controls.time_usec for controls in commands] == list(range(100))
             assert commands[0].controls == (0.5,) * 16
             assert session.up
@@ -329,11 +322,11 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             # random bytes
             autopilot.sendall(rng.randbytes(20_000) + bytes(300))
             autopilot.sendall(controls_message(7).pack(packer))
-            wait(lambda: any(controls.time_usec == 7 for controls in session.commands()))
+            wait_until(lambda: any(controls.time_usec == 7 for controls in session.commands()))
 
             # messages to the autopilot
             session.send(messages.heartbeat())
-            autopilot.settimeout(5.0)
+            autopilot.settimeout(PATIENCE)
             reader = common.MAVLink(None)
             heard = []
             while len(heard) < 2:
@@ -343,7 +336,7 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
             assert heard[0].autopilot == common.MAV_AUTOPILOT_INVALID
             assert (heard[0].get_srcSystem(), heard[1].get_seq()) == (1, 1)
 
-        wait(lambda: not session.peer)
+        wait_until(lambda: not session.peer)
         assert not session.up
 
 
@@ -355,7 +348,7 @@ def test_an_autopilots_board_at_a_serial_line(messages):
     ) as session:
         packer = common.MAVLink(None, 1, 1)
         os.write(board, controls_message(0x0D0A1113).pack(packer))
-        (controls,) = wait(session.commands)
+        (controls,) = wait_until(session.commands)
         assert controls.time_usec == 0x0D0A1113
         assert session.peer == os.ttyname(line)
 
@@ -371,12 +364,12 @@ def test_an_autopilots_board_at_a_serial_line(messages):
 
 def test_an_autopilot_that_says_nothing_is_not_waited_for_after_a_second(messages, monkeypatch):
     monkeypatch.setattr("rfly_amphibious.links.mavlink_hil.FIRST_WORD_S", 0.2)
+    start = time.monotonic()
     with (
         HilSession(messages, by_tcp) as session,
-        socket.create_connection(("127.0.0.1", session.port), 5.0),
+        socket.create_connection(("127.0.0.1", session.port), PATIENCE),
     ):
-        start = time.monotonic()
-        wait(lambda: session.booting)
+        wait_until(lambda: session.booting)
         assert time.monotonic() - start > 0.15
 
 

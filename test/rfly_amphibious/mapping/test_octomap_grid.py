@@ -12,6 +12,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_amphibious.mapping.octomap_grid import MAX_RAYS, OctomapGrid
 from rfly_amphibious.mapping.octomap_parameters import OctomapParameters
@@ -347,7 +348,9 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
     if shutil.which("bt2vrml") is None or shutil.which("convert_octree") is None:
         pytest.skip("the program bt2vrml is not installed")
     mapped.save(tmp_path / "map.bt")
-    subprocess.run(["bt2vrml", "map.bt"], cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    subprocess.run(
+        ["bt2vrml", "map.bt"], cwd=tmp_path, check=True, timeout=PATIENCE, capture_output=True
+    )
     text = (tmp_path / "map.bt.wrl").read_text(encoding="utf-8")
     boxes = text.count("Transform") if "Transform" in text else text.count("Box")
     merged = len(mapped.voxels()) - 512 + 1
@@ -358,7 +361,7 @@ def test_debians_octomap_tools_read_the_file(mapped, tmp_path):
         ["convert_octree", "map.bt", "map.ot"],
         cwd=tmp_path,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
         capture_output=True,
     )
     assert b"ERROR" not in told.stderr

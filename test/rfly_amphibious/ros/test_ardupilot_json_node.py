@@ -11,6 +11,7 @@ import statistics
 
 import pytest
 from ardupilot_double import ArdupilotDouble, HoverLaw
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -238,7 +239,7 @@ def test_the_port_of_betaflights_motors_is_refused_by_name(domain_id):
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         with NodeProcess("ardupilot_json_node", domain_id, {"port": str(port)}) as node:
-            assert node.process.wait(60.0) != 0
+            assert node.process.wait(PATIENCE) != 0
             assert node.stop() != 0
         assert f"UDP port 127.0.0.1:{port}: another program holds it" in node.output
         assert "Betaflight's motors come to UDP 9002 too" in node.output

@@ -164,7 +164,7 @@ class Plant:
                     lambda both=both: (
                         self.answered(self.rotors) and (not both or self.answered(self.wheels))
                     ),
-                    5.0,
+                    PATIENCE if self.lock_step else 5.0,
                 )
             except AssertionError:
                 if self.lock_step:

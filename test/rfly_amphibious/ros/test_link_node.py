@@ -12,6 +12,7 @@ import time
 import zlib
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -251,7 +252,7 @@ def test_lock_step_by_tcp(domain_id):
             tick(0)
             peer.spin_for(0.3)
             assert not vehicle.rotors  # nobody is there who could be waited for
-            with socket.create_connection(("127.0.0.1", port), 5.0) as controller:
+            with socket.create_connection(("127.0.0.1", port), PATIENCE) as controller:
                 controller.sendall(frame(5, 0, 0.0, struct.pack("<I", 3)))
                 peer.spin_until(lambda: vehicle.rotors and vehicle.wheels)
                 assert list(vehicle.rotors[0].value) == [0.0] * 6
@@ -299,7 +300,7 @@ class Autopilot:
     def __init__(self, port):
         from pymavlink.dialects.v20 import common
 
-        self._socket = socket.create_connection(("127.0.0.1", port), 5.0)
+        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._socket.settimeout(0.02)
         self._mav = common.MAVLink(None, 1, 1)
         self.heard = []
@@ -424,7 +425,7 @@ def test_what_cannot_be_is_told_in_one_line(domain_id, name, parameters, text):
     from node_harness import NodeProcess
 
     with NodeProcess(name, domain_id, parameters) as node:
-        assert node.process.wait(60.0) == 2
-        node._reader.join(2.0)
+        assert node.process.wait(PATIENCE) == 2
+        node._reader.join(PATIENCE)
         assert text in node.output
         assert "Traceback" not in node.output

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -458,7 +459,7 @@ def test_a_parameter_that_can_not_be_ends_the_node_in_one_line(domain_id, name, 
     from node_harness import NodeProcess
 
     with NodeProcess("mapping_node", domain_id, {name: value}) as node:
-        assert node.process.wait(20) == 2
+        assert node.process.wait(PATIENCE) == 2
         node.stop()
         assert expected in node.output
         assert "Traceback" not in node.output

@@ -199,7 +199,7 @@ def test_a_mixed_plan_is_driven_and_flown(loop, tmp_path):
     goal.pose.position.x = 22.0
     answer = None
     for _ in range(60):
-        answer = peer.call(PlanPath, "plan_path", 60.0, name="duck", start=start, goal=goal, mode=2)
+        answer = peer.call(PlanPath, "plan_path", name="duck", start=start, goal=goal, mode=2)
         if answer.success or "terrain_map" not in answer.message:
             break
         peer.spin_for(0.1)
@@ -237,13 +237,13 @@ def test_a_ground_station_arms_flies_and_lands_it(loop):
             )
         peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT"))
         peer.spin_until(lambda: station.command(400, 1.0) == 0)  # as soon as mission_node answers
-        peer.spin_until(lambda: loop.mode == "DRIVE", 20.0)
+        peer.spin_until(lambda: loop.mode == "DRIVE", PATIENCE)
         start = loop.place
         assert (
             station.command(22, 0.0, 0.0, 0.0, math.nan, math.nan, math.nan, 500.0 + start[2] + 2.5)
             == 0
         )
-        peer.spin_until(lambda: loop.place[2] - start[2] > 2.0, 60.0)
+        peer.spin_until(lambda: loop.place[2] - start[2] > 2.0, PATIENCE)
         peer.spin_until(lambda: station.last("GLOBAL_POSITION_INT").relative_alt > 1900)
         here = station.last("GLOBAL_POSITION_INT")
         there = here.lat * 1e-7 + 3.0 / 111_170.9  # 3 m to the north

@@ -13,6 +13,7 @@ import pty
 import select
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
@@ -142,7 +143,7 @@ def test_a_line_that_is_none_ends_the_start(domain_id, tmp_path):
     from node_harness import NodeProcess
 
     with NodeProcess("motor_output_node", domain_id, {"device": str(tmp_path / "tty")}) as node:
-        node.process.wait(60.0)
+        node.process.wait(PATIENCE)
         assert node.stop() == 2
         assert (
             f"parameters device, baud and rate: serial line {tmp_path / 'tty'}: No such file"
@@ -151,6 +152,6 @@ def test_a_line_that_is_none_ends_the_start(domain_id, tmp_path):
     with NodeProcess(
         "motor_output_node", domain_id, {"device": "/dev/null", "rate": "500.0"}
     ) as node:
-        node.process.wait(60.0)
+        node.process.wait(PATIENCE)
         assert node.stop() == 2
         assert "rate: 500 Hz, expected at most 94 at 57600 bit/s" in node.output

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 from optional_parts import late_module
 from sensor_window import free_ports, write_config
 
@@ -29,7 +30,7 @@ from rfly_viewer.scene.state_batches import read_batches
 
 server = late_module("rfly_viewer.window.server")
 
-SECONDS = 60
+SECONDS = PATIENCE
 CAR_TYPE = 50
 VEHICLES = [
     encode_pose(1, CAR_TYPE, (0.0, 0.0, -20.0), (0.0, 0.0, 0.4)),

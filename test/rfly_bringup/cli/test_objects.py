@@ -15,6 +15,7 @@ import sys
 from contextlib import ExitStack
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_bringup.cli.main import main
 from rfly_terrain.height_map.height_map import HeightMap
@@ -45,7 +46,7 @@ def rfly(monkeypatch, capsys, tmp_path):
 def window():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
-        opened.settimeout(5)
+        opened.settimeout(PATIENCE)
         yield opened
 
 
@@ -104,7 +105,7 @@ def test_all_three_windows_unless_one_is_asked_for(rfly):
                 continue
         assert rfly("place", 3, 0, 0, "--z", 1, "--port", port)[0] == 0
         for opened in windows:
-            opened.settimeout(5)
+            opened.settimeout(PATIENCE)
             assert opened.recv(4096) == time_packet(1001, 3, (0.0, 0.0, -1.0), math.pi / 2)
 
 
@@ -226,7 +227,7 @@ def test_with_a_running_bridge(rfly, domain_id, tmp_path):
         NodeProcess("terrain_node", domain_id),
     ):
         window.bind(("127.0.0.1", 0))
-        window.settimeout(10)
+        window.settimeout(PATIENCE)
         port = str(window.getsockname()[1])
         with NodeProcess("ue_bridge_node", domain_id, {"port": port, "feedback_port": "0"}):
             for _ in range(20):  # until the terrain has arrived

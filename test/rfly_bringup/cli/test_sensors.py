@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 import pytest
 from command_line import mistake
+from node_harness import PATIENCE, wait_until
 from sensor_window import SensorWindow, write_config
 
 from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
@@ -39,10 +40,7 @@ def test_what_arrives_is_shown_and_saved(tmp_path):
     window = SensorWindow()
     saved = tmp_path / "frames"
     process = listening(config, "--port", window.port, "--count", 4, "--save", saved)
-    deadline = time.monotonic() + 60.0
-    while len(window.sensors) < 3:
-        window.poll()
-        assert time.monotonic() < deadline
+    wait_until(lambda: (window.poll(), len(window.sensors) == 3)[1])
 
     jpeg = encode_image(PIXELS)
     depth = np.full((48, 64), 1234, np.uint16)
@@ -51,7 +49,7 @@ def test_what_arrives_is_shown_and_saved(tmp_path):
     window.send(0, jpeg, 1.2, 3)
     window.send(1, encode_image(depth, "raw"), 1.0, 1)
     window.send(2, encode_cloud(POINTS), 1.0, 1)
-    output, _ = process.communicate(timeout=60.0)
+    output, _ = process.communicate(timeout=PATIENCE)
     window.close()
 
     assert process.returncode == 0, output
@@ -79,10 +77,7 @@ def test_what_arrives_is_recorded_for_foxglove(tmp_path):
     window = SensorWindow()
     file = tmp_path / "flight.mcap"
     process = listening(config, "--port", window.port, "--count", 4, "--mcap", file)
-    deadline = time.monotonic() + 60.0
-    while len(window.sensors) < 4:
-        window.poll()
-        assert time.monotonic() < deadline
+    wait_until(lambda: (window.poll(), len(window.sensors) == 4)[1])
 
     jpeg = encode_image(PIXELS)
     depth = np.full((48, 64), 1234, np.uint16)
@@ -91,7 +86,7 @@ def test_what_arrives_is_recorded_for_foxglove(tmp_path):
     window.send(1, encode_image(depth, "raw"), 1.0, 1)
     window.send(2, encode_cloud(POINTS), 1.0, 1)
     window.send(3, struct.pack("<fi12f", 12.5, 2, *[0.0] * 12), 1.0, 1)
-    output, _ = process.communicate(timeout=60.0)
+    output, _ = process.communicate(timeout=PATIENCE)
     window.close()
     assert process.returncode == 0, output
 
@@ -124,7 +119,7 @@ def test_what_arrives_is_recorded_for_foxglove(tmp_path):
 
 def test_a_silent_sensor_is_an_exit_code_of_1(tmp_path):
     process = listening(write_config(tmp_path, {}), "--no-request", "--duration", 0.5)
-    output, _ = process.communicate(timeout=60.0)
+    output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "no data yet" in output
 

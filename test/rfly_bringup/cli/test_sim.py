@@ -15,7 +15,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from chromium_harness import wait_until
+from node_harness import PATIENCE, wait_until
 
 from rfly_amphibious.scenarios import sweep
 from rfly_bringup.cli.main import main
@@ -217,11 +217,11 @@ def test_a_sweep_that_is_ended_leaves_no_process(number, code, scenario):
             found = [Path("/proc") / child for child in children.read_text().split()]
             return [each for each in found if b"spawn_main" in (each / "cmdline").read_bytes()]
 
-        wait_until(lambda: len(workers()) == 2, 60, "two workers")
+        wait_until(lambda: len(workers()) == 2, "two workers")
         left = workers()
         parent.send_signal(number)
-        _, said = parent.communicate(timeout=30)
-    wait_until(lambda: not any(each.exists() for each in left), 30, "the end of the workers")
+        _, said = parent.communicate(timeout=PATIENCE)
+    wait_until(lambda: not any(each.exists() for each in left), "the end of the workers")
     assert parent.returncode == code
     if number == signal.SIGINT:
         assert b"leaked" not in said

@@ -10,9 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
+from node_harness import PATIENCE, wait_until
 
 from rfly_bringup.demo.demo import DemoViewer
 from rfly_bringup.runner.up import VIEWER
@@ -45,7 +45,7 @@ def free_port():
 )
 def test_mistakes_are_one_line(arguments, said):
     done = subprocess.run(
-        [*RFLY, *arguments], capture_output=True, text=True, timeout=30, check=False
+        [*RFLY, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 2
     assert said in done.stderr
@@ -60,7 +60,7 @@ def test_a_missing_viser_says_what_to_install():
         [sys.executable, "-c", program, "view"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (
@@ -78,9 +78,7 @@ def test_the_demos_window_goes_with_the_convoy_over_the_demos_map():
 
 @pytest.mark.slow
 def test_the_demos_window_answers_and_ends_with_ctrl_c():
-    """`answers` is False before the process runs, True while it does; SIGINT ends it with 0 within
-    two seconds.
-    """
+    """`answers` is False before the process runs, True while it does; SIGINT ends it with 0."""
     lines = []
     viewer = DemoViewer(free_port(), "", lambda name, line: lines.append((name, line)))
     assert not viewer.answers()
@@ -90,15 +88,10 @@ def test_the_demos_window_answers_and_ends_with_ctrl_c():
     )
     reader.start()
     try:
-        deadline = time.monotonic() + 60
-        while not viewer.answers():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(viewer.answers, poll_s=0.1)
     finally:
-        begun = time.monotonic()
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
-        assert time.monotonic() - begun < 2
+        assert process.wait(PATIENCE) == 0
         reader.join()
         process.stdout.close()
     assert lines[0][0] == VIEWER

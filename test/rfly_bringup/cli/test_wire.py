@@ -19,6 +19,7 @@ from contextlib import suppress
 
 import pytest
 from command_line import mistake
+from node_harness import PATIENCE
 
 from rfly_bringup.cli.wire_monitor import packet_filter
 from rfly_ue_bridge.codec.to_rflysim3d import decode
@@ -51,7 +52,7 @@ POSE = struct.pack(
 )
 
 
-def rfly(*arguments, timeout=20):
+def rfly(*arguments, timeout=PATIENCE):
     return subprocess.run(
         [*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False
     )
@@ -61,7 +62,7 @@ def rfly(*arguments, timeout=20):
 def window():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
-        opened.settimeout(5)
+        opened.settimeout(PATIENCE)
         yield opened
 
 
@@ -222,7 +223,7 @@ class Listening:
         with suppress(OSError):  # a terminal's other side has gone
             for line in self.process.stdout:
                 text += line
-        return self.process.wait(10), text
+        return self.process.wait(PATIENCE), text
 
     def __enter__(self):
         return self

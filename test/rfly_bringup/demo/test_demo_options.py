@@ -9,10 +9,10 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, closing
 
 import pytest
+from node_harness import PATIENCE, wait_until
 
 
 def run_demo(*arguments, **environment):
@@ -22,7 +22,7 @@ def run_demo(*arguments, **environment):
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -53,7 +53,7 @@ def test_ctrl_c_while_kernels_are_compiled_starts_no_node_and_waits_for_none(dom
     command = [sys.executable, "-c", STOPPED_BEFORE]
     environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
     ended = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (ended.returncode, ended.stdout.splitlines()[-1:]) == (0, ["started []"]), ended.stderr
 
@@ -76,10 +76,7 @@ def test_datagrams_of_other_programs_are_left_out(monkeypatch):
             by.sendto(
                 encode_pose(id, 3, (north, 0.0, 0.0), (0.0, 0.0, 0.0)), ("127.0.0.1", watch.port)
             )
-            deadline = time.monotonic() + 20.0
-            while watch.total + watch.foreign < heard:
-                assert time.monotonic() < deadline
-                time.sleep(0.001)
+            wait_until(lambda: watch.total + watch.foreign >= heard)
 
         send(other, 1, 100.0, 1)
         watch.begin()

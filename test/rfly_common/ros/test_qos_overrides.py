@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -91,7 +92,7 @@ def test_an_invalid_override_ends_the_node_in_one_line(domain_id, flat_map, poli
 
     name = f"qos_overrides./outTerrainPoint.publisher.{policy}"
     with NodeProcess("terrain_node", domain_id, {"map": flat_map, name: value}) as node:
-        assert node.process.wait(60) == 2
+        assert node.process.wait(PATIENCE) == 2
         node.stop()
         assert "parameter qos_overrides./outTerrainPoint.publisher." in node.output
         assert text in node.output

@@ -9,6 +9,8 @@ import ast
 import queue
 from pathlib import Path
 
+from node_harness import PATIENCE
+
 from rfly_common.threads.loop_thread import LONGEST_TEXT, LoopThread, describe_error
 
 ROOT = Path(__file__).parents[3]
@@ -41,7 +43,7 @@ def test_a_step_that_raises_is_reported_and_the_next_one_follows(monkeypatch):
     thread.start()
     for job in (1, 0, "x", 2, 4):
         jobs.put(job)
-    thread.join(10.0)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert done == [1.0, 0.5, 0.25]
     assert [type(error) for error in reported] == [ZeroDivisionError, TypeError]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 from mavlink_station import OTHER_STATION, STATION, Station, of_type
+from node_harness import PATIENCE
 from optional_parts import late_module
 
 from rfly_missions.mavlink.file_transfer import (
@@ -195,7 +196,7 @@ def serve(station, port, is_over):
     """Be the vehicle of a station at a port until it is over, in real time."""
     endpoint = station.endpoint
     endpoint._targets = (("127.0.0.1", port),)
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.bind(("127.0.0.1", 0))
         link.settimeout(0.01)

@@ -15,10 +15,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
-ANSWER_S = 40.0
+ANSWER_S = PATIENCE
 """Longest wait for a line of MAVProxy, s; its own time limits are shorter."""
 TESTS = Path(__file__).parents[2]
 MODES = {

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
@@ -88,7 +89,7 @@ def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
     command = [sys.executable, str(CLIENT), str(port), "2", str(tmp_path / "downloaded")]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        peer.spin_until(lambda: client.poll() is not None, 110.0)
+        peer.spin_until(lambda: client.poll() is not None, 3 * PATIENCE)
     finally:
         client.kill()
         output = client.communicate()[0]
@@ -184,8 +185,8 @@ def test_pymavlinks_own_tools_for_missions_and_parameters(start, peer):
     """MAVWPLoader, MAVParmDict and mavutil fly hawk, as MAVProxy uses them."""
     from pymavlink import mavparm, mavutil, mavwp
 
-    def heard(kind, timeout_s=20.0):
-        deadline = time.monotonic() + timeout_s
+    def heard(kind):
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             peer.spin_for(0.0)
             peer._executor.spin_once(timeout_sec=0.002)
@@ -276,8 +277,9 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
             link.target_component = 1
             peer.spin_until(lambda: value("RFLY_POS_GAIN") == 1.25)
 
-            assert value("RFLY_POS_GAIN", 0.75, real) == 0.75
-            assert value("RFLY_TILT_MAX", 1.5, real) < 1.4  # beyond its range
+            peer.spin_until(lambda: value("RFLY_POS_GAIN", 0.75, real) == 0.75)
+            # beyond its range
+            assert peer.spin_until(lambda: value("RFLY_TILT_MAX", 1.5, real)) < 1.4
 
             client = peer.node.create_client(
                 GetParameters, "/duck/flight_control_node/get_parameters"
@@ -403,8 +405,8 @@ def test_wrong_parameters_end_it_in_one_line(domain_id, parameters, text):
     from node_harness import NodeProcess
 
     with NodeProcess("mavlink_node", domain_id, {"port": "0", **parameters}) as node:
-        assert node.process.wait(60.0) == 2
-        node._reader.join(2.0)
+        assert node.process.wait(PATIENCE) == 2
+        node._reader.join(PATIENCE)
         assert text in node.output
         assert "Traceback" not in node.output
 
@@ -422,8 +424,8 @@ def test_an_occupied_port_is_refused_with_its_likely_holder(domain_id, port, hol
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", port))
         with NodeProcess("mavlink_node", domain_id, {"port": str(port)}) as node:
-            assert node.process.wait(60.0) == 2
-            node._reader.join(2.0)
+            assert node.process.wait(PATIENCE) == 2
+            node._reader.join(PATIENCE)
     assert f"udp 127.0.0.1:{port}: another program holds it, {holder}" in node.output
     assert "Traceback" not in node.output
 

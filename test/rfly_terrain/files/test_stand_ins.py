@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_terrain import HeightMap, LoadPngData, find_map, getTerrainAltData, package_maps
 from rfly_terrain.files import search
@@ -94,7 +95,7 @@ def test_a_script_sees_the_warning(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.count("stand-in")) == (0, "", 1)

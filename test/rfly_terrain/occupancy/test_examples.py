@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_terrain import BinaryOccupancyMap as Map
 from rfly_terrain import cells_to_image, image_to_cells
@@ -962,7 +963,11 @@ for name, function in module.EXAMPLES.items():
 print(len(module.EXAMPLES))
 """
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
 
     assert run.returncode == 0, run.stderr

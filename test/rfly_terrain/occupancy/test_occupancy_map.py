@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from node_harness import PATIENCE
 
 import rfly_terrain
 from rfly_terrain import BinaryOccupancyMap
@@ -475,7 +476,11 @@ def test_maps_need_neither_matplotlib_nor_scipy_nor_ros():
         "print([name for name in ('matplotlib', 'scipy.spatial', 'rclpy') if name in sys.modules])"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
     assert run.stdout.strip() == "[]"
 

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -277,12 +278,11 @@ def test_a_plan_asked_for_before_there_is_a_map_waits_for_it(domain_id):
         assert not refused.result().success
         assert "no terrain_map has come yet" in refused.result().message
         assert time.monotonic() - begun > 4.9
+        maps = peer.publisher(TerrainMap, "terrain_map", LATCHED)
         answer = client.call_async(PlanPath.Request(**goal))
         peer.spin_for(0.3)
         assert not answer.done()
-        peer.publisher(TerrainMap, "terrain_map", LATCHED).publish(
-            height_map_to_msg(terrain(), (0.0, 0.0, 0.0), 0, 10**6)
-        )
+        maps.publish(height_map_to_msg(terrain(), (0.0, 0.0, 0.0), 0, 10**6))
         peer.spin_until(answer.done)
         assert answer.result().success, answer.result().message
         peer.close()
@@ -294,7 +294,7 @@ def test_a_bad_parameter_ends_the_node_with_one_line(domain_id):
     with NodeProcess(
         "planner_node", domain_id, {"goal_vehicle": "a", "goal_class": "tank"}
     ) as node:
-        assert node.process.wait(60) == 2
+        assert node.process.wait(PATIENCE) == 2
         node.stop()
         assert "vehicle class 'tank': there are car" in node.output
         assert "Traceback" not in node.output

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
@@ -156,7 +157,11 @@ def test_rfly_prints_it():
         "sys.argv = ['rfly', 'dissector']; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, dissector(), "")
 
@@ -166,7 +171,7 @@ def test_rfly_writes_it_to_a_file(tmp_path):
         "import sys; from rfly_bringup.cli.main import main; "
         "sys.argv = ['rfly', 'dissector', '--out', 'a.lua']; main()"
     )
-    subprocess.run([sys.executable, "-c", program], timeout=20, check=True, cwd=tmp_path)
+    subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=True, cwd=tmp_path)
     assert (tmp_path / "a.lua").read_text(encoding="utf-8") == dissector()
 
 
@@ -190,7 +195,7 @@ def fields_in_tshark(tmp_path, datagrams, *fields):
     for field in fields:
         command += ["-e", field if "." in field else f"rflysim.{field}"]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert "lua" not in done.stderr.lower()
     return [line.split("\t") for line in done.stdout.splitlines()]
 

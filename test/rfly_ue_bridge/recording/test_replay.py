@@ -11,6 +11,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from node_harness import PATIENCE
 
 from rfly_common.errors import ConfigError, TruncatedCaptureError
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
@@ -309,7 +310,7 @@ def test_windows_keep_their_distance_at_the_target():
     """Datagrams of the second chosen port go to the second port behind the new one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as window:
         window.bind(("127.0.0.1", 0))
-        window.settimeout(5)
+        window.settimeout(PATIENCE)
 
         target = Target(range(20010, 20013), "127.0.0.1", window.getsockname()[1] - 1)
         destinations = Destinations(target)

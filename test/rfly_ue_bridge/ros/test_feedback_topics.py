@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from bridge_harness import Bridge, pose, time_packet, xyz
 from feedback_datagrams import DATAGRAMS
-from node_harness import NodeProcess, diagnostic
+from node_harness import NodeProcess, diagnostic, wait_until
 
 pytestmark = pytest.mark.ros
 
@@ -339,7 +339,7 @@ ANSWERS = {
 )
 def test_request_is_answered(shared, asked, command, position, euler, origin, extent):
     ready = shared.answer(ANSWERS)
-    future = shared.ask(timeout=10.0, **asked)
+    future = shared.ask(timeout=60.0, **asked)
     shared.peer.spin_until(lambda: ready() and future.done())
     answer = future.result()
     assert (answer.success, answer.message) == (True, "")
@@ -361,8 +361,8 @@ def test_requests_wait_side_by_side_and_poses_pass_them(shared):
     from bridge_harness import fleet
 
     ready = shared.answer({}, count=3)
-    camera = shared.ask(kind=0, id=11, timeout=20.0)
-    vehicle = shared.ask(kind=1, id=12, timeout=20.0)
+    camera = shared.ask(kind=0, id=11, timeout=60.0)
+    vehicle = shared.ask(kind=1, id=12, timeout=60.0)
     nobody = shared.ask(kind=1, id=99, timeout=1.0)
     shared.peer.spin_until(ready)
     assert sorted(shared.commands) == [
@@ -388,7 +388,7 @@ def test_requests_wait_side_by_side_and_poses_pass_them(shared):
 
 def test_one_answer_serves_all_who_asked_the_same(shared):
     ready = shared.answer({}, count=2)
-    futures = [shared.ask(kind=1, id=12, timeout=20.0) for _ in range(2)]
+    futures = [shared.ask(kind=1, id=12, timeout=60.0) for _ in range(2)]
     shared.peer.spin_until(ready)
     shared.say(datagram("CoptReqData"))
     shared.peer.spin_until(lambda: all(future.done() for future in futures))
@@ -636,7 +636,7 @@ def test_a_waiting_request_does_not_hold_up_the_end(start):
     ready = bridge.answer({})
     bridge.ask(kind=1, id=1, timeout=60.0)
     bridge.peer.spin_until(ready)
-    assert bridge.node.stop(timeout_s=2.0) == 0
+    assert bridge.node.stop() == 0
     assert "Traceback" not in bridge.node.output
 
 
@@ -665,11 +665,8 @@ def test_a_flood_of_good_packets_leaves_states_their_way(start):
         publisher = bridge.publisher(type(fleet([4])), "vehicle_states")
         for number in range(20):
             bridge.window.clear()
-            begin = time.monotonic()
             publisher.publish(fleet([4], position=[1.0 + number, 2.0, 3.0]))
-            while not bridge.window.poll():
-                assert time.monotonic() - begin < 5.0  # 0.5 is enough where the machine is idle
-            time.sleep(0.005)
+            wait_until(bridge.window.poll)
     finally:
         stop.set()
         thread.join()

@@ -191,11 +191,11 @@ def test_objects_are_sent_again_and_wait_while_a_map_loads(scene):
     first = [scene.sent(100 + k, 2)[1] for k in range(3)]
     expected = [(0.0, k, -100 - 0.5 * k) for k in (0.0, 1.0, 2.0)]
     assert [struct.unpack_from("<3d", d, 80) for d in first] == expected
+    since = time.monotonic()
     scene.peer.call(
         SendUeCommand, "send_ue_command", command="RflyChangeMapbyName Grasslands", window=-1
     )
     scene.window.clear()
-    since = time.monotonic()
     assert scene.place(id=110, x=1.0, y=1.0).success
     scene.sent(110)
     assert time.monotonic() - since > 0.7

@@ -13,6 +13,7 @@ import time
 
 import pytest
 from bridge_harness import Bridge, Window, call, fleet, pose, stamp
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -73,7 +74,7 @@ def test_lasting_problems_are_logged_once_and_once_when_they_are_over(start):
     bridge.peer.spin_until(lambda: logged(window, conflict))
     intruding = False
     bridge.windows[:] = [Window(port)]
-    bridge.peer.spin_until(lambda: logged(f"over: {window}", f"over: {conflict}"), timeout_s=60.0)
+    bridge.peer.spin_until(lambda: logged(f"over: {window}", f"over: {conflict}"))
     lines = bridge.node.output.splitlines()
     assert [sum(text in line for line in lines) for text in (window, conflict)] == [2, 2]
     assert [
@@ -186,8 +187,8 @@ def test_parameters_that_cannot_work_end_the_start_with_one_line(domain_id, para
     with NodeProcess(
         "ue_bridge_node", domain_id, {key: str(value) for key, value in parameters.items()}
     ) as node:
-        assert node.process.wait(15) == 2
-        node._reader.join(2)
+        assert node.process.wait(PATIENCE) == 2
+        node._reader.join(PATIENCE)
         assert named in node.output
         assert "Traceback" not in node.output
 

@@ -11,6 +11,7 @@ import struct
 import cv2
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 from sensor_window import SensorWindow, write_config
 
 from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
@@ -320,7 +321,7 @@ def test_a_wrong_configuration_ends_the_node_with_one_line(domain_id, parameters
     from node_harness import NodeProcess
 
     with NodeProcess("ue_sensors_node", domain_id, parameters) as node:
-        assert node.process.wait(60.0) == 2
+        assert node.process.wait(PATIENCE) == 2
         assert node.stop() == 2
     assert named in node.output
     assert "Traceback" not in node.output
@@ -360,7 +361,7 @@ def test_an_imu_is_requested_from_coptersim(domain_id, tmp_path):
 
     coptersim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     coptersim.bind(("127.0.0.1", 30100 + 2 * 6))
-    coptersim.settimeout(60.0)
+    coptersim.settimeout(PATIENCE)
     config = write_config(tmp_path, {})
     parameters = {"config": str(config), "imu_vehicles": "[7]", "imu_rate": "100", "port": "47113"}
     parameters["stamp"] = "simulation"

@@ -10,6 +10,7 @@ import socket
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng, RflySendUE4CMD, num2str
 
@@ -18,7 +19,7 @@ from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng, RflySendUE4CMD, nu
 def sink(rflysim_host):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind((rflysim_host, 20010))
-        opened.settimeout(5)
+        opened.settimeout(PATIENCE)
         yield opened
 
 
@@ -54,7 +55,7 @@ def test_defaults_are_matlabs_and_they_broadcast():
 def test_a_broadcast_address_is_allowed(rflysim_ports):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
         sink.bind(("127.255.255.255", 20010))
-        sink.settimeout(5)
+        sink.settimeout(PATIENCE)
         RflySendUE4CMD("RflyClearCapture", "127.255.255.255")
         assert sink.recv(100)[4:20] == b"RflyClearCapture"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_ue_bridge.sensors.frame_queue import FrameQueue
 
@@ -36,5 +37,5 @@ def test_the_end_wakes_who_waits():
     thread = threading.Thread(target=lambda: got.append(frames.get()))
     thread.start()
     frames.close()
-    thread.join(10.0)
+    thread.join(PATIENCE)
     assert got == [None]

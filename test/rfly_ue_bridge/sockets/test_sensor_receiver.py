@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import socket
 
+from node_harness import PATIENCE
 from sensor_window import free_ports
 
 from rfly_common.threads.loop_thread import LoopThread
@@ -31,7 +32,7 @@ def test_a_handler_that_raises_loses_one_datagram(monkeypatch):
     ):
         for datagram in (b"a", b"bad", b"bad", b"b"):
             sender.sendto(datagram, ("127.0.0.1", port))
-        assert [taken.get(timeout=10.0) for _ in range(2)] == [b"a", b"b"]
+        assert [taken.get(timeout=PATIENCE) for _ in range(2)] == [b"a", b"b"]
     assert [error.args for error in reported] == [(b"bad",)] * 2
 
 
@@ -39,4 +40,4 @@ def test_the_tick_comes_without_data():
     (port,) = free_ports(1)
     ticks = queue.Queue()
     with SensorReceiver({port: lambda *_: None}, tick=ticks.put):
-        assert ticks.get(timeout=10.0) < ticks.get(timeout=10.0)
+        assert ticks.get(timeout=PATIENCE) < ticks.get(timeout=PATIENCE)

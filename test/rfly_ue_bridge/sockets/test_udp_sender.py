@@ -10,6 +10,7 @@ import socket
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
@@ -34,7 +35,7 @@ def free_ports(count):
                 one.close()
             continue
         for one in held:
-            one.settimeout(5)
+            one.settimeout(PATIENCE)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 
         return port, held
@@ -148,7 +149,7 @@ def test_a_port_without_a_listener_is_counted_and_stops_nothing(three_windows, s
     assert "nothing listens" in sender.windows[1].last_error
     assert sender.windows[0].errors == {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as back:
-        back.settimeout(5)
+        back.settimeout(PATIENCE)
         back.bind(("127.0.0.1", port + 1))
         sender.send(b"again")
         assert back.recv(9) == b"again"
@@ -191,7 +192,7 @@ def test_broadcast_option_is_set_only_when_asked_for(three_windows, sender_to):
 def test_multicast_stays_on_the_named_interface(sender_to):
     """The way to the group is loopback here; a receiver that joined there gets the datagram."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-        receiver.settimeout(5)
+        receiver.settimeout(PATIENCE)
         receiver.bind(("", 0))
         group = socket.inet_aton("224.0.0.99") + socket.inet_aton("127.0.0.1")
         receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)

@@ -12,7 +12,7 @@ import types
 
 import numpy as np
 import pytest
-from chromium_harness import wait_until
+from node_harness import wait_until
 
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
@@ -109,7 +109,7 @@ def test_each_browser_sees_a_coarse_ground_first_and_always_one():
     layer.update(0.0)
     first = clients[1].scene
     assert first.seen() == ["/terrain/coarse"]
-    wait_until(lambda: layer.update(1.0) or len(first.nodes) == 2, 20, "the fine ground")
+    wait_until(lambda: layer.update(1.0) or len(first.nodes) == 2, "the fine ground")
     assert len(first.nodes["/terrain/fine"].data) > 3 * len(first.nodes["/terrain/coarse"].data)
     assert first.seen() == ["/terrain/coarse"]
     clients[2] = types.SimpleNamespace(scene=Scene(), atomic=contextlib.nullcontext)

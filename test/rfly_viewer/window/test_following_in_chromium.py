@@ -14,7 +14,8 @@ import threading
 import time
 
 import pytest
-from chromium_harness import Chromium, chromium_program, wait_until
+from chromium_harness import Chromium, chromium_program
+from node_harness import PATIENCE, wait_until
 from optional_parts import late_module
 
 pytestmark = [
@@ -27,7 +28,6 @@ server = late_module("rfly_viewer.window.server")
 
 WIDTH = 900
 HEIGHT = 450
-SECONDS = 20
 RED = 34
 
 
@@ -59,22 +59,20 @@ def test_following_and_trails():
         with Chromium(WIDTH, HEIGHT) as page:
             page.open(viewer.address)
             wait_until(
-                lambda: page.evaluate("document.querySelector('canvas') !== null"), 60, "the scene"
+                lambda: page.evaluate("document.querySelector('canvas') !== null"), "the scene"
             )
             viewer.panel._boxes["ids"].value = False
             pose(0.0, 0.0)
-            wait_until(lambda: str(RED) in viewer.panel._follow.options, SECONDS, "the choice")
+            wait_until(lambda: str(RED) in viewer.panel._follow.options, "the choice")
             viewer.panel._follow.value = str(RED)
             wait_until(
                 lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2),
-                SECONDS,
                 "the vehicle in the middle",
             )
             pose(300.0, -200.0)
-            wait_until(lambda: viewer._poses.position_ned[0, 0] == 300.0, SECONDS, "the move")
+            wait_until(lambda: viewer._poses.position_ned[0, 0] == 300.0, "the move")
             wait_until(
                 lambda: is_red(page.picture(), WIDTH // 2, HEIGHT // 2),
-                SECONDS,
                 "the middle after the move",
             )
 
@@ -87,13 +85,9 @@ def test_following_and_trails():
                 time.sleep(0.3)  # a trail is made of places a quarter of a second apart
             pose(300.0, -205.0)
             on_the_way = (WIDTH // 2, HEIGHT // 2 - round(4.5 * WIDTH / 2 / 20))
-            wait_until(
-                lambda: is_red(page.picture(), *on_the_way), SECONDS, "the way of the vehicle"
-            )
+            wait_until(lambda: is_red(page.picture(), *on_the_way), "the way of the vehicle")
             viewer.panel._boxes["trails"].value = False
-            wait_until(
-                lambda: not is_red(page.picture(), *on_the_way), SECONDS, "the end of the trails"
-            )
+            wait_until(lambda: not is_red(page.picture(), *on_the_way), "the end of the trails")
     finally:
         sender.close()
         viewer.stop()
@@ -120,14 +114,14 @@ def test_who_is_followed_from_the_start_once_it_appears():
                 sender.sendto(raw, ("127.0.0.1", port))
 
             pose(48)
-            wait_until(lambda: "48" in viewer.panel._follow.options, SECONDS, "the first vehicle")
+            wait_until(lambda: "48" in viewer.panel._follow.options, "the first vehicle")
             assert viewer.panel.followed is None
             pose(RED)
-            wait_until(lambda: viewer.panel.followed == RED, SECONDS, "the vehicle to follow")
+            wait_until(lambda: viewer.panel.followed == RED, "the vehicle to follow")
             viewer.panel._follow.value = "nobody"
             pose(49)
-            wait_until(lambda: "49" in viewer.panel._follow.options, SECONDS, "the third vehicle")
+            wait_until(lambda: "49" in viewer.panel._follow.options, "the third vehicle")
             assert viewer.panel.followed is None
     finally:
         viewer.stop()
-        thread.join(10)
+        thread.join(PATIENCE)

@@ -19,7 +19,8 @@ import urllib.request
 
 import numpy as np
 import pytest
-from chromium_harness import Chromium, chromium_program, wait_until
+from chromium_harness import Chromium, chromium_program
+from node_harness import PATIENCE, wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,7 +29,6 @@ pytestmark = [
 
 WIDTH = 900
 HEIGHT = 450
-SECONDS = 20
 
 # A box (vehicleType 9999) of 1 m; the viewer draws ids 34, 55, 76 in red and 48, 69 in blue.
 # checksum copterID vehicleT MotorRPM PosE: x  y        z        roll     pitch    yaw
@@ -117,7 +117,7 @@ class View:
 
         self.feedback = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.feedback.bind(("127.0.0.1", 0))
-        self.feedback.settimeout(SECONDS)
+        self.feedback.settimeout(PATIENCE)
 
         program = "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()"
         options = [
@@ -153,7 +153,7 @@ class View:
         self._sender.close()
         self.feedback.close()
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -168,11 +168,11 @@ def page(view):
     with Chromium(WIDTH, HEIGHT) as browser:
         browser.open(view.address)
         wait_until(
-            lambda: browser.evaluate("document.querySelector('canvas') !== null"), 60, "the scene"
+            lambda: browser.evaluate("document.querySelector('canvas') !== null"), "the scene"
         )
         unfold(browser)
         wait_until(
-            lambda: "flat ground" in browser.evaluate("document.body.innerText"), 60, "the panel"
+            lambda: "flat ground" in browser.evaluate("document.body.innerText"), "the panel"
         )
         yield browser
 
@@ -183,7 +183,7 @@ def unfold(browser):
         const plus = document.querySelector('[aria-label="Expand panel"]')?.getBoundingClientRect();
         return plus ? [plus.x + plus.width / 2, plus.y + plus.height / 2] : null;
     })()"""
-    at = wait_until(lambda: browser.evaluate(middle), 60, "the folded panel")
+    at = wait_until(lambda: browser.evaluate(middle), "the folded panel")
     assert "flat ground" not in browser.evaluate("document.body.innerText")
     browser.click(*at)
 
@@ -196,7 +196,7 @@ def scene(view, page):
             "[...document.querySelectorAll('button')]"
             ".find(b => b.innerText == 'Remove all').click()"
         )
-        wait_until(lambda: is_empty(page), SECONDS, "an empty scene")
+        wait_until(lambda: is_empty(page), "an empty scene")
     view.send(CAMERA, FOV, BLUE_48)
     wait_for(is_blue, page, BLUE_48_AT)
     return page
@@ -213,7 +213,7 @@ def wait_for(is_colour, page, point_ned, camera=FROM_SOUTH):
         picture = page.picture()
         return is_colour(colour_at(picture, point_ned, camera)) and [picture]
 
-    return wait_until(look, SECONDS, f"{is_colour.__name__} at {point_ned}")[0]
+    return wait_until(look, f"{is_colour.__name__} at {point_ned}")[0]
 
 
 def test_a_vehicle_is_where_its_bytes_say_and_then_no_more(view, scene):
@@ -254,7 +254,7 @@ def test_scale_and_attitude(view, scene, scale, euler, ends):
             if is_red(colour_at(picture, point, FROM_ASIDE))
         ]
 
-    wait_until(lambda: red_points() == ends, SECONDS, f"red at {ends} and nowhere else")
+    wait_until(lambda: red_points() == ends, f"red at {ends} and nowhere else")
 
 
 def test_kept_on_the_ground(view, scene):
@@ -302,25 +302,22 @@ def test_a_double_click_shows_click_point_and_object(view, scene):
         return re.search(pattern, scene.evaluate("document.body.innerText"))
 
     point = r"click point: (\S+) (\S+) (\S+)"
-    found = wait_until(lambda: double_click((20, 4, 0), point), SECONDS, "the click point")
+    found = wait_until(lambda: double_click((20, 4, 0), point), "the click point")
     assert [float(part) for part in found.groups()] == pytest.approx([20, 4, 0], abs=0.07)
     position = r"object pos: 20.000 0.000 -0.500 \(vehicle 34\)\s+offset above the ground: 0.500 m"
-    wait_until(
-        lambda: double_click(RED_34_AT, position), SECONDS, "the object's position and offset"
-    )
+    wait_until(lambda: double_click(RED_34_AT, position), "the object's position and offset")
 
 
 def test_key_and_click_put_a_target(view, scene):
     """Key T, then a click: a target stands there, centre 1.2 m over the ground."""
     scene.press("T")
     last_box = "[...document.querySelectorAll('input[type=checkbox]')].at(-1).checked"
-    wait_until(lambda: scene.evaluate(last_box), SECONDS, "the tick at 'Click puts a target'")
+    wait_until(lambda: scene.evaluate(last_box), "the tick at 'Click puts a target'")
     scene.click(*pixel((18, 4, 0)))
     found = wait_until(
         lambda: re.search(
             r"target 151\s+(\S+)\s+(\S+)\s+(\S+)", scene.evaluate("document.body.innerText")
         ),
-        SECONDS,
         "the target in the list",
     )
     assert [float(part) for part in found.groups()] == pytest.approx([18, 4, -1.2], abs=0.11)
@@ -353,7 +350,7 @@ def test_nothing_comes_from_other_hosts(view, page):
 
 def test_the_page_answers_on_loopback(view):
     assert view.address.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(view.address, timeout=10) as answer:
+    with urllib.request.urlopen(view.address, timeout=PATIENCE) as answer:
         assert answer.status == 200
 
 
@@ -364,4 +361,4 @@ def test_other_pages_of_the_browser_are_refused(view, headers):
     """A page from elsewhere, and a foreign name that leads here."""
     request = urllib.request.Request(view.address, headers=headers)
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(request, timeout=10)
+        urllib.request.urlopen(request, timeout=PATIENCE)

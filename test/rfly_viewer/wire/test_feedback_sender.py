@@ -11,6 +11,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_common.errors import CommandError
 from rfly_viewer.scene.scene_commands import RequestObject
@@ -26,7 +27,7 @@ class Host:
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
-        self.socket.settimeout(5)
+        self.socket.settimeout(PATIENCE)
         self.sender = FeedbackSender(port=self.socket.getsockname()[1])
         self.state = SceneState()
 

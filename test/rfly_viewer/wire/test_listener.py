@@ -9,6 +9,7 @@ import socket
 import time
 
 import pytest
+from node_harness import PATIENCE
 
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge import RequestLayout, VisionSensor, encode_request
@@ -26,7 +27,7 @@ def send(port, *datagrams, host="127.0.0.1"):
 def take(listener, count):
     """Take until `count` datagrams, or datagrams and overflows, have come."""
     taken = []
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while len(taken) + listener.overflow < count and time.monotonic() < deadline:
         listener.arrived.wait(0.1)
         taken += listener.take()
@@ -55,7 +56,7 @@ def test_what_finds_no_room_is_counted(monkeypatch):
     monkeypatch.setattr(module, "MAX_QUEUED_BYTES", 100)
     with Listener(port=0) as listener:
         send(listener.port, *[bytes(60)] * 5)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE
         while listener.overflow < 4 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert (len(listener.take()), listener.overflow) == (1, 4)

@@ -18,6 +18,7 @@ import time
 
 import pytest
 from bridge_harness import Window, fleet, pose
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -220,7 +221,11 @@ def test_nodes_of_another_domain(broken, domain_id):
     from rfly_bringup.doctor.machine import dds_domains, udp_ports
 
     done = subprocess.run(
-        [*RFLY, "doctor", "--seconds", "1"], capture_output=True, text=True, timeout=60, check=False
+        [*RFLY, "doctor", "--seconds", "1"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 1
     assert (
