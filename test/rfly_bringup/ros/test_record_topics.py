@@ -161,7 +161,7 @@ def example_of_the_page():
 
 
 class Played:
-    def __init__(self, found, times, output):
+    def __init__(self, found, output):
         self.found = found
         self.output = output
 
