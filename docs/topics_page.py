@@ -96,9 +96,9 @@ Main inputs and outputs of each node; the sections below list all of them. `<nam
 | node | input | output |
 | --- | --- | --- |
 | `terrain_node` | a map, `placed_objects` | `outTerrainPoint`, `terrain_map`, `terrain_occupancy`, `terrain_marker`, `traversability_marker` (latched); `get_terrain_altitude`, `get_terrain_altitudes`, `get_grid_map`, `load_terrain` |
-| `trajectory_node` | `terrain_map`, a fleet file, `<name>/follow_path` | `vehicle_states`, `removed_vehicles`; for small fleets `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`; `~/start`, `~/pause`, `~/reset`, `~/load_fleet`; services of `simulation_interfaces`: spawn, delete, list, move, step |
+| `trajectory_node` | `terrain_map`, a fleet file, `<name>/follow_path` | `vehicle_states`, `removed_vehicles`; for small fleets `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`; `~/start`, `~/pause`, `~/reset`, `~/load_fleet`; services of `simulation_interfaces` |
 | `mission_node` | `terrain_map`, missions: `<name>/execute_mission`, `.plan` and `.waypoints` files | `vehicle_states`, `<name>/pose`, `<name>/mission`, `<name>/mission_params`, `/tf`, `fleet_markers`; for your own vehicles `<name>/cmd/pose` |
-| `mavlink_node` | missions, commands, parameters of [ground stations](../howto/ground-stations.md) by MAVLink (UDP); `<name>/pose`, `<name>/mission`, `vehicle_states`, `terrain_map`; `<name>/camera/color/image_raw` for a picture | telemetry, pictures; goals of `mission_node`, `<name>/fence`, `<name>/battery_state`, `<name>/gimbal/cmd` |
+| `mavlink_node` | missions, commands, parameters of [ground stations](../howto/ground-stations.md) by MAVLink (UDP); `<name>/pose`, `<name>/mission`, `vehicle_states`, `terrain_map`, pictures | telemetry; goals of `mission_node`, `<name>/fence`, `<name>/battery_state`, `<name>/gimbal/cmd` |
 | `collision_node` | `vehicle_states`, `terrain_map`, `placed_objects`, shapes by vehicle type | `contacts`, `contact_markers`, `check_collision` |
 | `planner_node` | `terrain_map`, `placed_objects`, `vehicle_states`, `/tf`, `goal_pose` | `plan_path`; `<name>/follow_path`, `planned_path` (latched) |
 | `spawner_node` | `terrain_map` | [land-air vehicles](../howto/spawn-vehicles.md#spawn-a-land-air-vehicle) as processes in namespaces of their own; `removed_vehicles`; services of `simulation_interfaces`: spawn, delete, list what can be spawned |

@@ -127,6 +127,17 @@ def files_of_a_user(tmp_path_factory) -> Path:
     return folder
 
 
+def test_no_row_of_a_table_is_wider_than_300_columns():
+    """Wider rows hold sentences, which belong below the table."""
+    wide = [
+        f"{page.relative_to(ROOT)}:{number}: {len(line)} columns"
+        for page, text in TEXTS.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.startswith("|") and len(line) > 300
+    ]
+    assert wide == []
+
+
 @pytest.fixture
 def user_folder(files_of_a_user, tmp_path, monkeypatch) -> Path:
     shutil.copytree(files_of_a_user, tmp_path / "work")
