@@ -27,7 +27,7 @@ REFRESH_S = 0.5
 
 
 PICTURES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
-"""Types of topics with pictures, which make ten times as much as all others together."""
+"""Types of topics with pictures, which would soon fill a recording."""
 
 
 class RecorderNode(Node):
