@@ -183,7 +183,7 @@ def _saved_state() -> Callable[[Path], object]:
 def _parameter_file() -> Callable[[Path], object]:
     from rfly_bringup.nodes.argument_files import check_params_file
 
-    return lambda path: check_params_file(str(path))
+    return lambda path: check_params_file(str(path), [])
 
 
 def _mcap() -> Callable[[Path], object]:

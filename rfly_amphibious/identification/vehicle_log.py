@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -34,6 +35,8 @@ LONGEST = 7200.0
 """Longest log, s. With a stamp that is far off, a log would need all of the memory."""
 LARGEST = 1e9
 """Bound of all values, in SI units, which no vehicle reaches."""
+LEAST_QUATERNION = 0.5
+"""Norm of a quaternion below which it is no attitude."""
 LEAST_STEP = 1e-4
 """Distance of stamps below which the second message does not count, s: no sensor is so fast."""
 LONGEST_GAP = 0.5
@@ -241,8 +244,10 @@ def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float]
         q = pose.orientation
         if not message.pose.covariance[0] >= 0.0:
             return None
-        motion = [*xyz(twist.linear), *xyz(twist.angular)]
-        return [*xyz(pose.position), q.x, q.y, q.z, q.w, *motion]
+        attitude = [q.x, q.y, q.z, q.w]
+        if math.hypot(*attitude) < LEAST_QUATERNION:
+            attitude = [math.nan] * 4
+        return [*xyz(pose.position), *attitude, *xyz(twist.linear), *xyz(twist.angular)]
 
     return {
         "imu/data": lambda m: xyz(m.linear_acceleration) + xyz(m.angular_velocity),
@@ -321,7 +326,7 @@ def motion(log: VehicleLog, params: VehicleParameters) -> LoggedMotion:
 
     # odometry; a quaternion and its negative are the same attitude
     turn = odometry.value[:, 3:7]
-    same = np.sign(np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True))
+    same = np.where(np.sum(turn[1:] * turn[:-1], axis=1, keepdims=True) < 0.0, -1.0, 1.0)
     rows = odometry.value.copy()
     rows[1:, 3:7] *= np.cumprod(same, axis=0)
     state = _on(time, odometry._replace(value=rows))[0]

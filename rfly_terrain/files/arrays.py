@@ -91,6 +91,11 @@ def import_array(
         else:
             key = _choose(path, headers, key)
             raster = read(key, np.float32, MAX_CELLS)
+            if min(raster.shape) < 2:
+                rows, columns = raster.shape
+                raise TerrainFormatError(
+                    f"{path}: {rows} x {columns} heights, expected at least 2 x 2"
+                )
             heights = np.ascontiguousarray((raster[::-1] if first_row == "north" else raster).T)
             step = cell_size
             origin = -(heights.shape[0] - 1) * step[0] / 2, -(heights.shape[1] - 1) * step[1] / 2

@@ -69,7 +69,7 @@ def test_either_a_log_or_a_manoeuvre(capsys, monkeypatch, tmp_path):
 
     assert run(["rfly", "sim", "fit"], monkeypatch, capsys) == (
         2,
-        "rfly: expected either LOG.mcap or --excite FILE\n",
+        "rfly: expected either LOG or --excite FILE\n",
     )
     log = tmp_path / "log.mcap"
     log.write_bytes(b"no log")
