@@ -75,7 +75,7 @@ def test_either_a_log_or_a_manoeuvre(capsys, monkeypatch, tmp_path):
     log.write_bytes(b"no log")
     code, error = run(["rfly", "sim", "fit", str(log)], monkeypatch, capsys)
     assert (code, error.count("\n")) == (2, 1)
-    assert "no MCAP file: its first bytes differ" in error
+    assert "no messages of ROS 2; expected a recording" in error
 
 
 def test_the_modes_of_a_vehicle(tmp_path):
