@@ -24,22 +24,22 @@ from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
 SIZES = sorted({packet_type.size for packet_type in TO_RFLYSIM3D})
 
 
-def seeds() -> list[bytes]:
-    """One whole datagram for each packet and checksum, with a text or zeros inside."""
+def seeds() -> list[tuple[bytes, bytes]]:
+    """Head and body of a datagram for each packet and checksum, with a text or zeros inside."""
     out = []
     for packet_type in TO_RFLYSIM3D:
         for checksum in packet_type.checksums:
-            body = (
-                "RflyShowText größer".encode() if packet_type.fields[-1].is_text else b""
-            ).ljust(packet_type.size - 4, b"\0")
-            out.append(checksum.to_bytes(4, "little") + body)
+            head = packet_type.checksum_struct.pack(checksum)
+            text = "RflyShowText größer".encode() if packet_type.fields[-1].is_text else b""
+            out.append((head, text.ljust(packet_type.size - len(head), b"\0")))
     return out
 
 
 def datagrams(count: int, seed: int) -> Iterator[bytes]:
     """Yield random bytes, right heads with random bodies, and mutated whole datagrams."""
     rng = random.Random(seed)
-    whole = seeds()
+    parts = seeds()
+    whole = [head + body for head, body in parts]
     for number in range(count):
         kind = number % 5
         if kind == 0:
@@ -47,8 +47,8 @@ def datagrams(count: int, seed: int) -> Iterator[bytes]:
         elif kind == 1:
             yield rng.randbytes(rng.choice(SIZES))
         elif kind == 2:
-            start = rng.choice(whole)
-            yield start[:4] + rng.randbytes(len(start) - 4)
+            head, body = rng.choice(parts)
+            yield head + rng.randbytes(len(body))
         else:
             yield mutated(rng, rng.choice(whole), rng.choice(whole))
 
@@ -89,7 +89,7 @@ def check(datagram: bytes) -> str:
     except PacketError as error:
         return error.reason
     assert len(datagram) == packet.type.size
-    assert packet["checksum"] in packet.type.checksums
+    assert packet[packet.type.mark] in packet.type.checksums
     assert_encodes_back(packet, datagram)
     return packet.name
 
