@@ -82,9 +82,10 @@ def write_text(path: StrPath, text: str) -> None:
     try:
         part.write_text(text, encoding="utf-8")
         os.replace(part, target)
-    except OSError:
+    except OSError as error:
         part.unlink(missing_ok=True)
-        raise
+        # the user named the target, not the part
+        raise OSError(error.errno, error.strerror, str(target)) from error
 
 
 class Closing(abc.ABC):
