@@ -122,7 +122,8 @@ def test_without_the_imu_it_comes_down_level_and_by_itself(vehicle, others):
     run = run_closed_loop(hop(vehicle, 2, 1.0, events, "standing_after_landing")).run
     aborted = next(time for time, mode in run.modes if mode is Mode.ABORT)
     assert aborted == pytest.approx(5.1, abs=0.02)
-    assert "stands after landing" in run.ending
+    assert "standing" in run.ending or "stands after landing" in run.ending
+    assert run.reached or "across the ground" in run.ending  # nothing measures that speed then
     assert not run.final.crashed
     assert run.touchdowns[0].sink_speed < 1.5
     assert not [text for _, text in run.log if "fail-safe" in text]

@@ -238,7 +238,7 @@ def test_clearance_is_for_boxes():
         ("[0, 0, 2]]", "[2, 2, 0]]", "f.yaml:8: vehicles[3].shape: ConvexHull.vertices: the "
             "points lie in one plane"),
         ("  - {name: ball", "  - {name: ball: x", "f.yaml:6: not valid YAML"),
-        ("vehicles:", "vehicels:", "f.yaml:1: the key vehicles is missing"),
+        ("vehicles:", "vehicels:", "f.yaml:3: vehicels: unknown key; did you mean vehicles?"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_named_with_line_and_key(old, new, error):
