@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from node_harness import PATIENCE
 
 from rfly_terrain import BinaryOccupancyMap as Map
 from rfly_terrain import cells_to_image, image_to_cells
@@ -966,7 +965,6 @@ print(len(module.EXAMPLES))
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
         check=False,
     )
 
