@@ -69,7 +69,7 @@ def test_a_file_of_ones_own(tmp_path):
         ("turning_radius: 3, ", "", r"the key turning_radius is missing"),
         ("speed: 2,", "speed: 2, sped: 2,", r"did you mean speed"),
         ("name: kite", "name: cart", r"own:6: classes\[1\].name: there is a class 'cart' already"),
-        ("kind: fixed_wing", "kind: multirotor", "hover_power is missing"),
+        ("kind: fixed_wing", "kind: multirotor", r"power: unknown key; did you mean hover_power"),
         ("kind: fixed_wing", "kind: plane", "allowed: ground, multirotor, fixed_wing, land_air"),
         ("kind: ground", "kind: fixed_wing", r"classes\[0\]: the key fly is missing"),
         (
