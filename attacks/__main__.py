@@ -106,11 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_table(results, Console() if sys.stdout.isatty() else Console(width=160))
 
     failed = sum(result.failed for result in results)
+    slow = sum(result.is_slow for result in results)
     tried = sum(result.tried for result in results)
     seconds = time.monotonic() - start
-    print(f"{tried:,} tried, {failed:,} failed, seed {options.seed}; {seconds:.0f} s")
+    print(
+        f"{tried:,} tried, {failed:,} failed, {slow} let others wait for too long, "
+        f"seed {options.seed}; {seconds:.0f} s"
+    )
     print(machine_line())
-    return 1 if failed else 0
+    return 1 if failed or slow else 0
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ TRIES = 1_000
 SHORT_TRIES = 10
 LASTS_S = 6.0
 """Processor or wall time, whichever is longer, after which a line is asked to end, s."""
-END_WITHIN_S = 3.0
+GIVEN_UP_S = 60.0
 ADDRESS_SPACE = 8 << 30
 MOST_MEMORY_MB = 1_000.0
 LONGEST_LINE = 1_500
@@ -538,7 +538,7 @@ def attack_line(
             os.kill(process.pid, signal.SIGINT)
 
         # kill it when that does not help
-        if now - stopped_at > END_WITHIN_S + 7.0:
+        if now - stopped_at > GIVEN_UP_S:
             process.kill()
             process.join()
             code = -9
@@ -548,8 +548,6 @@ def attack_line(
 
     # judge its end
     wrong = judge(code, stopped_at < math.inf, (folder / "stderr").read_text("utf-8", "replace"))
-    if stopped_at < math.inf and time.monotonic() - stopped_at > END_WITHIN_S:
-        wrong.append(f"took {time.monotonic() - stopped_at:.1f} s to end")
     if stopped_at < math.inf and not may_last:
         wrong.append("it waits or reads without end")
     if peak > MOST_MEMORY_MB:

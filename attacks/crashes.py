@@ -31,7 +31,7 @@ SHORT_TRIES = 1
 """Crashes of each node, and of the command itself, in a short run."""
 PATIENCE_S = 60.0
 END_WITHIN_S = 2.0
-GIVEN_UP_S = 10.0
+"""Time in which a command and its nodes end on an idle machine, s."""
 FITS = 5
 """Fits that are killed for one crash of each node."""
 COMMANDS = {
@@ -181,21 +181,19 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
 
             # end the command, or its last node
             if respawn:
-                code, seconds = at_work.running.end(signal.SIGINT, GIVEN_UP_S)
+                code, seconds = at_work.running.end(signal.SIGINT, PATIENCE_S)
             else:  # its last node's end is its own
                 start = time.monotonic()
                 next(iter(at_work.nodes().values())).kill()
-                code = at_work.running.wait(GIVEN_UP_S)
+                code = at_work.running.wait(PATIENCE_S)
                 seconds = time.monotonic() - start
 
-            if code != 1 or seconds > END_WITHIN_S:
-                at_work.failures.append(
-                    f"it ended with exit code {code} after {seconds:.1f} s, expected 1: nodes had "
-                    "died"
-                )
+            if code != 1:
+                at_work.failures.append(f"it ended with exit code {code}, expected 1: nodes died")
 
             peak = largest((peak, at_work.running.peak_mb))
-            stall = largest((stall, at_work.pulse.longest_stall()))
+            # others wait for a dead node to come back: only the end has a limit of time
+            stall = largest((stall, seconds))
             failures += [
                 f"{'--respawn: ' if respawn else ''}{failure}" for failure in at_work.failures
             ]
@@ -208,6 +206,7 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
         peak,
         stall,
         tuple(failures),
+        END_WITHIN_S,
     )
 
 
@@ -229,13 +228,13 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
 
                 # all its nodes end
                 alive = nodes
-                while alive and time.monotonic() < start + END_WITHIN_S:
+                while alive and time.monotonic() < start + PATIENCE_S:
                     time.sleep(0.02)
                     alive = {node: process for node, process in alive.items() if is_alive(process)}
                 stall = largest((stall, time.monotonic() - start))
                 if alive:
                     failures.append(
-                        f"{name} left {', '.join(alive)} for more than {END_WITHIN_S:g} s"
+                        f"{name} left {', '.join(alive)} for more than {PATIENCE_S:g} s"
                     )
                 for process in alive.values():
                     process.kill()
@@ -243,7 +242,9 @@ def kill_commands(rng: random.Random, tries: int) -> Result:
                 peak = largest((peak, at_work.running.peak_mb))
                 tried += 1
 
-    return Result("kill -9 of rfly up", tried, len(failures), peak, stall, tuple(failures))
+    return Result(
+        "kill -9 of rfly up", tried, len(failures), peak, stall, tuple(failures), END_WITHIN_S
+    )
 
 
 def kill_fits(rng: random.Random, tries: int) -> Result:

@@ -176,7 +176,6 @@ class Target:
 
         self.find_topics()
         self.longest_stall_s, self.first_mb = 0.0, self.memory_mb()
-        self.first_threads = self.process.threads()
 
     def published(self) -> list[tuple[str, list[str]]]:
         """Return the topics on which the node publishes, each with its types."""
@@ -250,10 +249,6 @@ class Target:
         code = self.process.process.poll()
         if code is not None:
             return f"ended with code {code}: {lines[-1][:300] if lines else ''}"
-
-        ended = self.first_threads - self.process.threads()
-        if ended:
-            return f"{len(ended)} of its threads ended"
 
         endless = max(lines, key=len, default="")
         if len(endless) > LONGEST_LINE:

@@ -82,7 +82,14 @@ def area(monkeypatch):
 
 def test_a_failure_fails_the_run(area, capsys):
     assert command.main([]) == 1
-    assert "16 tried, 4 failed, seed 1" in capsys.readouterr().out
+    assert "16 tried, 4 failed, 0 let others wait for too long, seed 1" in capsys.readouterr().out
+
+
+def test_a_long_stall_fails_the_run_although_nothing_failed(area, capsys):
+    slow = Result("slow", 1, 0, None, 2.1, (), most_stall_s=2.0)
+    area.ATTACKS = {"slow": lambda rng, tries: slow}
+    assert command.main([]) == 1
+    assert "1 tried, 0 failed, 1 let others wait for too long" in capsys.readouterr().out
 
 
 def test_the_short_run_takes_the_short_number(area, capsys):
