@@ -22,7 +22,7 @@ _NOW_AND_THEN = 5.0
 @functools.cache
 def say_compiling() -> None:
     """Print one line on stderr, once in a process, that it compiles kernels."""
-    print(f"rfly: {COMPILING}; up to a minute", file=sys.stderr, flush=True)
+    print(f"rfly: {COMPILING}", file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:
@@ -33,6 +33,15 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def time_left(share: float, elapsed_s: float) -> str:
+    """Return ", about 40 s left" for work that goes on at its pace so far; "" before it began."""
+    if share <= 0.0:
+        return ""
+    left_s = elapsed_s * (1.0 / share - 1.0)
+    left = f"{left_s:.0f} s" if left_s < 90.0 else f"{left_s / 60.0:.0f} min"
+    return f", about {left} left"
 
 
 @contextmanager
@@ -49,13 +58,16 @@ def progress_bar(
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        due = clock() + _MOMENT
+        begun = clock()
+        due = begun + _MOMENT
 
         def say(share: float) -> None:
             nonlocal due
-            if says and clock() >= due:
-                due = clock() + _NOW_AND_THEN
-                print(f"rfly: {text}: {share:.0%}", file=sys.stderr, flush=True)
+            now = clock()
+            if says and now >= due:
+                due = now + _NOW_AND_THEN
+                left = time_left(share, now - begun)
+                print(f"rfly: {text}: {share:.0%}{left}", file=sys.stderr, flush=True)
 
         yield say
         return

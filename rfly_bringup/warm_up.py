@@ -4,7 +4,7 @@
 """Compilation of the suite's kernels into the cache on disk, in several processes at once.
 
 `python -m rfly_bringup.warm_up [PART ...]` compiles the parts, all by default, and prints
-"[done/all] part" when each is ready. Its exit code is 1 if one of them fails.
+"[compiled/all]" at each kernel. Its exit code is 1 if one of the parts fails.
 """
 
 from __future__ import annotations
@@ -91,16 +91,24 @@ def compile_first(wanted: Container[str]) -> None:
 
     if not sys.stderr.isatty():
         say_compiling()
-    compiled = dict.fromkeys(missing, 0)
-    total = sum(PARTS[part].kernels for part in missing)
-    with progress_bar(COMPILING) as bar:
+    with progress_bar(COMPILING, says=True) as bar:
+        compile_counted(missing, lambda compiled, total: bar(compiled / total))
 
-        def count(part: str, kernels: int) -> None:
-            compiled[part] = min(kernels, PARTS[part].kernels)
-            bar(sum(compiled.values()) / total)
 
-        for part in compile_parts(missing, os.cpu_count() or 1, count):
-            count(part, PARTS[part].kernels)
+def compile_counted(names: Sequence[str], show: Callable[[int, int], None]) -> None:
+    """Compile parts, and call `show` with the number of kernels so far and the total.
+
+    Raise as `compile_parts`.
+    """
+    compiled = dict.fromkeys(names, 0)
+    total = sum(PARTS[name].kernels for name in names)
+
+    def count(name: str, kernels: int) -> None:
+        compiled[name] = min(kernels, PARTS[name].kernels)
+        show(sum(compiled.values()), total)
+
+    for name in compile_parts(names, os.cpu_count() or 1, count):
+        count(name, PARTS[name].kernels)
 
 
 def compile_parts(
@@ -193,8 +201,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
 
     try:
-        for done, name in enumerate(compile_parts(names, os.cpu_count() or 1), 1):
-            print(f"[{done}/{len(names)}] {name}", flush=True)
+        compile_counted(names, lambda compiled, total: print(f"[{compiled}/{total}]", flush=True))
     except subprocess.CalledProcessError as error:
         print(error.stderr, file=sys.stderr)
         return 1

@@ -514,6 +514,36 @@ def test_jobs_of_a_step_run_at_once_and_a_failure_is_reported(set_up_modules, tm
     assert "it broke\nexit 3\n" in log
 
 
+def test_the_share_of_a_step_never_falls_and_tells_the_time_left(set_up_modules, tmp_path, capsys):
+    """A job that counts late, or counts more things, does not move it back."""
+    import steps
+
+    now = 0.0
+    with open(os.devnull) as lock:
+        shown = steps.Steps(tmp_path / "setup.log", lock.fileno(), clock=lambda: now)
+        with shown.step("both"):
+            shown.together([lambda: None, lambda: None])
+            for job, line in (
+                ("interfaces", "[34/36]"),
+                ("kernels", "[10/40]"),
+                ("interfaces", "[39/42]"),
+                ("kernels", "[20/80]"),
+                ("kernels", "[60/80]"),
+                ("kernels", "[1/80]"),
+            ):
+                now += 16.0
+                shown._show_progress(line, job)
+    # a quarter of the slower job in 32 s, 48 s and 64 s; three quarters in 80 s and 96 s
+    assert capsys.readouterr().err.splitlines()[:-1] == [
+        "  both ... still busy",
+        "  both ... 25%, about 2 min left",
+        "  both ... 25%, about 2 min left",
+        "  both ... 25%, about 3 min left",
+        "  both ... 75%, about 27 s left",
+        "  both ... 75%, about 32 s left",
+    ]
+
+
 class Commands:
     """Substitute for the steps of the set-up: it keeps the commands, and each of them fails."""
 

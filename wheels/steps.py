@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
+from rfly_bringup.terminal import time_left
+
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\]")  # ninja's, and that of rfly_bringup.warm_up
 _BAR_WIDTH = 20
 _STILL_BUSY_EVERY = 15.0  # s between signs of life where the output is no terminal
@@ -32,18 +34,24 @@ class Steps:
     The commands' own output goes to `log`.
     """
 
-    def __init__(self, log: Path, lock: int):
+    def __init__(self, log: Path, lock: int, clock: Callable[[], float] = time.monotonic):
         """Start a log. `lock` is a file descriptor that the commands hold too.
 
         A killed set-up may have left a command running.
         """
+        self._clock = clock
         self._log_path = log
         self._lock = lock
         self._terminal = sys.stderr.isatty()
-        self._started = time.monotonic()
+        self._started = self._clock()
         self._step = ""
-        self._progress: dict[str, tuple[int, int]] = {}
-        self._last_sign = time.monotonic()
+        self._step_started = self._last_sign = self._started
+        self._jobs = 1
+        """Number of jobs of the step."""
+        self._shares: dict[str, float] = {}
+        """Share of each job that is done, as far as it has said so."""
+        self._share = 0.0
+        """Share of the step that is done."""
         self._writing = threading.Lock()
 
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -53,25 +61,28 @@ class Steps:
         print(text, file=sys.stderr, flush=True)
 
     def finish(self, text: str) -> None:
-        self.say(f"rfly_suite: {text} ({time.monotonic() - self._started:.0f} s)")
+        self.say(f"rfly_suite: {text} ({self._clock() - self._started:.0f} s)")
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         self._step = name
-        self._progress.clear()
-        self._last_sign = started = time.monotonic()
+        self._jobs = 1
+        self._shares.clear()
+        self._share = 0.0
+        self._step_started = self._last_sign = self._clock()
 
         if self._terminal:
             print(f"  {name} ...", end="", file=sys.stderr, flush=True)
         yield
 
-        line = f"  {name:<58} {time.monotonic() - started:5.1f} s"
+        line = f"  {name:<58} {self._clock() - self._step_started:5.1f} s"
         self.say(f"\r\033[K{line}" if self._terminal else line)
 
     def together(self, jobs: Sequence[Callable[[], None]]) -> None:
         """Run all jobs of a step at the same time; raise the first failure when all have ended."""
         if not jobs:
             return
+        self._jobs = len(jobs)
         with ThreadPoolExecutor(len(jobs)) as pool:
             for done in as_completed([pool.submit(job) for job in jobs]):
                 done.result()
@@ -143,27 +154,28 @@ class Steps:
         lines.clear()
 
     def _show_progress(self, line: str, job: str) -> None:
-        """Keep the step's line alive: a bar over all its jobs, or the command's last line.
+        """Keep the step's line alive: its share and time left, or the command's last line.
 
-        Without a terminal, print a line from time to time.
+        Without a terminal, print a line from time to time. The jobs of a step run at the same time,
+        so the one that is furthest behind stands for the step.
         """
         counted = _PROGRESS.search(line)
         with self._writing:
             if counted:
-                self._progress[job] = int(counted[1]), int(counted[2])
-            done, count = (
-                map(sum, zip(*self._progress.values(), strict=True)) if self._progress else (0, 0)
-            )
+                self._shares[job] = int(counted[1]) / int(counted[2])
+            if len(self._shares) == self._jobs:
+                self._share = max(self._share, min(self._shares.values()))
 
-            now = time.monotonic()
+            now = self._clock()
+            done = f"{self._share:.0%}{time_left(self._share, now - self._step_started)}"
             if self._terminal:
                 text = f"... {line.strip()}"
-                if count:
-                    full = round(_BAR_WIDTH * done / count)
-                    text = f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}/{count}"
+                if self._share:
+                    full = round(_BAR_WIDTH * self._share)
+                    text = f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}"
                 text = f"  {self._step} {text}"
                 width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
                 print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
             elif now - self._last_sign > _STILL_BUSY_EVERY:
-                self.say(f"  {self._step} ... {f'{done}/{count}' if count else 'still busy'}")
+                self.say(f"  {self._step} ... {done if self._share else 'still busy'}")
                 self._last_sign = now

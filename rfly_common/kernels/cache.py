@@ -93,7 +93,7 @@ class KernelCache(_Cache):
         try:
             content = file.read_bytes()
         except OSError:
-            _log_once("compiling numerical kernels, once for this version: up to a minute")
+            _log_once("compiling numerical kernels, once for this version")
             return None
 
         try:
