@@ -36,8 +36,11 @@ from rfly_terrain.world.weather import Weather
 
 # sensors of `RangeSensors`, by their sections in a sensor file
 LIDAR = "lidar"
+"""Name of the lidar."""
 DEPTH_CAMERA = "depth_camera"
+"""Name of the depth camera."""
 COLOR_CAMERA = "color_camera"
+"""Name of the colour camera."""
 
 SLACK = 1e-9
 """Rounding error of a time, s."""

@@ -19,8 +19,11 @@ from rfly_common.errors import PlanError
 
 # modes of moving: of a request, and DRIVE or FLY of each segment of a plan
 DRIVE = 0
+"""Mode of a path on the ground."""
 FLY = 1
+"""Mode of a path in the air."""
 MIXED = 2
+"""Mode of a request for a path that drives and flies, whichever costs less."""
 MODES = {"drive": DRIVE, "fly": FLY, "mixed": MIXED}
 
 

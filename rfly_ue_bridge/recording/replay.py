@@ -182,11 +182,11 @@ def replay(
 
     `recording` is read `passes` times (0: until the caller raises), with `pause_s` between the last
     datagram of one pass and the first of the next. `speed` 2 is twice as quick; 0 does not wait at
-    all. `tables`: see `single_datagrams`. `new_ids`: see `with_new_ids`. `progress(report, ns to
-    the next datagram)` is called now and then, while there is time. A given `report` is filled, so
-    that it can be read if `send` or `progress` raises. Raises ConfigError for a recording without a
-    datagram to these ports, CaptureError as `RecordingReader`; if a recording ends within a record,
-    the whole records are sent and the report says so.
+    all. `tables`: see `single_datagrams`. `new_ids`: see `with_new_ids`. `progress` is called now
+    and then, while there is time, with the report and the ns to the next datagram. A given `report`
+    is filled, so that it can be read if `send` or `progress` raises. Raises ConfigError for a
+    recording without a datagram to these ports, CaptureError as `RecordingReader`; if a recording
+    ends within a record, the whole records are sent and the report says so.
     """
     if not (speed == 0 or MIN_SPEED <= speed <= MAX_SPEED):
         raise ConfigError(
