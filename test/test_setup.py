@@ -320,6 +320,13 @@ def set_up_modules(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "wheels"))
 
 
+def test_the_set_up_needs_nothing_that_it_installs():
+    """A Python of its own, without site-packages and without the suite on its path."""
+    imports = "import sys; sys.path.insert(0, 'wheels'); import setup_env"
+    shown = run([sys.executable, "-I", "-S", "-c", imports], os.environ)
+    assert shown.returncode == 0, shown.stderr
+
+
 def test_uv_trusts_what_pip_trusts(set_up_modules):
     """The system's certificates and pip's variables are used; uv's own variables win."""
     from variables import uv_settings

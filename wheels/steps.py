@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
+import layout  # noqa: F401  which puts the suite on the path
+
 from rfly_bringup.terminal import time_left
 
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\]")  # ninja's, and that of rfly_bringup.warm_up
