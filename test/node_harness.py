@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fork_server import ENVIRONMENT, ForkedProcess, ForkServer
+from fork_server import ENVIRONMENT, NODE, RFLY, ForkedProcess, ForkServer
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
@@ -94,27 +94,33 @@ class NodeProcess:
         environment["RFLY_STOP_WITHIN_S"] = str(STOP_WITHIN_S)
         path = executable(name)
         self.process: subprocess.Popen[str] | ForkedProcess
+        output, output_end = os.pipe()
 
-        if not fresh and not prefix and (server := _fork_server()).takes(environment):
-            self.process = server.start(name, options, environment)
-        else:
-            self.process = subprocess.Popen(
-                [*prefix, str(path), *options],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=environment,
-                start_new_session=True,
-            )
+        try:
+            if not fresh and not prefix and (server := _fork_server()).takes(environment):
+                self.process = server.start(
+                    NODE.format(name), [name, *options], environment, output_end, output_end
+                )
+            else:
+                self.process = subprocess.Popen(
+                    [*prefix, str(path), *options],
+                    stdout=output_end,
+                    stderr=output_end,
+                    text=True,
+                    env=environment,
+                    start_new_session=True,
+                )
+        finally:
+            os.close(output_end)
 
         self._lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=self._read, args=(output,), daemon=True)
         self._reader.start()
 
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.append(line)
+    def _read(self, output: int) -> None:
+        with open(output, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                self._lines.append(line)
 
     @property
     def output(self) -> str:
