@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fork_server import ENVIRONMENT, NODE, RFLY, ForkedProcess, ForkServer
+from fork_server import ENVIRONMENT, NODE, ForkedProcess, ForkServer
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
