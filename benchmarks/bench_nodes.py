@@ -46,7 +46,6 @@ node.get_logger().info("ready")
 rclpy.spin(node)
 """
 THREE = ("terrain_node", "ue_bridge_node", "trajectory_node")
-LEFT_OUT = {"betaflight_node": "needs the firmware"}
 
 
 def rows() -> Iterator[Row]:
@@ -55,7 +54,7 @@ def rows() -> Iterator[Row]:
         print("nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return
 
-    names = [BARE, *(name for name in MODULES if name not in LEFT_OUT)]
+    names = [BARE, *MODULES]
     measured, silent = _measured(
         {name: [name] for name in names} | {"three nodes in one process": list(THREE)}
     )

@@ -27,8 +27,6 @@ from rfly_bringup.ros.single_process import _node_class
 NAMESPACE = "ns"
 VEHICLE = "NAME"
 PATIENCE_S = 60.0
-LEFT_OUT = {"betaflight_node"}
-"""Nodes without a section: it needs the firmware, and its topics are flight_control_node's."""
 _PARAMETERS: dict[str, dict[str, str]] = {
     "terrain_node": {"publish_grid_map": "true"},
     "planner_node": {
@@ -85,7 +83,7 @@ node's own; `{VEHICLE}` stands for the name of each vehicle. The number is the q
 - With `lock_step` subscriptions to sensors are reliable, and `amphibious_sim_node` publishes `simulation_tick`
   (rfly_suite/SimulationTick; reliable, 10), `guidance_node` `guidance_tick` of the same type, which controllers
   with `guided` subscribe to; `chassis_control_node` then subscribes to `cmd/rotors`. With `simulate:=false` `mission_node` subscribes to `{VEHICLE}/pose` and
-  publishes `{VEHICLE}/cmd/pose`. `betaflight_node` has the topics of `flight_control_node`.
+  publishes `{VEHICLE}/cmd/pose`.
 
 `python docs/reference_pages.py` writes this page from the running nodes; a test compares them.
 
@@ -121,7 +119,6 @@ controllers use the sensors' topics only.
 | `mapping_node` | `lidar/points`, `odometry/global` | `octomap`, `occupied_voxels`, `elevation_map` (latched); `~/save`, `~/reset` |
 | `link_node`, `mavlink_hil_node`, `ardupilot_json_node` | a controller outside ROS, by UDP, TCP, serial line, MAVLink or as ArduPilot SITL | its `cmd/rotors`, `cmd/wheels` |
 | `motor_output_node` | `cmd/rotors`, `cmd/wheels` | the motor commands of a real vehicle: `motor_output`, a serial line |
-| `betaflight_node` | as `flight_control_node`; Betaflight's firmware | `cmd/rotors`, `mode` |
 """  # noqa: E501
 
 
@@ -134,12 +131,8 @@ def topics_page() -> str:
         try:
             Path("fleet.yaml").write_text(_FLEET, encoding="utf-8")
             for name in MODULES:
-                if name not in LEFT_OUT:
-                    sections.append(
-                        f"## {name}\n\n"
-                        + "\n".join(_of_node(name, _PARAMETERS.get(name, {})))
-                        + "\n"
-                    )
+                section = "\n".join(_of_node(name, _PARAMETERS.get(name, {})))
+                sections.append(f"## {name}\n\n{section}\n")
         finally:
             os.chdir(before)
     return "\n".join(sections)

@@ -3,8 +3,6 @@
 
 from rfly_amphibious.analysis.suspension_modes import SuspensionMode as SuspensionMode
 from rfly_amphibious.analysis.suspension_modes import suspension_modes as suspension_modes
-from rfly_amphibious.autopilots.betaflight_loop import BetaflightLoop as BetaflightLoop
-from rfly_amphibious.autopilots.betaflight_session import BetaflightSession as BetaflightSession
 from rfly_amphibious.control.chassis_controller import ChassisController as ChassisController
 from rfly_amphibious.control.commands import RotorCommand as RotorCommand
 from rfly_amphibious.control.commands import Setpoint as Setpoint

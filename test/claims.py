@@ -16,11 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-BETAFLIGHT_PORTS = 11098
 RFLYSIM_PORTS = 11099
-"""Port that claims UDP 9001 to 9004 and TCP 5761, fixed in Betaflight's firmware, and RflySim's
-20006, 20009, 20010 …
-"""
+"""Port that claims RflySim's ports 20006, 20009, 20010 …"""
 _DOMAINS = range(1, 102)
 _DOMAIN_CLAIMS = 11100
 """First port of the claims to ROS domains: the claim is this plus the domain's number."""

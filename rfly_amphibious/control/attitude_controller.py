@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.estimation.estimate import EstimatedMotion
-from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
@@ -153,41 +152,8 @@ class AttitudeSetpoint(NamedTuple):
     """Share of the moments that turn the body, 0 … 1: less while the wheels carry it."""
 
 
-class AttitudeLoop(Protocol):
-    """Inner loop of a `FlightController`: this package's own law, or that of firmware.
-
-    It takes samples of the sensors, and answers an attitude setpoint with rotor speeds.
-    """
-
-    level_gains: tuple[float, float]
-    """Gains of position and velocity across the ground for which this loop is fast enough, 1/s."""
-
-    def reset(self) -> None:
-        """Return to the initial state."""
-
-    def set_gains(self, params: VehicleParameters, frequency: float) -> None:
-        """Use these parameters' gains and this frequency (rad/s) in roll and pitch.
-
-        A loop that has gains of its own may ignore them.
-        """
-
-    def sense(self, samples: SensorSamples) -> None:
-        """Take the samples since the last step."""
-
-    def set_failed_rotors(self, failed: Collection[int]) -> None:
-        """Let the other rotors do what they can without these ones (from 0)."""
-
-    def rotor_speeds(
-        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
-    ) -> Floats:
-        """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
-
-        None: there is no setpoint or motion; the rotors have to stand still.
-        """
-
-
 class AttitudeController:
-    """Attitude loop of this package.
+    """Attitude loop: it answers an attitude setpoint with rotor speeds.
 
     A `frequency` (rad/s) other than that of the parameters is for loops with delay: (τ_m + delay) ·
     frequency ≤ 0.45.
@@ -206,25 +172,19 @@ class AttitudeController:
     def set_gains(self, params: VehicleParameters, frequency: float) -> None:
         """Use these parameters' gains and this frequency (rad/s) in roll and pitch."""
         self.params = params
-        self.level_gains = params.position_gain, params.velocity_gain
         self.frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
         """Frequencies of roll, pitch and yaw, (3,), rad/s."""
-
-    def sense(self, samples: SensorSamples) -> None:
-        """Ignore the samples: the motion of each setpoint contains them."""
 
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """Let the other rotors do what they can without these ones (from 0)."""
         self.mixer = Mixer(self.params, failed)
 
-    def rotor_speeds(
-        self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion | None
-    ) -> Floats:
+    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
 
-        None: there is no setpoint or motion; the rotors stand still.
+        Without a setpoint the rotors stand still.
         """
-        if setpoint is None or motion is None:
+        if setpoint is None:
             return self._still.copy()
         if setpoint.acceleration is not None:
             wanted = _attitude_of(setpoint.acceleration, setpoint.yaw)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeLoop
+from rfly_amphibious.control.attitude_controller import AttitudeController
 from rfly_amphibious.control.commands import RotorCommand
 from rfly_amphibious.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_amphibious.control.modes import (
@@ -86,8 +86,8 @@ class FlightController:
 
     `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
     `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
-    motion command older than `command_timeout` (s) is lost. `attitude_loop`: None: this package's
-    own; else another one, such as that of firmware. `trust_limits`: of the estimate's uncertainty.
+    motion command older than `command_timeout` (s) is lost. `trust_limits`: of the estimate's
+    uncertainty.
     """
 
     def __init__(
@@ -97,7 +97,6 @@ class FlightController:
         *,
         delay: float = 0.0,
         command_timeout: float = COMMAND_TIMEOUT,
-        attitude_loop: AttitudeLoop | None = None,
         trust_limits: TrustLimits | None = None,
     ) -> None:
         self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
@@ -111,9 +110,7 @@ class FlightController:
         self._imu = self.sensors.imu
         self._height = self.sensors.height
         self._delay = delay
-        self.attitude_loop: AttitudeLoop = attitude_loop or AttitudeController(
-            params, self.attitude_frequency_of(params)
-        )
+        self.attitude_loop = AttitudeController(params, self.attitude_frequency_of(params))
         self.command_timeout = command_timeout
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
@@ -135,7 +132,7 @@ class FlightController:
         """
         self.params = self.flight_modes.params = params
         self.attitude_loop.set_gains(params, self.attitude_frequency_of(params))
-        self.flight_modes.position_controller.set_gains(params, self.attitude_loop.level_gains)
+        self.flight_modes.position_controller.set_gains(params)
 
     def reset(self) -> None:
         """Return to the initial state: disarmed, without any knowledge.
@@ -345,7 +342,6 @@ class FlightController:
 
     def sense(self, samples: SensorSamples) -> None:
         """Take the samples since the last step; IMU, height, wheel loads and joints matter."""
-        self.attitude_loop.sense(samples)
         self._wheels.sense(samples)
         if samples.imu is not None:
             self._dead_reckoning.sense(samples.imu)
@@ -373,7 +369,6 @@ class FlightController:
 
         # rotors stay off before anything is known
         if reckoning.estimate is None:
-            self.attitude_loop.rotor_speeds(None, None)
             return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
 
         now = reckoning.motion

@@ -11,11 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.control.attitude_controller import (
-    AttitudeController,
-    AttitudeLoop,
-    AttitudeSetpoint,
-)
+from rfly_amphibious.control.attitude_controller import AttitudeController, AttitudeSetpoint
 from rfly_amphibious.control.modes import Mode, ModeLogic
 from rfly_amphibious.control.position_controller import MIN_VERTICAL, PositionController
 from rfly_amphibious.estimation.estimate import EstimatedMotion
@@ -101,14 +97,15 @@ class FlightModes:
     """
 
     def __init__(
-        self, params: VehicleParameters, logic: ModeLogic, attitude_loop: AttitudeLoop | None = None
+        self,
+        params: VehicleParameters,
+        logic: ModeLogic,
+        attitude_loop: AttitudeController | None = None,
     ) -> None:
         self.params = params
         self.logic = logic
-        self.attitude_loop: AttitudeLoop = (
-            AttitudeController(params) if attitude_loop is None else attitude_loop
-        )
-        self.position_controller = PositionController(params, self.attitude_loop.level_gains)
+        self.attitude_loop = AttitudeController(params) if attitude_loop is None else attitude_loop
+        self.position_controller = PositionController(params)
 
         self.position = np.zeros(3)
         """Held position, (3,), world axes, m."""

@@ -28,30 +28,24 @@ MIN_VERTICAL = 0.3
 
 
 class PositionController:
-    """Controller: proportional for the position, proportional and integral for the velocity.
+    """Controller: proportional for the position, proportional and integral for the velocity."""
 
-    `level_gains`: of position and velocity across the ground, 1/s; None: the parameters'.
-    """
-
-    def __init__(
-        self, params: VehicleParameters, level_gains: tuple[float, float] | None = None
-    ) -> None:
-        self.set_gains(params, level_gains or (params.position_gain, params.velocity_gain))
+    def __init__(self, params: VehicleParameters) -> None:
+        self.set_gains(params)
         self.integral = np.zeros(3)
         """Integral of the velocity error, (3,), m/s²."""
 
         self.max_speed = MAX_SPEED
         """Largest speed that the position error may demand, by axis, m/s."""
 
-    def set_gains(self, params: VehicleParameters, level_gains: tuple[float, float]) -> None:
-        """Use these gains; the integral stays."""
-        position, velocity = level_gains
+    def set_gains(self, params: VehicleParameters) -> None:
+        """Use the gains of these parameters; the integral stays."""
         self._max_tilt = params.max_tilt
-        self.position_gain = np.array((position, position, params.position_gain))
-        """Gain of the position error by axis of the world, (3,), 1/s."""
+        self.position_gain = params.position_gain
+        """Gain of the position error, 1/s."""
 
-        self.velocity_gain = np.array((velocity, velocity, params.velocity_gain))
-        """Gain of the velocity error by axis of the world, (3,), 1/s."""
+        self.velocity_gain = params.velocity_gain
+        """Gain of the velocity error, 1/s."""
 
     def reset(self) -> None:
         """Forget the integral."""

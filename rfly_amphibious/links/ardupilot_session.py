@@ -25,7 +25,7 @@ from rfly_amphibious.links.mavlink_hil import ControlMapping
 from rfly_amphibious.links.perception import Perception
 from rfly_amphibious.links.transport import UdpTransport
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.errors import LinkError, PacketError
+from rfly_common.errors import PacketError
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_enu_flu_to_ned_frd
 
 _SERVOS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
@@ -212,17 +212,6 @@ class ArdupilotSession(ControllerSession[ServoFrame]):
         self._lock = threading.Lock()
         self._newest = -1
         self._reply: _Reply | None = None
-
-    def start(self) -> None:
-        """Open the port. Raise LinkError if it cannot be opened."""
-        try:
-            super().start()
-        except LinkError as error:
-            raise LinkError(
-                f"{error}. Betaflight's motors come to UDP {PORT} too: betaflight_node and "
-                "ardupilot_json_node do not run together on one machine, nor two of these with one "
-                "port"
-            ) from error
 
     def reply(self, frame: ServoFrame, state: bytes) -> None:
         """Answer a frame without waiting."""

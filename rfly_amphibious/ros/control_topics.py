@@ -188,14 +188,12 @@ class ControlLoop:
         answers: Sequence[str] = (),
         reset_text: str,
         before_tick: Callable[[], None] = lambda: None,
-        on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
         """Subscribe.
 
-        `step(estimate, dt)` returns the command as a message, or None. `before_tick` is called for
-        a new tick, `on_stamp` with the stamp of each message of the first sensor. `guided_by`:
-        topics of guidance_node in the lock-step; `answers`: topics of other nodes whose answers to
-        a tick come before this one (`answered`).
+        `step(estimate, dt)` returns the command as a message. `before_tick` is called for a new
+        tick. `guided_by`: topics of guidance_node in the lock-step; `answers`: topics of other
+        nodes whose answers to a tick come before this one (`answered`).
         """
         self._node = node
         self._diagnostics = diagnostics
@@ -204,7 +202,6 @@ class ControlLoop:
         self._commands = commands
         self._reset_text = reset_text
         self._before_tick = before_tick
-        self._on_stamp = on_stamp
 
         self._read = SampleReader(params, lambda: controller.time)
         self._first_ns = -1
@@ -292,7 +289,6 @@ class ControlLoop:
         def on_message(message: Any) -> None:
             if is_clock:
                 stamp_ns = stamp_to_ns(message.header.stamp)
-                self._on_stamp(stamp_ns)
                 if stamp_ns < self._first_ns - round(WENT_BACK_S * 1e9):
                     self._reset()
                 self._first_ns = max(self._first_ns, stamp_ns)
@@ -375,9 +371,6 @@ class ControlLoop:
         self._controller.advance_clock(stamp_ns * 1e-9)
         self._run_commands()
         command = self._step(self.estimate, dt)
-        if command is None:
-            self._answered_ns = -1  # the next repetition of the tick tries again
-            return
         command.header.stamp = ns_to_stamp(stamp_ns)
         self._answer = command
         self.answers += 1
@@ -391,5 +384,4 @@ class ControlLoop:
             command()
 
     def _send(self) -> None:
-        if self._answer is not None:
-            self._commands.publish(self._answer)
+        self._commands.publish(self._answer)

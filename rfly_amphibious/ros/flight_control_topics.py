@@ -1,10 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Topics of a flight controller: `mode` and `cmd/rotors` from commands, samples and estimates.
-
-They are part of flight_control_node and betaflight_node.
-"""
+"""Topics of a flight controller: `mode` and `cmd/rotors` from commands, samples and estimates."""
 
 from __future__ import annotations
 
@@ -51,16 +48,11 @@ class FlightControlTopics:
         vehicle: str,
         lock_step: bool,
         guided: bool = False,
-        step: Callable[[Estimate | None, float], Any] | None = None,
-        on_stamp: Callable[[int], None] = lambda _stamp_ns: None,
     ) -> None:
-        """Subscribe. `step` replaces the controller's; it and `on_stamp` are as in ControlLoop."""
         self._node = node
         self._flight = flight
         self._diagnostics = diagnostics
         self._changed = changed
-        self._own_step = step or self.step
-
         self._mode: Mode | None = None
 
         self._modes = publisher(node, String, "mode", LATCHED)
@@ -75,7 +67,6 @@ class FlightControlTopics:
             lock_step=lock_step,
             guided_by=("cmd/pose", "cmd/mode") if guided else (),
             reset_text="the time went back: disarmed, all is forgotten",
-            on_stamp=on_stamp,
         )
 
         self._commands = MotionCommands(
@@ -101,15 +92,9 @@ class FlightControlTopics:
             f"{vehicle}: vehicle {params.name!r}, attitude loop at {frequency:.2f} rad/s"
         )
 
-    def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
-        """Return the controller's command as a message."""
-        return rotor_command_to_msg(self._flight.step(estimate, dt))
-
-    def _step(self, estimate: Estimate | None, dt: float) -> Any:
-        command = self._own_step(estimate, dt)
-        if command is not None:
-            # before the command, so that its receiver knows the mode by then
-            self._publish_change()
+    def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
+        command = rotor_command_to_msg(self._flight.step(estimate, dt))
+        self._publish_change()  # before the command, so that its receiver knows the mode by then
         return command
 
     def _on_cmd_mode(self, message: String) -> None:

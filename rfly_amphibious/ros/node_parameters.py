@@ -255,7 +255,7 @@ class StuckParameters:
 
 @dataclass(frozen=True)
 class ControlParameters:
-    """Parameters of flight_control_node, betaflight_node and chassis_control_node."""
+    """Parameters of flight_control_node and chassis_control_node."""
 
     lock_step: bool = parameter(False, "answer each tick of the simulation, which waits for it")
     guided: bool = parameter(
@@ -263,7 +263,7 @@ class ControlParameters:
         "in lock-step, wait for guidance_node's answer to each tick, so that missions repeat bit "
         "by bit; chassis_control_node waits for cmd/rotors as well",
     )
-    vehicle: str = parameter("scale", VEHICLE, shown="scale; betaflight_node: scale_quad")
+    vehicle: str = parameter("scale", VEHICLE)
 
 
 def _gain(text: str, unit: str, high: float) -> Any:
@@ -330,19 +330,6 @@ class MotionCommandParameters:
 
     stamped_cmd_vel: bool = parameter(
         True, "cmd_vel is a TwistStamped, false: a Twist; a subscriber follows its publishers"
-    )
-
-
-@dataclass(frozen=True)
-class FirmwareParameters:
-    """Parameters of Betaflight."""
-
-    settings: str = parameter(
-        "scale_quad", "for the firmware's command line: a shipped name or a file"
-    )
-    folder: str = parameter("", "folder of the firmware's settings; empty: a temporary one")
-    program: str = parameter(
-        "", "the firmware; empty: the one that the package betaflight has built"
     )
 
 
@@ -627,13 +614,6 @@ class MotorOutputParameters:
 
 _NAMED = (VehicleNameParameters,)
 _MOVED = (MotionCommandParameters, FrameParameters)
-_FLIGHT = (
-    *_NAMED,
-    ControlParameters,
-    GainParameters,
-    FlightControlParameters,
-    TrustParameters,
-)
 _SIMULATION = (
     WorldParameters,
     SimulationParameters,
@@ -649,8 +629,14 @@ NODES = {
         TrustParameters,
         LatestTerrainParameters,
     ),
-    "flight_control_node": (*_FLIGHT, *_MOVED),
-    "betaflight_node": (*_FLIGHT, FirmwareParameters, *_MOVED),
+    "flight_control_node": (
+        *_NAMED,
+        ControlParameters,
+        GainParameters,
+        FlightControlParameters,
+        TrustParameters,
+        *_MOVED,
+    ),
     "chassis_control_node": (
         *_NAMED,
         ControlParameters,

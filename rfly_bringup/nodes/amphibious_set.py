@@ -50,7 +50,6 @@ ARDUPILOT_PORT = 9002
 """Port of ArduPilot's first instance."""
 ARDUPILOT_PORTS = 10
 """Ports from one instance of ArduPilot to the next."""
-BETAFLIGHT_ROTORS = 4
 MULTIROTOR = 3
 """RflySim's vehicle class; the number of rotors in front of it selects a look of that class."""
 
@@ -65,8 +64,6 @@ CHASSIS = NodeDescription("chassis_control_node", _LOCK_STEP)
 GUIDANCE = NodeDescription(
     "guidance_node", same("scenario", "map_search_path", "autostart", "lock_step")
 )
-BETAFLIGHT = NodeDescription("betaflight_node", _LOCK_STEP)
-"""Node that replaces flight_control_node."""
 LINK = NodeDescription("link_node", _LOCK_STEP)
 """Node for frames over UDP or TCP.
 
@@ -116,9 +113,9 @@ AMPHIBIOUS_ARGUMENTS = (
     Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
     Argument(
         "autopilot",
-        "real firmware: betaflight replaces flight_control_node, ardupilot and px4 (SITL) replace "
-        "estimator, control nodes and mission; the vehicle is scale_quad by default",
-        choices=("betaflight", "ardupilot", "px4"),
+        "real firmware (SITL) that replaces estimator, control nodes and mission; the vehicle is "
+        "scale_quad by default",
+        choices=("ardupilot", "px4"),
     ),
     Argument(
         "controller",
@@ -181,8 +178,6 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         )
     count = _integer("count", settings["count"], 1, MAX_VEHICLES)
 
-    if settings["autopilot"] == "betaflight":
-        _check_betaflight(settings, count)
     if settings["autopilot"]:
         settings["vehicle"] = settings["vehicle"] or "scale_quad"
         settings["lock_step"] = (
@@ -200,11 +195,6 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
 
     facts = _facts(settings)
     _check_mavlink(settings, facts)
-    if settings["autopilot"] == "betaflight" and facts.rotors != BETAFLIGHT_ROTORS:
-        raise ValueError(
-            f"vehicle: {facts.vehicle!r} has {facts.rotors} rotors, expected {BETAFLIGHT_ROTORS}: "
-            "Betaflight's"
-        )
 
     if settings["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -385,7 +375,7 @@ def vehicle_nodes(
     # parameters of single nodes
     special: dict[str, dict[str, Any]] = {
         SIMULATION.executable: simulated | sensors,
-        **{node.executable: sensors for node in (ESTIMATOR, FLIGHT, BETAFLIGHT)},
+        **{node.executable: sensors for node in (ESTIMATOR, FLIGHT)},
         LINK.executable: {
             "transport": settings["controller"],
             "port": link_port,
@@ -404,7 +394,7 @@ def vehicle_nodes(
 
     started = []
     if GUIDANCE in of_a_vehicle:  # in lock-step the controllers wait for it
-        for controller in (FLIGHT, BETAFLIGHT, CHASSIS):
+        for controller in (FLIGHT, CHASSIS):
             special[controller.executable] = {
                 **special.get(controller.executable, {}),
                 "guided": settings["lock_step"] == "true",
@@ -444,7 +434,7 @@ def _check_mavlink(settings: Mapping[str, str], facts: Facts) -> None:
     if settings["mavlink"] != "true":
         return
     others = settings["controller"] or settings["autopilot"]
-    if others not in ("", "betaflight"):
+    if others:
         raise ValueError(
             f"mavlink: {others} commands the vehicle, not mission_node; connect ground stations "
             "with that controller"
@@ -464,8 +454,7 @@ def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
         estimator = [] if controller in _OWN_ESTIMATORS and not mapping else [ESTIMATOR]
         return [SIMULATION, *estimator, controller, *mapping]
 
-    flight = BETAFLIGHT if settings["autopilot"] else FLIGHT
-    return [*(flight if node is FLIGHT else node for node in OF_A_VEHICLE), *mapping]
+    return [*OF_A_VEHICLE, *mapping]
 
 
 def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> StartedNode:
@@ -494,17 +483,6 @@ def _check_px4(vehicle: str, sensors: str) -> None:
 
     params = VehicleParameters.load(vehicle)
     px4_parameters(params, SensorParameters.for_vehicle(params.name, sensors))
-
-
-def _check_betaflight(settings: Mapping[str, str], count: int) -> None:
-    """Raise ValueError for what real firmware cannot do."""
-    if settings["real_time_factor"] and float(settings["real_time_factor"]) != 1.0:
-        raise ValueError(
-            f"real_time_factor: {settings['real_time_factor']}, but Betaflight flies by the wall "
-            "clock"
-        )
-    if count > 1:
-        raise ValueError(f"count: {count}, but Betaflight's ports are fixed: it flies one vehicle")
 
 
 def _integer(name: str, text: str, low: int, high: int) -> int:

@@ -13,7 +13,6 @@ from rfly_bringup.nodes.amphibious_set import (
     ARDUPILOT,
     ARDUPILOT_PORT,
     ARDUPILOT_PORTS,
-    BETAFLIGHT,
     MAVLINK,
     MAVLINK_PORT,
     SIMULATION,
@@ -29,7 +28,7 @@ def start_commands(autopilot: str, nodes: Sequence[StartedNode]) -> list[str]:
 
     `autopilot` is the argument of `amphibious_nodes`, `nodes` is its result.
     """
-    link = {"px4": MAVLINK, "ardupilot": ARDUPILOT, "betaflight": BETAFLIGHT}.get(autopilot)
+    link = {"px4": MAVLINK, "ardupilot": ARDUPILOT}.get(autopilot)
     if link is None:
         return []
 
@@ -42,10 +41,8 @@ def start_commands(autopilot: str, nodes: Sequence[StartedNode]) -> list[str]:
             continue
         if link is MAVLINK:
             lines += _px4(node, sets[node.namespace])
-        elif link is ARDUPILOT:
-            lines += _ardupilot(node, sets[node.namespace], _origin(nodes))
         else:
-            lines += [f"Betaflight for {node.namespace} is started by {node.executable}"]
+            lines += _ardupilot(node, sets[node.namespace], _origin(nodes))
     return lines
 
 

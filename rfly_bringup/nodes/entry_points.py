@@ -30,7 +30,6 @@ _NODES = {
         "link_node",
         "mavlink_hil_node",
         "ardupilot_json_node",
-        "betaflight_node",
         "motor_output_node",
     ),
     "rfly_bringup": ("recorder_node", "spawner_node"),

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Autopilots that misbehave: their odd answers are odd, and the nodes stand them."""
+"""An autopilot that misbehaves: its frames are odd, and the node stands them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import struct
 
 import pytest
 
-from attacks import autopilots, odd_firmware
+from attacks import autopilots
 from rfly_amphibious.links.ardupilot_session import decode_servos
 from rfly_common.errors import PacketError
 
@@ -31,35 +31,10 @@ def test_servo_frames_are_good_and_odd():
     assert 100 < len(decoded) < 400
 
 
-def test_the_firmware_answers_as_the_session_reads_it_and_in_odd_ways():
-    from rfly_amphibious.autopilots.betaflight_cli import _frames, attitude_of, status_of
-
-    (status,) = _frames(bytearray(odd_firmware.answer(odd_firmware.MSP_STATUS_EX)))
-    assert (
-        status[0],
-        status_of(status[1]).armed,
-        status_of(status[1]).loop_time,
-    ) == (
-        150,
-        False,
-        0.001,
-    )
-    (attitude,) = _frames(bytearray(odd_firmware.answer(odd_firmware.MSP_ATTITUDE)))
-    assert attitude_of(attitude[1])[:2] == (0.0, 0.0)
-    rng = random.Random(3)
-    answers = [b"".join(odd_firmware.odd_answers(rng, 108)) for _ in range(200)]
-    assert answers.count(b"") > 5
-    assert max(map(len, answers)) > 10_000
-    assert any(
-        answer.startswith(b"$M>") and not list(_frames(bytearray(answer))) for answer in answers
-    )
-
-
 @pytest.mark.ros
 @pytest.mark.slow
 def test_a_node_stands_it():
-    """That of the two whose program is no guest of this machine."""
-    result = autopilots.betaflight(random.Random(2), autopilots.SHORT_TRIES)
+    result = autopilots.ardupilot(random.Random(2), autopilots.SHORT_TRIES)
     assert result.failures == ()
     assert result.tried > autopilots.SHORT_TRIES
     assert result.largest_memory_mb > 50.0

@@ -39,7 +39,7 @@ def test_frames_of_16_and_32_outputs():
     [
         (b"", "magic"),
         (b"\x1a", "magic"),
-        (struct.pack("<4f", 0.1, 0.2, 0.3, 0.4), "magic"),  # Betaflight's motors
+        (struct.pack("<4f", 0.1, 0.2, 0.3, 0.4), "magic"),  # four floats, as other firmware sends
         (SIXTEEN[:-1], "length"),
         (SIXTEEN + bytes(1), "length"),
         (struct.pack("<H", 29569) + SIXTEEN[2:], "length"),

@@ -11,7 +11,6 @@ import statistics
 
 import pytest
 from ardupilot_double import ArdupilotDouble, HoverLaw
-from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -230,16 +229,3 @@ def test_a_hover_through_noise_and_bad_datagrams(domain_id):
                 ardupilot.close()
             peer.close()
         assert (simulator.stop(), node.stop()) == (0, 0), simulator.output + node.output
-
-
-def test_the_port_of_betaflights_motors_is_refused_by_name(domain_id):
-    from node_harness import NodeProcess
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        with NodeProcess("ardupilot_json_node", domain_id, {"port": str(port)}) as node:
-            assert node.process.wait(PATIENCE) != 0
-            assert node.stop() != 0
-        assert f"UDP port 127.0.0.1:{port}: another program holds it" in node.output
-        assert "Betaflight's motors come to UDP 9002 too" in node.output

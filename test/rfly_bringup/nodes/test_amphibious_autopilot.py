@@ -24,31 +24,9 @@ def of_the_vehicle(arguments):
     }
 
 
-def test_betaflight_takes_the_place_of_flight_control():
-    ours = of_the_vehicle({})
-    theirs = of_the_vehicle({"autopilot": "betaflight"})
-    assert not ours["amphibious_sim_node"]["lock_step"]
-    assert ours.keys() - theirs.keys() == {"flight_control_node"}
-    assert theirs.keys() - ours.keys() == {"betaflight_node"}
-    assert {given["vehicle"] for given in theirs.values()} == {"scale_quad"}
-    assert theirs["amphibious_sim_node"]["type"] == 400_003
-    assert all(given["lock_step"] for name, given in theirs.items() if name != "guidance_node")
-
-
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"autopilot": "inav"}, "expected one of betaflight, ardupilot, px4"),
-        ({"real_time_factor": "2"}, "wall clock"),
-        ({"count": "2"}, "one vehicle"),
-        ({"vehicle": "full"}, "6 rotors"),
-    ],
-)
-def test_what_real_firmware_cannot_do_is_refused(more, why):
-    with pytest.raises(ValueError, match=why):
-        amphibious_nodes({"autopilot": "betaflight", **more})
-    if "autopilot" not in more:
-        amphibious_nodes(more)
+def test_an_unknown_autopilot_is_refused():
+    with pytest.raises(ValueError, match="expected one of ardupilot, px4"):
+        amphibious_nodes({"autopilot": "inav"})
 
 
 @pytest.mark.parametrize(
@@ -63,6 +41,7 @@ def test_a_whole_autopilot_replaces_estimator_and_controllers(autopilot, link, p
     nodes = [node for node in amphibious_nodes(arguments) if node.namespace]
     assert [node.executable for node in nodes] == 2 * ["amphibious_sim_node", link]
     assert [node.parameters["port"] for node in nodes[1::2]] == ports
+    assert all(node.parameters["type"] == 400_003 for node in nodes[::2])
     # nobody else publishes /tf
     assert all(node.parameters["tf_source"] == "truth" for node in nodes[::2])
     assert all(
@@ -132,7 +111,5 @@ def test_the_home_of_ardupilot_is_the_maps_origin(tmp_path):
     assert f"--home {home[0]:.10g},{home[1]:.10g}," in line
 
 
-def test_betaflight_is_started_by_its_node_and_our_controllers_need_no_command():
-    line = "Betaflight for amphibious_1 is started by betaflight_node"
-    assert commands(autopilot="betaflight") == [line]
+def test_our_controllers_need_no_command():
     assert commands(autopilot="") == []

@@ -56,7 +56,7 @@ def test_every_vehicle_has_ports_of_its_own():
     ("more", "why"),
     [
         ({"controller": "serial"}, "expected one of udp, tcp, mavlink"),
-        ({"autopilot": "betaflight"}, "expected one"),
+        ({"autopilot": "ardupilot"}, "expected one"),
     ],
 )
 def test_what_cannot_be_is_refused(more, why):
