@@ -222,9 +222,9 @@ def _attitude_of(acceleration: Floats, yaw: float) -> Floats:
 
     It is (3, 3), body -> world.
     """
-    up = acceleration / np.linalg.norm(acceleration)
+    up = acceleration / math.sqrt(acceleration @ acceleration)
     left = _cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
-    left /= np.linalg.norm(left)
+    left /= math.sqrt(left @ left)
     return np.array((_cross(left, up), left, up)).T
 
 

@@ -25,7 +25,7 @@ from rfly_amphibious.control.speed_controller import (
     brake_torque_in,
     max_virtual_steering,
 )
-from rfly_amphibious.control.steady_turn import SteadyTurn
+from rfly_amphibious.control.steady_turn import steady_turn
 from rfly_amphibious.control.stuck import StuckLimits, StuckWatch
 from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
@@ -266,7 +266,7 @@ class ChassisController:
             raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
         self.params = params
         self.command_timeout = command_timeout
-        self._turn = SteadyTurn(params)
+        self._turn = steady_turn(params)
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
 

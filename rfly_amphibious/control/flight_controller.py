@@ -448,7 +448,7 @@ class FlightController:
             wheels_down,
             load_share,
             lowest,
-            float(np.linalg.norm(now.velocity)),
+            math.sqrt(now.velocity @ now.velocity),
             clearance.ground_slope(now.rotation, loads),
             climb=climb,
             thrust=thrust / self.flight_modes.hover_thrust,

@@ -19,7 +19,7 @@ from rfly_amphibious.control.speed_controller import (
     max_virtual_steering,
     steering_lever,
 )
-from rfly_amphibious.control.steady_turn import SteadyTurn
+from rfly_amphibious.control.steady_turn import steady_turn
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 
@@ -131,7 +131,7 @@ class DrivePathFollower:
         self._sign = -1.0 if backward else 1.0
         self._path = _Polyline([start, *points], speeds)
         self._params = params
-        self._turn = SteadyTurn(params)
+        self._turn = steady_turn(params)
         self._center = _unsteered_axle(params)
 
         path = self._path

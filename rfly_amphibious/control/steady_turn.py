@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -22,6 +23,12 @@ LATERALS = 8
 """Lateral accelerations of the table."""
 SECANT_STEPS = 4
 """Steps by which the tyres' stiffnesses approach the secants of their curves."""
+
+
+@functools.lru_cache(maxsize=8)
+def steady_turn(params: VehicleParameters) -> SteadyTurn:
+    """Return the steering of a vehicle, whose table each kind of vehicle makes once."""
+    return SteadyTurn(params)
 
 
 class SteadyTurn:

@@ -54,7 +54,10 @@ class WheelContact:
         self._params = params
         self._measured: Floats | None = None
         self._measured_time = -math.inf
+        self._joints: JointSamples | None = None
+        """Newest samples with finite travel of the struts."""
         self._by_struts: Floats | None = None
+        """Loads by these samples; None: not computed yet."""
         self._struts_time = -math.inf
 
     def sense(self, samples: SensorSamples) -> None:
@@ -66,10 +69,9 @@ class WheelContact:
             self._take_struts(samples.joints)
 
     def _take_struts(self, joints: JointSamples) -> None:
-        strut = joints.strut[-1]
-        rate = joints.strut_rate[-1]
-        if np.isfinite(strut).all() and np.isfinite(rate).all():
-            self._by_struts = loads_of_struts(self._params, strut, rate)
+        if np.isfinite(joints.strut[-1]).all() and np.isfinite(joints.strut_rate[-1]).all():
+            self._joints = joints
+            self._by_struts = None
             self._struts_time = float(joints.time[-1])
 
     def measured(self, time: float) -> Floats | None:
@@ -78,7 +80,13 @@ class WheelContact:
 
     def by_struts(self, time: float) -> Floats | None:
         """Return the loads by the struts, (wheels,), N; None if they are unknown at `time`."""
-        return None if time - self._struts_time > SENSOR_TIMEOUT else self._by_struts
+        joints = self._joints
+        if joints is None or time - self._struts_time > SENSOR_TIMEOUT:
+            return None
+        if self._by_struts is None:
+            strut = joints.strut[-1]
+            self._by_struts = loads_of_struts(self._params, strut, joints.strut_rate[-1])
+        return self._by_struts
 
     def loads(self, time: float) -> Floats | None:
         """Return the loads, (wheels,), N, measured or else by the struts; None if unknown."""

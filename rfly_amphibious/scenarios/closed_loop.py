@@ -79,8 +79,8 @@ class OnBoard:
             controller.sense(samples)
 
         # guide
-        known = now is not None and "estimate" not in self.flight.missing
-        if now is not None and known and time >= self._guide_at - 1e-9:
+        due = now is not None and time >= self._guide_at - 1e-9
+        if now is not None and due and "estimate" not in self.flight.missing:
             self._guide_at = time + GUIDE_PERIOD
             self._apply(self.guide.step(now, self.flight.mode))
 

@@ -354,11 +354,10 @@ def run_to_end(loop: ScenarioLoop, progress: Callable[[float], None] | None = No
             break
         if loop.power.is_low and isinstance(guide, MissionGuide):
             guide.come_down(f"the battery is at {100.0 * loop.power.charge:.0f} %")
-        ending = recorder.end(loop.state, loop.outputs, guide.done, guide.problem, loop.time_is_up)
-        time = loop.state.time
-        if progress is not None and time - reported >= PROGRESS_PERIOD:
-            reported = time
-
-            progress(time)
+        now = loop.state
+        ending = recorder.end(now, loop.outputs, guide.done, guide.problem, loop.time_is_up)
+        if progress is not None and now.time - reported >= PROGRESS_PERIOD:
+            reported = now.time
+            progress(reported)
     loop.sample()
     return recorder.run(ending, loop.state, guide.log, loop.power)

@@ -33,6 +33,8 @@ from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
 from rfly_common.physics import standard_pressure
 
 TURN = 2.0 * math.pi
+MOST_SCHEDULES = 1000
+"""Most schedules of ticks that a suite keeps: rates without a common period have endless ones."""
 
 
 class PlanarMotion(NamedTuple):
@@ -184,6 +186,9 @@ class SensorSuite:
         # measuring: period in steps, noise and method of each sensor
         self._sensors = sensors.sensors()
         self._every = {name: self._period(name, sensor) for name, sensor in self._sensors.items()}
+        self._cycle = math.lcm(*self._every.values())
+        """Number of steps after which all sensors are due at once again."""
+        self._schedules: dict[tuple[int, int], _Schedule] = {}
         self._sources = {
             name: NoiseSource(
                 sensor.noise if noise else sensor.noise.silent(),
@@ -341,24 +346,18 @@ class SensorSuite:
         turned = self._turn(x)
 
         # each sensor at its own steps, out of one look at all of them
-        due = {
-            name: steps
-            for name, every in self._every.items()
-            if (steps := range((begin // every + 1) * every, end + 1, every))
-        }
+        rows, due = self._schedule(begin % self._cycle, len(x))
         readings: dict[str, Any] = {}
         if due:
-            union = np.array(sorted(set().union(*due.values())))
-            seen = self._look(union, x, memory, begin, controls, wind)
-            turned = turned[union - begin - 1]
-            for name, steps in due.items():
-                if len(steps) == len(union):
+            union = begin + 1 + rows
+            seen = self._look(rows, x, memory, begin, controls, wind)
+            turned = turned[rows]
+            for name, own in due:
+                if own is None:
                     readings |= self._measure[name](union, seen, turned)
                     continue
-                own = np.array(steps)
-                rows = np.searchsorted(union, own)
-                seen_by_sensor = _Seen(*(array[rows] for array in seen))
-                readings |= self._measure[name](own, seen_by_sensor, turned[rows])
+                seen_by_sensor = _Seen(*(array[own] for array in seen))
+                readings |= self._measure[name](union[own], seen_by_sensor, turned[own])
 
         if self._pending:
             readings["gps"] = self._deliver(end)
@@ -366,6 +365,30 @@ class SensorSuite:
             for samples_name in _SAMPLES_OF.get(name, (name,)):
                 readings.pop(samples_name, None)
         return SensorSamples(**readings)
+
+    def _schedule(self, phase: int, length: int) -> _Schedule:
+        """Return which rows of a tick's states (length, …) its sensors see.
+
+        `phase`: steps before the tick since all sensors were due at once.
+        """
+        known = self._schedules.get((phase, length))
+        if known is not None:
+            return known
+
+        due = {
+            name: steps
+            for name, every in self._every.items()
+            if (steps := range((phase // every + 1) * every, phase + length + 1, every))
+        }
+        union = sorted(set().union(*due.values()))
+        own_rows = [
+            (name, None if len(steps) == len(union) else np.searchsorted(union, steps))
+            for name, steps in due.items()
+        ]
+        schedule = np.array(union, np.int64) - phase - 1, own_rows
+        if len(self._schedules) < MOST_SCHEDULES:
+            self._schedules[phase, length] = schedule
+        return schedule
 
     def _turn(self, x: Floats) -> Floats:
         """Return angles and rates of the joints at every step."""
@@ -375,10 +398,9 @@ class SensorSuite:
         return out
 
     def _look(
-        self, steps: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind
+        self, rows: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind
     ) -> _Seen:
-        """Return all that can be seen at these steps."""
-        rows = steps - begin - 1
+        """Return all that can be seen at these rows of a tick's states."""
         obstacles = self.model.obstacles_at(begin * self.step, x[0], (len(x) + 1) * self.step)
         since = self._time(rows + 1)
 
@@ -387,7 +409,7 @@ class SensorSuite:
         gust = memory[:, state_layout.GUST : state_layout.GUST + 3]
         blowing = gust + np.asarray(wind.mean, float)
         brake_columns = state_layout.memory_columns(self._wheels)["brake_acting"]
-        acting = np.array(memory[:, brake_columns])
+        acting = memory[:, brake_columns].copy()
 
         # inputs
         params = self.model.params
@@ -573,6 +595,10 @@ class SensorSuite:
         self._counted = counted
         self._pending = pending
         self._off = off
+
+
+_Schedule = tuple[Ints, list[tuple[str, Ints | None]]]
+"""Rows of a tick that are seen, and of these the rows of each sensor that is due; None: all."""
 
 
 class _Seen(NamedTuple):

@@ -60,6 +60,14 @@ class SensorFaults:
 
     def apply(self, sensed: SensorSamples, faults: Sequence[Fault], now: float) -> SensorSamples:
         """Return what the sensors deliver at `now` (s), under the faults that act then."""
+        if not faults:
+            self._waiting.clear()
+            for kind in _TYPES:
+                readings = getattr(sensed, kind)
+                if readings is not None:
+                    self._last[kind] = readings
+            return sensed
+
         changes: dict[str, Any] = {}
         for sensor, kinds in _KINDS_OF_SAMPLES.items():
             own = [fault for fault in faults if fault.part == sensor]

@@ -395,7 +395,8 @@ class Simulation:
         self._apply_events(begin)
         if self._failsafe is None and self.stale():
             self._failsafe = FailSafe(self.model, self.period, self._failed)
-        before = ModelState(self.state.x.copy(), self.state.memory.copy(), begin)
+        now = self._stepper.state
+        before = ModelState(now.x.copy(), now.memory.copy(), begin)
         faults = self.acting_faults
         spins = before.x[self._rotor_columns]
         controls = faulty_controls(self._commanded(before), faults, self.model.params, spins)

@@ -9,6 +9,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -497,12 +498,12 @@ class VehicleParameters:
             numbers += [middle, middle]
         return np.array(numbers, float)
 
-    @property
+    @cached_property
     def spring(self) -> Floats:
         """Stiffnesses of the springs, (wheels,), N/m."""
         return self.of_wheels(self.front_spring, self.rear_spring, self.middle_spring)
 
-    @property
+    @cached_property
     def anti_roll(self) -> Floats:
         """Stiffnesses of the anti-roll bars, (wheels,), N/m."""
         middle = self.middle_anti_roll or 0.0
@@ -584,7 +585,7 @@ class VehicleParameters:
         """Mass of body and rotor frame, kg."""
         return self.mass_body + self.mass_rotor_frame
 
-    @property
+    @cached_property
     def mass(self) -> float:
         """Mass of the whole vehicle, kg."""
         return self.mass_sprung + len(self.wheels) * self.mass_unsprung
@@ -594,12 +595,12 @@ class VehicleParameters:
         """Distance of the front and the rear axle, m."""
         return self.front_axle + self.rear_axle
 
-    @property
+    @cached_property
     def center_x(self) -> float:
         """Place x of the total centre of mass, forward of the sprung one, m. Eq. 4.1."""
         return 2.0 * self.mass_unsprung * float(self.axles.sum()) / self.mass
 
-    @property
+    @cached_property
     def spring_load(self) -> Floats:
         """Static loads F₀ of the springs, (wheels,), N. Eq. 6.1; for three axles Eq. 6.12."""
         weight = self.mass_sprung * GRAVITY
@@ -614,7 +615,7 @@ class VehicleParameters:
         sink, lean = np.linalg.solve([[k.sum(), k @ x], [k @ x, k @ x**2]], (weight, 0.0))
         return k * (sink + lean * x)
 
-    @property
+    @cached_property
     def static_load(self) -> Floats:
         """Loads of the wheels at rest on level ground, (wheels,), N."""
         return self.spring_load + self.mass_unsprung * GRAVITY
@@ -688,20 +689,20 @@ class VehicleParameters:
         rotors = np.linalg.norm(self.rotor_position, axis=1) + self.rotor_radius
         return float(max(wheels.max(), rotors.max(), 0.5 * np.linalg.norm(self.body_box)))
 
-    @property
+    @cached_property
     def torque_coefficient(self) -> float:
         """Torque of a rotor over its speed squared, c_Q, N m s²/rad². Eq. 4.8."""
         disc = math.pi * self.rotor_radius**2
         power_loading = self.figure_of_merit * math.sqrt(2.0 * AIR_DENSITY * disc)
         return float(self.thrust_coefficient**1.5 / power_loading)
 
-    @property
+    @cached_property
     def inflow_coefficient(self) -> float:
         """Thrust lost to the inflow, c_V, N s²/(m rad). Eq. 4.4."""
         advance = self.zero_thrust_advance_ratio * self.rotor_radius
         return math.pi * self.thrust_coefficient / advance
 
-    @property
+    @cached_property
     def hover_speed(self) -> float:
         """Equal speed of all rotors that carries the weight out of ground effect, rad/s."""
         return math.sqrt(self.mass * GRAVITY / (self.rotors * self.thrust_coefficient))

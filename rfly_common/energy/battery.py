@@ -15,12 +15,14 @@ import dataclasses
 import math
 from typing import Protocol
 
-import numpy as np
-
-CHARGES = (0.0, 0.2, 1.0)
-"""Charges at which the voltage of a cell is known."""
-CELL_VOLTAGES = (3.3, 3.7, 4.2)
-"""Open-circuit voltages of a cell at these charges, V."""
+BEND = 0.2
+"""Charge at which the two straight lines of a cell's voltage meet."""
+EMPTY_VOLTAGE = 3.3
+"""Open-circuit voltage of an empty cell, V."""
+BEND_VOLTAGE = 3.7
+"""Open-circuit voltage of a cell at the bend, V."""
+FULL_VOLTAGE = 4.2
+"""Open-circuit voltage of a full cell, V."""
 NOMINAL_CELL_VOLTAGE = 3.7
 """Voltage of a cell for which motors are stated, V."""
 
@@ -77,7 +79,12 @@ class Battery:
     @property
     def open_circuit_voltage(self) -> float:
         """Voltage without a load, V."""
-        return self.pack.cells * float(np.interp(self.charge, CHARGES, CELL_VOLTAGES))
+        charge = self.charge
+        if charge < BEND:
+            voltage = (BEND_VOLTAGE - EMPTY_VOLTAGE) / BEND * charge + EMPTY_VOLTAGE
+        else:
+            voltage = (FULL_VOLTAGE - BEND_VOLTAGE) / (1.0 - BEND) * (charge - BEND) + BEND_VOLTAGE
+        return self.pack.cells * voltage
 
     @property
     def voltage(self) -> float:
