@@ -86,7 +86,8 @@ class Mixer:
         turning = self.inverse[:, 3] * yaw
 
         complete = squares + turning
-        if complete.min() >= 0.0 and complete.max() <= self._largest:
+        each = complete.tolist()
+        if min(each) >= 0.0 and max(each) <= self._largest:
             return np.sqrt(complete)
 
         # less yaw moment

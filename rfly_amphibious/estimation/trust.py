@@ -101,7 +101,7 @@ class EstimateTrust:
             return self.level
         self._position = covariance[:2, :2]
         self._velocity = covariance[3:6, 3:6]
-        if self._is_clearly_good(np.diagonal(covariance).tolist()):
+        if self._is_clearly_good(covariance.diagonal().tolist()):
             self.level = Trust.GOOD
             return self.level
 
