@@ -18,11 +18,13 @@ from pathlib import Path
 
 RFLYSIM_PORTS = 11099
 """Port that claims RflySim's ports 20006, 20009, 20010 …"""
+KERNELS = 11097
+"""Port that claims the compilation of missing kernels."""
 _DOMAINS = range(1, 102)
 _DOMAIN_CLAIMS = 11100
 """First port of the claims to ROS domains: the claim is this plus the domain's number."""
 _SHARED_MEMORY = Path("/dev/shm")
-_PATIENCE = 900.0
+_PATIENCE = 1800.0
 """Longest wait for a claim, s: longer than all tests together that need the same one."""
 
 _next_domain = _DOMAINS[os.getpid() % len(_DOMAINS)]

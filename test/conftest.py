@@ -75,6 +75,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: (item.path not in slow, item.path not in ros))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Compile kernels that the cache lacks, outside the time limit of any test with nodes."""
+    with_nodes = any(item.get_closest_marker("ros") for item in session.items)
+    if with_nodes and not session.config.option.collectonly:
+        from rfly_bringup.warm_up import PARTS, compile_first
+
+        with claims.turn(claims.KERNELS):
+            compile_first(PARTS)
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name long data by their argument, as ids appear in the environment and in colcon's output."""
     return argname if isinstance(val, (str, bytes)) and len(val) > LONGEST_IN_ID else None

@@ -17,10 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fork_server import ENVIRONMENT, NODE, ForkedProcess, ForkServer
+from fork_server import ENVIRONMENT, NODE, RFLY, ForkedProcess, ForkServer
 
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
@@ -70,11 +71,86 @@ def _fork_server() -> ForkServer:
     return ForkServer(shell_environment(ENVIRONMENT))
 
 
+class Program(subprocess.Popen[Any]):
+    """One of the suite's programs in a session of its own.
+
+    It is forked from a process that has imported all of them, unless it is to be `fresh`, its
+    environment forbids it, or there is no ROS.
+    """
+
+    def __init__(
+        self,
+        entry_point: str,
+        words: Sequence[str],
+        start: Sequence[str],
+        *,
+        fresh: bool = False,
+        env: Mapping[str, str] = os.environ,
+        **options: Any,
+    ) -> None:
+        """`words` are its `sys.argv`; `start` are those that start it without the server."""
+        environment = shell_environment(env)
+        self._entry_point = entry_point
+        self._forked: ForkedProcess | None = None
+        self._fresh = fresh or not find_spec("rclpy") or not _fork_server().takes(environment)
+        command = [*start, *words[1:]] if self._fresh else words
+        super().__init__(command, env=environment, start_new_session=True, **options)
+
+    def _execute_child(self, args: Sequence[str], *others: Any) -> None:
+        if self._fresh:
+            super()._execute_child(args, *others)  # type: ignore[misc]
+            return
+
+        cwd, environment = others[4:6]
+        pipes = others[9:15]
+        ends = (pipes[0], pipes[3], pipes[5])
+        streams = [number if end == -1 else end for number, end in enumerate(ends)]
+        self._forked = _fork_server().start(
+            self._entry_point, args, environment, streams, cwd or "."
+        )
+        self.pid = self._forked.pid
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+    def _internal_poll(self, *others: Any, **options: Any) -> int | None:
+        if self._forked is None:
+            return super()._internal_poll(*others, **options)  # type: ignore[misc]
+        self.returncode = self._forked.wait(0.0)
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        if self._forked is None:
+            return super()._wait(timeout)  # type: ignore[misc]
+        self.returncode = self._forked.wait(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return self.returncode
+
+
+class Rfly(Program):
+    """`rfly` with these words, as the installed executable runs it."""
+
+    def __init__(self, *words: object, **options: Any) -> None:
+        module, function = RFLY.split(":")
+        start = [sys.executable, "-c", f"from {module} import {function}; {function}()"]
+        super().__init__(RFLY, ["rfly", *map(str, words)], start, **options)
+
+
+def run_rfly(*words: object, **options: Any) -> subprocess.CompletedProcess[Any]:
+    """Run `rfly` to its end and return its exit code and what it printed."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with Rfly(*words, **{**streams, **options}) as process:
+        try:
+            output, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
 class NodeProcess:
     """One node as a process, its output kept. `prefix` is a command that runs it, such as nsenter.
 
-    It is forked from a process that has imported all nodes, unless it is to be `fresh` or its
-    environment forbids it.
+    It is a `Program`, forked unless it is to be `fresh` or is run by a prefix.
     """
 
     def __init__(
@@ -92,35 +168,24 @@ class NodeProcess:
         environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         environment["RFLY_STOP_WITHIN_S"] = str(STOP_WITHIN_S)
-        path = executable(name)
-        self.process: subprocess.Popen[str] | ForkedProcess
-        output, output_end = os.pipe()
-
-        try:
-            if not fresh and not prefix and (server := _fork_server()).takes(environment):
-                self.process = server.start(
-                    NODE.format(name), [name, *options], environment, output_end, output_end
-                )
-            else:
-                self.process = subprocess.Popen(
-                    [*prefix, str(path), *options],
-                    stdout=output_end,
-                    stderr=output_end,
-                    text=True,
-                    env=environment,
-                    start_new_session=True,
-                )
-        finally:
-            os.close(output_end)
-
+        self.process = Program(
+            NODE.format(name),
+            [name, *options],
+            [*prefix, str(executable(name))],
+            fresh=fresh or bool(prefix),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self._lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, args=(output,), daemon=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def _read(self, output: int) -> None:
-        with open(output, encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                self._lines.append(line)
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.append(line)
 
     @property
     def output(self) -> str:
@@ -242,19 +307,11 @@ class RflyBeside:
     def __init__(
         self, peer: Peer, *words: str, meanwhile: Callable[[], Any] = lambda: None
     ) -> None:
-        command = [
-            sys.executable,
-            "-c",
-            "from rfly_bringup.cli.main import main; main()",
-            *words,
-        ]
         self._peer = peer
         self._meanwhile = meanwhile
         self._due = 0.0
         self._err = tempfile.TemporaryFile("w+")  # noqa: SIM115  read while the command runs
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self._err, text=True
-        )
+        self.process = Rfly(*words, stdout=subprocess.PIPE, stderr=self._err, text=True)
 
     @property
     def err(self) -> str:

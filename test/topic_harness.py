@@ -7,16 +7,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from array import array
 
-from node_harness import PATIENCE
+from node_harness import PATIENCE, Rfly
 
-RFLY = [
-    sys.executable,
-    "-c",
-    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
-]
 TYPES = {
     "/vehicle_states": "rfly_suite/msg/VehicleStateArray",
     "/lead/pose": "geometry_msgs/msg/PoseStamped",
@@ -30,14 +24,14 @@ LOSSY = "/lidar/points"
 LATCHED_ONES = ("/tf_static", "/terrain_map")
 
 
-class Rfly:
+class RflyInDomain:
     """An `rfly` command in a domain, its output kept."""
 
     def __init__(self, domain_id, *arguments):
         environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id), "COLUMNS": "300"}
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        self.process = subprocess.Popen(
-            [*RFLY, *map(str, arguments)],
+        self.process = Rfly(
+            *arguments,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

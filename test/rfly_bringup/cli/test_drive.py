@@ -11,29 +11,26 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import termios
 
 import pytest
+from node_harness import Rfly, run_rfly
 
 pytestmark = pytest.mark.ros
-
-RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
 
 
 class Terminal:
     """A program in a pseudo-terminal, 160 columns wide."""
 
-    def __init__(self, command, **environment):
+    def __init__(self, *words, **environment):
         self.keyboard, self.screen = pty.openpty()
         self.before = termios.tcgetattr(self.screen)
-        self.process = subprocess.Popen(
-            command,
+        self.process = Rfly(
+            *words,
             stdin=self.screen,
             stdout=self.screen,
             stderr=self.screen,
             env={**os.environ, "COLUMNS": "160", **environment},
-            start_new_session=True,
         )
         self.output = ""
 
@@ -105,7 +102,7 @@ def peer(domain_id):
 
 @pytest.fixture
 def terminal(domain_id):
-    made = Terminal([*RFLY, "drive", "car_1", "--drive-speed", "4"], ROS_DOMAIN_ID=str(domain_id))
+    made = Terminal("drive", "car_1", "--drive-speed", "4", ROS_DOMAIN_ID=str(domain_id))
     yield made
     made.close()
 
@@ -151,9 +148,7 @@ def test_keys_drive_and_fly_a_vehicle(terminal, peer):
 
 
 def test_without_a_terminal_it_says_so():
-    run = subprocess.run(
-        [*RFLY, "drive"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    run = run_rfly("drive", stdin=subprocess.DEVNULL)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith("rfly: stdin is no terminal")
 

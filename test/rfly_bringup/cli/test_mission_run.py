@@ -47,14 +47,14 @@ def hawk(shared_domain_id, tmp_path_factory):
         MissionItem.land((15, 5, 0)),
     )
     write_mission(folder / "short.plan", Mission(items, ORIGIN))
-    far = (items[0], MissionItem.waypoint((60, 0, -12)), MissionItem.waypoint((60, 450, -12)))
+    far = (items[0], MissionItem.waypoint((60, 0, -12)), MissionItem.waypoint((60, 40_000, -12)))
     write_mission(folder / "long.plan", Mission(far, ORIGIN))
     flat = HeightMap(
         np.zeros((2, 2)),
-        origin_x=-500.0,
-        origin_y=-500.0,
-        step_x=1000.0,
-        step_y=1000.0,
+        origin_x=-50_000.0,
+        origin_y=-50_000.0,
+        step_x=100_000.0,
+        step_y=100_000.0,
         name="flat",
     )
     parameters = {"vehicles": "[hawk]", "use_sim_time": "true", "file_folders": f"['{folder}']"}

@@ -17,13 +17,8 @@ import time
 
 import pytest
 from command_line import mistake
-from node_harness import PATIENCE, wait_until
+from node_harness import PATIENCE, Rfly, run_rfly, wait_until
 
-RFLY = [
-    sys.executable,
-    "-c",
-    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
-]
 POSE = struct.pack(
     "<6i14f4d",
     1234567891,
@@ -44,16 +39,6 @@ POSE = struct.pack(
 )
 
 
-def rfly(*arguments, timeout=PATIENCE):
-    return subprocess.run(
-        [*RFLY, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-
-
 def free_port():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
@@ -65,17 +50,8 @@ class Recording:
 
     def __init__(self, out, *arguments, windows=1):
         self.port = free_port()
-        self.process = subprocess.Popen(
-            [
-                *RFLY,
-                "record",
-                str(out),
-                "--port",
-                str(self.port),
-                "--windows",
-                str(windows),
-                *arguments,
-            ],
+        self.process = Rfly(
+            *("record", out, "--port", self.port, "--windows", windows, *arguments),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "COLUMNS": "300"},
@@ -148,7 +124,7 @@ def test_recorded_and_replayed(tmp_path, windows):
 
     thread = threading.Thread(target=receive)
     thread.start()
-    done = rfly("replay", str(out), "--ports", ports, "--port", str(first))
+    done = run_rfly("replay", str(out), "--ports", ports, "--port", str(first))
     thread.join(PATIENCE)
     assert done.returncode == 0, done.stderr
     assert arrivals == [bytes([n]) + POSE[1:] for n in range(5)]
@@ -169,7 +145,7 @@ def test_by_default_a_replay_goes_to_the_same_ports(tmp_path, windows):
     port = windows[0].getsockname()[1]
     write(out, [(0, port, b"a"), (2_000_000_000, port, b"b")])
     started = time.monotonic()
-    done = rfly("replay", str(out), "--ports", str(port), "--speed", "20", "--loop", "2")
+    done = run_rfly("replay", str(out), "--ports", str(port), "--speed", "20", "--loop", "2")
     assert done.returncode == 0, done.stderr
     assert [windows[0].recv(10) for _ in range(4)] == [b"a", b"b", b"a", b"b"]
     assert time.monotonic() - started >= 0.22
@@ -230,7 +206,7 @@ def test_a_recording_may_go_to_a_pipe():
 
 def test_limits_of_time_and_size(tmp_path):
     assert (
-        rfly(
+        run_rfly(
             "record",
             str(tmp_path / "a.pcap"),
             "--port",
@@ -252,7 +228,7 @@ def test_a_truncated_recording_is_replayed_as_far_as_it_is_whole(tmp_path, windo
     port = windows[0].getsockname()[1]
     write(out, [(0, port, b"whole"), (1, port, b"cut")])
     out.write_bytes(out.read_bytes()[:-1])
-    done = rfly("replay", str(out), "--ports", str(port))
+    done = run_rfly("replay", str(out), "--ports", str(port))
     assert done.returncode == 0
     assert windows[0].recv(10) == b"whole"
     assert "sent 1 datagrams" in done.stdout
@@ -280,7 +256,7 @@ def test_a_full_disk_ends_a_recording_and_names_its_file(tmp_path, monkeypatch):
     assert errors.splitlines()[-1] == (
         f"rfly: {out}: File too large: the recording has ended; what it holds can be replayed"
     )
-    done = rfly("replay", str(out), "--port", str(free_port()), "--ports", str(recording.port))
+    done = run_rfly("replay", str(out), "--port", str(free_port()), "--ports", str(recording.port))
     assert f"sent {(4096 - 24) // (16 + 28 + 60)} datagrams" in done.stdout
 
 
@@ -288,7 +264,7 @@ def test_what_was_left_out_is_told(tmp_path, windows):
     out = tmp_path / "flight.pcap"
     port = windows[0].getsockname()[1]
     write(out, [(0, port, b"x"), (1, 53, b"dns"), (2, 53, b"dns")])
-    done = rfly("replay", str(out), "--ports", str(port))
+    done = run_rfly("replay", str(out), "--ports", str(port))
     assert "left out, to other ports: 53 (2)" in done.stderr
 
 
@@ -343,7 +319,7 @@ def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, ar
 
 @pytest.mark.parametrize("command", ["record", "replay"])
 def test_help_has_examples(command):
-    done = rfly(command, "--help")
+    done = run_rfly(command, "--help")
     assert done.returncode == 0
     assert f"rfly {command}" in done.stdout
     assert "Examples" in done.stdout

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import struct
 import subprocess
-import sys
 import time
 
 import cv2
 import numpy as np
 import pytest
 from command_line import mistake
-from node_harness import PATIENCE, wait_until
+from node_harness import PATIENCE, Rfly, wait_until
 from sensor_window import SensorWindow, write_config
 
 from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
@@ -25,13 +24,8 @@ POINTS = np.array([(1.0, 2.0, 3.0, 4.0)], np.float32)
 
 def listening(*words):
     """`rfly sensors listen` in a process."""
-    command = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
-    return subprocess.Popen(
-        [*command, "sensors", "listen", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return Rfly("sensors", "listen", *words, text=True, **streams)
 
 
 def test_what_arrives_is_shown_and_saved(tmp_path):

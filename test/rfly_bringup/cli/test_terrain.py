@@ -17,6 +17,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from node_harness import run_rfly
 
 from rfly_bringup.cli.main import main
 from rfly_terrain.files.writer import write_height_map
@@ -632,16 +633,8 @@ def test_a_query_needs_no_heavy_import():
 
 
 def test_every_command_shows_examples():
-    for command in (
-        "info",
-        "query",
-        "cloud",
-        "plot",
-        "import",
-        "export",
-        "traversable",
-    ):
-        result = run_process("-c", START, "terrain", command, "--help")
+    for command in ("info", "query", "cloud", "plot", "import", "export", "traversable"):
+        result = run_rfly("terrain", command, "--help")
         assert result.returncode == 0
         assert f"rfly terrain {command}" in result.stdout
 

@@ -12,18 +12,12 @@ import sys
 import threading
 
 import pytest
-from node_harness import PATIENCE, wait_until
+from node_harness import PATIENCE, run_rfly, wait_until
 
 from rfly_bringup.demo.demo import DemoViewer
 from rfly_bringup.runner.up import VIEWER
 from rfly_common.imports import how_to_install
 
-RFLY = [
-    sys.executable,
-    "-c",
-    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
-    "view",
-]
 pytestmark = pytest.mark.needs("viser")
 
 
@@ -44,9 +38,7 @@ def free_port():
     ],
 )
 def test_mistakes_are_one_line(arguments, said):
-    done = subprocess.run(
-        [*RFLY, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    done = run_rfly("view", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

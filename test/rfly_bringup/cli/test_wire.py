@@ -13,22 +13,16 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from contextlib import suppress
 
 import pytest
 from command_line import mistake
-from node_harness import PATIENCE
+from node_harness import PATIENCE, Rfly, run_rfly
 
 from rfly_bringup.cli.wire_monitor import packet_filter
 from rfly_ue_bridge.codec.to_rflysim3d import decode
 
-RFLY = [
-    sys.executable,
-    "-c",
-    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
-]
 MAP_COMMAND = bytes.fromhex(
     "d2029649" + "52666c794368616e67654d617062794e616d652047726173736c616e6473"
 ) + bytes(22)
@@ -52,12 +46,6 @@ POSE = struct.pack(
 )
 
 
-def rfly(*arguments, timeout=PATIENCE):
-    return subprocess.run(
-        [*RFLY, *arguments], capture_output=True, text=True, timeout=timeout, check=False
-    )
-
-
 @pytest.fixture
 def window():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
@@ -71,7 +59,7 @@ def port_of(opened):
 
 
 def test_send_to_one_window(window):
-    done = rfly(
+    done = run_rfly(
         "send",
         "RflyChangeMapbyName Grasslands",
         "--port",
@@ -89,7 +77,7 @@ def test_send_to_one_window(window):
 
 def test_send_joins_words_and_reaches_three_windows(window):
     """A command without --window goes to three consecutive ports, as the SDK sends it."""
-    done = rfly("send", "t.MaxFPS", "30", "--port", str(port_of(window) - 2))
+    done = run_rfly("send", "t.MaxFPS", "30", "--port", str(port_of(window) - 2))
     assert window.recv(4096) == struct.pack("<i52s", 1234567890, b"t.MaxFPS 30")
     assert f":{port_of(window) - 2}-{port_of(window)}" in done.stdout
 
@@ -97,7 +85,7 @@ def test_send_joins_words_and_reaches_three_windows(window):
 def test_send_a_script_waits_after_a_map_change(window, tmp_path):
     script = tmp_path / "scene.txt"
     script.write_text("# the map\nRflyChangeMapbyName Grasslands\n\n  t.MaxFPS 30  \nslomo 2\n")
-    done = rfly("send", "--file", script, "--port", str(port_of(window)), "--window", "0")
+    done = run_rfly("send", "--file", script, "--port", str(port_of(window)), "--window", "0")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 3
 
@@ -116,7 +104,7 @@ def test_send_a_script_waits_after_a_map_change(window, tmp_path):
 def test_a_script_is_checked_before_its_first_command_is_sent(window, tmp_path, text, named):
     script = tmp_path / "scene.txt"
     script.write_text(text)
-    done = rfly("send", "--file", script, "--port", str(port_of(window)), "--window", "0")
+    done = run_rfly("send", "--file", script, "--port", str(port_of(window)), "--window", "0")
     assert (done.returncode, named in done.stderr) == (2, True)
     window.setblocking(False)
     with pytest.raises(BlockingIOError):
@@ -138,7 +126,7 @@ def test_a_script_is_a_regular_file_of_text(tmp_path, kind):
             file.truncate(1 << 40)
     else:
         script.write_bytes(b"\xff\xfe")
-    done = rfly("send", "--file", script)
+    done = run_rfly("send", "--file", script)
     assert done.returncode == 2
     assert done.stderr.startswith(f"rfly: {script}: cannot be read as text: ")
     assert done.stderr.count("\n") == 1
@@ -147,7 +135,7 @@ def test_a_script_is_a_regular_file_of_text(tmp_path, kind):
 def test_the_dissector_is_written_into_no_pipe(tmp_path):
     pipe = tmp_path / "a.lua"
     os.mkfifo(pipe)
-    done = rfly("dissector", "--out", pipe)
+    done = run_rfly("dissector", "--out", pipe)
     assert (done.returncode, "expected a regular file" in done.stderr) == (2, True)
 
 
@@ -155,7 +143,7 @@ def test_send_says_where_nothing_listens():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
         free = port_of(opened)
-    done = rfly("send", "RflyClearCapture", "--port", str(free), "--window", "0")
+    done = run_rfly("send", "RflyClearCapture", "--port", str(free), "--window", "0")
     assert done.returncode == 0
     assert f"nothing listens on {free}" in done.stdout
 
@@ -186,7 +174,7 @@ def test_mistakes_are_one_line_and_exit_code_2(monkeypatch, capsys, arguments, n
 
 
 def test_listen_names_a_port_that_is_taken(window):
-    done = rfly("listen", "--port", str(port_of(window)))
+    done = run_rfly("listen", "--port", str(port_of(window)))
     assert done.returncode == 2
     assert re.fullmatch(rf"rfly: port {port_of(window)} at 127\.0\.0\.1 is taken.*\n", done.stderr)
 
@@ -199,8 +187,8 @@ class Listening:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         ours, its = pty.openpty() if terminal else (None, subprocess.PIPE)
-        self.process = subprocess.Popen(
-            [*RFLY, "listen", "--port", str(self.port), *arguments],
+        self.process = Rfly(
+            *("listen", "--port", self.port, *arguments),
             stdout=its,
             stderr=subprocess.STDOUT,
             text=True,
@@ -443,7 +431,7 @@ def test_ctrl_c_ends_listening_with_the_account():
 
 @pytest.mark.parametrize("command", ["send", "listen"])
 def test_help_has_examples(command):
-    done = rfly(command, "--help")
+    done = run_rfly(command, "--help")
     assert done.returncode == 0
     assert f"rfly {command}" in done.stdout
     assert "Examples" in done.stdout

@@ -7,18 +7,16 @@ that are not ours.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from node_harness import PATIENCE
-from topic_harness import LATCHED_ONES, LOSSY, RFLY, TYPES, Rfly, messages, publishers, told
+from node_harness import run_rfly
+from topic_harness import LATCHED_ONES, LOSSY, TYPES, RflyInDomain, messages, publishers, told
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("mcap", "mcap_ros2", "rosbags")]
 
@@ -97,10 +95,12 @@ def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(
     # its own /diagnostics and those of the other recorders are no part of the count
     choice = [word for topic in TYPES for word in ("--topic", topic)]
     with (
-        Rfly(domain_id, "record", "--mcap", files[signal.SIGINT], *choice) as first,
-        Rfly(domain_id, "record", "--mcap", files[signal.SIGTERM]) as second,
-        Rfly(domain_id, "record", "--mcap", files[signal.SIGHUP], "--exclude", "/rosout") as third,
-        Rfly(domain_id, "record", "--mcap", files[signal.SIGKILL], *choice) as fourth,
+        RflyInDomain(domain_id, "record", "--mcap", files[signal.SIGINT], *choice) as first,
+        RflyInDomain(domain_id, "record", "--mcap", files[signal.SIGTERM]) as second,
+        RflyInDomain(
+            domain_id, "record", "--mcap", files[signal.SIGHUP], "--exclude", "/rosout"
+        ) as third,
+        RflyInDomain(domain_id, "record", "--mcap", files[signal.SIGKILL], *choice) as fourth,
     ):
         made = publishers(peer, 4)
         publish(made)
@@ -187,7 +187,7 @@ def play(peer, domain_id, file, *options):
         return peer.node.create_subscription(message_class(TYPES[topic]), topic, on_message, qos)
 
     subscriptions = [listen(topic) for topic in TYPES]
-    with Rfly(domain_id, "replay", file, *options) as process:
+    with RflyInDomain(domain_id, "replay", file, *options) as process:
         peer.spin_until(lambda: process.process.poll() is not None)
         code, output = process.end()
     peer.spin_for(0.2)
@@ -229,7 +229,7 @@ def test_a_killed_recorder_keeps_what_it_has_written_and_its_file_is_made_whole(
     cut = tmp_path / "flight.mcap"
     whole = tmp_path / "whole.mcap"
     peer = Peer(domain_id)
-    with Rfly(domain_id, "record", "--mcap", cut, "--topic", "/lead/pose") as recorder:
+    with RflyInDomain(domain_id, "record", "--mcap", cut, "--topic", "/lead/pose") as recorder:
         made = publisher_of(peer, "/lead/pose")
         sizes = {0}
 
@@ -246,9 +246,8 @@ def test_a_killed_recorder_keeps_what_it_has_written_and_its_file_is_made_whole(
 
     with McapReader(cut) as reader:
         assert not reader.is_whole
-    result = subprocess.run(
-        [*RFLY, "record", "--recover", cut, whole], capture_output=True, text=True, check=True
-    )
+    result = run_rfly("record", "--recover", cut, whole)
+    assert result.returncode == 0, result.stderr
     with whole.open("rb") as file:
         statistics = make_reader(file).get_summary().statistics
     assert result.stdout == (
@@ -269,7 +268,7 @@ def publisher_of(peer, topic):
 
 
 def test_a_full_disk_ends_a_recording_in_one_line(domain_id):
-    with Rfly(domain_id, "record", "/dev/full", "--force", "--mcap") as recording:
+    with RflyInDomain(domain_id, "record", "/dev/full", "--force", "--mcap") as recording:
         code, output = recording.end()
     assert code == 2
     assert output.splitlines()[-1] == (
@@ -469,22 +468,7 @@ def test_topics_and_types_that_cannot_be_are_left_out_and_named(domain_id, tmp_p
             channel = writer.register_channel(name, "cdr", schema, {})
             writer.add_message(channel, 1, b"\0\1\0\0\1\0\0\0\0", 1, 0)
         writer.finish()
-    command = [
-        sys.executable,
-        "-c",
-        "from rfly_bringup.cli.main import main; main()",
-        "replay",
-        str(path),
-    ]
-    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env=environment,
-        check=False,
-    )
+    done = run_rfly("replay", path)
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
     assert "no messages on topics to be published" in line

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from node_harness import PATIENCE
-from topic_harness import LATCHED_ONES, LOSSY, TYPES, Rfly, messages, publishers, told
+from topic_harness import LATCHED_ONES, LOSSY, TYPES, RflyInDomain, messages, publishers, told
 
 ROOT = Path(__file__).parents[3]
 LAYOUT = json.loads((ROOT / "config" / "foxglove.json").read_text(encoding="utf-8"))
@@ -80,7 +80,9 @@ def test_a_client_gets_what_is_published_and_a_late_one_what_is_latched(domain_i
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
     peer = Peer(domain_id)
-    with Rfly(domain_id, "view", "--foxglove", "--port", "0", "--exclude", "/rosout") as process:
+    with RflyInDomain(
+        domain_id, "view", "--foxglove", "--port", "0", "--exclude", "/rosout"
+    ) as process:
         address = re.search(r"ws://127\.0\.0\.1:\d+", process.process.stdout.readline())[0]
         made = publishers(peer, 0)
         first = Client(address)

@@ -12,17 +12,13 @@ import math
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
 from bridge_harness import Window, fleet, pose
-from node_harness import PATIENCE
+from node_harness import run_rfly
 
 pytestmark = pytest.mark.ros
-
-RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
 
 
 def findings_of(out):
@@ -220,13 +216,7 @@ def test_nodes_of_another_domain(broken, domain_id):
     """The doctor of an empty domain sees that others are in use, and exits with 1."""
     from rfly_bringup.doctor.machine import dds_domains, udp_ports
 
-    done = subprocess.run(
-        [*RFLY, "doctor", "--seconds", "1"],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = run_rfly("doctor", "--seconds", "1")
     assert done.returncode == 1
     assert (
         f"no node of rfly_suite is seen in ROS domain {domain_id} (discovery range LOCALHOST)"
