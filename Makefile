@@ -2,12 +2,10 @@
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-exhaustive test-lib lint docs bench attack soak lock clean
 IN_ENV := sh wheels/setup.sh
-FLOOD ?= 600
 # The suite starts hundreds of processes, which need byte code. Assertions are not rewritten, since that costs each process
 # 20 s: a failing test shows its variables, and in the second try, alone, the values in its assertions.
 # Tests of nodes mostly wait, so there are more processes than cores.
 JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 6 || echo 3)
-SCALE ?= 60
 SEED ?= 1
 SHARE ?= 1
 HOURS ?= 1
@@ -46,8 +44,9 @@ docs: ## build the documents and the API reference as a searchable site: build/s
 	@$(IN_ENV) --lib --docs python -m sphinx --fail-on-warning --keep-going --quiet -j auto -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
-bench: ## compare the speed with alternatives in one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s; WRITE=1 writes docs/benchmarks.md
-	@RFLY_FLOOD_SECONDS=$(FLOOD) RFLY_SCALE_SECONDS=$(SCALE) $(IN_ENV) --dev --peers python -m benchmarks $(if $(WRITE),--write)
+bench: ## compare the speed with alternatives in one table; FLOOD=20 SCALE=10 shorten the flood of 600 s and the fleets' 60 s; SHORT=1 tries each once; WRITE=1 writes docs/benchmarks.md
+	@$(if $(FLOOD),RFLY_FLOOD_SECONDS=$(FLOOD)) $(if $(SCALE),RFLY_SCALE_SECONDS=$(SCALE)) \
+	$(IN_ENV) --dev --peers python -m benchmarks $(if $(SHORT),--short) $(if $(WRITE),--write)
 
 attack: ## send signal storms, odd messages, files and peers, and kill nodes (minutes); SEED=2 draws others, SHARE=0.1 a tenth. make test has a short form
 	@$(IN_ENV) --dev python -m attacks --seed $(SEED) --share $(SHARE) $(AREAS)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from benchmarks.harness import Row, markdown_table, print_table
+from benchmarks.harness import SHORT_VARIABLE, Row, markdown_table, print_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BEGIN = "<!-- begin of the table, written by make bench WRITE=1 -->"
@@ -44,10 +44,17 @@ def main() -> int:
     parser.add_argument(
         "--write", action="store_true", help=f"write the table of all into {PAGE.name}, too"
     )
+    parser.add_argument(
+        "--short", action="store_true", help="time each side once: does every benchmark run?"
+    )
     options = parser.parse_args()
     names = options.names
-    if names and options.write:
-        parser.error("--write: the page has the table of all benchmarks; name none")
+    if options.write and (names or options.short):
+        parser.error(
+            "--write: the page has the whole table; neither name benchmarks nor say --short"
+        )
+    if options.short:
+        os.environ[SHORT_VARIABLE] = "1"
     unknown = sorted(set(names) - set(known))
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}; known: {', '.join(known)}")

@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Row, same
+from benchmarks.harness import Row, lasting, same
 
 RATE = 50_000
 DEFAULT_SECONDS = 600.0
 POSE_EVERY_S = 0.02
 """50 Hz: the rate at which animations are usually sent"""
-QUIET_SECONDS = 15.0
+QUIET_SECONDS = lasting("RFLY_QUIET_SECONDS", 15.0)
 """Least length of each quiet phase, before and after the flood, s."""
 MOST_GROWTH_BYTES = 5_000_000
 MOST_DELAY_RATIO = 2.0
@@ -41,7 +41,7 @@ LEAST_RATE = 0.95
 
 def rows() -> Iterator[Row]:
     """Yield the growth of memory and the delays under a flood of answers."""
-    seconds = float(os.environ.get("RFLY_FLOOD_SECONDS", DEFAULT_SECONDS))
+    seconds = lasting("RFLY_FLOOD_SECONDS", DEFAULT_SECONDS)
     try:
         import rclpy  # noqa: F401
     except ImportError:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_fleet_wire import processor_seconds
-from benchmarks.harness import Row, same
+from benchmarks.harness import Row, lasting, same
 from benchmarks.ring_fleet import RingFleet
 
 VEHICLES = 1_000
@@ -52,7 +52,7 @@ NODES = ("trajectory_node", "ue_bridge_node")
 
 def rows() -> Iterator[Row]:
     """Yield fleets of both sizes through the nodes."""
-    seconds = float(os.environ.get("RFLY_SCALE_SECONDS", DEFAULT_SECONDS))
+    seconds = lasting("RFLY_SCALE_SECONDS", DEFAULT_SECONDS)
     if importlib.util.find_spec("rclpy") is None:
         print("fleets through the nodes need ROS 2 (rclpy): not measured", file=sys.stderr)
         return

@@ -29,10 +29,10 @@ import cv2
 import numpy as np
 
 from benchmarks.bench_fleet_wire import processor_seconds
-from benchmarks.harness import DISAGREES, Row, agreement
+from benchmarks.harness import DISAGREES, Row, agreement, lasting
 from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
 
-SECONDS = float(os.environ.get("RFLY_SENSOR_SECONDS", "10"))
+SECONDS = lasting("RFLY_SENSOR_SECONDS", 10.0)
 SETTLED_S = 6.0
 LAST_S = 2.0
 LAST_RATE = 5.0

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -25,6 +26,19 @@ from rich.console import Console
 from rich.table import Table
 
 DISAGREES = "DISAGREES"
+SHORT_VARIABLE = "RFLY_BENCH_SHORT"
+"""Environment variable, 1 for a short run, which shows that benchmarks run, not how fast."""
+SHORT_S = 2.0
+
+
+def is_short() -> bool:
+    """Return whether this is a short run."""
+    return os.environ.get(SHORT_VARIABLE) == "1"
+
+
+def lasting(variable: str, usual_s: float) -> float:
+    """Return how long a benchmark with nodes lasts, s, which an environment variable may say."""
+    return float(os.environ.get(variable, SHORT_S if is_short() else usual_s))
 
 
 @dataclass(frozen=True)
@@ -133,6 +147,9 @@ def measure(
     too quick for the clock. `warm_ups`: untimed turns. `clock`: `time.process_time` for sides that
     only compute on one core, so that other processes do not count.
     """
+    if is_short():
+        repeat = ours_calls = peer_calls = 1
+
     times: tuple[list[float], list[float]] = ([], [])
     sides = ((ours, ours_calls), (peer, peer_calls))
     was_enabled = gc.isenabled()
