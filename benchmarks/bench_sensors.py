@@ -34,7 +34,7 @@ from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
 
 SECONDS = lasting("RFLY_SENSOR_SECONDS", 10.0)
 SETTLED_S = 6.0
-LAST_S = 2.0
+LAST_S = 4.0
 LAST_RATE = 5.0
 CAMERAS = 4
 CAMERA_RATE = 30.0

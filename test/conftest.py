@@ -9,6 +9,7 @@ import importlib.util
 import os
 import random
 import re
+import signal
 import socket
 import sys
 from collections import Counter
@@ -58,6 +59,19 @@ _NEEDED_MODULES = {
     "ros": (("rclpy", "rfly_suite"), "rclpy and the interfaces are not importable"),
     "needs_launch": (("launch", "launch_ros"), "launch is not installed"),
 }
+
+
+def pytest_configure() -> None:
+    """Take the signals that nohup and a shell's background job ignore.
+
+    All processes that tests start would ignore them, too, and never end.
+    """
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
