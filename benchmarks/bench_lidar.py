@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.bench_rays import hills
+from benchmarks.budgets import SCALED, scaled
 from benchmarks.harness import DISAGREES, Row, agreement, measure
 from rfly_amphibious.sensors.lidar import Lidar, LidarSweep, VehicleTrack
 from rfly_amphibious.sensors.neighbours import world_bodies
@@ -79,11 +80,11 @@ def rows() -> Iterator[Row]:
 
         seconds, _ = measure(ours, lambda: None, REPEAT, warm_ups=2, clock=time.process_time)
         note = f"{10 * seconds:.3f} of a core at 10 Hz; processor time, message included"
-        peer = f"{10 * budget:g} of a core at 10 Hz"
+        peer = f"{10 * budget:g} of a core at 10 Hz, {SCALED}"
         return Row(
             f"lidar {'32 x 1,800' if measured is lidar else 'Mid-360'}, {name}",
             seconds,
-            budget,
+            scaled(budget),
             peer,
             1.0,
             None,

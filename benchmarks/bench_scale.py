@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_fleet_wire import processor_seconds
+from benchmarks.budgets import SCALED, scaled
 from benchmarks.harness import Row, lasting, same
 from benchmarks.ring_fleet import RingFleet
 
@@ -88,8 +89,8 @@ def _rows_of(vehicles: int, seconds: float, cores: float, cores_name: str) -> It
     yield Row(
         f"{name}: processor time of trajectory node and bridge",
         sum(used) / result["cpu_seconds"],
-        cores,
-        cores_name,
+        scaled(cores),
+        f"{cores_name}, {SCALED}",
         target_ratio=1.0,
         agree=agree,
         note=f"{used[0]:.2f} + {used[1]:.2f} s in {result['cpu_seconds']:.1f} s",

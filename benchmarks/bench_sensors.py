@@ -29,6 +29,7 @@ import cv2
 import numpy as np
 
 from benchmarks.bench_fleet_wire import processor_seconds
+from benchmarks.budgets import SCALED, scaled
 from benchmarks.harness import DISAGREES, Row, agreement, lasting
 from rfly_ue_bridge import encode_cloud, encode_fragments, encode_image
 
@@ -78,8 +79,8 @@ def _rows(name: str, kind: str, count: int, rate: float, budget: float) -> Itera
     yield Row(
         f"{name}: processor time of ue_sensors_node",
         ours["cores"],
-        budget,
-        f"{budget:g} of a core",
+        scaled(budget),
+        f"{budget:g} of a core, {SCALED}",
         1.0,
         agree=agree,
         note=f"{ours['cores']:.3f} of a core, a loop in the SDK's way {sdk['cores']:.3f}",
@@ -90,8 +91,8 @@ def _rows(name: str, kind: str, count: int, rate: float, budget: float) -> Itera
     yield Row(
         f"{name}: last fragment → published, median",
         delay,
-        MOST_DELAY_S,
-        "3 ms",
+        scaled(MOST_DELAY_S),
+        f"3 ms, {SCALED}",
         1.0,
         agree=agree,
         kind="at most",
