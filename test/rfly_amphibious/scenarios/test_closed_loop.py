@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from recorded_runs import closed_run
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
@@ -33,14 +34,12 @@ end: {{when: {when}, time_s: {time}}}
 
 
 def short(seed, events="", when="mission_done", time=60):
-    return Scenario.parse(
-        SHORT.format(seed=seed, events=events, when=when, time=time).encode(), "s.yaml"
-    )
+    return SHORT.format(seed=seed, events=events, when=when, time=time)
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_a_mission_is_done_without_the_truth(seed):
-    done = run_closed_loop(short(seed))
+    done = closed_run(short(seed))
     run = done.run
     assert run.reached, run.ending
 
@@ -73,25 +72,26 @@ def test_a_mission_is_done_without_the_truth(seed):
 
 
 def test_the_same_seed_gives_the_same_bits():
-    one, two = (run_closed_loop(short(4, when="time", time=2)) for _ in range(2))
+    scenario = Scenario.parse(short(4, when="time", time=2).encode(), "s.yaml")
+    one, two = (run_closed_loop(scenario) for _ in range(2))
     assert one.run.reached
     assert one.run.x.tobytes() == two.run.x.tobytes()
     assert one.estimated.tobytes() == two.estimated.tobytes()
-    other = run_closed_loop(short(5, when="time", time=2))
+    other = closed_run(short(5, when="time", time=2))
     assert other.run.x.tobytes() != one.run.x.tobytes()
 
 
 def test_it_takes_off_and_lands_with_noisy_load_cells():
     cells = LoadCells(rate=100, load_noise=2.0)
     sensors = SensorParameters.load("scale").replace(wheel_loads=cells)
-    run = run_closed_loop(short(1), sensors).run
+    run = closed_run(short(1), sensors, "noisy load cells").run
     assert run.reached, run.ending
     assert Mode.FLIGHT in [mode for _, mode in run.modes]
 
 
 def test_a_vehicle_without_an_imu_does_not_move():
     events = "{time_s: 0, sensor_off: imu}"
-    done = run_closed_loop(short(1, events=events, time=2))
+    done = closed_run(short(1, events=events, time=2))
     assert not done.run.reached
     assert [text for _, text in done.run.log] == ["imu is off"]
     assert np.isnan(done.estimated).all()

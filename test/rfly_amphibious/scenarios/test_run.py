@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 import pytest
+from recorded_runs import shipped_run
 
 from rfly_amphibious.control.attitude_controller import Mixer
 from rfly_amphibious.control.modes import Mode
@@ -58,7 +59,7 @@ def drive(*places, when="mission_done", time=60):
 
 @pytest.fixture(scope="module")
 def hop():
-    return run_scenario(Scenario.load("hop"))
+    return shipped_run("hop")
 
 
 def test_the_modes_come_in_the_order_of_the_table(hop):
@@ -334,7 +335,11 @@ end: {when: mission_done, time_s: 20}
     assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
 
 
-@pytest.mark.parametrize("seed", [None, 1, 2], ids=["truth", "estimate 1", "estimate 2"])
+@pytest.mark.parametrize(
+    "seed",
+    [None, 1, pytest.param(2, marks=pytest.mark.exhaustive)],
+    ids=["truth", "estimate 1", "estimate 2"],
+)
 def test_a_vehicle_that_pushes_against_a_wall_gives_up(tmp_path, seed):
     """It drives slowly enough to stay whole, into a wall across its way 6 m ahead.
 
@@ -452,7 +457,7 @@ def test_a_vehicle_that_touches_down_sideways_has_not_reached_its_end(
 @pytest.mark.slow
 def test_the_valley_is_crossed():
     """The way leads up a hill, across a valley, down on the other side and on."""
-    run = run_scenario(Scenario.load("valley"))
+    run = shipped_run("valley")
     assert run.reached, run.ending
     assert [mode for _, mode in run.modes] == FLIGHT
 

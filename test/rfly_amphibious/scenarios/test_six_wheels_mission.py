@@ -9,10 +9,9 @@ import csv
 
 import numpy as np
 import pytest
+from recorded_runs import closed_run
 
 from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.scenarios.closed_loop import run_closed_loop
-from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.scenarios.table_log import write_csv
 
 MISSION = """version: 1
@@ -29,7 +28,7 @@ end: {when: mission_done, time_s: 60}
 
 
 def test_it_drives_flies_and_lands_without_the_truth(tmp_path):
-    done = run_closed_loop(Scenario.parse(MISSION.encode(), "six.yaml"))
+    done = closed_run(MISSION)
     run = done.run
     assert run.reached, run.ending
     flight = [

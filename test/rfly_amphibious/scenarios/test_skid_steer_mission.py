@@ -9,6 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from recorded_runs import recorded
 
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.scenarios.closed_loop import run_closed_loop
@@ -42,10 +43,11 @@ def test_bends_before_and_behind_a_flight(tmp_path, seed):
     assert scenario.params.steered == "none"
 
     if seed is None:
-        run = run_scenario(scenario)
+        run = recorded(lambda: run_scenario(scenario), "skid", text, MISSION)
         place = run.position
     else:
-        closed = run_closed_loop(scenario.with_seed(seed))
+        scenario = scenario.with_seed(seed)
+        closed = recorded(lambda: run_closed_loop(scenario), "skid", text, MISSION, seed)
         run = closed.run
         place = closed.estimated
 

@@ -11,6 +11,7 @@ import json
 import numpy as np
 import pytest
 from amphibious_cases import model, of_wheels, parameters
+from recorded_runs import shipped_run
 
 from rfly_amphibious import Controls, Mode, Scenario, SensorParameters, run_scenario
 from rfly_amphibious.simulation.power_system import PowerSystem
@@ -96,7 +97,7 @@ def small_battery(reserve):
 
 
 def test_at_the_reserve_a_flight_lands_and_none_begins():
-    normal = run_scenario(Scenario.load("hop"))
+    normal = shipped_run("hop")
     run = run_scenario(small_battery(0.75))
     told = [(time, text) for time, text in run.log if "battery" in text]
     assert [text for _, text in told] == ["lands where it is: the battery is at 75 %"]
@@ -112,7 +113,7 @@ def test_at_the_reserve_a_flight_lands_and_none_begins():
 
 
 def test_a_scenario_reports_the_battery():
-    run = run_scenario(Scenario.load("hop"))
+    run = shipped_run("hop")
     expected = run.rotor_energy / 0.85 + 25.0 * run.duration
     assert run.battery_energy == pytest.approx(expected, rel=0.05)
     assert run.charge < 1.0
