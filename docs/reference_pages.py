@@ -3,7 +3,7 @@
 
 """Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
 
-So does the list of shapes in the schema of fleet files, and CHANGELOG.rst from CHANGELOG.md.
+So does the list of shapes in the schema of fleet files.
 
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
 running nodes.
@@ -240,7 +240,6 @@ def _paragraph(text: str) -> str:
 
 
 if __name__ == "__main__":
-    from changelog_rst import changelog_rst
     from measurements_page import measurements_page
     from parameters_page import parameters_page
     from topics_page import topics_page
@@ -256,4 +255,3 @@ if __name__ == "__main__":
     for name, page in pages.items():
         (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")
     FLEET_SCHEMA.write_text(fleet_schema(), encoding="utf-8")
-    (ROOT / "CHANGELOG.rst").write_text(changelog_rst(), encoding="utf-8")
