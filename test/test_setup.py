@@ -524,14 +524,14 @@ def test_the_share_of_a_step_never_falls_and_tells_the_time_left(set_up_modules,
             ):
                 now += 16.0
                 shown._show_progress(line, job)
-    # a quarter of the slower job in 32 s, 48 s and 64 s; three quarters in 80 s and 96 s
+    # halves of 34/36, then also of 10/40, then of 60/80: what is less does not count
     assert capsys.readouterr().err.splitlines()[:-1] == [
-        "  both ... still busy",
-        "  both ... 25%, about 2 min left",
-        "  both ... 25%, about 2 min left",
-        "  both ... 25%, about 3 min left",
-        "  both ... 75%, about 27 s left",
-        "  both ... 75%, about 32 s left",
+        "  both ... 47%, about 18 s left",
+        "  both ... 60%, about 22 s left",
+        "  both ... 60%, about 32 s left",
+        "  both ... 60%, about 43 s left",
+        "  both ... 85%, about 14 s left",
+        "  both ... 85%, about 17 s left",
     ]
 
 

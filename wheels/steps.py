@@ -51,9 +51,7 @@ class Steps:
         self._jobs = 1
         """Number of jobs of the step."""
         self._shares: dict[str, float] = {}
-        """Share of each job that is done, as far as it has said so."""
-        self._share = 0.0
-        """Share of the step that is done."""
+        """Largest share that each job has said is done."""
         self._writing = threading.Lock()
 
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +68,6 @@ class Steps:
         self._step = name
         self._jobs = 1
         self._shares.clear()
-        self._share = 0.0
         self._step_started = self._last_sign = self._clock()
 
         if self._terminal:
@@ -158,26 +155,26 @@ class Steps:
     def _show_progress(self, line: str, job: str) -> None:
         """Keep the step's line alive: its share and time left, or the command's last line.
 
-        Without a terminal, print a line from time to time. The jobs of a step run at the same time,
-        so the one that is furthest behind stands for the step.
+        Without a terminal, print a line from time to time. Jobs of a step count as equally long.
         """
         counted = _PROGRESS.search(line)
         with self._writing:
             if counted:
-                self._shares[job] = int(counted[1]) / int(counted[2])
-            if len(self._shares) == self._jobs:
-                self._share = max(self._share, min(self._shares.values()))
+                done = int(counted[1]) / int(counted[2])
+                self._shares[job] = max(done, self._shares.get(job, 0.0))
 
             now = self._clock()
-            done = f"{self._share:.0%}{time_left(self._share, now - self._step_started)}"
+            elapsed = now - self._step_started
+            share = sum(self._shares.values()) / self._jobs
+            progress = f"{share:.0%}{time_left(share, elapsed)}"
             if self._terminal:
                 text = f"... {line.strip()}"
-                if self._share:
-                    full = round(_BAR_WIDTH * self._share)
-                    text = f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {done}"
+                if share:
+                    full = round(_BAR_WIDTH * share)
+                    text = f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {progress}"
                 text = f"  {self._step} {text}"
                 width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
                 print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
             elif now - self._last_sign > _STILL_BUSY_EVERY:
-                self.say(f"  {self._step} ... {done if self._share else 'still busy'}")
+                self.say(f"  {self._step} ... {progress if share else f'busy for {elapsed:.0f} s'}")
                 self._last_sign = now

@@ -39,7 +39,7 @@ from rfly_bringup.runner.supervisor import (
     node_environment,
     node_supervisor,
 )
-from rfly_bringup.runner.up import RFLY, VIEWER, LinePrinter
+from rfly_bringup.runner.up import BRIDGE_AFTER_VIEWER, RFLY, VIEWER, LinePrinter
 from rfly_bringup.warm_up import compile_for_nodes
 from rfly_common.errors import PacketError, RflyError
 from rfly_common.frames import ned_to_enu
@@ -266,6 +266,7 @@ class Demo:
         if viewer.command:
             viewer_process = (VIEWER, viewer.command)
             self._supervisor.commands = [*self._supervisor.commands, viewer_process]
+            self._supervisor.after = BRIDGE_AFTER_VIEWER
         if not self._watch.port_was_free:
             self._console.print(
                 f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} "

@@ -80,17 +80,24 @@ class Supervisor:
     """Full names that should be unique in the ROS domain; `output` reports those that are not."""
     folder: tempfile.TemporaryDirectory[str] | None = None
     """Folder of files that the processes need; `stop` removes it."""
+    after: Mapping[str, str] = field(default_factory=dict)
+    """Processes that start last, each after the first line of another."""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
     """Exit codes of the processes that ended by themselves and do not run now."""
     exits: int = 0
     """Number of times that a process ended by itself, respawned or not."""
     _restart_at: dict[str, float] = field(default_factory=dict)
+    _spoke: dict[str, threading.Event] = field(default_factory=dict)
+    """Set when a process has printed a line, or ended."""
     _check: subprocess.Popen[str] | None = None
 
     def start(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Start all processes, or those before `stopped` returns True."""
-        for name, command in self.commands:
+        for name, command in sorted(self.commands, key=lambda named: named[0] in self.after):
+            spoke = self._spoke.get(self.after.get(name, ""))
+            while spoke is not None and not (stopped() or spoke.wait(0.1)):
+                pass
             if not stopped():
                 self._start(name, command)
         if self.full_names and not stopped():
@@ -147,6 +154,7 @@ class Supervisor:
     def _start(self, name: str, command: Sequence[str]) -> None:
         process = self._open(command)
         self.processes[name] = process
+        self._spoke[name] = threading.Event()
         self._forward_in_thread(name, process)
 
     def _open(self, command: Sequence[str]) -> subprocess.Popen[str]:
@@ -170,8 +178,11 @@ class Supervisor:
 
     def _forward(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
+        spoke = self._spoke.get(name, threading.Event())
         for line in process.stdout:
             self.output(name, line.rstrip("\n"))
+            spoke.set()
+        spoke.set()
 
 
 @contextmanager

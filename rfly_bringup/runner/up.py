@@ -15,7 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from rfly_bringup.nodes.amphibious_set import FIRST_ID, amphibious_nodes, use_sim_time
+from rfly_amphibious.vehicle.motor_channels import FIRST_ID
+from rfly_bringup.nodes.amphibious_set import amphibious_nodes, use_sim_time
 from rfly_bringup.nodes.argument_files import (
     check_files,
     check_params_file,
@@ -25,7 +26,13 @@ from rfly_bringup.nodes.argument_files import (
     with_defaults_of_world,
 )
 from rfly_bringup.nodes.autopilot_commands import start_commands
-from rfly_bringup.nodes.node_set import TERRAIN, StartedNode, check_arguments, node_processes
+from rfly_bringup.nodes.node_set import (
+    BRIDGE,
+    TERRAIN,
+    StartedNode,
+    check_arguments,
+    node_processes,
+)
 from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
     Supervisor,
@@ -39,6 +46,8 @@ from rfly_common.imports import require
 from rfly_common.startup import stop_by_signal
 
 VIEWER = "view"
+BRIDGE_AFTER_VIEWER = {BRIDGE.executable: VIEWER}
+"""Order in which the bridge finds its window."""
 RFLY = "import sys; from rfly_bringup.cli.entry_point import rfly; sys.argv[0] = 'rfly'; rfly()"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 
@@ -100,6 +109,7 @@ def _run(
     printer = LinePrinter([name for name, _ in (*others, *processes, *rviz)])
     supervisor = node_supervisor(processes, arguments, printer, lan=lan)
     supervisor.commands = [*others, *supervisor.commands, *rviz]
+    supervisor.after = BRIDGE_AFTER_VIEWER
     compile_for_nodes(node.executable for node in started)
     return _run_until_signal(supervisor, printer)
 

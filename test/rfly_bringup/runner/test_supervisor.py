@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import sys
 
+import pytest
+from node_harness import wait_until
+
 from rfly_bringup.runner.supervisor import Supervisor
 
 NOT_IN_HAND_YET = """
@@ -29,3 +32,20 @@ def test_who_is_stopped_before_it_has_its_signals_in_hand_prints_no_trace():
     process = supervisor.processes["view"]
     supervisor.stop()
     assert (process.returncode, lines) == (0, [])
+
+
+@pytest.mark.parametrize("window", ["echo http://here; exec sleep 60", "exit 3"])
+def test_a_bridge_starts_after_its_window_has_spoken_or_ended(window):
+    lines = []
+    commands = [("bridge", ["echo", "sending"]), ("view", ["sh", "-c", window])]
+    supervisor = Supervisor(
+        commands,
+        lambda name, line: lines.append((name, line)),
+        dict(os.environ),
+        after={"bridge": "view"},
+    )
+    supervisor.start()
+    wait_until(lambda: ("bridge", "sending") in lines, "the bridge's line")
+    supervisor.stop()
+    assert lines[-1] == ("bridge", "sending")
+    assert len(lines) == 1 + window.startswith("echo")
