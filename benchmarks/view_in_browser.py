@@ -28,7 +28,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
-from chromium_harness import Chromium, wait_until
+from chromium_harness import Chromium
+from node_harness import wait_until
 
 from rfly_ue_bridge.codec.commands import encode_command
 from rfly_ue_bridge.codec.to_rflysim3d import (

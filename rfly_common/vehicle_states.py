@@ -121,6 +121,46 @@ class VehicleStates:
         )
 
 
+def msg_to_states(message: Any) -> VehicleStates:
+    """Return the states of a VehicleStateArray of ROS or of a log, as views of its arrays.
+
+    Raises VehicleStatesError if lengths disagree or an id repeats.
+    """
+    n = len(message.id)
+    stamp = message.header.stamp
+
+    return VehicleStates(
+        id=np.asarray(message.id),
+        vehicle_type=np.asarray(message.vehicle_type),
+        position=np.asarray(message.position),
+        orientation=np.asarray(message.orientation),
+        velocity=_or_none(message.velocity),
+        angular_velocity=_or_none(message.angular_velocity),
+        motor_speed=_motor_speed(message.motor_speed, n, int(message.motors)),
+        scale=_or_none(message.scale),
+        fit_ground=_or_none(message.fit_ground),
+        frame_id=message.header.frame_id,
+        source=message.source,
+        stamp_ns=stamp.sec * 1_000_000_000 + stamp.nanosec,
+    )
+
+
+def _or_none(values: Any) -> Any:
+    """Return an array; None for an empty one. mcap-ros2-support reads uint8[] as bytes."""
+    if isinstance(values, bytes):
+        values = np.frombuffer(values, np.uint8)
+    return np.asarray(values) if len(values) else None
+
+
+def _motor_speed(values: Any, vehicles: int, motors: int) -> Any:
+    if len(values) == 0:
+        return np.zeros((vehicles, motors), np.float32)
+    flat = np.asarray(values)
+    if motors and flat.size == vehicles * motors:
+        return flat.reshape(vehicles, motors)
+    return flat  # VehicleStates names the disagreement
+
+
 def usable_states(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
     """Return a mask (n,) of the vehicles with possible numbers, and counts of the others by reason.
 

@@ -50,9 +50,8 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
-from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.threads.loop_thread import LoopThread
-from rfly_common.vehicle_states import states_to_enu
+from rfly_common.vehicle_states import msg_to_states, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.weather import Weather
 

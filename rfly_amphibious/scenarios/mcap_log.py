@@ -27,6 +27,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
+from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type, motor_channels
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
@@ -48,6 +49,7 @@ TOPICS = {
     "/rotor_speeds": "std_msgs/Float64MultiArray",
     "/environment/wind": "geometry_msgs/Vector3Stamped",
     "/mode": "std_msgs/String",
+    "/vehicle_states": "rfly_suite/VehicleStateArray",
 }
 """Topics of a run, with the types of their messages."""
 
@@ -77,11 +79,11 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
     """Write a log of a run: TOPICS with the truth at each sample, 50 Hz, without noise.
 
     `/imu/data` is that of an IMU in base_link (frame `<vehicle>/base_link`), `/rotor_speeds` are
-    rad/s, `/wheel_loads` N. Of a closed loop that kept its ticks: what its sensors measured, with
-    their noise and rates, and the estimates and commands (SENSED_TOPICS); `/ground_truth/odom` and
-    `/rotor_speeds` stay true. The metadata hold scenario, vehicle, seed, ending and the place of
-    the world's origin (latitude, longitude, deg, altitude, m). Raise ConfigError without
-    mcap-ros2-support.
+    rad/s, `/wheel_loads` N, `/vehicle_states` what RflySim3D and `rfly view` show. Of a closed loop
+    that kept its ticks: what its sensors measured, with their noise and rates, and the estimates
+    and commands (SENSED_TOPICS); `/ground_truth/odom`, `/rotor_speeds` and `/vehicle_states` stay
+    true. The metadata hold scenario, map, vehicle, seed, ending and the place of the world's origin
+    (latitude, longitude, deg, altitude, m). Raise ConfigError without mcap-ros2-support.
     """
     check_mcap()
     from mcap_ros2.writer import Writer
@@ -112,6 +114,7 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
             "scenario",
             {
                 "geo_origin": " ".join(map(str, place or DEFAULT_GEO_ORIGIN)),
+                "map": "" if terrain is None else terrain.name,
                 "name": scenario.name,
                 "vehicle": scenario.params.name,
                 "seed": str(scenario.wind.seed),
@@ -247,7 +250,8 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
     force = run.outputs.specific_force
 
     names, angles, speeds = joint_states(run)
-    rotors = run.scenario.params.rotors
+    params = run.scenario.params
+    rotors = params.rotors
     rotor_speed = run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + rotors]
 
     for k, time_ns in enumerate(times.tolist()):
@@ -264,6 +268,22 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
         yield time_ns, "/wheel_loads", _array("wheel", run.outputs.wheel_load[k])
         yield time_ns, "/rotor_speeds", _array("rotor", rotor_speed[k])
         yield time_ns, "/environment/wind", {"header": in_world, "vector": _vector(run.wind[k])}
+        motors = motor_channels(run.x[k], rotors, len(params.wheels))
+        shown = {
+            "header": in_world,
+            "source": "",
+            "id": [FIRST_ID],
+            "vehicle_type": [model_type(rotors)],
+            "position": position[k].tolist(),
+            "orientation": orientation[k].tolist(),
+            "velocity": run.x[k, state_layout.VELOCITY : state_layout.VELOCITY + 3].tolist(),
+            "angular_velocity": rates[k].tolist(),
+            "motors": len(motors),
+            "motor_speed": motors.tolist(),
+            "scale": [],
+            "fit_ground": [],
+        }
+        yield time_ns, "/vehicle_states", shown
 
 
 _EXACT_3 = [0.0] * 9

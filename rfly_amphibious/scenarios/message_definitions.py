@@ -37,6 +37,12 @@ _FIELDS = {
         "std_msgs/Header header\nfloat64 steering_angle\nfloat64[] drive_torque\n"
         "float64[] brake_torque"
     ),
+    "rfly_suite/VehicleStateArray": (
+        "std_msgs/Header header\nstring source\nint32[] id\nint32[] vehicle_type\n"
+        "float64[] position\nfloat64[] orientation\nfloat32[] velocity\n"
+        "float32[] angular_velocity\nuint8 motors\nfloat32[] motor_speed\nfloat32[] scale\n"
+        "uint8[] fit_ground"
+    ),
     "sensor_msgs/Imu": (
         "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\n"
         "float64[9] orientation_covariance\n"

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Mapping of rotor and wheel speeds to the eight motor channels of RflySim3D."""
+"""How RflySim3D shows a vehicle: id, model, and eight motor channels for rotors and wheels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from rfly_common.arrays import Floats
 
 CHANNELS = 8
 """Channels of a vehicle in RflySim3D."""
+FIRST_ID = 601
+"""Id of the first vehicle."""
+_MULTIROTOR = 3
+"""RflySim's vehicle class; the number of rotors in front of it selects a look of that class."""
+
+
+def model_type(rotors: int) -> int:
+    """Return the vehicleType that shows a vehicle with this many rotors."""
+    return 100_000 * rotors + _MULTIROTOR
 
 
 def motor_channels(x: Floats, rotors: int, wheels: int = state_layout.OUTER_WHEELS) -> Floats:

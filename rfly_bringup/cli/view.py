@@ -3,7 +3,9 @@
 
 """`rfly view`: a browser viewer of RflySim3D's datagrams."""
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption, read_world
+from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from rfly_terrain.world.world import World
     from rfly_viewer.wire.sensor_answering import SensorAnswering
 
+_FILMS = (".webp", ".gif")
 _FOXGLOVE_PORT = 8765
 _TOPIC_OPTIONS = ("topic", "exclude")
 _FOXGLOVE_OPTIONS = (*_TOPIC_OPTIONS, "foxglove", "host", "port")
@@ -27,11 +31,20 @@ _FOXGLOVE_OPTIONS = (*_TOPIC_OPTIONS, "foxglove", "host", "port")
 
 def view(
     ctx: typer.Context,
+    recording: Annotated[
+        options.MaybePath,
+        typer.Argument(
+            metavar="[RECORDING]",
+            help="show this instead of what arrives: pcap, or a recording of vehicle_states, as of "
+            "rfly sim run --mcap",
+            show_default=False,
+        ),
+    ] = None,
     map: Annotated[
         options.MaybeText,
         options.optional(
-            "name or path of the map; '' for flat ground (default: the world's, else "
-            f"{options.DEMO_MAP})",
+            "name or path of the map; '' for flat ground (default: the recording's, the world's, "
+            f"else {options.DEMO_MAP})",
             "--map",
             "-m",
             metavar="MAP",
@@ -114,6 +127,18 @@ def view(
             metavar="PATH",
         ),
     ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(min=0.01, max=1000.0, help="factor on the speed of the recording"),
+    ] = 1.0,
+    film: Annotated[
+        options.MaybePath,
+        options.file_option(
+            "write the recording as an animation, .webp or .gif, by a Chromium without a window, "
+            "and end"
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
     foxglove: Annotated[
         bool,
         typer.Option(
@@ -143,6 +168,10 @@ def view(
 
         rfly view --window 1 --port 8081            a second window
 
+        rfly view valley.mcap --follow 601          a recording, as of rfly sim run --mcap
+
+        rfly view valley.mcap --follow 601 --speed 8 --film valley.webp
+
         rfly view --foxglove                        ROS topics at ws://127.0.0.1:8765
     """
     if foxglove:
@@ -156,6 +185,12 @@ def view(
         _serve_foxglove(host, port if is_given else _FOXGLOVE_PORT, topic or (), exclude or ())
         return
 
+    if recording is None:
+        options.refuse_options(ctx, "without a recording", ("speed", "film"))
+    if film is not None:
+        options.check_new_file("--film", str(film), overwrite)
+        if film.suffix not in _FILMS:
+            raise ConfigError(f"--film {film}: expected a name that ends in {' or '.join(_FILMS)}")
     require("viser", "rfly view")
     if udp_port + window > 65535:
         raise ConfigError(
@@ -168,30 +203,53 @@ def view(
         NONE,
         read_vehicle_descriptions,
     )
+    from rfly_ue_bridge.recording.recorded_states import open_for_window
     from rfly_viewer.window.server import Settings
     from rfly_viewer.window.server import view as run
+    from rfly_viewer.wire.playback import Playback
 
     answers = _answers(sensors_to or ()) if sensors else None
     placed, folders = read_world(world, search_path)
-    settings = Settings(
-        map=(placed.map or options.DEMO_MAP) if map is None else map,
-        search_path=tuple(folders),
-        world=placed,
-        host=host,
-        http_port=port,
-        udp_port=udp_port + window,
-        lan_interface=lan_interface,
-        feedback_host=feedback_host,
-        feedback_port=feedback_port,
-        scan_folder=scan_folder,
-        max_triangles=max_triangles,
-        shadows=shadows,
-        follow=_followed(follow),
-        enlarge=enlarge,
-        sensors=answers,
-        descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
-    )
-    run(settings, typer.echo, open_browser)
+    with ExitStack() as closing:
+        shown = None
+        if recording is not None:
+            shown = closing.enter_context(open_for_window(recording, udp_port + window))
+        recorded = None if shown is None else shown.map
+        maps = (map, placed.map or None, recorded, options.DEMO_MAP)
+        settings = Settings(
+            map=next(name for name in maps if name is not None),
+            search_path=tuple(folders),
+            world=placed,
+            host=host,
+            http_port=port,
+            udp_port=udp_port + window,
+            lan_interface=lan_interface,
+            feedback_host=feedback_host,
+            feedback_port=feedback_port,
+            scan_folder=scan_folder,
+            max_triangles=max_triangles,
+            shadows=shadows,
+            follow=_followed(follow),
+            enlarge=enlarge,
+            sensors=answers,
+            descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
+        )
+        if film is None or shown is None:
+            playback = None
+            if shown is not None:
+                playback = Playback(str(recording), shown.datagrams(), time.monotonic, speed)
+            run(settings, typer.echo, open_browser, playback)
+            return
+
+        from rfly_viewer.window.film import frames_of, make_film
+
+        times = [datagram.time for datagram in shown.datagrams()]
+        if not times:
+            raise ConfigError(f"{recording}: nothing that a window shows on its UDP port")
+        frames = frames_of(times[-1] - times[0], speed)
+        with progress_bar(f"{film}, {frames} frames", says=True) as bar:
+            make_film(settings, shown.datagrams(), frames, speed, film, bar)
+    print(film)
 
 
 def _answers(allowed: Sequence[str]) -> "Callable[[World], SensorAnswering]":

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     BRIDGE,
@@ -35,7 +36,6 @@ from rfly_bringup.nodes.node_set import (
 )
 from rfly_bringup.nodes.node_set import MAVLINK as STATION_LINK
 
-FIRST_ID = 601
 SPACING = 8.0
 """Distance between vehicles, one behind the other, m."""
 MAX_VEHICLES = 20
@@ -50,8 +50,6 @@ ARDUPILOT_PORT = 9002
 """Port of ArduPilot's first instance."""
 ARDUPILOT_PORTS = 10
 """Ports from one instance of ArduPilot to the next."""
-MULTIROTOR = 3
-"""RflySim's vehicle class; the number of rotors in front of it selects a look of that class."""
 
 _LOCK_STEP = same("lock_step")
 SIMULATION = NodeDescription(
@@ -360,7 +358,7 @@ def vehicle_nodes(
         "start": list(start),
         "seed": seed + number,
         "id": id,
-        "type": 100_000 * facts.rotors + MULTIROTOR,
+        "type": model_type(facts.rotors),
         "publish_clock": settings["use_sim_time"] == "true" and number == 0,
         "command_patience": PATIENCE,
     }

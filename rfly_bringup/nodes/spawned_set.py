@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rfly_amphibious.vehicle.motor_channels import FIRST_ID
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_bringup.nodes.amphibious_set import (
     AMPHIBIOUS_ARGUMENTS,
-    FIRST_ID,
     MAX_VEHICLES,
     Facts,
     station_nodes,

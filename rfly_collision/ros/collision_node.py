@@ -35,9 +35,8 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CONTACTS_OUT, FLEET_IN, LATCHED, STATE_OUT
 from rfly_common.ros.run_loop import run
-from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import IdOwners, StampFilter
-from rfly_common.vehicle_states import VehicleStates, states_to_enu
+from rfly_common.vehicle_states import VehicleStates, msg_to_states, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, NOT_YET, LatestTerrain
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from rfly_suite.msg import VehicleState, VehicleStateArray
 
@@ -40,30 +38,6 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
     return message
 
 
-def msg_to_states(message: VehicleStateArray) -> VehicleStates:
-    """Return the states of a message, as views of its arrays.
-
-    Raises VehicleStatesError if lengths disagree or an id repeats.
-    """
-    n = len(message.id)
-    motors = int(message.motors)
-
-    return VehicleStates(
-        id=np.asarray(message.id),
-        vehicle_type=np.asarray(message.vehicle_type),
-        position=np.asarray(message.position),
-        orientation=np.asarray(message.orientation),
-        velocity=_or_none(message.velocity),
-        angular_velocity=_or_none(message.angular_velocity),
-        motor_speed=_motor_speed(message.motor_speed, n, motors),
-        scale=_or_none(message.scale),
-        fit_ground=_or_none(message.fit_ground),
-        frame_id=message.header.frame_id,
-        source=message.source,
-        stamp_ns=stamp_to_ns(message.header.stamp),
-    )
-
-
 def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleStates:
     """Return one vehicle as arrays of length 1; a scale of 0 0 0 means 1."""
     scale = np.asarray(message.scale, np.float32)
@@ -83,16 +57,3 @@ def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleState
         source=source,
         stamp_ns=stamp_to_ns(message.header.stamp),
     )
-
-
-def _or_none(values: Any) -> Any:
-    return np.asarray(values) if len(values) else None
-
-
-def _motor_speed(values: Any, vehicles: int, motors: int) -> Any:
-    if len(values) == 0:
-        return np.zeros((vehicles, motors), np.float32)
-    flat = np.asarray(values)
-    if motors and flat.size == vehicles * motors:
-        return flat.reshape(vehicles, motors)
-    return flat  # VehicleStates names the disagreement

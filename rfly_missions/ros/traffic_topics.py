@@ -19,8 +19,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
-from rfly_common.ros.vehicle_msgs import msg_to_states
-from rfly_common.vehicle_states import usable_states
+from rfly_common.vehicle_states import msg_to_states, usable_states
 from rfly_missions.mavlink.flight import SILENCE_S
 from rfly_missions.mavlink.traffic import PERIOD_S, FleetTraffic, VehicleMotion
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics

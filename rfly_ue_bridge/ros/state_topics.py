@@ -24,9 +24,8 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
-from rfly_common.ros.vehicle_msgs import msg_to_states
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
-from rfly_common.vehicle_states import VehicleStates
+from rfly_common.vehicle_states import VehicleStates, msg_to_states
 from rfly_ue_bridge.codec.commands import delete_vehicles_by_parts, encode_command
 from rfly_ue_bridge.codec.ned_states import NedStates, states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states, goes_in_fleet

@@ -142,6 +142,12 @@ class TerrainLayer:
         across = float(np.hypot(x_max - x_min, y_max - y_min))
         self._server.scene.configure_fog(0.1 * across, 1.6 * across, color=_HAZE)
 
+    @property
+    def is_settled(self) -> bool:
+        """True if there are browsers, and all of them show the fine ground."""
+        grounds = self._grounds.values()
+        return bool(grounds) and not any(ground.coarse.visible for ground in grounds)
+
     def update(self, now_s: float) -> None:
         """Give each browser the ground that it lacks."""
         self._start_refining()

@@ -46,6 +46,7 @@ from rfly_viewer.window.panel import Panel
 from rfly_viewer.window.readout import Readouts
 from rfly_viewer.wire.feedback_sender import FeedbackSender
 from rfly_viewer.wire.listener import Listener, SensorRequest
+from rfly_viewer.wire.playback import Playback
 from rfly_viewer.wire.sensor_answering import SensorAnswering
 
 RATE_HZ = 30.0
@@ -98,7 +99,8 @@ class Settings:
 class Viewer:
     """The whole window. `run` draws until `stop`; `address` is where a browser finds it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, playback: Playback | None = None) -> None:
+        """Open the window. `playback`: shown in place of what arrives by UDP."""
         self._settings = settings
         self._stopped = threading.Event()
         self.state = SceneState(settings.search_path, descriptions=settings.descriptions)
@@ -106,7 +108,9 @@ class Viewer:
             self.state.change_map(settings.map)
 
         self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
-        self.listener = Listener(settings.host, settings.udp_port, settings.lan_interface)
+        self.listener = playback or Listener(
+            settings.host, settings.udp_port, settings.lan_interface
+        )
         self.server, self.connections = open_server(settings.host, settings.http_port)
 
         self._sensors: SensorAnswering | None = None
@@ -154,6 +158,11 @@ class Viewer:
         host = "127.0.0.1" if self._settings.host == "0.0.0.0" else self._settings.host
         return f"http://{host}:{self.server.get_port()}"
 
+    @property
+    def is_settled(self) -> bool:
+        """True if there are browsers, and all of them show the fine ground."""
+        return self._terrain.is_settled
+
     def stop(self) -> None:
         """Make `run` return."""
         self._stopped.set()
@@ -179,11 +188,15 @@ class Viewer:
                 due = time.monotonic() + 1 / self._rate_hz
                 self.draw(time.monotonic())
         finally:
-            self.listener.close()
-            self.feedback.close()
-            if self._sensors is not None:
-                self._sensors.close()
-            self.server.stop()
+            self.close()
+
+    def close(self) -> None:
+        """Close sockets and page."""
+        self.listener.close()
+        self.feedback.close()
+        if self._sensors is not None:
+            self._sensors.close()
+        self.server.stop()
 
     def draw(self, now_s: float) -> None:
         """Take the datagrams, do what they say, and send the browsers the changes."""
@@ -454,7 +467,6 @@ class Viewer:
             self._rates_from = (now_s, understood, self._frames)
         packets_per_s, frames_per_s = self._rates
 
-        address = f"{self._settings.host}:{self.listener.port}"
         x_min, x_max, y_min, y_max = self.state.terrain.bounds
         name = self.state.map_name or "flat ground"
         if self.state.map_name and not self.state.terrain_known:
@@ -464,7 +476,7 @@ class Viewer:
         self.panel.show_status(
             [
                 f"{name}, {x_max - x_min:.0f} m east x {y_max - y_min:.0f} m north",
-                f"{vehicles} vehicle{'' if vehicles == 1 else 's'}; UDP {address}",
+                f"{vehicles} vehicle{'' if vehicles == 1 else 's'}; {self.listener.name}",
                 f"{packets_per_s:.0f} packets/s, {frames_per_s:.0f} pictures/s",
                 f"{understood:,} packets, {dropped:,} not understood",
             ]
@@ -512,19 +524,26 @@ def click_lines(
     return lines
 
 
-def view(settings: Settings, print_line: Callable[[str], None], open_browser: bool) -> None:
-    """Run the viewer until Ctrl-C, SIGTERM or SIGHUP."""
-    viewer = Viewer(settings)
+def view(
+    settings: Settings,
+    print_line: Callable[[str], None],
+    open_browser: bool,
+    playback: Playback | None = None,
+) -> None:
+    """Run the viewer until Ctrl-C, SIGTERM or SIGHUP.
+
+    `playback` begins when a browser shows the page.
+    """
+    viewer = Viewer(settings, playback)
     with stop_by_signal() as stopped:
         # not by `viewer.stop`: it takes locks, which the interrupted loop may hold
-        print_line(
-            f"rfly view: {viewer.address} shows UDP "
-            f"{settings.host}:{viewer.listener.port}; Ctrl-C ends it"
-        )
+        print_line(f"rfly view: {viewer.address} shows {viewer.listener.name}; Ctrl-C ends it")
         for line in viewer.state.log:
             print_line(f"rfly view: {line}")
         if open_browser:
             import webbrowser
 
             webbrowser.open(viewer.address)
+        while playback is not None and not (stopped() or viewer.server.get_clients()):
+            time.sleep(0.05)
         viewer.run(stopped)

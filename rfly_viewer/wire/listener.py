@@ -56,6 +56,8 @@ class Listener(Closing):
 
         self._sockets = [_bound(resolve(host), port)]
         self.port: int = self._sockets[0].getsockname()[1]
+        self.name = f"UDP {host}:{self.port}"
+        """Where the datagrams come from, for the user."""
         if lan_interface:
             self._sockets.append(_joined(lan_interface))
 

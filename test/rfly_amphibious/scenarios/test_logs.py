@@ -125,6 +125,24 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
     )
 
 
+def test_what_a_window_shows_of_a_run_is_in_its_log(run, messages):
+    """Six rotors take six of the eight channels, the wheels of each side the other two."""
+    states = [message for _, message in messages["/vehicle_states"]]
+    assert {(m.id[0], m.vehicle_type[0], m.motors) for m in states} == {(601, 600_003, 8)}
+    assert np.array_equal([m.position for m in states], run.position)
+    xyzw = [
+        [getattr(m.pose.pose.orientation, k) for k in "xyzw"]
+        for _, m in messages["/ground_truth/odom"]
+    ]
+    assert np.array_equal([m.orientation for m in states], xyzw)
+    rotors = [message.data for _, message in messages["/rotor_speeds"]]
+    assert np.array_equal([m.motor_speed[:6] for m in states], np.float32(rotors))
+    # relative to the body; an encoder also sees the strut turn
+    joints = [dict(zip(m.name, m.velocity, strict=True)) for _, m in messages["/joint_states"]]
+    left = [(each["wheel_fl_joint"] + each["wheel_rl_joint"]) / 2 for each in joints]
+    assert [m.motor_speed[6] for m in states] == pytest.approx(left, abs=0.01)
+
+
 def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
     joints = [message for _, message in messages["/joint_states"]]
     names = joints[0].name
@@ -174,6 +192,7 @@ def test_what_an_mcap_file_says_of_itself(run, log):
         assert record.metadata == {
             "name": "short",
             "vehicle": "scale",
+            "map": "",
             "seed": "4",
             "geo_origin": "47.397742 8.545594 488.0",
             "ending": run.ending,
@@ -236,7 +255,9 @@ def test_definitions_are_those_of_ros(kind):
         parts = [line.split()[:2] for line in lines.strip().splitlines()]
         ours[name] = {
             field: f"sequence<{spelt[:-2]}>"
-            if (spelt := ros_type.replace("float64", "double")).endswith("[]")
+            if (
+                spelt := ros_type.replace("float64", "double").replace("float32", "float")
+            ).endswith("[]")
             else spelt
             for ros_type, field in parts
         }

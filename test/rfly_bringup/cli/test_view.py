@@ -35,6 +35,9 @@ def free_port():
         (["--sensors-to", "my-laptop"], "--sensors-to: 'my-laptop' is no IPv4 address"),
         (["--follow", "lead"], "--follow lead: expected the id of a vehicle, or all"),
         (["--lan-interface", "x", "--udp-port", "0"], "--udp-port"),
+        (["--film", "a.webp"], "--film: without a recording it has no meaning"),
+        (["no.pcap", "--film", "a.mp4"], "--film a.mp4: expected a name that ends in .webp or"),
+        (["no.pcap"], "no.pcap: No such file or directory"),
     ],
 )
 def test_mistakes_are_one_line(arguments, said):

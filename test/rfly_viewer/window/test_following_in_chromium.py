@@ -14,9 +14,11 @@ import threading
 import time
 
 import pytest
-from chromium_harness import Chromium, chromium_program
+from chromium_harness import Chromium
 from node_harness import PATIENCE, wait_until
 from optional_parts import late_module
+
+from rfly_viewer.window.chromium import chromium_program
 
 pytestmark = [
     pytest.mark.slow,

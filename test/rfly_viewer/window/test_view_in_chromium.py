@@ -19,8 +19,10 @@ import urllib.request
 
 import numpy as np
 import pytest
-from chromium_harness import Chromium, chromium_program
+from chromium_harness import Chromium
 from node_harness import PATIENCE, wait_until
+
+from rfly_viewer.window.chromium import chromium_program
 
 pytestmark = [
     pytest.mark.slow,
