@@ -39,43 +39,25 @@ KEPT = 86400.0
 T = TypeVar("T")
 
 
-def closed_run(
-    text: str, sensors: SensorParameters | None = None, sensors_text: str = ""
-) -> ClosedLoopRun:
-    """Return the closed run of a scenario; `sensors_text` tells its sensors from all others."""
-    return recorded(
-        lambda: run_closed_loop(Scenario.parse(text.encode(), "s.yaml"), sensors),
-        "run_closed_loop",
-        text,
-        sensors_text,
-    )
-
-
-def truth_run(text: str) -> ScenarioRun:
-    """Return the run of a scenario with the truth pilot."""
-    return recorded(
-        lambda: run_scenario(Scenario.parse(text.encode(), "s.yaml")), "run_scenario", text
-    )
+def closed_run(text: str, sensors: SensorParameters | None = None) -> ClosedLoopRun:
+    """Return the closed run of a scenario's text."""
+    return recorded(run_closed_loop, Scenario.parse(text.encode(), "s.yaml"), sensors)
 
 
 def shipped_run(name: str) -> ScenarioRun:
     """Return the run of a shipped scenario with the truth pilot."""
-    return recorded(lambda: run_scenario(Scenario.load(name)), "run_scenario", name)
+    return recorded(run_scenario, Scenario.load(name))
 
 
-def recorded(compute: Callable[[], T], *arguments: object) -> T:
-    """Return `compute()`, from its record if there is one.
-
-    `arguments`: all that it depends on besides the sources, as values whose `repr` tells them
-    apart.
-    """
+def recorded(run: Callable[..., T], *arguments: object) -> T:
+    """Return `run(*arguments)`, from its record if there is one."""
     folder = FOLDER / sources_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a tree that cannot be written
-        return compute()
+        return run(*arguments)
 
-    record = folder / hashlib.sha256(repr(arguments).encode()).hexdigest()
+    record = folder / hashlib.sha256(pickle.dumps((run.__name__, arguments))).hexdigest()
     with record.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # another process may be computing the same run
         file.seek(0)
@@ -85,7 +67,7 @@ def recorded(compute: Callable[[], T], *arguments: object) -> T:
             return pickle.loads(known)
 
         # nothing yet, or the rest of a process that was killed
-        result = compute()
+        result = run(*arguments)
         data = pickle.dumps(result)
         file.truncate(0)
         file.write(hashlib.sha256(data).digest() + data)

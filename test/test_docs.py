@@ -20,8 +20,9 @@ import pytest
 import yaml
 from node_harness import PATIENCE
 from page_commands import ROOT, fenced, parse, run, shell_lines
+from recorded_runs import recorded
 
-from rfly_amphibious import SensorParameters
+from rfly_amphibious import SensorParameters, run_scenario
 from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS
@@ -256,10 +257,19 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         parse(line)  # a row needs the table of the sweep before: test_sim.py
         return
 
+    others = [parameter.values[1] for parameter in RFLY_LINES]
+    if any(other[: len(line)] == line and len(other) > len(line) for other in others):
+        parse(line)  # a longer line does the same and more
+        return
+
     if command == "send":
         check_sent(line, "t.MaxFPS 30" if "--file" in line else line[-1], monkeypatch)
         return
 
+    monkeypatch.setattr(
+        "rfly_amphibious.scenarios.run.run_scenario",
+        lambda scenario, progress: recorded(run_scenario, scenario),
+    )
     code, err = run(line, monkeypatch, capsys)
     for needs, module in OPTIONAL.items():
         if any(word.endswith(needs) for word in line) and not importlib.util.find_spec(module):

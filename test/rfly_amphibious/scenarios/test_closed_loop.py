@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_bits():
 def test_it_takes_off_and_lands_with_noisy_load_cells():
     cells = LoadCells(rate=100, load_noise=2.0)
     sensors = SensorParameters.load("scale").replace(wheel_loads=cells)
-    run = closed_run(short(1), sensors, "noisy load cells").run
+    run = closed_run(short(1), sensors).run
     assert run.reached, run.ending
     assert Mode.FLIGHT in [mode for _, mode in run.modes]
 

@@ -113,7 +113,7 @@ def test_imu_gps_and_barometer_are_enough_to_closed_run(vehicle):
     sensors = SensorParameters.load(vehicle).replace(
         magnetometer=None, encoders=None, height=None, wheel_loads=None
     )
-    run = closed_run(hop(vehicle, 1, 2.0), sensors, "imu, gps, barometer").run
+    run = closed_run(hop(vehicle, 1, 2.0), sensors).run
     assert run.reached, run.ending
     assert run.log == ()
     flown = run.position[:, 2].max() - run.position[0, 2]
@@ -129,7 +129,7 @@ vehicle: scale
 mission: {items: [{mode: waypoint, position_m: [30, 0]}]}
 end: {time_s: 40}
 """
-    done = closed_run(text, sensors, "no loads, no gps")
+    done = closed_run(text, sensors)
     assert done.run.reached, done.run.ending
     assert np.linalg.norm(done.position_error[-1, :2]) < 0.6
 
@@ -170,7 +170,7 @@ mission: {{items: [{{mode: waypoint, position_m: [500, 0]}}]}}
 events: [{", ".join(off(sensor, 2.0) for sensor in silent)}]
 end: {{when: time, time_s: 24}}
 """
-    done = closed_run(text, rough_sensors, ROUGH_SENSORS)
+    done = closed_run(text, rough_sensors)
     run = done.run
     told = [(time, text.rpartition(": ")[2]) for time, text in run.log if "uncertain" in text]
     assert [text for _, text in told] == [
@@ -200,7 +200,7 @@ mission:
 events: [{", ".join(off(sensor) for sensor in silent)}]
 end: {{when: standing_after_landing, time_s: 120}}
 """
-    run = closed_run(text, rough_sensors, ROUGH_SENSORS).run
+    run = closed_run(text, rough_sensors).run
     assert [mode for _, mode in run.modes] == LANDING[:-1]
     assert run.reached or "across the ground" in run.ending, run.ending
     assert not run.final.crashed

@@ -43,11 +43,10 @@ def test_bends_before_and_behind_a_flight(tmp_path, seed):
     assert scenario.params.steered == "none"
 
     if seed is None:
-        run = recorded(lambda: run_scenario(scenario), "skid", text, MISSION)
+        run = recorded(run_scenario, scenario)
         place = run.position
     else:
-        scenario = scenario.with_seed(seed)
-        closed = recorded(lambda: run_closed_loop(scenario), "skid", text, MISSION, seed)
+        closed = recorded(run_closed_loop, scenario.with_seed(seed))
         run = closed.run
         place = closed.estimated
 
