@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 
+
+@cache
 def warm_up() -> None:
     """Run the kernels of model and sensors once with the types of their arguments."""
     from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
@@ -19,6 +22,7 @@ def warm_up() -> None:
     SensorSuite(model, SensorParameters.load("scale")).advance(state, Controls(), 0.2)
 
 
+@cache
 def warm_up_lanes() -> None:
     """Run the kernels for many vehicles in one state, side by side."""
     import numpy as np
@@ -33,6 +37,7 @@ def warm_up_lanes() -> None:
     model.step(states, Controls(), 1e-3)
 
 
+@cache
 def warm_up_solids() -> None:
     """Run the kernels for a vehicle among solids, which are other machine code."""
     import numpy as np
@@ -50,6 +55,7 @@ def warm_up_solids() -> None:
     model.height_above_ground(state.x[None, :3])
 
 
+@cache
 def warm_up_rays() -> None:
     """Run the kernels of lidar and cameras."""
     import numpy as np

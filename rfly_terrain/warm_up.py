@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 
+@cache
 def warm_up() -> None:
     """Run every kernel once with every type of argument that the library passes.
 

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 
+@cache
 def warm_up() -> None:
     """Run every kernel once with the types of argument that a fleet passes."""
     from rfly_terrain.height_map.height_map import HeightMap

@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -43,7 +44,13 @@ NODE = "rfly_bringup.nodes.entry_points:{}"
 """Entry point of a node's executable."""
 RFLY = "rfly_bringup.cli.entry_point:rfly"
 """Entry point of the command line."""
-_COMMANDS = (
+_LATER = (
+    "rfly_terrain.ros.occupancy_topics",
+    "rfly_terrain.ros.grid_map_topics",
+    "rclpy.experimental.events_executor",
+    "pymavlink.dialects.v20.common",
+    "mcap.writer",
+    "encodings.idna",
     "rfly_bringup.cli.main",
     "rfly_bringup.cli.ros.command_client",
     "rfly_bringup.cli.ros.mission_client",
@@ -52,7 +59,7 @@ _COMMANDS = (
     "rfly_bringup.doctor.ros.graph_watch",
     "rfly_bringup.runner.up",
 )
-"""Modules that commands of `rfly` import when they run."""
+"""Modules that nodes and commands import when they run, where they are installed."""
 _NO_NODE = {"batches"}
 """Parts of the kernels that no program of the tests loads."""
 _READ_WHEN_NEEDED = (
@@ -236,8 +243,11 @@ def _load() -> None:
     from rfly_bringup.nodes.entry_points import MODULES
     from rfly_bringup.warm_up import PARTS, compile_first
 
-    for module in sorted({*MODULES.values(), *_COMMANDS}):
+    for module in sorted(set(MODULES.values())):
         importlib.import_module(module)
+    for module in _LATER:
+        with suppress(ImportError):
+            importlib.import_module(module)
 
     parts = PARTS.keys() - _NO_NODE
     compile_first(parts)
@@ -245,8 +255,19 @@ def _load() -> None:
         for function in PARTS[part].functions:
             pkgutil.resolve_name(function)()
 
+    _load_type_supports()
+    inspect.getmodule(sys._getframe())  # fills the table in which rclpy's loggers look up callers
     gc.collect()
     gc.freeze()
+
+
+def _load_type_supports() -> None:
+    """Load what rclpy loads when the first publisher or service of a type is made."""
+    for name, module in list(sys.modules.items()):
+        if "._" in name and name.split(".")[1:2] in (["msg"], ["srv"], ["action"]):
+            for each in list(vars(module).values()):
+                if hasattr(type(each), "__import_type_support__"):
+                    type(each).__import_type_support__()
 
 
 def _become(request: dict[str, Any]) -> None:
