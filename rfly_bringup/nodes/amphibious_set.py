@@ -232,7 +232,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         started += vehicle_nodes(settings, facts, namespace, FIRST_ID + number, number, start)
     if settings["mavlink"] == "true":
         names = [f"{settings['name']}_{number + 1}" for number in range(count)]
-        started += station_nodes(settings, names, facts.rotors, FIRST_ID)
+        started += station_nodes(settings, names, facts.rotors)
     if settings["rviz"] == "true":
         if settings["name"] != _SHOWN and not settings["rviz_config"]:
             raise ValueError(
@@ -405,16 +405,12 @@ def vehicle_nodes(
 
 
 def station_nodes(
-    settings: Mapping[str, str], names: Sequence[str], rotors: int, first_id: int
+    settings: Mapping[str, str], names: Sequence[str], rotors: int
 ) -> list[StartedNode]:
-    """Return mission_node and mavlink_node for vehicles with their own controllers.
-
-    `first_id` is the first vehicle's id for RflySim3D, after which they are counted.
-    """
+    """Return mission_node and mavlink_node for vehicles with their own controllers."""
     vehicles: dict[str, Any] = {"vehicles": list(names)}
     vehicles |= {f"{name}.uav_type": "land-air" for name in names}
     shown = {f"{name}.rotors": rotors for name in names}
-    shown |= {f"{name}.id": first_id + number for number, name in enumerate(names)}
     return [
         StartedNode(
             MISSION.executable,

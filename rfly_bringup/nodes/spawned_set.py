@@ -95,7 +95,7 @@ def spawned_nodes(
     suffix = vehicle.name.replace("/", "_")
     mission, station = (
         replace(node, node_name=f"{node.executable}_{suffix}")
-        for node in station_nodes(settings, [vehicle.name], rotors, vehicle.id)
+        for node in station_nodes(settings, [vehicle.name], rotors)
     )
     own = {f"{vehicle.name}.system_id": vehicle.number, "port": 0, "targets": list(targets)}
     return [*nodes, mission, replace(station, parameters={**station.parameters, **own})]

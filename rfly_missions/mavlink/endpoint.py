@@ -13,7 +13,6 @@ from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_missions.mavlink.battery import Battery
-from rfly_missions.mavlink.camera_protocol import CAMERA_COMPONENT, CameraProtocol, RemoteCamera
 from rfly_missions.mavlink.command_protocol import CommandProtocol
 from rfly_missions.mavlink.component_metadata import FOLDER, ComponentMetadata
 from rfly_missions.mavlink.file_transfer import FileTransfer
@@ -115,7 +114,6 @@ class MavlinkVehicle:
         self._logs = LogProtocol(logs, send, self.warn)
         self._files = FileTransfer(FOLDER, metadata.files, logs, send)
         self._times = TimeProtocol(send, clock_ns)
-        self.camera: CameraProtocol | None = None
         self._time = math.nan
         self._warned_low = False
         self._text_id = 0
@@ -162,8 +160,6 @@ class MavlinkVehicle:
 
         self._use_battery(time)
         self.gimbal.tick(time)
-        if self.camera is not None:
-            self.camera.tick(wall, time)
         self._missions.tick(wall)
         self._logs.tick()
         self._files.tick(wall)
@@ -176,10 +172,6 @@ class MavlinkVehicle:
             message = self._telemetry.message(name)
             if message is not None:
                 self._send(message)
-
-    def send(self, message: Any) -> None:
-        """Send a message of this vehicle to all stations."""
-        self._send(message)
 
     def report(self, text: str) -> None:
         """Send a STATUSTEXT about something that has happened."""
@@ -339,13 +331,9 @@ class MavlinkEndpoint:
         uav_type: str,
         pilot: RemotePilot,
         values: Tunables | None = None,
-        camera: RemoteCamera | None = None,
         rotors: int = 4,
     ) -> MavlinkVehicle:
-        """Add a vehicle, whose camera is a component of its own.
-
-        `rotors` of a multirotor or a land-air vehicle determine its MAV_TYPE.
-        """
+        """Add a vehicle; `rotors` of a multirotor or a land-air one determine its MAV_TYPE."""
         writer = Writer(system_id, self._key, link_id=system_id)
         vehicle = MavlinkVehicle(
             system_id,
@@ -357,11 +345,6 @@ class MavlinkEndpoint:
             self._clock_ns,
             rotors,
         )
-        if camera is not None:
-            eye = Writer(system_id, self._key, link_id=system_id, component_id=CAMERA_COMPONENT)
-            vehicle.camera = CameraProtocol(
-                vehicle.flight, pilot, camera, lambda message, to=None: self._send(eye, message, to)
-            )
         self.vehicles[system_id] = vehicle
         return vehicle
 
@@ -390,12 +373,6 @@ class MavlinkEndpoint:
             self.received += 1
             if message.get_type() in TerrainServer.HANDLED:
                 self.terrain.handle(message, sender)
-                continue
-
-            if getattr(message, "target_component", 0) == CAMERA_COMPONENT:
-                seen_by = self.vehicles.get(message.target_system)
-                if seen_by is not None and seen_by.camera is not None:
-                    seen_by.camera.handle(message, sender)
                 continue
 
             # a check of terrain names no system

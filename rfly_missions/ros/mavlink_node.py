@@ -27,14 +27,11 @@ from rfly_missions.mavlink.log_protocol import LogFolder
 from rfly_missions.mavlink.parameter_protocol import Tunables, set_values
 from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mavlink.wire import Address, signing_key
-from rfly_missions.ros.mavlink_camera import CameraTopics
 from rfly_missions.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_missions.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
-from rfly_missions.ros.traffic_topics import TrafficTopics
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.entities import VEHICLE_NAME
-from rfly_trajectory.ros.node_parameters import FIRST_ID
 
 PERIOD_S = 0.01
 """Wall time between two readings of the socket, s."""
@@ -60,8 +57,6 @@ class MavlinkNode(Node):
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
         log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
         logs = LogFolder(log_folder, params.erase_logs)
-        pictures = params.picture_folder
-        self._picture_folder = Path(pictures).expanduser() if pictures else None
         targets = [_address(text) for text in params.targets]
         self._endpoint = MavlinkEndpoint(
             targets,
@@ -75,13 +70,8 @@ class MavlinkNode(Node):
         self._socket = _bound_socket(params.bind, params.port)
         self._where = f"udp {params.bind}:{self._socket.getsockname()[1]}"
         self._diagnostics.hardware_id = self._where
-        for index, name in enumerate(params.vehicles):
-            number = params.first_system_id + index
-            self._vehicles.append(self._vehicle(name, index, number, frames))
-
-        self._traffic: TrafficTopics | None = None
-        if params.adsb != "off":
-            self._traffic = TrafficTopics(self, frames, self._diagnostics, params.adsb == "all")
+        for number, name in enumerate(params.vehicles, params.first_system_id):
+            self._vehicles.append(self._vehicle(name, number, frames))
 
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
@@ -94,7 +84,7 @@ class MavlinkNode(Node):
         others = f" and sending to {', '.join(params.targets)}" if params.targets else ""
         self.get_logger().info(f"listening on {self._where} for ground stations{others}: {listed}")
 
-    def _vehicle(self, name: str, index: int, number: int, frames: Frames) -> MavlinkVehicleTopics:
+    def _vehicle(self, name: str, number: int, frames: Frames) -> MavlinkVehicleTopics:
         """Return the vehicle, by default as system `number`. Raise ConfigError."""
         if not VEHICLE_NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
             raise ConfigError(
@@ -105,7 +95,7 @@ class MavlinkNode(Node):
             self,
             MavlinkVehicleParameters,
             prefix=f"{name}.",
-            defaults={"system_id": number, "id": FIRST_ID + index},
+            defaults={"system_id": number},
         )
         if params.system_id in self._endpoint.vehicles:
             raise ConfigError(
@@ -128,9 +118,7 @@ class MavlinkNode(Node):
             values,
             frames,
             self._diagnostics,
-            CameraTopics(self, name, self._picture_folder),
             controller,
-            params.id,
             params.rotors,
         )
         topics.vehicle.gimbal.limits = (
@@ -158,8 +146,6 @@ class MavlinkNode(Node):
         self._receive(wall)
         for each in self._vehicles:
             each.update(wall)
-        if self._traffic is not None:
-            self._traffic.update(self._vehicles, wall)
         self._endpoint.tick(wall, self.get_clock().now().nanoseconds * 1e-9)
         for address, data in self._endpoint.datagrams():
             try:

@@ -46,7 +46,6 @@ from rfly_missions.mavlink.terrain_protocol import PlacedTerrain
 from rfly_missions.mission.flown_mission import FlightAreaPlan
 from rfly_missions.mission.items import MissionCommand, MissionMode
 from rfly_missions.mission.mavlink_items import terrain_altitude
-from rfly_missions.ros.mavlink_camera import CameraTopics
 from rfly_missions.ros.mission_msgs import (
     NO_POSE,
     area_to_msg,
@@ -160,9 +159,7 @@ class MavlinkVehicleTopics:
         values: Tunables,
         frames: Frames,
         diagnostics: Diagnostics,
-        camera: CameraTopics,
         controller: str = "",
-        fleet_id: int = 0,
         rotors: int = 4,
     ) -> None:
         """Start the topics.
@@ -172,8 +169,6 @@ class MavlinkVehicleTopics:
         """
         self._node = node
         self.name = name
-        self.fleet_id = fleet_id
-        """Id of the vehicle in vehicle_states."""
         self._frames = frames
         self._diagnostics = diagnostics
         self._terrain: HeightMap | None = None
@@ -208,8 +203,7 @@ class MavlinkVehicleTopics:
         self._fences = publisher(node, Fence, f"{name}/fence", LATCHED)
         self._battery = publisher(node, BatteryState, f"{name}/battery_state", STATE_OUT)
 
-        self._camera = camera
-        self.vehicle = endpoint.add(system_id, uav_type, self, values, camera, rotors)
+        self.vehicle = endpoint.add(system_id, uav_type, self, values, rotors)
         self._gains: ControllerGainsClient | None = None
         if controller:
             self._gains = ControllerGainsClient(node, f"{name}/{controller}", self.vehicle.gains)
@@ -346,9 +340,8 @@ class MavlinkVehicleTopics:
         return time.monotonic() - self._heard_at
 
     def update(self, wall: float) -> None:
-        """Prepare a tick: time without a pose, camera, gains, battery."""
+        """Prepare a tick: time without a pose, gains, battery."""
         self.vehicle.flight.situation.silence = self.silence_s
-        self._camera.update(wall)
         if self._gains is not None:
             self._gains.update(wall)
         if wall - self._battery_sent_at >= BATTERY_PERIOD_S:

@@ -127,16 +127,6 @@ class MavlinkParameters:
         "empty: no logs",
     )
     erase_logs: bool = parameter(False, "let ground stations erase the logs in log_folder")
-    adsb: Literal["all", "others", "off"] = parameter(
-        "all",
-        "vehicles that each vehicle reports as ADSB_VEHICLE: all others that are known, those of "
-        "vehicle_states that are no MAVLink systems of this node (others), or none (off)",
-    )
-    picture_folder: str = parameter(
-        "",
-        "folder for the pictures that ground stations take with a vehicle's colour camera; empty: "
-        "no pictures",
-    )
 
 
 @dataclass(frozen=True)
@@ -158,13 +148,6 @@ class MavlinkVehicleParameters:
         "rotors of a multirotor or land-air vehicle: ground stations show a quadrotor, hexarotor …",
         low=1,
         high=100,
-    )
-    id: int = parameter(
-        FIRST_ID,
-        "id of the vehicle in vehicle_states, as in mission_node's parameter",
-        low=1,
-        high=2**31 - 1,
-        shown=f"{FIRST_ID}, {FIRST_ID + 1} … in the order of names",
     )
     controller: str = parameter(
         "flight_control_node",

@@ -230,7 +230,6 @@ def test_vehicles_of_ground_stations_have_one_mission_node_and_one_mavlink_node(
     }
     assert (mission.namespace, mission.parameters) == ("", {**vehicles, "simulate": False})
     shown = {"amphibious_1.rotors": 4, "amphibious_2.rotors": 4}
-    shown |= {"amphibious_1.id": 601, "amphibious_2.id": 602}
     assert (station.namespace, station.parameters) == ("", vehicles | shown)
     # they wait for the station
     assert not any(node.parameters["autostart"] for node in of(nodes, "guidance_node"))

@@ -167,47 +167,6 @@ def test_nose_and_gimbal_look_at_a_region_of_interest(start, peer):
     hawk.stop()
 
 
-def test_a_picture_of_the_camera_topic_is_written_and_placed(start, peer, tmp_path):
-    """The camera is rendered for a subscriber only; the picture keeps its colours."""
-    import cv2
-    import numpy as np
-    from sensor_msgs.msg import CameraInfo, Image
-
-    from rfly_common.ros.camera_msgs import image_to_msg
-    from rfly_common.ros.qos import STATE_OUT
-
-    hawk = start(picture_folder=str(tmp_path / "pictures"))
-    camera = 100
-    pixels = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
-    infos = peer.node.create_publisher(CameraInfo, "hawk/camera/color/camera_info", STATE_OUT)
-    images = peer.node.create_publisher(Image, "hawk/camera/color/image_raw", STATE_OUT)
-
-    def publish():
-        stamp_ns = hawk.last("LOCAL_POSITION_NED").time_boot_ms * 1_000_000
-        infos.publish(CameraInfo(width=6, height=4))
-        if images.get_subscription_count():
-            images.publish(image_to_msg(pixels, "rgb8", stamp_ns, "hawk/camera_optical"))
-
-    peer.node.create_timer(0.05, publish)
-    hawk.fly_up(20.0)
-    hawk.until(lambda: hawk.command(REQUEST, 259.0, component=1) == UNSUPPORTED)
-    hawk.until(lambda: getattr(hawk.last("HEARTBEAT"), "type", 0) == 30)  # MAV_TYPE_CAMERA
-    assert hawk.command(REQUEST, 259.0, component=camera) == 0
-    information = hawk.until(lambda: hawk.last("CAMERA_INFORMATION"))
-    assert (information.resolution_h, information.resolution_v) == (6, 4)
-    assert images.get_subscription_count() == 0
-
-    assert hawk.command(2000, 0.0, 0.0, 1.0, 1.0, component=camera) == 0
-    captured = hawk.until(lambda: hawk.last("CAMERA_IMAGE_CAPTURED"))
-    assert (captured.capture_result, captured.file_url) == (1, "hawk_00001.png")
-    assert (captured.lat, captured.lon) == pytest.approx((470_000_000, 80_000_000), abs=10)
-    assert (captured.alt, captured.relative_alt) == pytest.approx((520_000, 20_000), abs=100)
-    written = cv2.imread(str(tmp_path / "pictures" / "hawk_00001.png"))
-    assert np.array_equal(written[..., ::-1], pixels)
-    hawk.until(lambda: images.get_subscription_count() == 0)
-    hawk.stop()
-
-
 def test_a_recorder_makes_no_gimbal_but_a_joint_does(start, peer):
     """The recorder subscribes to all topics, commands included."""
     from sensor_msgs.msg import BatteryState
