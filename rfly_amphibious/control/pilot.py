@@ -77,7 +77,7 @@ class Pilot:
         self.modes = [mode]
         """Modes up to now, in their order."""
 
-        self.entered = False
+        self._entered = False
         """True after the first call."""
 
         self._setpoints = setpoints
@@ -106,11 +106,11 @@ class Pilot:
 
         # enter it
         mode = self.logic.update(situation, self.period)
-        if mode is not before or not self.entered:
+        if mode is not before or not self._entered:
             self._enter(mode, now)
             if mode is not before:
                 self.modes.append(mode)
-            self.entered = True
+            self._entered = True
 
         self._controls = self._commands(
             mode, now, situation.clearance, state.x[self._wheel_speed] - state.rates[1]

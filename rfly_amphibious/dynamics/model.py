@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -36,12 +35,9 @@ from rfly_amphibious.vehicle.vehicle_record import hull_ellipsoids, kernel_recor
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, DynamicsError
-from rfly_common.files import open_regular
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
-from rfly_common.untrusted_files.numpy_files import NpzReader
-from rfly_common.untrusted_files.reader_errors import reader_errors
 from rfly_terrain.height_map.ground import GroundGrid
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
@@ -57,8 +53,6 @@ WHEEL_COUNTS = (state_layout.OUTER_WHEELS, state_layout.MAX_WHEELS)
 """Numbers of wheels that a vehicle may have."""
 MAX_STEP = 0.01
 """Largest step, s: beyond it no method is stable for the shipped vehicles."""
-MAX_SAVED = 10_000_000
-"""Most numbers of a saved state: some 100,000 vehicles."""
 STILL = Wind()
 """No wind."""
 
@@ -195,33 +189,6 @@ class ModelState:
         """Signed brake torques of the last step, (…, wheels), N m."""
         wheels = self.memory.shape[-1] - state_layout.MEMORY + state_layout.OUTER_WHEELS
         return self.memory[..., state_layout.memory_columns(wheels)["brake_acting"]]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to an .npz file, bit by bit."""
-        with open(path, "wb") as file:
-            np.savez(file, x=self.x, memory=self.memory, time=np.float64(self.time))
-
-    @classmethod
-    def restore(cls, path: str | os.PathLike[str]) -> ModelState:
-        """Return the state from a file of `save`. Raise ConfigError for any other file."""
-        name = os.fspath(path)
-        with (
-            reader_errors(
-                lambda text: ConfigError(f"{name}: no saved state of a vehicle ({text})")
-            ),
-            open_regular(path) as file,
-        ):
-            archive = NpzReader(file)
-            x = archive.read("x", np.float64, MAX_SAVED)
-            memory = archive.read("memory", np.float64, MAX_SAVED)
-            time = archive.read("time", np.float64, MAX_SAVED)
-
-        shapes = [(*x.shape[:-1], state_layout.memory_size(wheels)) for wheels in WHEEL_COUNTS]
-        if memory.shape not in shapes or x.ndim not in (1, 2) or time.ndim:
-            raise ConfigError(
-                f"{name}: no saved state of a vehicle: arrays {x.shape} and {memory.shape}"
-            )
-        return cls(x, memory, float(time))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,7 +34,6 @@ from rfly_amphibious.estimation.filter_records import (
     SENSORS,
     STATE,
     History,
-    numbers,
 )
 from rfly_amphibious.estimation.wheel_contact import loads_of_struts
 from rfly_amphibious.sensors import samples
@@ -572,99 +571,9 @@ class StateEstimator:
         self._dirty = self._rows
         self._estimate = None
 
-    # saving
-
-    def save(self) -> dict[str, Any]:
-        """Return all that later estimates depend on, as numbers, strings, lists and dicts."""
-        self._advance()
-        saved: dict[str, Any] = {"late": dict(self.late), "invalid": dict(self.invalid)}
-        saved["oriented"] = None
-        if math.isfinite(self._last_orientation):
-            saved["oriented"] = self._last_orientation
-        if self._alignment is not None:
-            saved["alignment"] = {
-                "imu": numbers(np.array(list(self._alignment.imu), IMU_SAMPLE)).tolist(),
-                "log": numbers(np.array(self._alignment.log, MEASUREMENT)).tolist(),
-            }
-            return saved
-
-        used = int(self._history.cursor[0])
-        state = [*numbers(self._history.x[:1])[0], *numbers(self._history.book[:1])[0]]
-        saved["imu"] = numbers(self._history.imu[: self._rows]).tolist()
-        saved["log"] = numbers(self._log[used : self._count]).tolist()
-        saved["real"] = self._last_sample
-        # JSON has no infinity
-        saved["state"] = [None if math.isinf(number) else float(number) for number in state]
-        saved["covariance"] = self._history.p[0].tolist()
-        return saved
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from `save` of an estimator like this one, bit by bit.
-
-        Raises ConfigError if it does not fit.
-        """
-        try:
-            late = _saved_counts(saved["late"])
-            invalid = _saved_counts(saved["invalid"])
-            oriented = -math.inf if saved["oriented"] is None else float(saved["oriented"])
-            begin = saved.get("alignment")
-            logs = begin if begin is not None else saved
-            imu = _records(logs["imu"], IMU_SAMPLE)
-            log = _records(logs["log"], MEASUREMENT)
-            if begin is None:
-                last_sample = int(saved["real"])
-                state = np.array(saved["state"], np.float64)
-                p = np.array(saved["covariance"], np.float64).reshape(ERRORS, ERRORS)
-                fits = 1 <= len(imu) <= len(self._history.imu) and -1 <= last_sample < len(imu)
-                if state.shape != (_STATE_SIZE + _BOOK_SIZE,) or not fits:
-                    raise ValueError(f"{state.size} numbers of state, {len(imu)} samples")
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigError(f"no saved state of an estimator ({error!r})") from None
-        self.reset()
-        self.late = late
-        self.invalid = invalid
-        self._last_orientation = oriented
-        if begin is not None:
-            assert self._alignment is not None
-            self._alignment.imu.extend(imu)
-            self._alignment.log = list(log)
-            return
-
-        # JSON has no infinity: what has not happened yet is at -inf
-        state[np.isnan(state)] = -math.inf
-        self._alignment = None
-        self._x = state[:_STATE_SIZE].copy().view(STATE)
-        self._book = state[_STATE_SIZE:].copy().view(BOOK)
-        self._p = p
-        self._history.imu[: len(imu)] = imu
-        while len(self._log) < len(log):
-            self._double_log()
-        self._log[: len(log)] = log
-        self._history.x[0] = self._x[0]
-        self._history.book[0] = self._book[0]
-        self._history.p[0] = p
-        self._history.cursor[0] = 0
-        self._rows = len(imu)
-        self._count = len(log)
-        self._last_sample = last_sample
-        self._dirty = 1
-
-
-_STATE_SIZE = STATE.itemsize // 8
-_BOOK_SIZE = BOOK.itemsize // 8
-
 
 def _counts(counters: Floats) -> dict[str, int]:
     return {name: int(count) for name, count in zip(SENSORS, counters, strict=True)}
-
-
-def _saved_counts(saved: Any) -> dict[str, int]:
-    return {name: int(saved[name]) for name in (*KINDS, "imu")}
-
-
-def _records(rows: Any, record: np.dtype[Any]) -> Any:
-    """Return records (n,) from lists of their numbers."""
-    return np.array(rows, np.float64).reshape(-1, record.itemsize // 8).view(record)[:, 0]
 
 
 def warm_up() -> None:

@@ -6,7 +6,7 @@
 World axes ENU, body axes FLU, SI units. The filter's point is the IMU, so that it needs no angular
 acceleration. In the kernels `x` is a record of type STATE, `book` one of type BOOK, `p` the
 covariance of the error state (ERRORS, ERRORS), `h` a measurement's Jacobian (m, ERRORS) and `c` the
-Constants. All records are rows of numbers: a saved estimator is a list of them.
+Constants.
 """
 
 from __future__ import annotations
@@ -135,11 +135,6 @@ KIND_HEIGHT = 6
 
 SAME_TIME = 1e-7
 """Stamps nearer than this are of one instant, s."""
-
-
-def numbers(records: Any) -> Any:
-    """Return records (n,) as rows of their numbers (n, numbers), without a copy."""
-    return records.view(np.float64).reshape(len(records), records.dtype.itemsize // 8)
 
 
 class History(NamedTuple):

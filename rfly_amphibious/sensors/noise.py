@@ -16,7 +16,6 @@ import dataclasses
 import math
 import zlib
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +26,6 @@ from rfly_common.errors import ConfigError
 
 FOREVER = 1e12
 """Stands for infinite correlation times, s."""
-SAVED_ERRORS = ("bias", "markov", "walk")
-"""Fields of `kernels.CHANNEL_ERRORS` in the order of a saved state."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,21 +156,3 @@ class NoiseSource:
         normals = self._generator.standard_normal((out.shape[0], 3 * out.shape[1]))
         self._disturb(np.ascontiguousarray(truth), normals, self._noise, self._errors, out)
         return out
-
-    def save(self) -> dict[str, Any]:
-        """Return all that the next samples depend on, as numbers, strings, lists and dicts."""
-        errors = [self._errors[name].tolist() for name in SAVED_ERRORS]
-        return {"generator": self._generator.bit_generator.state, "memory": errors}
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from `save`. Raises ConfigError if it does not fit."""
-        try:
-            errors = np.array(saved["memory"], np.float64)
-            expected = (len(SAVED_ERRORS), self.model.channels)
-            if errors.shape != expected or not np.isfinite(errors).all():
-                raise ValueError(f"memory of shape {errors.shape}, expected {expected}")
-            self._generator.bit_generator.state = saved["generator"]
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ConfigError(f"no saved state of this sensor's noise ({error})") from None
-        for name, values in zip(SAVED_ERRORS, errors, strict=True):
-            self._errors[name] = values

@@ -122,23 +122,6 @@ class WheelOdometry:
         )
         return self._motion
 
-    def save(self) -> list[float]:
-        """Return all that the next update depends on."""
-        return [*self._motion, *(self._angle or ())]
-
-    def restore(self, saved: list[float]) -> None:
-        """Go on from `save`. Raises ConfigError if it does not fit."""
-        numbers = np.array(saved, np.float64)
-        sizes = 6, 6 + len(self._along)
-        if numbers.ndim != 1 or numbers.size not in sizes or not np.isfinite(numbers).all():
-            most = {4: "ten", 6: "twelve"}[len(self._along)]
-            raise ConfigError(
-                f"no saved state of wheel odometry: expected six or {most} finite numbers"
-            )
-        values = numbers.tolist()
-        self._motion = PlanarMotion(*values[:6])
-        self._angle = values[6:] or None
-
 
 def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
     """Return the geometry of a vehicle's joints for `kernels.turn_joints`."""
@@ -179,38 +162,45 @@ class SensorSuite:
         self.model = model
         self.step = step
         self.noise = noise
+        self._seed = seed
         map_origin = model.terrain.geo_origin if model.terrain is not None else None
         self.geo_origin = geo_point(geo_origin or map_origin or DEFAULT_GEO_ORIGIN, "geo_origin")
         self.parameters = sensors = sensors.at_place(self.geo_origin)
 
-        # measuring: period in steps, noise and method of each sensor
+        # measuring: period in steps and method of each sensor
         self._sensors = sensors.sensors()
         self._every = {name: self._period(name, sensor) for name, sensor in self._sensors.items()}
         self._cycle = math.lcm(*self._every.values())
         """Number of steps after which all sensors are due at once again."""
         self._schedules: dict[tuple[int, int], _Schedule] = {}
-        self._sources = {
-            name: NoiseSource(
-                sensor.noise if noise else sensor.noise.silent(),
-                self._every[name] * step,
-                seed,
-                name,
-            )
-            for name, sensor in self._sensors.items()
-            if isinstance(sensor, NoisySensor)
-        }
-        for name, model_of_noise in self._white_noises().items():
-            self._sources[name] = NoiseSource(model_of_noise, self._every[name] * step, seed, name)
         self._measure = {name: getattr(self, f"_{name}") for name in self._sensors}
 
-        self._off: set[str] = set()
         self._place_sensors()
-        self._prepare_joints()
-        self._step: int | None = None
+        self._geometry = joint_geometry(model.params)
+        self._wheels = len(model.params.wheels)
         self._latency = 0
         """Delay of GPS fixes in steps."""
         if sensors.gps is not None:
             self._latency = self._whole_steps("gps", "latency", sensors.gps.latency)
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to the state before the first tick: all sensors on, and the same errors again."""
+        models = {
+            name: sensor.noise if self.noise else sensor.noise.silent()
+            for name, sensor in self._sensors.items()
+            if isinstance(sensor, NoisySensor)
+        }
+        self._sources = {
+            name: NoiseSource(model, self._every[name] * self.step, self._seed, name)
+            for name, model in (models | self._white_noises()).items()
+        }
+
+        self._off: set[str] = set()
+        self._step: int | None = None
+        self._joints = np.repeat([0.0, np.nan], self._wheels + self.model.params.rotors)
+        self._counted = np.zeros(self._wheels)
+        self._odometry = WheelOdometry(self.model.params, np.zeros(self._wheels))
         self._pending: list[tuple[int, list[float]]] = []
         """GPS fixes on their way, each with its step."""
 
@@ -262,15 +252,6 @@ class SensorSuite:
         if p.magnetometer is not None:
             mounting["earth_field"] = p.magnetometer.earth_field
         self._mounting = mounting
-
-    def _prepare_joints(self) -> None:
-        params = self.model.params
-        self._geometry = joint_geometry(params)
-        self._wheels = len(params.wheels)
-        joints = self._wheels + params.rotors
-        self._joints = np.repeat([0.0, np.nan], joints)
-        self._counted = np.zeros(self._wheels)
-        self._odometry = WheelOdometry(params, np.zeros(self._wheels))
 
     # queries
 
@@ -541,60 +522,6 @@ class SensorSuite:
             self._time(steps), *pose, velocity, x[:, state_layout.RATES : state_layout.RATES + 3]
         )
         return {"ground_truth": truth}
-
-    # saving
-
-    def save(self) -> dict[str, Any]:
-        """Return all that later samples depend on besides the vehicle's state, fit for JSON."""
-        return {
-            "step": self._step,
-            "noise": {name: source.save() for name, source in self._sources.items()},
-            "joints": self._joints.tolist() if self._step is not None else None,
-            "counted": self._counted.tolist(),
-            "odometry": self._odometry.save(),
-            "pending": [[step, *numbers] for step, numbers in self._pending],
-            "off": sorted(self._off),
-        }
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from `save` of a suite like this one. Raises ConfigError if it does not fit."""
-        try:
-            step = saved["step"]
-            off = set(saved["off"])
-            joints = np.full(len(self._joints), np.nan)
-            if saved["joints"] is not None:
-                joints = np.array(saved["joints"], float)
-            counted = np.array(saved["counted"], float)
-            pending = [
-                (int(first), [float(number) for number in numbers])
-                for first, *numbers in saved["pending"]
-            ]
-            noise = dict(saved["noise"])
-            odometry = list(saved["odometry"])
-            if not (step is None or isinstance(step, int)):
-                raise ValueError(f"step is {step!r}")
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigError(f"no saved state of sensors ({error!r})") from None
-
-        if (
-            set(noise) != set(self._sources)
-            or joints.shape != self._joints.shape
-            or counted.shape != (self._wheels,)
-            or not off <= set(self._sensors)
-            or any(len(numbers) != 6 for _, numbers in pending)
-        ):
-            raise ConfigError("this saved state is that of other sensors, or of another vehicle")
-
-        for name, source in self._sources.items():
-            source.restore(noise[name])
-        self._odometry.restore(odometry)
-        if step is None:
-            joints = np.repeat([0.0, np.nan], len(joints) // 2)
-        self._step = step
-        self._joints = joints
-        self._counted = counted
-        self._pending = pending
-        self._off = off
 
 
 _Schedule = tuple[Ints, list[tuple[str, Ints | None]]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -167,19 +167,6 @@ class Fault:
         value = f": {numbers}" if numbers else ""
         span = "" if self.duration is None else f" for {self.duration:g} s"
         return f"{self.part} is {self.kind.value}{quantity}{value}{span}"
-
-    def save(self) -> list[Any]:
-        """Return the fault fit for JSON."""
-        kind = self.kind.value
-        return [self.time, self.part, kind, list(self.value), self.quantity, self.duration]
-
-    @classmethod
-    def restored(cls, saved: Sequence[Any]) -> Fault:
-        """Return the fault of `save`. Raise TypeError or ValueError for anything else."""
-        time, part, kind, value, quantity, duration = saved
-        numbers = tuple(float(number) for number in value)
-        span = None if duration is None else float(duration)
-        return cls(float(time), str(part), FaultKind(kind), numbers, str(quantity), span)
 
 
 _OF_QUANTITY = (FaultKind.BIASED, FaultKind.NOISY, FaultKind.WRONG)

@@ -9,7 +9,6 @@ Eq. 4.19–4.21.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -91,22 +90,3 @@ class PowerSystem:
                 controls, rotor_speed=np.minimum(np.asarray(controls.rotor_speed), most)
             )
         return controls
-
-    def save(self) -> dict[str, Any]:
-        """Return the present state, fit for JSON."""
-        battery = self.battery
-        saved = {"energy": self.energy, "lowest_voltage": self.lowest_voltage}
-        if battery is not None:
-            saved |= {"used_ah": battery.used_ah, "used_wh": battery.used_wh}
-            saved |= {"current": battery.current, "power": battery.power}
-        return saved
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from `save`. Raise KeyError, TypeError or ValueError for anything else."""
-        self.energy = float(saved["energy"])
-        self.lowest_voltage = float(saved["lowest_voltage"])
-        if self.battery is not None:
-            self.battery.used_ah = float(saved["used_ah"])
-            self.battery.used_wh = float(saved["used_wh"])
-            self.battery.current = float(saved["current"])
-            self.battery.power = float(saved["power"])

@@ -26,19 +26,6 @@ _KINDS_OF_SAMPLES: Mapping[str, tuple[str, ...]] = {
 }
 """Kinds of samples of each sensor."""
 
-_TYPES: Mapping[str, Any] = {
-    "imu": samples.ImuSamples,
-    "gps": samples.GpsSamples,
-    "magnetometer": samples.MagnetometerSamples,
-    "barometer": samples.BarometerSamples,
-    "joints": samples.JointSamples,
-    "wheel_odometry": samples.OdometrySamples,
-    "height": samples.HeightSamples,
-    "wheel_loads": samples.WheelLoadSamples,
-    "wind": samples.WindSamples,
-}
-"""Type of each kind of samples."""
-
 
 class SensorFaults:
     """Filter of a suite's samples by its sensors' faults.
@@ -53,6 +40,10 @@ class SensorFaults:
         self._seed = seed
         sensors = suite.parameters.sensors()
         self._periods = {name: 1.0 / sensor.rate for name, sensor in sensors.items()}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the samples so far."""
         self._last: dict[str, Any] = {}
         """Last samples that were delivered, by kind."""
         self._waiting: dict[str, list[tuple[float, Any]]] = {}
@@ -160,39 +151,9 @@ class SensorFaults:
         noise = self._drawn(fault, time, size) * value
         return values + noise.reshape(values.shape)
 
-    def save(self) -> dict[str, Any]:
-        """Return all that later samples depend on, fit for JSON."""
-        waiting = {
-            kind: [[time, _saved(held)] for time, held in queue]
-            for kind, queue in self._waiting.items()
-        }
-        return {
-            "last": {kind: _saved(held, slice(-1, None)) for kind, held in self._last.items()},
-            "waiting": waiting,
-        }
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from `save`. Raise KeyError, TypeError or ValueError for anything else."""
-        last = {kind: _restored(kind, held) for kind, held in saved["last"].items()}
-        self._waiting = {
-            kind: [(float(time), _restored(kind, held)) for time, held in queue]
-            for kind, queue in saved["waiting"].items()
-        }
-        self._last = last
-
 
 def _kept(readings: Any, keep: Bools) -> Any:
     """Return the samples of a mask (k,); None if there are none."""
     if not keep.any():
         return None
     return type(readings)(*(field[keep] for field in readings))
-
-
-def _saved(held: Any, rows: slice = slice(None)) -> list[Any]:
-    """Return samples as texts, as JSON has neither infinity nor NaN."""
-    return [field[rows].astype(str).tolist() for field in held]
-
-
-def _restored(kind: str, saved: list[Any]) -> Any:
-    """Return the samples of `_saved`."""
-    return _TYPES[kind](*(np.array(field, str).astype(float) for field in saved))

@@ -9,9 +9,7 @@ docs/model, sections 11 and 12.1.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +17,6 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.control.commands import RotorCommand, WheelCommand, controls_of
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
-from rfly_amphibious.control.touch_down import Cue, TouchDown
 from rfly_amphibious.dynamics.model import (
     STILL,
     AmphibiousModel,
@@ -72,64 +69,6 @@ class FailSafe:
     def lose_rotor(self, rotor: int) -> None:
         """Fly on without a rotor (from 0), as well as the others can."""
         self._pilot.lose_rotor(rotor)
-
-    def save(self) -> dict[str, Any]:
-        """Return all that the next commands depend on besides the vehicle's state, fit for JSON."""
-        modes = self._pilot.flight_modes
-        logic = self._pilot.logic
-        touch_down = logic.touch_down
-        return {
-            "place": modes.position.tolist(),
-            "attitude": modes.attitude.tolist(),
-            "integral": modes.position_controller.integral.tolist(),
-            "numbers": [
-                modes.yaw,
-                modes.thrust,
-                logic.contact.load_share,
-                logic.contact.wheels_down,
-                logic.since,
-                modes.press,
-                touch_down.agreed_for,
-                touch_down.carried_for,
-            ],
-            # JSON has neither infinity nor NaN
-            "shock_age": None if math.isinf(touch_down.shock_age) else touch_down.shock_age,
-            "touched_since": touch_down.since if touch_down.touched else None,
-            "stalled": touch_down.stalled,
-            "fresh": not self._pilot.entered,
-            "failed": sorted(modes.failed_rotors),
-        }
-
-    @classmethod
-    def restored(cls, model: AmphibiousModel, period: float, saved: dict[str, Any]) -> FailSafe:
-        """Return a fail-safe that continues from `save`. Raise ConfigError for anything else."""
-        try:
-            failsafe = cls(model, period, [int(rotor) for rotor in saved["failed"]])
-            modes = failsafe._pilot.flight_modes
-            logic = failsafe._pilot.logic
-            modes.position = np.array(saved["place"], float)
-            modes.attitude = np.array(saved["attitude"], float)
-            modes.position_controller.integral = np.array(saved["integral"], float)
-            numbers = [float(number) for number in saved["numbers"]]
-            modes.yaw, modes.thrust, load_share, wheels_down, logic.since, modes.press = numbers[:6]
-            logic.contact.load_share = load_share
-            logic.contact.wheels_down = wheels_down
-
-            # touch-down
-            agreed_for, carried_for = numbers[6:]
-            shock_age = saved["shock_age"]
-            since = saved["touched_since"]
-            logic.touch_down = TouchDown(
-                agreed_for,
-                carried_for,
-                math.inf if shock_age is None else float(shock_age),
-                math.nan if since is None else float(since),
-                {Cue.SINK: bool(saved["stalled"])},
-            )
-            failsafe._pilot.entered = not saved["fresh"]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise ConfigError(f"no saved state of a failsafe ({error!r})") from None
-        return failsafe
 
 
 STEP = 0.001
@@ -192,9 +131,7 @@ class Simulation:
         self._scheduled_faults = [event for event in events if isinstance(event, Fault)]
         self._faults: list[Fault] = []
         self._sensor_faults = SensorFaults(self.sensors, seed)
-        self._fresh_sensor_faults = self._sensor_faults.save()
         self._braked_wheels = WheelCommand.braked(model.params, 0.0, model.params.max_brake_torque)
-        self._fresh_sensors = self.sensors.save()
         self.dropped = 0
         """Number of commands that were older than the one already in use."""
         self._wind_field = WindField(model, wind)
@@ -468,8 +405,8 @@ class Simulation:
         self._faults = list(self._scheduled_faults)
         if time:
             self._done = 0
-            self.sensors.restore(self._fresh_sensors)
-            self._sensor_faults.restore(self._fresh_sensor_faults)
+            self.sensors.reset()
+            self._sensor_faults.reset()
             self._sensors_off = set()
         if state:
             self._failed = []
@@ -528,115 +465,3 @@ class Simulation:
         memory[state_layout.CRASHED] = 0.0
         memory[state_layout.memory_columns(wheels)["brake_acting"]] = 0.0
         self._set_state(ModelState(x, memory))
-
-    def save(self) -> dict[str, Any]:
-        """Return, fit for JSON, all that the next ticks depend on.
-
-        The same simulation continues from it bit by bit.
-        """
-        return {
-            "steps_done": self._done,
-            "x": self.state.x.tolist(),
-            "memory": self.state.memory.tolist(),
-            "outputs": self._outputs.numbers.tolist(),
-            "sensors": self.sensors.save(),
-            "sensor_faults": self._sensor_faults.save(),
-            "faults": [fault.save() for fault in self._faults],
-            "silent": sorted(self._sensors_off),
-            "wind_disturbance": np.asarray(self.wind_disturbance, float).tolist(),
-            "failed": list(self._failed),
-            "rotors": _saved_rotors(self._rotors),
-            "wheels": _saved_wheels(self._wheels),
-            "failsafe": None if self._failsafe is None else self._failsafe.save(),
-            "power": self.power.save(),
-        }
-
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Continue from `save` of a simulation like this. Raise ConfigError for anything else."""
-        try:
-            done = int(saved["steps_done"])
-            x = np.array(saved["x"], np.float64)
-            memory = np.array(saved["memory"], np.float64)
-            numbers = np.array(saved["outputs"], np.float64)
-            wind = np.array(saved["wind_disturbance"], np.float64)
-            failed = [int(rotor) for rotor in saved["failed"]]
-            sensors_off = set(saved["silent"])
-            faults = [Fault.restored(fault) for fault in saved["faults"]]
-            for fault in faults:
-                fault.check(self.model.params)
-            self._check_shapes(x, memory, numbers, wind)
-
-            power = PowerSystem(self.model.params)
-            power.restore(saved["power"])
-            rotors = _restored_rotors(saved["rotors"])
-            wheels = _restored_wheels(saved["wheels"])
-            for command in (rotors, wheels):
-                if command is not None:
-                    command.check(self.model.params)
-            failsafe: FailSafe | None = None
-            if saved["failsafe"] is not None:
-                failsafe = FailSafe.restored(self.model, self.period, saved["failsafe"])
-            self._sensor_faults.restore(saved["sensor_faults"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ConfigError(f"no saved state of this simulation ({error!r})") from None
-
-        self.sensors.restore(saved["sensors"])
-        self._faults = faults
-        self._done = done
-        self._set_state(ModelState(x, memory))
-        self._outputs = Outputs(numbers, self.model.params.rotors)
-        self._failed = failed
-        self._sensors_off = sensors_off
-        self.wind_disturbance = wind
-        self._rotors = rotors
-        self._wheels = wheels
-        self._failsafe = failsafe
-        self.power = power
-        self._controls = None
-
-    def _check_shapes(self, *arrays: Floats) -> None:
-        """Raise ValueError for state, memory, outputs and wind of another shape."""
-        wheels = len(self.model.params.wheels)
-        shapes = tuple(array.shape for array in arrays)
-        expected = (
-            (self.model.params.state_size,),
-            (state_layout.memory_size(wheels),),
-            (state_layout.reported(wheels),),
-            (3,),
-        )
-        if shapes != expected:
-            raise ValueError(f"arrays of {shapes}, expected {expected}")
-
-
-def _saved_rotors(command: RotorCommand | None) -> list[Any] | None:
-    """Return a command fit for JSON."""
-    if command is None:
-        return None
-    return [command.time, command.torques, np.asarray(command.value).tolist()]
-
-
-def _restored_rotors(saved: list[Any] | None) -> RotorCommand | None:
-    """Return the command of `_saved_rotors`."""
-    if saved is None:
-        return None
-    time, torques, value = saved
-    return RotorCommand(float(time), np.array(value, float), bool(torques))
-
-
-def _saved_wheels(command: WheelCommand | None) -> list[Any] | None:
-    """Return a command fit for JSON."""
-    if command is None:
-        return None
-    drive = np.asarray(command.drive_torque).tolist()
-    brake = np.asarray(command.brake_torque).tolist()
-    return [command.time, command.steering_angle, drive, brake]
-
-
-def _restored_wheels(saved: list[Any] | None) -> WheelCommand | None:
-    """Return the command of `_saved_wheels`."""
-    if saved is None:
-        return None
-    time, steering, drive, brake = saved
-    return WheelCommand(
-        float(time), float(steering), np.array(drive, float), np.array(brake, float)
-    )

@@ -154,15 +154,6 @@ def test_a_state_that_is_no_number_is_named():
         m.step(batch, Controls())
 
 
-def test_restore_refuses_other_files(tmp_path):
-    (tmp_path / "x.npz").write_bytes(b"no zip")
-    with pytest.raises(ConfigError, match="no saved state"):
-        ModelState.restore(tmp_path / "x.npz")
-    np.savez(tmp_path / "y.npz", x=np.zeros(44), memory=np.zeros(3), time=0.0)
-    with pytest.raises(ConfigError, match="no saved state"):
-        ModelState.restore(tmp_path / "y.npz")
-
-
 def test_standing_on_a_slope_lies_in_its_plane(name):
     p = parameters(name)
     m = AmphibiousModel(p, plane(0.1, slope_y=-0.05))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -146,25 +145,6 @@ def test_one_kind_of_error_does_not_change_another():
     white = errors(NoiseModel(1, white_sigma=1.0), 0.01, 100)
     walk = errors(NoiseModel(1, walk_density=5.0), 0.01, 100)
     assert both == pytest.approx(white + walk, abs=1e-12)
-
-
-def test_restored_it_goes_on_bit_by_bit():
-    source = NoiseSource(ALL, 0.01, 9, "test")
-    source.disturb(np.zeros((11, 2)))
-    saved = json.loads(json.dumps(source.save()))
-    ahead = source.disturb(np.zeros((20, 2)))
-    other = NoiseSource(ALL, 0.01, 1, "another")
-    other.restore(saved)
-
-    assert (other.disturb(np.zeros((20, 2))) == ahead).all()
-
-    for wrong in (
-        {},
-        {**saved, "memory": [[0.0], [0.0]]},
-        {**saved, "generator": {"bit_generator": "MT19937"}},
-    ):
-        with pytest.raises(ConfigError, match="no saved state of this sensor's noise"):
-            other.restore(wrong)
 
 
 def test_variance_for_messages():

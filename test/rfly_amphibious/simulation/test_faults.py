@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -242,7 +241,7 @@ def test_brakes_that_do_not_act_take_their_share_of_the_deceleration():
     assert lost("stuck", (2.0,)) - rolling == pytest.approx(2.0 * by_brakes, rel=0.05)
 
 
-# injected, mended, saved
+# injected, mended
 
 
 def test_injected_in_the_run_it_acts_until_it_is_mended_and_a_reset_forgets_it():
@@ -260,31 +259,6 @@ def test_injected_in_the_run_it_acts_until_it_is_mended_and_a_reset_forgets_it()
     assert spins(simulation)[0] == pytest.approx(100.0, rel=1e-3)
     simulation.reset()
     assert "barometer" in drive(simulation, 0.5)
-
-
-def test_saved_through_json_the_faults_go_on_bit_by_bit():
-    faults = (
-        fault("barometer", "delayed", (0.2,)),
-        fault("height", "stuck"),
-        fault("gps", "noisy", (1.0,)),
-        fault("rotor_1", "partial", (0.5,)),
-    )
-    first = make(*faults)
-    drive(first, 0.6)
-    second = make()
-    second.restore(json.loads(json.dumps(first.save(), allow_nan=False)))
-    third = drive(first, 0.6)
-    fourth = drive(second, 0.6)
-    assert np.array_equal(first.state.x, second.state.x)
-    for kind, arrived in third.items():
-        for (time, one), (other_time, other) in zip(arrived, fourth[kind], strict=True):
-            assert time == other_time
-            assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-
-    saved = first.save()
-    saved["faults"] = [["x"]]
-    with pytest.raises(ConfigError, match="no saved state of this simulation"):
-        second.restore(saved)
 
 
 @pytest.mark.parametrize(

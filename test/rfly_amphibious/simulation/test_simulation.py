@@ -1,11 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Simulation of one vehicle with its sensors: commands, fail-safe, events, reset and save."""
+"""Simulation of one vehicle with its sensors: commands, fail-safe, events and reset."""
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -159,34 +158,6 @@ def test_older_commands_are_dropped_and_what_cannot_be_is_refused() -> None:
     simulation.reset()
     with pytest.raises(CommandError, match="stamp"):  # what is still on its way from before
         simulation.command_rotors(RotorCommand(0.04, six))
-
-
-def test_saved_through_json_it_goes_on_bit_by_bit_also_within_the_fail_safe() -> None:
-    model = AmphibiousModel(PARAMS)
-    events = (
-        RotorFails(0.3, 2),
-        SensorOff(0.1, "gps"),
-        Gust(0.2, (3.0, 0, 0), 1.0),
-    )
-    first = make(model.flying((0.0, 0.0, 3.0)), wind=WINDY, seed=1, events=events)
-    hover(first)
-    for _ in range(90):
-        first.tick()
-    assert first.failsafe
-    assert first.failed_rotors == (2,)
-
-    saved = json.loads(json.dumps(first.save()))
-    second = make(wind=WINDY, seed=8, events=events)
-    second.restore(saved)
-    assert second.failsafe
-    assert second.time == first.time
-    for _ in range(60):
-        assert flat(first.tick()) == flat(second.tick())
-    assert np.array_equal(first.state.x, second.state.x)
-
-    del saved["memory"]
-    with pytest.raises(ConfigError, match="memory"):
-        second.restore(saved)
 
 
 def test_reset_gives_the_same_run_again_and_its_scopes_touch_nothing_else() -> None:
