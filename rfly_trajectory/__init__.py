@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Trajectories, ground following, fleets and missions, with their nodes."""
+"""Trajectories, ground following and fleets, with their nodes."""
 
 from rfly_common.imports import attach_stub
 

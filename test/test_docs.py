@@ -27,9 +27,9 @@ from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS
 from rfly_common.imports import how_to_install
+from rfly_missions import MissionItem
 from rfly_missions.mission.files import Mission, write_mission
 from rfly_terrain import HeightMap
-from rfly_trajectory import MissionItem
 from rfly_trajectory.fleet.fleet_file import parse_fleet
 
 AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]

@@ -30,14 +30,8 @@ from page_commands import ROOT, parse, shell_lines
 
 from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.entry_points import MODULES
+from rfly_missions import Mission, MissionItem, MissionMode, read_mission, write_mission
 from rfly_terrain import HeightMap
-from rfly_trajectory import (
-    Mission,
-    MissionItem,
-    MissionMode,
-    read_mission,
-    write_mission,
-)
 from rfly_ue_bridge import RecordingReader, decode
 
 WITH_NODES = {"up", "view", "record", "replay", "doctor"}

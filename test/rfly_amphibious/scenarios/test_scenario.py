@@ -18,10 +18,10 @@ from rfly_amphibious.scenarios.scenario import Scenario, shipped_scenarios
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Gust, RotorFails, SensorOff
 from rfly_common.errors import ConfigError
+from rfly_missions import MissionItem
 from rfly_missions.mission.files import Mission, write_mission
 from rfly_terrain import HeightMap
 from rfly_terrain.world.weather import Weather
-from rfly_trajectory import MissionItem
 
 GOOD = """version: 1
 vehicle: scale

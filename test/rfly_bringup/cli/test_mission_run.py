@@ -13,9 +13,9 @@ import time
 import numpy as np
 import pytest
 
+from rfly_missions import MissionItem
 from rfly_missions.mission.files import Mission, write_mission
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_trajectory import MissionItem
 
 pytestmark = pytest.mark.ros
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from path_manager_scenarios import NAMES, SCENARIOS
 
+from rfly_missions import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
 from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.mission.items import bus_type
-from rfly_trajectory import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
 
 
 def number(text):
