@@ -12,7 +12,7 @@ from typing import Any
 
 from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
 
-from rfly_bringup.cli.ros.command_client import CommandClient
+from rfly_bringup.ros.command_client import CommandClient
 from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import PlacementError
 from rfly_ue_bridge.objects.placement import PlacedObject

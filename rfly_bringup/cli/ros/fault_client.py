@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from rfly_suite.srv import InjectFault
 
-from rfly_bringup.cli.ros.command_client import CommandClient
+from rfly_bringup.ros.command_client import CommandClient
 from rfly_common.errors import ConfigError
 
 

@@ -18,7 +18,7 @@ from rfly_suite.action import ExecuteMission
 from rfly_suite.msg import MissionParams
 from rfly_suite.srv import SetMissionCommand
 
-from rfly_bringup.cli.ros.command_client import CommandClient, check_name
+from rfly_bringup.ros.command_client import CommandClient, check_name
 from rfly_common.errors import ConfigError
 from rfly_common.ros.goal_result import GoalResult
 from rfly_common.ros.qos import LATCHED

@@ -15,8 +15,8 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 
-from rfly_bringup.cli.ros.command_client import command_session
 from rfly_bringup.recording.topics import IdMap, TopicChoice
+from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.message_definitions import (
     message_class,
     message_definition,

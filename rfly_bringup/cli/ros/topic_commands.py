@@ -15,8 +15,8 @@ import rclpy
 from rclpy.node import Node
 from rich.console import Console
 
-from rfly_bringup.cli.ros.command_client import command_session
 from rfly_bringup.recording.topics import RecordLimits, TopicChoice
+from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.recorder_node import RecorderNode
 from rfly_bringup.ros.topic_taps import TopicTaps
 from rfly_common.errors import ConfigError

@@ -13,7 +13,7 @@ from rfly_suite.msg import TerrainMap
 from rfly_suite.srv import GetTerrainAltitudes
 from sensor_msgs.msg import PointCloud2
 
-from rfly_bringup.cli.ros.command_client import CommandClient
+from rfly_bringup.ros.command_client import CommandClient
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.flat_arrays import flat

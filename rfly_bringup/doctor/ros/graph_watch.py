@@ -34,7 +34,6 @@ from rclpy.qos import (
 from rfly_suite.msg import VehicleState, VehicleStateArray
 from tf2_msgs.msg import TFMessage
 
-from rfly_bringup.cli.ros.command_client import command_session
 from rfly_bringup.doctor.findings import BRIDGE, STATES_TYPE
 from rfly_bringup.doctor.machine import ask, look_at_machine, router_to
 from rfly_bringup.doctor.snapshot import (
@@ -47,6 +46,7 @@ from rfly_bringup.doctor.snapshot import (
     Snapshot,
     Source,
 )
+from rfly_bringup.ros.command_client import command_session
 from rfly_common.diagnostic_reasons import Notice, RecentFaults
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.files import Closing

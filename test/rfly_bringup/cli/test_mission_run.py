@@ -154,7 +154,7 @@ def test_a_mission_that_is_refused_says_why(hawk):
 )
 def test_mistakes_are_one_line(words, text, domain_id, monkeypatch, capsys):
     from rfly_bringup.cli.main import main
-    from rfly_bringup.cli.ros import command_client
+    from rfly_bringup.ros import command_client
 
     monkeypatch.setattr(command_client, "TIMEOUT_S", 0.2)
     monkeypatch.setattr(sys, "argv", ["rfly", "mission", *words])

@@ -207,7 +207,7 @@ def test_a_mistake_is_one_line(rfly, arguments, told):
 
 @pytest.mark.ros
 def test_without_a_bridge_the_missing_service_is_named(rfly, domain_id, monkeypatch):
-    from rfly_bringup.cli.ros import command_client
+    from rfly_bringup.ros import command_client
 
     monkeypatch.setattr(command_client, "TIMEOUT_S", 0.2)
     code, out, err = rfly("list", "--namespace", "north")
