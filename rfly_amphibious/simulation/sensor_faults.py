@@ -26,6 +26,8 @@ _KINDS_OF_SAMPLES: Mapping[str, tuple[str, ...]] = {
 }
 """Kinds of samples of each sensor."""
 
+_KINDS = tuple(kind for kinds in _KINDS_OF_SAMPLES.values() for kind in kinds)
+
 
 class SensorFaults:
     """Filter of a suite's samples by its sensors' faults.
@@ -53,7 +55,7 @@ class SensorFaults:
         """Return what the sensors deliver at `now` (s), under the faults that act then."""
         if not faults:
             self._waiting.clear()
-            for kind in _TYPES:
+            for kind in _KINDS:
                 readings = getattr(sensed, kind)
                 if readings is not None:
                     self._last[kind] = readings
