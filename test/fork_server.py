@@ -52,7 +52,7 @@ _LATER = (
     "mcap.writer",
     "encodings.idna",
     "rfly_bringup.cli.main",
-    "rfly_bringup.cli.ros.command_client",
+    "rfly_bringup.ros.command_client",
     "rfly_bringup.cli.ros.mission_client",
     "rfly_bringup.cli.ros.topic_commands",
     "rfly_bringup.cli.ros.play_topics",
