@@ -72,7 +72,11 @@ class Rig:
         model = AmphibiousModel(params, terrain)
         begin = model.flying((0.0, 0.0, airborne)) if airborne is not None else model.standing()
         sensors = SensorParameters.load("full" if params.name == "full" else "scale")
-        sensors = sensors.replace(imu=dataclasses.replace(sensors.imu, rate=rate))
+        # without those that only an estimator needs
+        sensors = sensors.replace(
+            imu=dataclasses.replace(sensors.imu, rate=rate),
+            **dict.fromkeys(("gps", "magnetometer", "barometer", "wind", "ground_truth")),
+        )
 
         self.tick_s = 1.0 / rate
         self.sim = Simulation(model, sensors, begin, noise=noise)

@@ -261,7 +261,12 @@ def stop(name, speed, wind):
 
 @pytest.mark.parametrize(
     ("name", "speed", "wind"),
-    [("scale", 8.0, 18.0), ("full", 10.0, 25.0), ("scale", 3.0, 0.0), ("full", 20.0, 25.0)],
+    [
+        ("scale", 8.0, 18.0),
+        pytest.param("full", 10.0, 25.0, marks=pytest.mark.exhaustive),
+        pytest.param("scale", 3.0, 0.0, marks=pytest.mark.exhaustive),
+        ("full", 20.0, 25.0),
+    ],
 )
 def test_it_stops_in_a_wind_from_behind(name, speed, wind):
     """Friction-limited: v² / 2 (μ g - drag / M), with the whole drag of the wind all the way."""
@@ -373,7 +378,7 @@ def test_driving_after_a_pose_that_leads():
     assert np.ptp(run.x[-40:]) < 5e-3
 
 
-@pytest.mark.parametrize("degrees", [0.0, 9.8])
+@pytest.mark.parametrize("degrees", [pytest.param(0.0, marks=pytest.mark.exhaustive), 9.8])
 def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig = Rig("scale", slope(degrees), noise=True)
     rig.run(0.1)
@@ -425,7 +430,7 @@ def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
     assert level.flight.mode is Mode.DRIVE
 
 
-@pytest.mark.parametrize("name", ["scale", "full"])
+@pytest.mark.parametrize("name", [pytest.param("scale", marks=pytest.mark.exhaustive), "full"])
 def test_v21_through_the_computers(name):
     """The landing is that of the validation table, with sensors in place of the truth."""
     rig = Rig(name, airborne=0.0)

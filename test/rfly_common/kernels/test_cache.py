@@ -138,6 +138,16 @@ def test_unused_folders_are_removed(tmp_path):
     assert len(list(kernels.iterdir())) == 2
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A checkout with its kernels in the cache, their files, and these files' contents."""
+    folder = tmp_path_factory.mktemp("compiled")
+    checkout = Checkout(folder / "one", folder / "cache")
+    assert checkout.call() == "11.0 11.0 0"
+    files = sorted((folder / "cache").glob("rfly_suite/kernels/*/*.nbc"))
+    return checkout, files, [file.read_bytes() for file in files]
+
+
 def flip_a_bit(content: bytes, _: list[Path]) -> bytes:
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
@@ -160,16 +170,23 @@ def flip_a_bit(content: bytes, _: list[Path]) -> bytes:
         *("another kernel's", "no pickle", "other pickle"),
     ],
 )
-def test_a_bad_file_is_logged_and_replaced(tmp_path, damage):
-    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
-    assert checkout.call() == "11.0 11.0 0"
-    files = sorted((tmp_path / "cache").glob("rfly_suite/kernels/*/*.nbc"))
-    sound = [file.read_bytes() for file in files]
+def test_a_bad_file_is_logged_and_replaced(compiled, damage):
+    checkout, files, sound = compiled
+    for file, content in zip(files, sound, strict=True):
+        file.write_bytes(content)
     files[0].write_bytes(damage(sound[0], files))
+
     assert checkout.call() == "11.0 11.0 1"
     assert checkout.log.count("cannot be used") == 1
     assert str(files[0]) in checkout.log
-    assert sorted((tmp_path / "cache").glob("rfly_suite/kernels/*/*.nbc")) == files
+    assert sorted(files[0].parents[2].glob("kernels/*/*.nbc")) == files
+    assert unsealed(files[0].read_bytes(), files[0])
+
+
+def test_a_replaced_file_is_used(compiled):
+    checkout, files, _ = compiled
+    files[0].write_bytes(b"")
+    assert checkout.call() == "11.0 11.0 1"
     assert checkout.call() == "11.0 11.0 2"
 
 
