@@ -21,11 +21,11 @@ vehicle: scale
 mission:
   drive_speed_mps: 4
   items:
-    - {mode: waypoint, position_m: [3, 1]}
-    - {mode: takeoff, height_m: 1.5}
-    - {mode: waypoint, position_m: [5, 1]}
+    - {mode: waypoint, position_m: [1, 0.3]}
+    - {mode: takeoff, height_m: 1}
+    - {mode: waypoint, position_m: [1.5, 0.3]}
     - {mode: land}
-    - {mode: waypoint, position_m: [7, 2]}
+    - {mode: waypoint, position_m: [2.5, 0.6]}
 end: {time_s: 60}
 """
 

@@ -88,7 +88,7 @@ def counting(time_us):
 def test_an_autopilot_that_answers_every_fourth_tick_is_waited_for_there(domain_id):
     """Ticks between the answers have the controls of the last answer, and cost no time.
 
-    An unanswered tick that is waited for costs 1 s, so 10 s of simulation would take half an hour.
+    An unanswered tick that is waited for costs 1 s, so 3 s of simulation would take ten minutes.
     """
     from rfly_suite.msg import RotorCommand
 
@@ -102,7 +102,7 @@ def test_an_autopilot_that_answers_every_fourth_tick_is_waited_for_there(domain_
             went_on = status(told)["went_on"]
             begin_us = double.answered[-1]
             rotors.clear()
-            peer.spin_until(lambda: double.answered[-1] > begin_us + 10_000_000)
+            peer.spin_until(lambda: double.answered[-1] > begin_us + 3_000_000)
             assert status(told)["went_on"] == went_on
             assert "answers every 4th tick; the ticks between are not waited for" in node.output
             assert set(map(int.__sub__, double.times[1:], double.times)) == {4000}
@@ -121,8 +121,8 @@ def test_an_autopilot_that_answers_every_fourth_tick_is_waited_for_there(domain_
         (message.header.stamp.sec * 1000 + message.header.stamp.nanosec // 1_000_000, message)
         for message in rotors
     ]
-    of_the_rate = [each for each in commands if each[0] * 1000 <= begin_us + 10_000_000]
-    assert len(of_the_rate) > 1000
+    of_the_rate = [each for each in commands if each[0] * 1000 <= begin_us + 3_000_000]
+    assert len(of_the_rate) > 300
     for stamp_ms, message in of_the_rate[10:]:
         computed_ms = stamp_ms // 16 * 16
         assert message.value[0] == pytest.approx(350.0 * counting(computed_ms * 1000)[0])

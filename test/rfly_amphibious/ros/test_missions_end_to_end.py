@@ -165,10 +165,10 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
         )
 
     items = [
-        item(2, 2.0, 0.0, 0.0),
-        item(1, 2.0, 0.0, 2.0),
-        item(2, 4.0, 1.0, 2.0),
-        item(4, 4.0, 1.0, 0.0),
+        item(2, 1.5, 0.0, 0.0),
+        item(1, 1.5, 0.0, 1.2),
+        item(2, 2.5, 1.5, 1.2),
+        item(4, 2.5, 1.5, 0.0),
     ]
     sent = client.send_goal_async(ExecuteMission.Goal(items=items, home_source=2))
     peer.spin_until(sent.done)
@@ -178,7 +178,7 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
     assert result.success, result.message + loop.output()
     peer.spin_until(lambda: loop.mode == "DRIVE")
     assert loop.words == FLIGHT
-    assert np.linalg.norm(loop.place[:2] - (4.0, 1.0)) < 1.0
+    assert np.linalg.norm(loop.place[:2] - (2.5, 1.5)) < 1.0
 
 
 @pytest.mark.exhaustive

@@ -17,8 +17,8 @@ PATIENCE = 300.0
 
 HOP = """version: 1
 vehicle: scale
-mission: {{items: [{{mode: takeoff, height_m: 2}}, {{mode: land}}]}}
-events: [{{time_s: 5.5, sensor_off: {sensor}}}]
+mission: {{items: [{{mode: takeoff, height_m: {height}}}, {{mode: land}}]}}
+events: [{{time_s: {time_s}, sensor_off: {sensor}}}]
 end: {{when: mission_done, time_s: 90}}
 """
 
@@ -26,7 +26,7 @@ end: {{when: mission_done, time_s: 90}}
 class Loop:
     """The nodes of one vehicle that carries out a hop, and what they say of it."""
 
-    def __init__(self, stack, domain_id, folder, sensor, lock_step):
+    def __init__(self, stack, domain_id, folder, sensor, lock_step, height=2, time_s=5.5):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess, Peer
         from std_msgs.msg import Bool, String
@@ -34,7 +34,9 @@ class Loop:
         from rfly_common.ros.qos import COMMANDS, LATCHED, sensor_qos
 
         scenario = folder / "hop.yaml"
-        scenario.write_text(HOP.format(sensor=sensor), encoding="utf-8")
+        scenario.write_text(
+            HOP.format(sensor=sensor, height=height, time_s=time_s), encoding="utf-8"
+        )
         common = {"lock_step": str(lock_step).lower()}
         seeing = {**common, "sensors": slower_imu(folder)}
         simulation = {
@@ -97,7 +99,7 @@ def test_it_lands_and_disarms_without_wheel_loads(domain_id, tmp_path):
     from std_msgs.msg import String
 
     with ExitStack() as stack:
-        loop = Loop(stack, domain_id, tmp_path, "wheel_loads", True)
+        loop = Loop(stack, domain_id, tmp_path, "wheel_loads", True, height=1, time_s=4.0)
         loop.until(lambda: loop.words_of_mode[-2:] == ["SPOOL_DOWN", "DRIVE"])
         loop.words.publish(String(data="disarm"))
         loop.until(lambda: loop.words_of_mode[-1] == "DISARMED")
