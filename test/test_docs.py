@@ -20,6 +20,7 @@ import pytest
 import yaml
 from node_harness import PATIENCE
 from page_commands import ROOT, fenced, parse, run, shell_lines
+from PIL import Image
 from recorded_runs import recorded
 
 from rfly_amphibious import SensorParameters, run_scenario
@@ -149,6 +150,39 @@ def user_folder(files_of_a_user, tmp_path, monkeypatch) -> Path:
 def test_there_is_something_to_check():
     assert len(RFLY_LINES) > 8
     assert sum(len(fenced(page, "python")) for page in PAGES) > 4
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("frame of the lidar", "docs/howto/lidar-and-cameras.md"),
+        ("rate of outTerrainPoint", "docs/howto/rviz.md"),
+        ("packet layouts", "docs/extending/add-a-packet.md"),
+        ("remove it again", "docs/start.md"),
+    ],
+)
+def test_the_search_of_the_site_finds(words, page):
+    """A heading comes first in the results, and the words are rare in others."""
+    headings = {
+        name(each): re.findall(r"^#+ (.*)$", text, re.MULTILINE) for each, text in TEXTS.items()
+    }
+    found = [
+        each for each, lines in headings.items() for line in lines if words.lower() in line.lower()
+    ]
+    assert found == [page]
+
+
+def test_the_film_of_the_readme_is_short_and_small():
+    """It runs once through a trip of 128.68 s, 14 times as fast, at ten frames a second."""
+    film = ROOT / "docs" / "pictures" / "valley.webp"
+    assert f"]({film.relative_to(ROOT)})" in TEXTS[ROOT / "README.md"]
+    assert film.stat().st_size < 2_000_000
+    with Image.open(film) as pictures:
+        assert (pictures.n_frames, pictures.size) == (1 + int(10 * 128.68 / 14), (640, 360))
+
+
+def test_the_readme_is_read_in_one_go():
+    assert TEXTS[ROOT / "README.md"].count("\n") <= 110
 
 
 def test_links_lead_to_files():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +42,12 @@ def draw_fleet(
 ) -> None:
     """Write the picture of a fleet over its terrain; the ending of `path` is its format.
 
-    On the left are the first MAX_TRACKS tracks, with a dot at each start. On the right are their
-    profiles over the distance covered, with a dotted line for the ground below those that fly.
-    Lines that lie on each other are dashed in the colours of all their vehicles. With more than
-    MAX_OWN_COLOURS vehicles a colour stands for a group (`groups_of`), and the ground is that of
-    the group's first. A red cross marks the place of each finding, at the picture's edge for those
-    outside. It needs no display.
+    On the left are the first MAX_TRACKS tracks, with a dot at each start, a ring in the air. On the
+    right are their profiles over the distance covered, with a dotted line for the ground below
+    those that fly. Lines that lie on each other are dashed in the colours of all their vehicles.
+    With more than MAX_OWN_COLOURS vehicles a colour stands for a group (`groups_of`), tracks in the
+    air are wider, below the others, and the ground is that of the group's first. A red cross marks
+    the place of each finding, at the picture's edge for those outside. It needs no display.
 
     Raise ConfigError for a fleet without a terrain and for an unknown picture format.
     """
@@ -62,7 +63,8 @@ def draw_fleet(
         )
 
         groups = groups_of([vehicle.name for vehicle in fleet.vehicles[: len(drives)]])
-        _draw_tracks(panels["map"], terrain, drives, groups)
+        flying = {i for i, vehicle in enumerate(fleet.vehicles) if vehicle.kind != "ground"}
+        _draw_tracks(panels["map"], terrain, drives, groups, flying)
         _mark_findings(panels["map"], findings)
         panels["map"].set_title(
             title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}"
@@ -90,9 +92,16 @@ def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _draw_tracks(
-    axes: Any, terrain: HeightMap, drives: list[Drive], groups: dict[str, list[int]]
+    axes: Any,
+    terrain: HeightMap,
+    drives: list[Drive],
+    groups: dict[str, list[int]],
+    flying: AbstractSet[int],
 ) -> None:
-    """Draw the relief around the tracks, and the tracks with their starts and names."""
+    """Draw the relief around the tracks, and the tracks with their starts and names.
+
+    Starts in the air are rings, so that what drives below is seen.
+    """
     points = np.concatenate([done.position[:, :2] for done in drives])
     low = points.min(axis=0)
     high = points.max(axis=0)
@@ -102,12 +111,14 @@ def _draw_tracks(
 
     for done in drives:
         axes.plot(*done.position[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
-    _draw_lines(axes, [done.position[:, :2] for done in drives], groups, 1.5)
+    _draw_lines(axes, [done.position[:, :2] for done in drives], groups, 1.5, flying)
 
     labelled: list[np.ndarray[Any, Any]] = []
     for number, (name, members) in enumerate(groups.items()):
         for index in members:
-            axes.plot(*drives[index].position[0, :2], color=_colour(number), **_DOT)
+            colour = {"color": _colour(number)}
+            look = _RING | {"markeredgecolor": _colour(number)} if index in flying else _DOT
+            axes.plot(*drives[index].position[0, :2], **colour, **look)
 
         # label starts that are apart; the legend has the others
         start = drives[members[0]].position[0, :2]
@@ -119,27 +130,36 @@ def _draw_tracks(
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
     axes.plot([], [], color="0.35", label="start", **_DOT)
+    if flying:
+        ring = _RING | {"markeredgecolor": "0.35"}
+        axes.plot([], [], color="0.35", label="start in the air", **ring)
     axes.legend(fontsize="small", loc="lower right", framealpha=0.85)
 
 
 def _draw_lines(
-    axes: Any, lines: Sequence[Floats], groups: dict[str, list[int]], width: float
+    axes: Any,
+    lines: Sequence[Floats],
+    groups: dict[str, list[int]],
+    width: float,
+    wide: AbstractSet[int] = frozenset(),
 ) -> None:
     """Draw a line, (k, 2), of each vehicle in its group's colour.
 
-    Of lines that lie on each other the first is drawn, in dashes of all their colours.
+    Of lines that lie on each other the first is drawn, in dashes of all their colours. Where
+    colours stand for groups, some are wide instead, below the others.
     """
     colours = {i: _colour(number) for number, each in enumerate(groups.values()) for i in each}
     for members in _coinciding(lines) if len(lines) <= MAX_OWN_COLOURS else [[i] for i in colours]:
         for place, index in enumerate(members):
             gap = len(members) - 1
+            is_wide = index in wide and len(lines) > MAX_OWN_COLOURS
             dashes = (_DASH * (gap + 1 - place), (_DASH, _DASH * gap))
             axes.plot(
                 *lines[members[0]].T,
                 color=colours[index],
-                linewidth=width,
+                linewidth=width * (2.5 if is_wide else 1.0),
                 linestyle=dashes if gap else "-",
-                zorder=3,
+                zorder=2.5 if is_wide else 3,
             )
 
 
@@ -248,6 +268,8 @@ _DOT: dict[str, Any] = {
     "zorder": 4,
 }
 """Look of a start."""
+_RING = _DOT | {"markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.5}
+"""Look of a start in the air."""
 _MARGIN = 0.15
 """Margin around a track, as a share of its larger side."""
 _LEAST_M = 20.0

@@ -273,3 +273,30 @@ def test_a_large_fleet_is_coloured_by_groups(tmp_path, monkeypatch, capsys):
         "7": [24],
     }
     assert groups_of(names[:3]) == {"car_0": [0], "car_1": [1], "car_2": [2]}
+
+
+def test_aircraft_above_cars_do_not_hide_them(tmp_path, monkeypatch, capsys):
+    """Twelve cars drive on circles below as many aircraft: their colour lies within the others'."""
+    path = tmp_path / "fleet.yaml"
+    out = tmp_path / "fleet.png"
+    path.write_text(
+        "version: 1\nvehicles:\n"
+        + "".join(
+            f"  - {{id: {number + first}, name: {name}_{number}, {more}, type: 3, speed: 20, "
+            f"shape: {{type: circle, center: [0, -50], radius: {150 + 20 * number}}}}}\n"
+            for first, name, more in (
+                (1, "car", "kind: ground"),
+                (101, "hawk", "kind: multirotor, altitude: {agl: 40}"),
+            )
+            for number in range(12)
+        ),
+        encoding="utf-8",
+    )
+    assert rfly(monkeypatch, capsys, "plot", str(path), "--out", str(out))[0] == 0
+    picture = cv2.imread(str(out)).astype(int)
+    picture = picture[:, : picture.shape[1] // 2]
+    # C0 and C1; a line of 1.5 points within one of 3.75 leaves the latter as much again
+    car, hawk = (
+        (np.abs(picture - bgr).sum(axis=2) < 60).sum() for bgr in ([180, 119, 31], [14, 127, 255])
+    )
+    assert 0.4 < car / hawk < 1.5
