@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import functools
 import re
 import subprocess
 import sys
@@ -75,6 +76,10 @@ def room_of(module: str) -> str:
 MODULES = {name_of(path) for package in PACKAGES for path in modules(package)}
 
 
+BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""Parts of the syntax tree that may hold an import."""
+
+
 def is_ros_module(path: Path) -> bool:
     return path.parent.name == "ros" and path.stem not in {
         "__init__",
@@ -82,12 +87,18 @@ def is_ros_module(path: Path) -> bool:
     }
 
 
-def imports(path: Path) -> Iterator[str]:
+@functools.cache
+def imports(path: Path) -> tuple[str, ...]:
     """Return every module that a file imports when it runs, also inside functions.
 
     Imports for type checkers only are left out.
     """
-    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    return tuple(_imports_below(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _imports_below(module: ast.Module) -> Iterator[str]:
+    """Return the imports among a module's statements, at any depth."""
+    nodes: list[ast.AST] = [module]
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Import):
@@ -97,7 +108,7 @@ def imports(path: Path) -> Iterator[str]:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in MODULES else node.module
         elif not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
-            nodes.extend(ast.iter_child_nodes(node))
+            nodes.extend(part for part in ast.iter_child_nodes(node) if isinstance(part, BLOCKS))
 
 
 def is_ros(name: str) -> bool:
