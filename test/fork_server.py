@@ -44,7 +44,11 @@ NODE = "rfly_bringup.nodes.entry_points:{}"
 """Entry point of a node's executable."""
 RFLY = "rfly_bringup.cli.entry_point:rfly"
 """Entry point of the command line."""
+NAME = "RFLY_FORK_SERVER"
+"""Variable with the server's name, for what forked programs start themselves."""
 _LATER = (
+    "node_harness",
+    "rfly_bringup.runner.ros.domain_check",
     "rfly_terrain.ros.occupancy_topics",
     "rfly_terrain.ros.grid_map_topics",
     "rclpy.experimental.events_executor",
@@ -106,16 +110,17 @@ class ForkServer:
         self.environment = dict(environment)
         # the worker processes of pytest-xdist are children of the one that the user started
         run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
-        name = f"\0rfly_fork_server-{run}"
+        self.name = os.environ.get(NAME, f"rfly_fork_server-{run}")
+        address = f"\0{self.name}"
 
         self._socket = _packets()
         self._socket.settimeout(READY_S)
         while True:
             with _packets() as listener, suppress(OSError):  # another process has claimed it
-                listener.bind(name)
+                listener.bind(address)
                 listener.listen()
                 self._start_server(listener, run)
-            if not self._socket.connect_ex(name):  # else it is claimed, but not yet listening
+            if not self._socket.connect_ex(address):  # else it is claimed, but not yet listening
                 break
 
     def takes(self, environment: Mapping[str, str]) -> bool:
@@ -138,7 +143,7 @@ class ForkServer:
         request = {
             "entry_point": entry_point,
             "words": list(words),
-            "environment": dict(environment),
+            "environment": {**environment, NAME: self.name},
             "folder": os.path.abspath(folder),
         }
         status, status_end = os.pipe()
@@ -177,8 +182,10 @@ class _Server:
         """Process that is readable once the test run has ended."""
         self._connections: dict[int, socket.socket] = {}
         """Processes that run tests, by descriptor."""
-        self._forked: dict[int, tuple[int, int]] = {}
-        """Forked process and the pipe for its status, by the descriptor readable at its end."""
+        self._forked: dict[int, tuple[int, int, int]] = {}
+        """Forked process, the pipe for its status and the connection that asked for it, by the
+        descriptor readable at its end.
+        """
 
     def serve(self) -> dict[str, Any] | None:
         """Fork until the test run has ended (None); in a child, return what it is to run."""
@@ -196,7 +203,7 @@ class _Server:
                     return request
 
     def _report_end(self, descriptor: int) -> None:
-        pid, pipe = self._forked.pop(descriptor)
+        pid, pipe, _ = self._forked.pop(descriptor)
         os.close(descriptor)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         with suppress(BrokenPipeError):
@@ -208,6 +215,10 @@ class _Server:
         connection = self._connections[descriptor]
         data, descriptors, *_ = socket.recv_fds(connection, MOST_BYTES, 4)
         if not data:
+            # a process ends with the one that started it
+            for pid, _, starter in self._forked.values():
+                if starter == descriptor:
+                    os.kill(pid, signal.SIGTERM)
             del self._connections[descriptor]
             connection.close()
             return None
@@ -223,7 +234,7 @@ class _Server:
 
         for stream in streams:
             os.close(stream)
-        self._forked[os.pidfd_open(pid)] = pid, pipe
+        self._forked[os.pidfd_open(pid)] = pid, pipe, descriptor
         connection.send(str(pid).encode())
         return None
 
@@ -231,7 +242,7 @@ class _Server:
         """Close in a child what belongs to the server, and these."""
         for connection in (self._listener, *self._connections.values()):
             connection.close()
-        for descriptor, (_, pipe) in self._forked.items():
+        for descriptor, (_, pipe, _) in self._forked.items():
             os.close(descriptor)
             os.close(pipe)
         for descriptor in (self._lifeline, *others):
@@ -279,6 +290,8 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv[:] = request["words"]
     for stream in (sys.stdout, sys.stderr):
         cast("TextIOWrapper", stream).reconfigure(line_buffering=stream.isatty())
+    if request["entry_point"] == RFLY:
+        importlib.import_module("node_harness").fork_what_is_started()
     try:
         pkgutil.resolve_name(request["entry_point"])()
     except SystemExit as ended:

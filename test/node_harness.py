@@ -127,6 +127,26 @@ class Program(subprocess.Popen[Any]):
         return self.returncode
 
 
+def fork_what_is_started() -> None:
+    """Let this forked `rfly up` fork the nodes and the module that it would start."""
+    started = subprocess.Popen
+
+    def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+        for place, word in enumerate(command, 1):
+            name = Path(word).name
+            if Path(word) == EXECUTABLES / name:
+                entry_point = NODE.format(name)
+            elif command[place - 2 : place - 1] == ["-m"]:
+                entry_point = f"{word}:main"
+            else:
+                continue
+            del options["start_new_session"]
+            return Program(entry_point, [name, *command[place:]], command[:place], **options)
+        return started(command, **options)
+
+    subprocess.Popen = start  # type: ignore[assignment, misc]
+
+
 class Rfly(Program):
     """`rfly` with these words, as the installed executable runs it."""
 

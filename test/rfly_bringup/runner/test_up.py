@@ -14,29 +14,21 @@ import sys
 import time
 
 import pytest
-from node_harness import PATIENCE, wait_until
+from node_harness import PATIENCE, Rfly, run_rfly, wait_until
 
 from rfly_bringup.nodes.argument_files import check_params_file, local_address_towards
 from rfly_common.errors import ConfigError
 
 pytestmark = [pytest.mark.ros, pytest.mark.usefixtures("rflysim_ports")]
 
-RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()"]
 DEMO = [sys.executable, "-m", "rfly_bringup.demo"]
 
 
 class Running:
     """A program whose output is read while it runs."""
 
-    def __init__(self, command, cwd=None, **environment):
-        self.process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
-            start_new_session=True,
-        )
+    def __init__(self, process):
+        self.process = process
         self.output = ""
 
     def read_until(self, pattern, timeout_s=PATIENCE):
@@ -65,6 +57,24 @@ class Running:
             self.process.wait(PATIENCE)
 
 
+def rfly_up(*words, fresh=False):
+    """Run `rfly up`; it and its nodes are forked, unless their processes are what is tested."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return Running(Rfly("up", *words, fresh=fresh, **streams))
+
+
+def demo(cwd, **environment):
+    process = subprocess.Popen(
+        DEMO,
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+    return Running(process)
+
+
 def pid_of(executable, domain_id):
     """The process of a node of this test's domain."""
     for entry in os.listdir("/proc"):
@@ -87,7 +97,7 @@ def pid_of(executable, domain_id):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda s: s.name)
 def test_up_starts_all_nodes_and_ends_cleanly(domain_id, number):
     """Lines bear the node's name; Ctrl-C or a closed terminal ends all, exit code 0, no trace."""
-    with Running([*RFLY, "up", "--frame-id", "map_ned"]) as up:
+    with rfly_up("--frame-id", "map_ned", fresh=number == signal.SIGINT) as up:
         for pattern in (
             r"terrain_node +\| .*JacksboroFault",
             r"ue_bridge_node +\| .*127\.0\.0\.1:20010",
@@ -111,7 +121,7 @@ def is_running(pid):
 @pytest.mark.parametrize("moment", ["at once", "later"])
 def test_nodes_end_with_rfly_up_even_where_it_is_killed(domain_id, moment):
     """kill -9: none of its nodes is left, whether they run already or have just been started."""
-    with Running([*RFLY, "up"]) as up:
+    with rfly_up(fresh=True) as up:
         if moment == "later":
             up.read_until(r"ue_bridge_node +\| .*sending to")
         nodes = []
@@ -130,7 +140,7 @@ def test_nodes_end_with_rfly_up_even_where_it_is_killed(domain_id, moment):
 
 def test_up_goes_on_where_nobody_reads_its_lines(domain_id):
     """`rfly up | head -1`: a node must not wait for a reader that has gone."""
-    with Running([*RFLY, "up", "--log-level", "debug"]) as up:
+    with rfly_up("--log-level", "debug", fresh=True) as up:
         up.read_until(r"terrain_node +\| ")
         up.process.stdout.close()
         assert pid_of("ue_bridge_node", domain_id)
@@ -148,7 +158,7 @@ def test_all_nodes_in_one_process(domain_id):
 
     from rfly_common.ros.qos import FLEET_IN
 
-    with Running([*RFLY, "up", "--single-process", "--collision", "--fleet", "demo_convoy"]) as up:
+    with rfly_up("--single-process", "--collision", "--fleet", "demo_convoy") as up:
         up.read_until(r"rfly_nodes \| .*ue_bridge_node.*sending to")
         peer = Peer(domain_id)
         try:
@@ -169,9 +179,9 @@ def test_a_second_up_on_the_same_domain_says_so(domain_id, tmp_path):
     """One plain line that names the nodes and the way out; it goes on all the same."""
     params = tmp_path / "params.yaml"
     params.write_text("ue_bridge_node: {ros__parameters: {feedback_port: 0, port: 47100}}")
-    with Running([*RFLY, "up", "--params-file", str(params)]) as first:
+    with rfly_up("--params-file", params) as first:
         first.read_until(r"ue_bridge_node +\| .*sending to")
-        with Running([*RFLY, "up", "--params-file", str(params)]) as second:
+        with rfly_up("--params-file", params) as second:
             # whichever of the first one's nodes it has heard of until it looks
             warning = (
                 r"rfly up +\| warning: .*domain (\d+): /\w+_node.*Is another `rfly up` running\?"
@@ -195,7 +205,7 @@ def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
 
 def test_up_survives_a_killed_node_and_says_so(domain_id):
     """The others go on; the exit code is 1 in the end."""
-    with Running([*RFLY, "up"]) as up:
+    with rfly_up(fresh=True) as up:
         up.read_until(r"terrain_node +\| .*JacksboroFault")
         up.read_until(r"ue_bridge_node +\| .*sending to")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
@@ -207,7 +217,7 @@ def test_up_survives_a_killed_node_and_says_so(domain_id):
 
 def test_up_respawns(domain_id):
     """--respawn starts a node that died again."""
-    with Running([*RFLY, "up", "--respawn"]) as up:
+    with rfly_up("--respawn", fresh=True) as up:
         up.read_until(r"ue_bridge_node +\| .*sending to")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
         up.read_until(r"starting again")
@@ -224,7 +234,7 @@ def test_an_argument_wins_over_the_params_file(domain_id, tmp_path):
         "/**:\n  ros__parameters:\n    frame_id: map_ned\n"
         "ue_bridge_node:\n  ros__parameters:\n    host: 127.0.0.2\n    port: 20333\n"
     )
-    with Running([*RFLY, "up", "--params-file", str(params), "--host", "127.0.0.3"]) as up:
+    with rfly_up("--params-file", params, "--host", "127.0.0.3") as up:
         up.read_until(r"ue_bridge_node +\| .*127\.0\.0\.3:20333")
         up.process.send_signal(signal.SIGINT)
         up.end()
@@ -244,7 +254,7 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
     expected = (
         f"listening to RflySim3D on {address}:{port}" if address else "feedback_bind is 127.0.0.1"
     )
-    with Running([*RFLY, "up", "--params-file", str(params), "--host", "203.0.113.9"]) as up:
+    with rfly_up("--params-file", params, "--host", "203.0.113.9") as up:
         up.read_until(r"ue_bridge_node +\| .*" + re.escape(expected))
         up.process.send_signal(signal.SIGINT)
         assert up.end() == 0
@@ -264,9 +274,7 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
 )
 def test_mistakes_are_one_line_and_exit_code_2(arguments, text):
     """No trace, no usage text, one line that says what is wrong."""
-    run = subprocess.run(
-        [*RFLY, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    run = run_rfly(*arguments)
     assert run.returncode == 2
     assert run.stdout == ""
     assert run.stderr.startswith("rfly: ")
@@ -307,21 +315,21 @@ def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
 @pytest.mark.exhaustive
 def test_the_demo_fails_when_the_bridge_is_killed(domain_id, tmp_path):
     """Exit code 1, and the reason."""
-    with Running(DEMO, tmp_path, DURATION="60") as demo:
-        demo.read_until(r"datagrams received")
+    with demo(tmp_path, DURATION="60") as running:
+        running.read_until(r"datagrams received")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
-        assert demo.end() == 1
-        assert "demo failed: ue_bridge_node has ended" in demo.output
+        assert running.end() == 1
+        assert "demo failed: ue_bridge_node has ended" in running.output
 
 
 @pytest.mark.exhaustive
 def test_the_demo_fails_when_the_bridge_hangs(domain_id, tmp_path):
     """A stopped process is still there, but no datagram arrives."""
-    with Running(DEMO, tmp_path, DURATION="60") as demo:
-        demo.read_until(r"datagrams received")
+    with demo(tmp_path, DURATION="60") as running:
+        running.read_until(r"datagrams received")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGSTOP)
-        assert demo.end() == 1
-        assert "no datagram has arrived" in demo.output
+        assert running.end() == 1
+        assert "no datagram has arrived" in running.output
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,21 @@ itself.
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
-import sys
 
 import pytest
-from node_harness import PATIENCE
+from node_harness import PATIENCE, Rfly, run_rfly
 
 from rfly_bringup.runner import up
 
 pytestmark = pytest.mark.ros
 
-RFLY = [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", "up", "amphibious"]
+
+def up_amphibious(*words: str) -> Rfly:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return Rfly("up", "amphibious", *words, **streams)
 
 
 @pytest.mark.slow
@@ -33,11 +34,7 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
 
     from rfly_common.ros.qos import FLEET_IN, LATCHED, SENSORS, STATE_OUT
 
-    command = [*RFLY, "--scenario", "hop", "--seed", "2"]
-    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    )
+    process = up_amphibious("--scenario", "hop", "--seed", "2")
     peer = Peer(domain_id)
     try:
         truth = peer.receive(Odometry, "/amphibious_1/ground_truth/odom", SENSORS)
@@ -103,11 +100,8 @@ class ClimbingAutopilot:
 @pytest.mark.needs("pymavlink")
 @pytest.mark.usefixtures("rflysim_ports")
 def test_an_autopilot_like_px4_flies_by_one_option(domain_id) -> None:
-    command = [*RFLY, "--scenario", "hop", "--autopilot", "px4", "--real-time-factor", "0"]
-    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain_id)}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    )
+    words = ["--scenario", "hop", "--autopilot", "px4", "--real-time-factor", "0"]
+    process = up_amphibious(*words)
     autopilot = None
     try:
         lines: list[str] = []
@@ -137,15 +131,12 @@ def test_an_autopilot_like_px4_flies_by_one_option(domain_id) -> None:
 
 
 def test_mistakes_are_one_line() -> None:
-    run = subprocess.run(
-        [*RFLY, "--count", "many"], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    run = run_rfly("up", "amphibious", "--count", "many")
     assert (run.returncode, run.stderr) == (
         2,
         "rfly: count: 'many', expected a whole number from 1 to 20\n",
     )
-    before = [*RFLY[:-1], "--map", "JacksboroFault", "amphibious"]
-    run = subprocess.run(before, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    run = run_rfly("up", "--map", "JacksboroFault", "amphibious")
     assert run.returncode == 2
     assert "--map: expected after 'amphibious'" in run.stderr
 
