@@ -17,7 +17,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from node_harness import run_rfly
 
 from rfly_bringup.cli.main import main
 from rfly_terrain.files.writer import write_height_map
@@ -632,11 +631,11 @@ def test_a_query_needs_no_heavy_import():
     assert used < 1.5
 
 
-def test_every_command_shows_examples():
+def test_every_command_shows_examples(rfly):
     for command in ("info", "query", "cloud", "plot", "import", "export", "traversable"):
-        result = run_rfly("terrain", command, "--help")
-        assert result.returncode == 0
-        assert f"rfly terrain {command}" in result.stdout
+        code, out, _ = rfly(command, "--help")
+        assert code == 0
+        assert f"rfly terrain {command}" in out
 
 
 def test_the_shell_completes_commands_and_names_of_maps(work_folder):
