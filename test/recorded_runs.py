@@ -85,11 +85,11 @@ def sources_digest() -> str:
             digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
 
     name = digest.hexdigest()[:16]
-    _remove_others(name)
+    remove_others(name)
     return name
 
 
-def _remove_others(name: str) -> None:
+def remove_others(name: str) -> None:
     """Remove the records of other sources that have not been used for some time."""
     for folder in FOLDER.glob("*"):
         if folder.name != name and time.time() - folder.stat().st_mtime > KEPT:
