@@ -73,9 +73,11 @@ def _memory_mb() -> float:
 
 
 def _map() -> Callable[[Path], object]:
-    from rfly_terrain.files.png_txt import MapFiles, read_map, to_height_map
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.map_files.png_txt import read_map
+    from rfly_terrain.map_files.search import MapFiles
 
-    return lambda path: to_height_map(
+    return lambda path: HeightMap.of_map(
         read_map(MapFiles(path.with_suffix(".png"), path.with_suffix(".txt")))
     )
 

@@ -16,6 +16,7 @@ from rfly_amphibious.dynamics.model import Controls as Controls
 from rfly_amphibious.dynamics.model import ModelState as ModelState
 from rfly_amphibious.dynamics.model import Outputs as Outputs
 from rfly_amphibious.dynamics.model import Run as Run
+from rfly_amphibious.dynamics.trim import steady_flight as steady_flight
 from rfly_amphibious.dynamics.wind import Wind as Wind
 from rfly_amphibious.estimation.estimate import Estimate as Estimate
 from rfly_amphibious.estimation.estimator import StateEstimator as StateEstimator

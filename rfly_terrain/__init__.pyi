@@ -18,8 +18,6 @@ from rfly_terrain.files.arrays import write_npy as write_npy
 from rfly_terrain.files.arrays import write_npz as write_npz
 from rfly_terrain.files.dem_import import import_dem as import_dem
 from rfly_terrain.files.points import write_cloud as write_cloud
-from rfly_terrain.files.search import find_map as find_map
-from rfly_terrain.files.search import package_maps as package_maps
 from rfly_terrain.files.writer import write_height_map as write_height_map
 from rfly_terrain.files.writer import write_map as write_map
 from rfly_terrain.height_map.height_map import HeightMap as HeightMap
@@ -28,6 +26,8 @@ from rfly_terrain.height_map.places import Profile as Profile
 from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS as RADIO_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import SIGHT_EARTH_RADIUS as SIGHT_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
+from rfly_terrain.map_files.search import find_map as find_map
+from rfly_terrain.map_files.search import package_maps as package_maps
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.files import image_to_cells as image_to_cells
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap as BinaryOccupancyMap

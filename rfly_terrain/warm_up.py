@@ -17,8 +17,8 @@ def warm_up() -> None:
     This takes about a second if the disk cache holds the kernels, else as long as compiling them.
     Several threads may call it at once.
     """
-    from rfly_terrain.files.pixel_kernel import heights_from_pixels
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.map_files.pixel_kernel import heights_from_pixels
 
     heights = np.zeros((2, 2), np.float32)
     height_map = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)

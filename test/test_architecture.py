@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,12 +55,14 @@ MAY_IMPORT = {
 LARGEST_ROOT = 12
 """Most modules in a package's root, without `__init__`."""
 
-LAZY_UPWARDS = {("rfly_terrain/height_map/height_map.py", "rfly_terrain.files.png_txt")}
-"""HeightMap.load: the one convenience that looks up, at call time"""
-
 
 def modules(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
+
+
+def sources(package: str) -> list[Path]:
+    """Return the modules, and the stub of the package's root, which names what it loads."""
+    return [*modules(package), *sorted((ROOT / package).rglob("*.pyi"))]
 
 
 def name_of(path: Path) -> str:
@@ -68,9 +70,19 @@ def name_of(path: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    """Return the folder of a module: `rfly_terrain.files` of `rfly_terrain.files.search`."""
+    """Return the folder of a module: `rfly_terrain.files` of `rfly_terrain.map_files.search`."""
     is_room = (ROOT / module.replace(".", "/")).is_dir()
     return module if is_room else module.rpartition(".")[0]
+
+
+def folder_of(module: str) -> str:
+    """Return the folder right below its package: `rfly_bringup.doctor` of `….doctor.ros.x`."""
+    return ".".join(room_of(module).split(".")[:2])
+
+
+def module_of(module: str) -> str:
+    """Return the module itself."""
+    return module
 
 
 MODULES = {name_of(path) for package in PACKAGES for path in modules(package)}
@@ -138,7 +150,7 @@ def test_imports_point_one_way(package):
     allowed = MAY_IMPORT[package] | {package}
     wrong = {
         (str(path.relative_to(ROOT)), name)
-        for path in modules(package)
+        for path in sources(package)
         for name in imports(path)
         if name.split(".")[0].startswith("rfly_")
         and name.split(".")[0] not in allowed | {"rfly_suite"}
@@ -146,23 +158,19 @@ def test_imports_point_one_way(package):
     assert not wrong
 
 
-def arrows() -> dict[tuple[str, str], set[tuple[str, str]]]:
-    """Return the file and the module behind each arrow from room to room."""
-    found = defaultdict(set)
+def arrows(part_of: Callable[[str], str]) -> dict[str, set[str]]:
+    """Return the parts that each part of the suite imports."""
+    graph = defaultdict(set)
     for package in PACKAGES:
-        for path in modules(package):
-            if path.name == "__init__.py" and path.parent.parent == ROOT:
-                continue  # a package's own face, which loads lazily
-            here = room_of(name_of(path))
-            file = str(path.relative_to(ROOT))
-            for name in imports(path):
-                if name in MODULES and room_of(name) != here and (file, name) not in LAZY_UPWARDS:
-                    found[here, room_of(name)].add((file, name))
-    return found
+        for path in sources(package):
+            here = part_of(name_of(path))
+            there = {part_of(name) for name in imports(path) if name in MODULES}
+            graph[here] |= there - {here}
+    return graph
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
-    """The rooms of one circle, or none."""
+    """The parts of one circle, or none."""
     done: set[str] = set()
 
     def walk(room: str, way: list[str]) -> list[str]:
@@ -180,11 +188,12 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
     return next(filter(None, (walk(room, []) for room in sorted(graph))), [])
 
 
-def test_rooms_import_each_other_without_circles():
-    graph = defaultdict(set)
-    for here, there in arrows():
-        graph[here].add(there)
+@pytest.mark.parametrize("part_of", [module_of, room_of, folder_of])
+def test_imports_make_no_circles(part_of):
+    """Imports inside functions and those of package roots count too."""
+    graph = arrows(part_of)
     assert len(graph) > 40
+    assert {"rfly_terrain", "rfly_trajectory"} <= graph.keys()
     assert circle(graph) == []
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,9 +42,6 @@ from rfly_terrain.height_map.ground import GroundGrid
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
 from rfly_terrain.world.solids import Solids
-
-if TYPE_CHECKING:
-    from rfly_amphibious.dynamics.trim import SteadyFlight
 
 Method = Literal["rk4", "semi_implicit_euler"]
 AirDensity = Literal["sea_level", "standard_atmosphere"]
@@ -462,18 +459,6 @@ class AmphibiousModel:
         state[state_layout.state_columns(p.rotors, len(p.wheels))["strut"]] = p.hanging_strut
         state[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors] = p.hover_speed
         return ModelState(state, np.zeros(self._memory_size))
-
-    def trim(
-        self, speed: float = 0.0, *, climb: float = 0.0, position: ArrayLike = (0.0, 0.0, 1000.0)
-    ) -> SteadyFlight:
-        """Return the steady flight east at `speed` that climbs at `climb`, m/s. Eq. 4.18.
-
-        `position` (m, world) is where the flight passes, for the ground's effect and the air's
-        density. There is no wind. Raise DynamicsError if the rotors can't hold such a flight.
-        """
-        from rfly_amphibious.dynamics.trim import steady_flight
-
-        return steady_flight(self, speed, climb, position)
 
     def _plane(self, x: float, y: float, yaw: float) -> tuple[Floats, float]:
         """Return the plane that best fits the ground under the wheels: normal, height at x, y."""

@@ -44,11 +44,16 @@ class SteadyFlight:
 
 
 def steady_flight(
-    model: AmphibiousModel, speed: float, climb: float, position: ArrayLike
+    model: AmphibiousModel,
+    speed: float = 0.0,
+    *,
+    climb: float = 0.0,
+    position: ArrayLike = (0.0, 0.0, 1000.0),
 ) -> SteadyFlight:
-    """Return the flight east at `speed` that climbs at `climb`, m/s, as it passes `position`.
+    """Return the steady flight east at `speed` that climbs at `climb`, m/s. Eq. 4.18.
 
-    Raise DynamicsError if the rotors can't hold it.
+    `position` (m, world) is where the flight passes, for the ground's effect and the air's density.
+    There is no wind. Raise DynamicsError if the rotors can't hold such a flight.
     """
     from scipy.optimize import root
 

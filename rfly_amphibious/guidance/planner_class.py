@@ -19,6 +19,7 @@ from rfly_amphibious.control.path_following import (
     SINKING,
 )
 from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
@@ -71,7 +72,7 @@ def _flying(p: VehicleParameters, fly: Flying) -> Flying:
 
     def power(speed: float, climb: float) -> float:
         """Return the power from the battery in steady flight, W."""
-        shafts = model.trim(speed, climb=climb).rotor_power
+        shafts = steady_flight(model, speed, climb=climb).rotor_power
         return shafts / p.rotor_efficiency + p.avionics_power
 
     hover = power(0.0, 0.0)

@@ -25,8 +25,8 @@ from rfly_common.errors import ConfigError
 from rfly_common.kernels.compiling import on_compile
 
 if TYPE_CHECKING:
-    from rfly_terrain.files.png_txt import RflySimMap
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.map_files.png_txt import RflySimMap
 
 DEMO_MAP = "JacksboroFault"
 
@@ -101,7 +101,7 @@ def file_option(text: str, *names: str) -> Any:
 
 
 def _complete_map(incomplete: str) -> list[str]:
-    from rfly_terrain.files.search import known_maps
+    from rfly_terrain.map_files.search import known_maps
 
     return [name for name in known_maps() if name.startswith(incomplete)]
 
@@ -191,16 +191,17 @@ def read_rfly_map(
     name: str, search_path: list[str] | None, third_pixel: ThirdPixel
 ) -> "RflySimMap":
     """Return a map's two files as read, before they become heights. Raise TerrainError."""
-    from rfly_terrain.files.png_txt import find_map, read_map
+    from rfly_terrain.map_files.png_txt import read_map
+    from rfly_terrain.map_files.search import find_map
 
     return read_map(find_map(name, search_path or ()), third_pixel.value)
 
 
 def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "HeightMap":
     """Return the heights of a map. Raise TerrainError."""
-    from rfly_terrain.files.png_txt import to_height_map
+    from rfly_terrain.height_map.height_map import HeightMap
 
-    return to_height_map(read_rfly_map(name, search_path, third_pixel))
+    return HeightMap.of_map(read_rfly_map(name, search_path, third_pixel))
 
 
 def given(values: Numbers, option: str) -> Numbers | None:

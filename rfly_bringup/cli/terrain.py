@@ -17,8 +17,8 @@ from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rfly_terrain.files.png_txt import RflySimMap
     from rfly_terrain.height_map.height_map import HeightMap, TerrainQuery
+    from rfly_terrain.map_files.png_txt import RflySimMap
 
 
 def traversable(
@@ -336,10 +336,11 @@ terrain_app.command()(traversable)
 
 def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
     """Return what `rfly terrain info` shows, for programs."""
-    from rfly_terrain.files.png_txt import read_header, to_height_map
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.map_files.png_txt import read_header
 
     calibration = rfly_map.calibration
-    terrain = to_height_map(rfly_map)
+    terrain = HeightMap.of_map(rfly_map)
     return {
         "png": str(rfly_map.files.png),
         "txt": str(rfly_map.files.txt),

@@ -105,7 +105,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
 
     if arguments.get("map"):
-        from rfly_terrain.files.search import find_map
+        from rfly_terrain.map_files.search import find_map
 
         find_map(arguments["map"], search_path)
 

@@ -1,4 +1,4 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reading and writing maps: png + txt, calibration, arrays, elevation models."""
+"""Maps from and to other files: arrays, elevation models, points, and new RflySim map files."""

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import StrPath
 from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
-from rfly_terrain.files.search import MapFiles, find_map
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.map_files.search import MapFiles, find_map
 
 
 def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
@@ -21,7 +21,7 @@ def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
     The folders are those of `map_search_path`. Raises TerrainFileNotFound, and TerrainFormatError
     without any of the file's content.
     """
-    from rfly_terrain.files.png_txt import read_map, to_height_map
+    from rfly_terrain.map_files.png_txt import read_map
 
     try:
         files = find_map(name, search_path) if is_plain(name) else _files_below(name, search_path)
@@ -29,7 +29,7 @@ def load_asked_map(name: str, search_path: Sequence[StrPath]) -> HeightMap:
         raise TerrainFileNotFound(f"map {error}") from error
 
     try:
-        return to_height_map(read_map(files))
+        return HeightMap.of_map(read_map(files))
     except TerrainFormatError as error:
         command = f"rfly terrain info {files.png}"
         message = without_content(name, error, files.txt, command)

@@ -20,14 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath
-from rfly_terrain.files.calibration import (
+from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     ThirdPixelRule,
     calibrate,
     parse_calibration,
 )
-from rfly_terrain.files.png_txt import read_start, with_superseded
-from rfly_terrain.files.search import MapFiles
+from rfly_terrain.map_files.png_txt import read_start, with_superseded
+from rfly_terrain.map_files.search import MapFiles
 
 try:
     import fcntl

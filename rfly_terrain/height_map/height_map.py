@@ -28,8 +28,9 @@ from rfly_terrain.height_map.scalar import PointLookup, surface_at
 
 if TYPE_CHECKING:
     from rfly_common.files import StrPath
-    from rfly_terrain.files.calibration import ThirdPixelRule
     from rfly_terrain.height_map.ray_pyramid import Pyramid
+    from rfly_terrain.map_files.calibration import ThirdPixelRule
+    from rfly_terrain.map_files.png_txt import RflySimMap
 
 Scalar = float | np.floating[Any] | np.integer[Any]
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
@@ -171,9 +172,25 @@ class HeightMap:
         pixel: "truncate" as RflySim's Python tool, "round" as MATLAB's. Raises TerrainFileNotFound,
         TerrainFormatError.
         """
-        from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
+        from rfly_terrain.map_files.png_txt import read_map
+        from rfly_terrain.map_files.search import find_map
 
-        return to_height_map(read_map(find_map(name_or_path, search_path), third_pixel))
+        return cls.of_map(read_map(find_map(name_or_path, search_path), third_pixel))
+
+    @classmethod
+    def of_map(cls, rfly_map: RflySimMap) -> HeightMap:
+        """Return RflySim's map in ENU metres. The heights are shared, not copied."""
+        calibration = rfly_map.calibration
+        return cls(
+            rfly_map.heights_up,
+            origin_x=calibration.pos_offset_y_cm / 100,
+            origin_y=calibration.pos_offset_x_cm / 100,
+            step_x=calibration.pos_scale_y_cm / 100,
+            step_y=calibration.pos_scale_x_cm / 100,
+            name=rfly_map.files.name,
+            geo_origin=calibration.points.geo_origin,
+            files=(rfly_map.files.png, rfly_map.files.txt),
+        )
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

@@ -12,7 +12,7 @@ heights and the grid as two arrays: 290 instead of 400 ns for a call, about a qu
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import carray, types
@@ -21,7 +21,9 @@ from numba.extending import intrinsic
 from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.bilinear import clamp, interpolate
 from rfly_terrain.height_map.ground import GroundGrid
-from rfly_terrain.height_map.scalar import Altitude
+
+if TYPE_CHECKING:
+    from rfly_terrain.height_map.scalar import Altitude
 
 
 def compiled_altitude(ground: GroundGrid) -> Altitude:

@@ -23,7 +23,7 @@ from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
-from rfly_terrain.files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
+from rfly_terrain.map_files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 
 MAX_YAML_BYTES = 100_000

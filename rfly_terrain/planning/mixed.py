@@ -16,7 +16,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,13 @@ from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.planning.fly import highest_objects, plan_fly
+from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import FLY, Plan, join_plans, off_the_map
 from rfly_terrain.planning.plan_pose import PlanPose
-from rfly_terrain.planning.planner import Planner, name_nearest_free
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
+
+if TYPE_CHECKING:
+    from rfly_terrain.planning.planner import Planner
 
 LATTICE = 160
 """Points on a side of the lattice, at most."""

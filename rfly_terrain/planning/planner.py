@@ -12,10 +12,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 
-from rfly_common.arrays import Bools
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import (
@@ -27,6 +25,8 @@ from rfly_terrain.costmap.traversability import (
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.drive import Weights, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, FlyObstacles, plan_fly
+from rfly_terrain.planning.mixed import plan_mixed
+from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, steps_between
 from rfly_terrain.planning.plan_pose import PlanPose
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
@@ -44,9 +44,6 @@ MARGIN = 0.5
 SPARE_CELLS = 1.6
 """Distance from a start to the farthest corner of the cells that must be free, in cells: √2 (1 +
 kernels.MARGIN).
-"""
-_FIRST_REACH = 32
-"""Distance, in cells, of the first search for the nearest free place; each further one doubles it.
 """
 
 
@@ -179,8 +176,6 @@ class Planner:
 
     def mixed(self, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
         """Return a path of least energy, driven and flown. See `plan_mixed`."""
-        from rfly_terrain.planning.mixed import plan_mixed
-
         return plan_mixed(self, vehicle, start, goal)
 
     @property
@@ -294,66 +289,6 @@ def _around(terrain: HeightMap, x: float, y: float, reach: float) -> HeightMap:
         step_x=terrain.step_x,
         step_y=terrain.step_y,
     )
-
-
-def nearest_free(
-    free: Bools,
-    origin: tuple[float, float],
-    side: float,
-    x: float,
-    y: float,
-    start: tuple[float, float],
-) -> tuple[float, float] | None:
-    """Return the centre (m) of the nearest free cell to (x, y) that is connected to `start`.
-
-    Cells are connected through common sides. `free`: (rows, columns), row along y; `origin`: x, y
-    of its south-west corner, `side` of a cell, m. If `start` is not free itself, any free cell
-    counts. Returns None if there is none.
-    """
-    _, parts = cv2.connectedComponents(free.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
-    row, column = _cell_of(x, y, origin, side)
-    start_row, start_column = _cell_of(*start, origin, side)
-    inside = 0 <= start_row < free.shape[0] and 0 <= start_column < free.shape[1]
-    part = int(parts[start_row, start_column]) if inside else 0
-
-    # larger and larger windows around the place
-    reach = _FIRST_REACH
-    while True:
-        first = max(0, row - reach), max(0, column - reach)
-        window = parts[first[0] : max(0, row + reach + 1), first[1] : max(0, column + reach + 1)]
-        rows, columns = np.nonzero(window == part if part else window > 0)
-        if len(rows):
-            free_x = origin[0] + (columns + first[1] + 0.5) * side
-            free_y = origin[1] + (rows + first[0] + 0.5) * side
-            distance = np.hypot(free_x - x, free_y - y)
-            nearest = int(distance.argmin())
-            if distance[nearest] <= reach * side or window.shape == parts.shape:
-                return float(free_x[nearest]), float(free_y[nearest])
-        if window.shape == parts.shape:
-            return None
-        reach *= 2
-
-
-def _cell_of(x: float, y: float, origin: tuple[float, float], side: float) -> tuple[int, int]:
-    """Return (row, column) of the cell of a place, m."""
-    return math.floor((y - origin[1]) / side), math.floor((x - origin[0]) / side)
-
-
-def name_nearest_free(
-    free: Bools, origin: tuple[float, float], side: float, pose: PlanPose, start: PlanPose | None
-) -> str:
-    """Return the end of a message that names the nearest free place.
-
-    The place is connected to `start`; any place counts if `start` is None. The end is "" if there
-    is no such place.
-    """
-    connected_to = (origin[0] - side, origin[1] - side) if start is None else (start.x, start.y)
-    nearest = nearest_free(free, origin, side, pose.x, pose.y, connected_to)
-    if nearest is None:
-        return ""
-    away = math.hypot(nearest[0] - pose.x, nearest[1] - pose.y)
-    place = f"({nearest[0]:g}, {nearest[1]:g})"
-    return f"; the nearest free place is {place} in map, {away:.1f} m away"
 
 
 def warm_up() -> None:

@@ -24,9 +24,9 @@ from rfly_common.files import MAX_CELLS, StrPath, open_regular
 from rfly_common.frames import up_to_down
 from rfly_common.untrusted_files.mat_size import check_unpacked_size
 from rfly_common.untrusted_files.reader_errors import reader_errors
-from rfly_terrain.files.calibration import calibrate, heights_up
-from rfly_terrain.files.png_txt import read_header, read_pair
-from rfly_terrain.files.search import (
+from rfly_terrain.map_files.calibration import calibrate, heights_up
+from rfly_terrain.map_files.png_txt import read_header, read_pair
+from rfly_terrain.map_files.search import (
     MATLAB_MAP_FOLDERS,
     MapFiles,
     existing_file,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rfly_common.errors import TerrainNotLoaded
 from rfly_common.files import StrPath
-from rfly_terrain.files.png_txt import read_map
-from rfly_terrain.files.search import (
+from rfly_terrain.map_files.png_txt import read_map
+from rfly_terrain.map_files.search import (
     MapFiles,
     find_in_folders,
     installation_folders,

@@ -22,7 +22,7 @@ from rfly_common.arrays import Triple
 from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
-from rfly_terrain.files.search import known_maps
+from rfly_terrain.map_files.search import known_maps
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT

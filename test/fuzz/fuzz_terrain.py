@@ -28,7 +28,9 @@ from pathlib import Path
 import numpy as np
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
-from rfly_terrain.files.png_txt import MapFiles, read_map, to_height_map
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.map_files.png_txt import read_map
+from rfly_terrain.map_files.search import MapFiles
 
 SLOW_S = 5.0
 GOOD_TXT = (
@@ -206,7 +208,7 @@ def check(files: MapFiles, rng: random.Random) -> str:
             rng.choice(["truncate", "round"]),
             txt_rule=rng.choice(["python", "matlab"]),
         )
-        terrain = to_height_map(rfly_map)
+        terrain = HeightMap.of_map(rfly_map)
     except (TerrainFormatError, TerrainFileNotFound) as error:
         text = str(error)
         if "\n" in text or len(text) > 1000:

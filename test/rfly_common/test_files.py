@@ -15,7 +15,7 @@ from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
 from rfly_common.files import open_regular, read_regular, write_text
 from rfly_missions.mission.files import read_mission
-from rfly_terrain.files.png_txt import MapFiles, read_header, read_map
+from rfly_terrain.map_files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
 from rfly_trajectory.paths.point_files import read_points
 from rfly_ue_bridge.recording.pcap import RecordingReader

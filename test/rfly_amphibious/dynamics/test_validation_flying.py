@@ -19,6 +19,7 @@ from rfly_amphibious.control.commands import Setpoint
 from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.environment import density_ratio
+from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import DynamicsError
 from rfly_common.geodesy import ned_to_geodetic
@@ -170,11 +171,11 @@ def momentum_power(p, speed):
 def test_v16_power_of_level_flight(name, speed, published):
     p = parameters(name)
     m = model(name, ground_effect=False)
-    hover = m.trim()
+    hover = steady_flight(m)
     assert hover.rotor_power == pytest.approx(p.rotors * p.torque_coefficient * p.hover_speed**3)
     assert momentum_power(p, 0.0) == pytest.approx(hover.rotor_power)
 
-    relative = m.trim(speed).rotor_power / hover.rotor_power
+    relative = steady_flight(m, speed).rotor_power / hover.rotor_power
     assert relative == pytest.approx(published, rel=0.03)
     assert relative == pytest.approx(momentum_power(p, speed) / momentum_power(p, 0.0), rel=0.04)
 
@@ -182,7 +183,7 @@ def test_v16_power_of_level_flight(name, speed, published):
 @pytest.mark.parametrize("climb", [-2.0, 0.0, 3.0])
 def test_a_trimmed_flight_goes_on_as_it_is(name, climb):
     m = model(name, ground_effect=False)
-    trim = m.trim(8.0, climb=climb)
+    trim = steady_flight(m, 8.0, climb=climb)
     end = m.run(trim.state, Controls(rotor_speed=trim.rotor_speed), 1.0).final
     assert end.velocity == pytest.approx([8.0, 0.0, climb], abs=1e-6)
     assert roll_pitch_yaw(end.x) == pytest.approx((trim.roll, trim.pitch, 0.0), abs=1e-6)
@@ -198,17 +199,17 @@ def test_a_climb_costs_its_potential_energy(name):
     p = parameters(name).replace(linear_drag=(0.0,) * 3, drag_area=(0.0,) * 3)
     m = AmphibiousModel(p, ground_effect=False)
     v_h = pick(name, 14.278, 7.110)
-    trim = m.trim(climb=4.0)
+    trim = steady_flight(m, climb=4.0)
     through = 2.0 + np.sqrt(4.0 + v_h**2)
     ideal = p.mass * G * through
-    hover = m.trim().rotor_power
+    hover = steady_flight(m).rotor_power
     profile = (1 - p.figure_of_merit) * hover
     assert profile * 0.95 < trim.rotor_power - ideal < profile * 1.3
 
 
 def test_no_steady_flight_beyond_the_rotors(name):
     with pytest.raises(DynamicsError, match=r"at 80 m/s"):
-        model(name, ground_effect=False).trim(80.0)
+        steady_flight(model(name, ground_effect=False), 80.0)
 
 
 def test_v17_mixer_steps(name):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import AmphibiousModel, Scenario, VehicleParameters, run_scenario
+from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.guidance.legs import legs_of_path
 from rfly_amphibious.guidance.planner_class import planner_class
@@ -52,10 +53,10 @@ def test_powers_are_those_of_the_simulator():
     assert fly.hover_power is not None
     assert fly.sink_power is not None
     model = AmphibiousModel(SCALE, ground_effect=False)
-    share = model.trim(10.0).rotor_power / model.trim().rotor_power
+    share = steady_flight(model, 10.0).rotor_power / steady_flight(model).rotor_power
     assert (fly.power - 25.0) / (fly.hover_power - 25.0) == pytest.approx(share)
     climbing = fly.energy(SCALE.mass, 0.0, 10.0) / 5.0
-    expected = model.trim(climb=2.0).rotor_power / 0.85 + 25.0
+    expected = steady_flight(model, climb=2.0).rotor_power / 0.85 + 25.0
     assert climbing == pytest.approx(expected)
     assert fly.sink_power < fly.hover_power < climbing
 

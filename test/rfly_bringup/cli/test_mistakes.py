@@ -75,7 +75,7 @@ def test_a_word_of_any_length_leaves_the_line_short(rfly):
 def test_a_map_of_the_search_path_is_found(rfly, monkeypatch, tmp_path):
     """Correct arguments start the nodes with the map."""
     import rfly_bringup.runner.up as up_module
-    from rfly_terrain.files.search import package_maps
+    from rfly_terrain.map_files.search import package_maps
 
     folder = tmp_path / "maps"
     folder.mkdir()

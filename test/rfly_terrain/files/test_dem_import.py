@@ -24,9 +24,10 @@ from rfly_common.imports import how_to_install
 from rfly_terrain.exports.geotiff import write_geotiff
 from rfly_terrain.files.arrays import import_array, write_npy, write_npz
 from rfly_terrain.files.dem_import import import_dem
-from rfly_terrain.files.png_txt import find_map, read_map, to_height_map
 from rfly_terrain.files.writer import write_height_map
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.map_files.png_txt import read_map
+from rfly_terrain.map_files.search import find_map
 
 pytestmark = pytest.mark.needs("rasterio", "pyproj")
 
@@ -607,7 +608,7 @@ def test_an_imported_model_becomes_a_map(tmp_path):
             affine.from_origin(500_000, 5_200_000, 10, 10),
         )
     )
-    back = to_height_map(read_map(write_height_map(terrain, tmp_path / "map")))
+    back = HeightMap.of_map(read_map(write_height_map(terrain, tmp_path / "map")))
     assert (
         np.abs(back.heights - terrain.heights).max()
         <= (terrain.z_max - terrain.z_min) / 65535 / 2 * 1.01
@@ -621,7 +622,7 @@ def test_the_demo_map_is_the_ground_of_its_source():
     The samples are found by geodesics.
     """
     files = find_map("JacksboroFault")
-    terrain = to_height_map(read_map(files))
+    terrain = HeightMap.of_map(read_map(files))
     assert min(terrain.rows, terrain.columns) >= 250
     assert files.png.stat().st_size < 1_000_000
     assert terrain.altitude(0.0, 0.0) == pytest.approx(0, abs=0.01)

@@ -17,9 +17,9 @@ from hypothesis.extra import numpy as npst
 
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_terrain import HeightMap
-from rfly_terrain.files import png_txt
-from rfly_terrain.files.png_txt import read_map
 from rfly_terrain.files.writer import write_map
+from rfly_terrain.map_files import png_txt
+from rfly_terrain.map_files.png_txt import read_map
 
 PLACE = {"origin_x": -20.0, "origin_y": -30.0, "step_x": 2.0, "step_y": 3.0}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_terrain.planning.planner import nearest_free
+from rfly_terrain.planning.nearest_free import nearest_free
 
 GRID = """
 .........

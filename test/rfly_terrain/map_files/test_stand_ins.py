@@ -18,7 +18,7 @@ import pytest
 from node_harness import PATIENCE
 
 from rfly_terrain import HeightMap, LoadPngData, find_map, getTerrainAltData, package_maps
-from rfly_terrain.files import search
+from rfly_terrain.map_files import search
 from rfly_terrain.sdk.matlab_tools import clear_terrain
 
 SCRIPT = Path(__file__).parents[3] / "examples" / "make_formula_maps.py"

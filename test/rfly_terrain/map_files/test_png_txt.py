@@ -22,11 +22,11 @@ import pytest
 from scipy.io import savemat
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
-from rfly_terrain.files.calibration import parse_calibration
-from rfly_terrain.files.png_header import read_png_header
-from rfly_terrain.files.png_txt import MapFiles, find_map, read_header, read_map, to_height_map
-from rfly_terrain.files.search import FIRMWARE_VERSION_FILE
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.map_files.calibration import parse_calibration
+from rfly_terrain.map_files.png_header import read_png_header
+from rfly_terrain.map_files.png_txt import read_header, read_map
+from rfly_terrain.map_files.search import FIRMWARE_VERSION_FILE, MapFiles, find_map
 
 E_COUNTS = [[0, 100, 200, 300], [50, 150, 250, 350], [100, 200, 300, 500]]
 E_TXT = "300,200,1600,-300,-200,600,100,0,1100"
@@ -122,7 +122,7 @@ def test_examples_2_to_4_altitudes(tmp_path, x, y, z):
     """Altitudes of map E at corners, inside and outside, through the height map too."""
     files = write_files(tmp_path, E_COUNTS, E_TXT)
     assert altitude(files, x, y) == pytest.approx(z, abs=1e-4)
-    assert to_height_map(read_map(files)).altitude_ned(float(x), float(y)) == pytest.approx(
+    assert HeightMap.of_map(read_map(files)).altitude_ned(float(x), float(y)) == pytest.approx(
         z, abs=1e-4
     )
 
@@ -224,7 +224,7 @@ def test_example_11_gps_and_an_origin_off_the_centre(tmp_path):
     assert (rfly_map.calibration.x_max_m, rfly_map.calibration.y_max_m) == (5, 3)
     assert altitude(files, 2, 1) == pytest.approx(-10, abs=1e-4)
     assert altitude(files, 0, 0) == pytest.approx(-7.5, abs=1e-4)
-    terrain = to_height_map(rfly_map)
+    terrain = HeightMap.of_map(rfly_map)
     assert terrain.bounds == (-1, 3, -1, 5)  # x east from the rows, y north from the columns
     assert terrain.geo_origin == (30.5, 120.25, 50)
 
@@ -234,7 +234,7 @@ def test_gps_that_fits_no_place_is_kept_but_is_no_origin(tmp_path):
     files = write_files(tmp_path, E_COUNTS, E_TXT + ",120.25,30.5,50")
     rfly_map = read_map(files)
     assert rfly_map.calibration.points.gps == (120.25, 30.5, 50)
-    assert to_height_map(rfly_map).geo_origin is None
+    assert HeightMap.of_map(rfly_map).geo_origin is None
 
 
 def test_exchanged_points_give_negative_steps(tmp_path):
@@ -563,8 +563,8 @@ def clean_places(tmp_path, monkeypatch):
         version_file, {"RflyPSP_Px4_Base_Dir": str(tmp_path / "toolbox"), "FirmwareVersion": "1.12"}
     )
 
-    monkeypatch.setattr("rfly_terrain.files.search.DEFAULT_PSP_PATH", str(tmp_path / "default"))
-    monkeypatch.setattr("rfly_terrain.files.search.package_maps", lambda: tmp_path / "package")
+    monkeypatch.setattr("rfly_terrain.map_files.search.DEFAULT_PSP_PATH", str(tmp_path / "default"))
+    monkeypatch.setattr("rfly_terrain.map_files.search.package_maps", lambda: tmp_path / "package")
 
     return [
         tmp_path / "extra",

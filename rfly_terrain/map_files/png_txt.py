@@ -10,7 +10,7 @@ import struct
 import time
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cv2
 import numpy as np
@@ -20,7 +20,7 @@ from rfly_common.errors import TerrainFormatError
 from rfly_common.files import StrPath, open_regular
 from rfly_common.frames import up_to_down
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
-from rfly_terrain.files.calibration import (
+from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     Calibration,
     CalibrationPoints,
@@ -30,18 +30,19 @@ from rfly_terrain.files.calibration import (
     heights_up,
     parse_calibration,
 )
-from rfly_terrain.files.png_header import MAX_PNG_BYTES, PngHeader, picture_chunks, read_png_header
-from rfly_terrain.files.search import MapFiles
-from rfly_terrain.files.search import find_map as find_map
+from rfly_terrain.map_files.png_header import (
+    MAX_PNG_BYTES,
+    PngHeader,
+    picture_chunks,
+    read_png_header,
+)
+from rfly_terrain.map_files.search import MapFiles
 
 _ATTEMPTS = 5
 _PAUSE_S = 0.02
 """Pause before another attempt, s; longer each time. Replacing two files takes microseconds."""
 _AFTER_HEADER = 33
 """Bytes of a png up to the end of its header."""
-
-if TYPE_CHECKING:
-    from rfly_terrain.height_map.height_map import HeightMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,23 +78,6 @@ def read_map(
     heights = heights_up(calibration, pixels)
     heights.flags.writeable = False
     return RflySimMap(files, calibration, heights)
-
-
-def to_height_map(rfly_map: RflySimMap) -> HeightMap:
-    """Return the map in ENU metres. The heights are shared, not copied."""
-    from rfly_terrain.height_map.height_map import HeightMap
-
-    calibration = rfly_map.calibration
-    return HeightMap(
-        rfly_map.heights_up,
-        origin_x=calibration.pos_offset_y_cm / 100,
-        origin_y=calibration.pos_offset_x_cm / 100,
-        step_x=calibration.pos_scale_y_cm / 100,
-        step_y=calibration.pos_scale_x_cm / 100,
-        name=rfly_map.files.name,
-        geo_origin=calibration.points.geo_origin,
-        files=(rfly_map.files.png, rfly_map.files.txt),
-    )
 
 
 def read_pair(files: MapFiles, rule: TxtRule) -> tuple[CalibrationPoints, NDArray[Any]]:

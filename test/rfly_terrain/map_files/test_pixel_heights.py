@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_terrain.files import calibration
-from rfly_terrain.files.calibration import calibrate, heights_up, parse_calibration
+from rfly_terrain.map_files import calibration
+from rfly_terrain.map_files.calibration import calibrate, heights_up, parse_calibration
 
 
 @pytest.mark.parametrize("kernels", ["sys", "no.such.module"], ids=["compiled", "table"])

@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from rfly_common.errors import TerrainFormatError
 from rfly_common.geodesy import GeoPoint, fits_geo_point
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.scalar import KERNELS
+
+KERNELS = "numba"
+"""Module whose import means that this process computes compiled anyway."""
 
 ThirdPixelRule = Literal["truncate", "round"]
 """Rule by which the third point's quotient becomes a pixel: the Python tool truncates, MATLAB
@@ -269,7 +271,7 @@ def heights_up(
 
     fill: Callable[[NDArray[Any], NDArray[Any]], None]
     if KERNELS in sys.modules and dtype is np.float32 and pixels.dtype in (np.uint8, np.uint16):
-        from rfly_terrain.files.pixel_kernel import heights_from_pixels
+        from rfly_terrain.map_files.pixel_kernel import heights_from_pixels
 
         first = float(calibration.count_left_bottom + 32_768)
         fill = functools.partial(
