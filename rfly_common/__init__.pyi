@@ -1,7 +1,6 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-from rfly_common.errors import AutopilotError as AutopilotError
 from rfly_common.errors import BodiesError as BodiesError
 from rfly_common.errors import CaptureError as CaptureError
 from rfly_common.errors import CommandError as CommandError

@@ -26,7 +26,6 @@
     ├── PlacementError (ValueError)         an object that cannot be placed, moved or removed
     ├── FeedbackError (OSError)             the port for RflySim3D's answers cannot be opened
     ├── PacketError (ValueError)            bytes that are not a RflySim3D packet
-    ├── AutopilotError (OSError)            an autopilot's program that does not run
     ├── LinkError (OSError)                 the port for an external controller cannot be opened
     ├── LinkFrameError (ValueError)         bytes that are no frame of that link
     ├── PlanError (ValueError)              a path that cannot be planned
@@ -209,14 +208,6 @@ class _ReasonedError(RflyError, ValueError):
 
 class PacketError(_ReasonedError):
     """Bytes that are not a known RflySim3D packet. `reason` is a counter key such as ``length``."""
-
-
-class AutopilotError(RflyError, OSError):
-    """An autopilot's program that is not installed, does not start or answer, or has ended."""
-
-    def whole_text(self) -> str:
-        """Return the text without the number of the system's error."""
-        return str(self.args[-1])
 
 
 class LinkError(RflyError, OSError):
