@@ -176,12 +176,6 @@ def _vehicle_xml() -> Callable[[Path], object]:
     return lambda path: read_vehicle_xml(path).with_center_height(1.0)
 
 
-def _saved_state() -> Callable[[Path], object]:
-    from rfly_amphibious.dynamics.model import ModelState
-
-    return ModelState.restore
-
-
 def _parameter_file() -> Callable[[Path], object]:
     from rfly_bringup.nodes.argument_files import check_params_file
 
@@ -317,7 +311,6 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "mission": _mission,
     "recording": _recording,
     "vehicle xml": _vehicle_xml,
-    "saved state": _saved_state,
     "parameter file": _parameter_file,
     "fleet": _by_name("rfly_trajectory.fleet.fleet_file", "load_fleet"),
     "placements": _by_name("rfly_ue_bridge.objects.placement_file", "load_placements"),

@@ -189,7 +189,6 @@ _READER_OF = {
     # recordings
     "pcap": "recording",
     "pcapng": "recording",
-    "saved state": "saved state",
     "mcap": "mcap",
     "fit log": "fit log",
     "replay log": "replay log",

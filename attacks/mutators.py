@@ -27,7 +27,6 @@ from attacks.binary_mutators import (
 from attacks.mission_mutators import WAYPOINTS, plan, scan_bomb
 from attacks.raster_mutators import placed_raster
 from attacks.text_mutators import Maker, text_of, yaml_of
-from rfly_amphibious.vehicle.state_layout import MEMORY
 
 GPX = (
     '<?xml version="1.0"?><gpx version="1.1" '
@@ -90,7 +89,6 @@ MAKERS: dict[str, Maker] = {
         y_north=np.arange(3.0),
         geo_origin=np.zeros(3),
     ),
-    "saved state": npz_of(x=np.zeros(44), memory=np.zeros(MEMORY), time=np.float64(1.0)),
     "geotiff": mutated_tiff,
     "placed geotiff": placed_raster,
     "ascii grid": text_of(".asc", GRID),

@@ -8,13 +8,13 @@ import socket
 
 import pytest
 
-from rfly_amphibious.dynamics.model import ModelState
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 from rfly_common import files
 from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
 from rfly_common.files import open_regular, read_regular, write_text
 from rfly_missions.mission.files import read_mission
+from rfly_terrain.files.arrays import import_array
 from rfly_terrain.map_files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
 from rfly_trajectory.paths.point_files import read_points
@@ -72,7 +72,7 @@ def read_map_of(path):
         (load_map, "map.yaml"),
         (read_vehicle_xml, "vehicle.xml"),
         (RecordingReader, "wire.pcap"),
-        (ModelState.restore, "state.npz"),
+        (import_array, "heights.npz"),
     ],
 )
 def test_no_reader_waits_for_a_pipe(read, name, tmp_path):
