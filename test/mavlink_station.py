@@ -246,12 +246,13 @@ class StationSocket:
                     self.heard.append(message)
         return self._newest.get(kind)
 
-    def ask(self, message: Any, kind: str) -> Any:
-        """Send a message; return the answer of a kind."""
-        self.last(kind)
-        self._newest.pop(kind, None)
+    def ask(self, message: Any, *kinds: str) -> Any:
+        """Send a message; return the answer, which is of one of these kinds."""
+        for kind in kinds:
+            self.last(kind)
+            self._newest.pop(kind, None)
         self._socket.sendto(message.pack(self._mav), self._node)
-        return self._peer.spin_until(lambda: self.last(kind))
+        return self._peer.spin_until(lambda: next(filter(None, map(self.last, kinds)), None))
 
     def command(self, number: int, *params: float, system: int = 1, component: int = 1) -> int:
         """Send COMMAND_LONG; return its result."""

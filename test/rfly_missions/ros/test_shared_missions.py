@@ -163,12 +163,17 @@ def state_of(station):
 
 
 def downloaded(station, mission_type=0):
-    """Return command, place and height of each row of hawk's plan."""
+    """Return command, place and height of each row of hawk's plan.
+
+    Return None if the plan has changed meanwhile: a row that is gone is refused.
+    """
     request = common.MAVLink_mission_request_list_message(1, 1, mission_type)
     rows = []
     for seq in range(station.ask(request, "MISSION_COUNT").count):
         request = common.MAVLink_mission_request_int_message(1, 1, seq, mission_type)
-        row = station.ask(request, "MISSION_ITEM_INT")
+        row = station.ask(request, "MISSION_ITEM_INT", "MISSION_ACK")
+        if row.get_type() == "MISSION_ACK":
+            return None
         assert row.seq == seq
         rows.append((row.command, row.x, row.y, row.z))
     return rows
@@ -341,7 +346,7 @@ def test_a_late_report_undoes_no_upload(start, peer, world):
         late.header.frame_id = "map"
         missions.publish(late)
         progress = MissionParams(goal_id=late.goal_id, phase=MissionParams.FLYING)
-        peer.spin_until(lambda: params.publish(progress) or len(downloaded(station)) == 1)
+        peer.spin_until(lambda: params.publish(progress) or len(downloaded(station) or ()) == 1)
 
         assert downloaded(station, 1) == [(5003, *place(0, 0), 0.0)]
         assert upload(station, [(6, 5100, 0.0, *place(30, 10), 20.0)], 2) == 0
