@@ -542,7 +542,7 @@ class VehicleParameters:
         stiffness: Floats = 2.0 * one_wheel * self.nominal_load * of_load
         return stiffness
 
-    @property
+    @cached_property
     def turn_x(self) -> float:
         """Longitudinal place x of the centre of a slow turn, m. Eq. 6.13.
 
@@ -570,7 +570,7 @@ class VehicleParameters:
         weight = self.axle_stiffness[[fixed_axle, 2]] * levers
         return float(weight @ (fixed, self.middle_axle) / weight.sum())
 
-    @property
+    @cached_property
     def steering_lever(self) -> float:
         """Longitudinal distance ℓ of the steered wheels from the turn's centre, m. Eq. 5.1."""
         if self.steered == "none":
@@ -636,14 +636,14 @@ class VehicleParameters:
         """Rolling radii R_e of the wheels at rest, (wheels,), m."""
         return self.wheel_radius - self.static_load / self.tyre_stiffness / 3.0
 
-    @property
+    @cached_property
     def center_height(self) -> float:
         """Height of the total centre of mass above level ground, at rest, m."""
         hubs = self.origin_height + self.hub_position[:, 2]
         moment = self.mass_sprung * self.origin_height + self.mass_unsprung * hubs.sum()
         return float(moment / self.mass)
 
-    @property
+    @cached_property
     def effective_mass(self) -> float:
         """Mass with the wheels' spin, for driving straight ahead, kg."""
         return self.mass + float((self.wheel_inertia / self.rolling_radius**2).sum())
