@@ -180,7 +180,9 @@ class TerrainLayer:
         if self._terrain is self._refined or self._terrain is None or at_work:
             return
         self._refined = self._terrain
-        self._refining = threading.Thread(target=self._refine, args=(self._terrain,), daemon=True)
+        self._refining = threading.Thread(
+            target=self._refine, args=(self._terrain,), name="rfly view: ground", daemon=True
+        )
         self._refining.start()
 
     def _refine(self, terrain: HeightMap) -> None:
