@@ -290,8 +290,7 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv[:] = request["words"]
     for stream in (sys.stdout, sys.stderr):
         cast("TextIOWrapper", stream).reconfigure(line_buffering=stream.isatty())
-    if request["entry_point"] == RFLY:
-        importlib.import_module("node_harness").fork_what_is_started()
+    importlib.import_module("node_harness").fork_what_is_started()
     try:
         pkgutil.resolve_name(request["entry_point"])()
     except SystemExit as ended:

@@ -128,7 +128,7 @@ class Program(subprocess.Popen[Any]):
 
 
 def fork_what_is_started() -> None:
-    """Let this forked `rfly up` fork the nodes and the module that it would start."""
+    """Let this forked process, such as `rfly up`, fork the nodes that it would start."""
     started = subprocess.Popen
 
     def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
