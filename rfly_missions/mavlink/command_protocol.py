@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
-from rfly_missions.mavlink.available_modes import SET_STANDARD_MODE, find_standard_mode
 from rfly_missions.mavlink.flight import Denied, FlightLogic
-from rfly_missions.mavlink.flight_modes import FlightMode, find_mode
+from rfly_missions.mavlink.flight_modes import (
+    SET_STANDARD_MODE,
+    FlightMode,
+    find_mode,
+    find_standard_mode,
+)
 from rfly_missions.mavlink.gimbal_protocol import CONFIGURE, PITCHYAW
 from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.telemetry import Telemetry

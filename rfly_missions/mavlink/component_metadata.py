@@ -13,9 +13,8 @@ import json
 from typing import Any
 
 from rfly_missions.mavlink.file_transfer import file_crc
-from rfly_missions.mavlink.fixed_parameters import FixedParameter
 from rfly_missions.mavlink.newer_messages import newer_message
-from rfly_missions.mavlink.parameter_protocol import ControllerGains, Tunables
+from rfly_missions.mavlink.parameter_protocol import ControllerGains, FixedParameter, Tunables
 
 VERSION = (0, 1, 0)
 """Version of the package."""

@@ -16,7 +16,6 @@ from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.command_protocol import CommandProtocol
 from rfly_missions.mavlink.component_metadata import FOLDER, ComponentMetadata
 from rfly_missions.mavlink.file_transfer import FileTransfer
-from rfly_missions.mavlink.fixed_parameters import fixed_parameters
 from rfly_missions.mavlink.flight import Denied, FlightLogic, RemotePilot
 from rfly_missions.mavlink.flight_modes import find_custom_mode
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
@@ -24,7 +23,12 @@ from rfly_missions.mavlink.log_protocol import LogFolder, LogProtocol
 from rfly_missions.mavlink.mission_protocol import MissionProtocol
 from rfly_missions.mavlink.mission_rows import Refused, Vector
 from rfly_missions.mavlink.offboard import FlightSetpoint
-from rfly_missions.mavlink.parameter_protocol import ControllerGains, ParameterProtocol, Tunables
+from rfly_missions.mavlink.parameter_protocol import (
+    ControllerGains,
+    ParameterProtocol,
+    Tunables,
+    fixed_parameters,
+)
 from rfly_missions.mavlink.telemetry import Telemetry
 from rfly_missions.mavlink.terrain_protocol import TerrainServer
 from rfly_missions.mavlink.time_protocol import TimeProtocol

@@ -21,10 +21,9 @@ from typing import NamedTuple, Protocol
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
-from rfly_missions.mavlink.auto_disarm import AutoDisarm
 from rfly_missions.mavlink.flight_area import FlightArea
 from rfly_missions.mavlink.flight_modes import SHOWN_AS, FlightMode
-from rfly_missions.mavlink.flight_state import FlightEvent, FlightState, next_state
+from rfly_missions.mavlink.flight_state import AutoDisarm, FlightEvent, FlightState, next_state
 from rfly_missions.mavlink.mission_rows import (
     FlightPlan,
     Refused,

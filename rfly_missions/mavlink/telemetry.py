@@ -14,7 +14,6 @@ import numpy as np
 
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
-from rfly_missions.mavlink.available_modes import available_modes, current_mode, modes_monitor
 from rfly_missions.mavlink.battery import Battery
 from rfly_missions.mavlink.component_metadata import (
     INTERFACE_VERSION,
@@ -23,13 +22,19 @@ from rfly_missions.mavlink.component_metadata import (
     version_number,
 )
 from rfly_missions.mavlink.flight import SILENCE_S, FlightLogic
-from rfly_missions.mavlink.flight_modes import FlightMode
+from rfly_missions.mavlink.flight_modes import (
+    FlightMode,
+    available_modes,
+    current_mode,
+    modes_monitor,
+)
 from rfly_missions.mavlink.gimbal_protocol import GimbalManager
 from rfly_missions.mavlink.newer_messages import message_number, newer_message
-from rfly_missions.mavlink.orbit_status import orbit_execution_status
 from rfly_missions.mavlink.plan_rows import plan_id, with_ids
 from rfly_missions.mavlink.terrain_protocol import report_message
 from rfly_missions.mavlink.wire import load_dialect
+from rfly_missions.mission.items import MissionMode
+from rfly_missions.mission.mavlink_items import MAX_HEIGHT, MAX_RADIUS
 
 LEAST_INTERVAL_S = 0.01
 """Shortest interval of a message, s."""
@@ -46,6 +51,8 @@ _UNKNOWN_ALTITUDE = -1e4
 _UNKNOWN_U16 = 65535
 """Value of a number of 16 bits that is unknown."""
 
+_CIRCLES = (MissionMode.ORBIT, MissionMode.HOLD)
+"""Modes of circles: the hold of a fixed-wing aircraft has a radius too, that of others has none."""
 RATES_HZ = {
     "HEARTBEAT": 1.0,
     "SYS_STATUS": 1.0,
@@ -579,3 +586,39 @@ def _u16(value: float) -> int:
 
 def _i32(value: float) -> int:
     return _within(value, -(2**31) + 1, 2**31 - 1)
+
+
+def orbit_execution_status(flight: FlightLogic, ms: int) -> Any:
+    """Return the message about the present circle, its radius positive clockwise.
+
+    None while the vehicle flies no circle, or is not armed.
+    """
+    item = flight.situation.item
+    origin = flight.situation.origin
+    is_known = flight.pose.known and flight.situation.silence < SILENCE_S
+    if item is None or origin is None or not (flight.armed and is_known):
+        return None
+
+    radius = float(item.params[0])
+    if item.mode not in _CIRCLES or not radius > 0.0:
+        return None
+
+    # where the item leaves the direction free, the vehicle's motion around the centre shows it
+    north, east, _ = (flight.pose.position - item.position).tolist()
+    v_north, v_east, _ = flight.pose.velocity.tolist()
+    turn = float(item.params[1]) or north * v_east - east * v_north
+
+    latitude, longitude, altitude = ned_to_geodetic(item.position, origin).tolist()
+    is_place = abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and abs(altitude) <= MAX_HEIGHT
+    if not (is_place and radius <= MAX_RADIUS):
+        return None
+
+    d = load_dialect()
+    return d.MAVLink_orbit_execution_status_message(
+        ms * 1000,
+        math.copysign(radius, turn),
+        d.MAV_FRAME_GLOBAL,
+        round(latitude * 1e7),
+        round(longitude * 1e7),
+        altitude,
+    )
