@@ -181,7 +181,7 @@ class PlannerHybridAStar:
 
         Without axes they are Matplotlib's current ones. ValueError if nothing has been planned.
         """
-        from rfly_terrain.planning.plot import draw_plan
+        from rfly_terrain.occupancy.plot import draw_plan
 
         if self._shown is None:
             raise ValueError("show: nothing has been planned, expected a call of plan before it")
