@@ -1,15 +1,43 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Packets of CopterSim that belong to RflySim3D's sensors: the IMU, and the start of its clock.
+"""Packets of CopterSim: the states of its vehicles, its IMU, and the start of its clock.
 
-CopterSim has the IMU; RflySim3D only pictures and clouds. A request with port and address starts
-it, as a sensor's does. All times are s of CopterSim's clock, which is 0 at its start.
+CopterSim sends the truth to UDP 30101 + 2 (CopterID - 1) of a host, and the autopilot's estimate to
+20101 + 2 (CopterID - 1) in its UDP modes 0 (120 bytes) and 1 (52 bytes). Positions on the wire are
+NED and body axes FRD; what the functions return is ENU and FLU.
+
+For RflySim3D's sensors it has the IMU; RflySim3D has only pictures and clouds. A request with port
+and address starts it, as a sensor's does. All times are s of CopterSim's clock, which is 0 at its
+start.
+
+Source: manual of July 2025 and the SDK's structures, as far as they agree. No line of the SDK is
+copied.
 """
 
 from __future__ import annotations
 
-from rfly_ue_bridge.codec.packets import Field, PacketType
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rfly_common.errors import PacketError
+from rfly_common.frames import (
+    Numbers,
+    pose_ned_euler_to_enu,
+    quat_conjugate,
+    quat_rotate,
+    vector_ned_to_enu,
+)
+from rfly_common.geodesy import GeoPoint
+from rfly_ue_bridge.codec.from_rflysim3d import COPTER_SIM_CRASH
+from rfly_ue_bridge.codec.packets import Field, Packet, PacketTable, PacketType
+from rfly_ue_bridge.codec.to_rflysim3d import (
+    HIT,
+    SOUT2_SIMULATOR,
+    SOUT2_SIMULATOR_FRAME,
+    SOUT2_SIMULATOR_SIMPLE_TIME,
+)
 
 IMU_REQUEST = PacketType(
     "SensorReqCopterSim", 36, (12345,),
@@ -51,3 +79,193 @@ RFLY_TIME_STMP = PacketType(
 def encode_imu_request(port: int, address: tuple[int, int, int, int], rate: int) -> bytes:
     """Return the request for a vehicle's IMU at a rate, Hz, to an IPv4 address and port."""
     return IMU_REQUEST.pack_flat(0, rate, port, *address, *(0.0,) * 6)
+
+
+STATE = 1234567890
+READY = 1234567891
+"""Checksum of a short state that only says that the estimator has a 3-D position."""
+COLLISION = 1234567892
+"""Checksum of a short state that only names the vehicle that was hit."""
+
+NEAR_DEG = 1.0
+"""A vehicle is never farther than this from the origin of its map, deg."""
+
+_CHECKSUM = Field("checksum", "i")
+_ID = Field("copterID", "i")
+_HOME = Field("gpsHome", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude")
+_ESTIMATE = (
+    Field("AngEular", "3f", "rad: roll, pitch, yaw of FRD in NED"),
+    Field("localPos", "3f", "m, NED from the start point"),
+    Field("localVel", "3f", "m/s, NED"),
+)
+
+UE4_CMD_GPS = PacketType(
+    "Ue4CMDGPS", 32, (1234567890,),
+    (_CHECKSUM, _ID, Field("origin", "3d", "deg, deg, m: latitude, longitude, altitude")),
+)  # fmt: skip
+"""Geodetic origin of the map."""
+
+STATE_SHORT = PacketType(
+    "outHILStateShort", 52, (STATE, READY, COLLISION), (_CHECKSUM, _HOME, *_ESTIMATE)
+)  # fmt: skip
+"""Estimate in UDP mode 1."""
+
+STATE_FRAME = PacketType(
+    "outHILStateData", 120, (112,),
+    (
+        HIT,
+        Field("len", "i", "112"),
+        Field("time", "I", "ms of CopterSim's clock (not confirmed)"),
+        Field("copterID", "I"),
+        Field("GpsPos", "3i", "1e-7 deg, 1e-7 deg, mm: latitude, longitude, altitude"),
+        Field("GpsVel", "3i", "cm/s, NED"),
+        _HOME,
+        Field("relative_alt", "i", "mm"),
+        Field("hdg", "i", "not settled: 1e-3 or 1e-2 deg"),
+        Field("satellites", "i"),
+        Field("fix_type", "i"),
+        Field("reserved", "i"),
+        *_ESTIMATE,
+        Field("accuracy", "2f", "m: horizontal, vertical"),
+        Field("ready", "f", "above 0.5: the estimator has a 3-D position"),
+    ),
+    mark="len",
+)  # fmt: skip
+"""Estimate in UDP mode 0."""
+
+TRUTH = PacketTable(
+    (
+        SOUT2_SIMULATOR,
+        SOUT2_SIMULATOR_SIMPLE_TIME,
+        SOUT2_SIMULATOR_FRAME,
+        UE4_CMD_GPS,
+        COPTER_SIM_CRASH,
+    )
+)
+"""Packets on UDP 30101 …"""
+
+ESTIMATE = PacketTable((STATE_SHORT, STATE_FRAME))
+"""Packets on UDP 20101 …"""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Pose and velocity of a vehicle."""
+
+    position: Numbers
+    """Position of the body's origin, ENU, m (3,)."""
+    orientation: Numbers
+    """Quaternion FLU -> ENU, x y z w."""
+    velocity: Numbers
+    """Velocity in the body's axes, FLU, m/s (3,)."""
+    rates: Numbers | None
+    """Angular velocity, FLU, rad/s (3,); None if the packet has none."""
+
+
+def truth_motion(packet: Packet) -> Motion:
+    """Return the true motion, in the map. Raises PacketError `not_finite`."""
+    rates = packet.values.get("RateB")
+    return _motion(packet, "PosE", "AngEuler", "VelE", rates)
+
+
+def estimated_motion(packet: Packet) -> Motion:
+    """Return the estimated motion, from the vehicle's start point. Raises PacketError `not_finite`.
+
+    The packet must have one: `has_estimate`.
+    """
+    return _motion(packet, "localPos", "AngEular", "localVel", None)
+
+
+def has_estimate(packet: Packet) -> bool:
+    """Return whether a packet of `ESTIMATE` holds a state, and not only a signal."""
+    return packet.type is STATE_FRAME or bool(packet["checksum"] == STATE)
+
+
+def is_ready(packet: Packet) -> bool:
+    """Return whether a packet of `ESTIMATE` says that the estimator has a 3-D position."""
+    if packet.type is STATE_FRAME:
+        return bool(packet["ready"] > 0.5)
+    return bool(packet["checksum"] == READY)
+
+
+def hit_vehicle(packet: Packet) -> int | None:
+    """Return the id of the vehicle or object that a vehicle has hit; None if it has not."""
+    if packet.type is COPTER_SIM_CRASH:
+        target = packet["targetID"]
+    elif packet.type is STATE_SHORT:
+        target = packet["gpsHome"][1] if packet["checksum"] == COLLISION else -1
+    else:
+        target = packet.values.get("tg", -1)
+    return target if target >= 0 else None
+
+
+def home_of(packet: Packet) -> GeoPoint | None:
+    """Return latitude deg, longitude deg, altitude m of the start point; None if it is unknown."""
+    return _geo_point(packet["gpsHome"])
+
+
+def origin_of(packet: Packet) -> GeoPoint | None:
+    """Return latitude deg, longitude deg, altitude m of a `UE4_CMD_GPS`; None if it is no place."""
+    return _checked(packet["origin"])
+
+
+def place_of(packet: Packet, origin: GeoPoint | None) -> GeoPoint | None:
+    """Return latitude deg, longitude deg, altitude m of a true state; None if they are unknown.
+
+    The order of latitude and longitude in `PosGPS` is contradictory in RflySim's documents. The one
+    within `NEAR_DEG` of the map's origin counts; otherwise the one that is no latitude, as it is
+    above 90 deg. If neither decides, the place is unknown.
+    """
+    if "PosGpsInt" in packet.values:
+        return _geo_point(packet["PosGpsInt"])
+    first, second, altitude = packet["PosGPS"]
+    if first == second == 0.0:
+        return None
+    latitude_first = (first, second, altitude)
+    longitude_first = (second, first, altitude)
+
+    if origin is not None:
+        nearest = min((latitude_first, longitude_first), key=lambda p: _distance_deg(p, origin))
+        if _distance_deg(nearest, origin) <= NEAR_DEG:
+            return _checked(nearest)
+    if abs(first) > 90.0 >= abs(second):
+        return _checked(longitude_first)
+    if abs(second) > 90.0 >= abs(first):
+        return _checked(latitude_first)
+    return None
+
+
+def _distance_deg(place: GeoPoint, origin: GeoPoint) -> float:
+    return max(abs(place[0] - origin[0]), abs(place[1] - origin[1]))
+
+
+def _geo_point(numbers: Sequence[int]) -> GeoPoint | None:
+    """Return the point of 1e-7 deg, 1e-7 deg, mm; None if they are not set."""
+    latitude, longitude, altitude = numbers
+    if latitude == longitude == 0:
+        return None
+    return _checked((latitude * 1e-7, longitude * 1e-7, altitude * 1e-3))
+
+
+def _checked(place: Sequence[float]) -> GeoPoint | None:
+    """Return a place of the Earth, None for numbers that are none."""
+    latitude, longitude, altitude = place
+    if not (abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and math.isfinite(altitude)):
+        return None
+    return latitude, longitude, altitude
+
+
+def _motion(
+    packet: Packet, position: str, euler: str, velocity: str, rates_frd: Numbers | None
+) -> Motion:
+    numbers = (*packet[position], *packet[euler], *packet[velocity], *(rates_frd or ()))
+    if not all(map(math.isfinite, numbers)):
+        raise PacketError("not_finite", f"{packet.name}: a number is NaN or infinite")
+
+    place, quat = pose_ned_euler_to_enu(packet[position], packet[euler])
+    along_axes = quat_rotate(quat_conjugate(quat), vector_ned_to_enu(packet[velocity])).tolist()
+    rates = None
+    if rates_frd is not None:
+        forward, right, down = rates_frd
+        rates = (forward, 0.0 - right, 0.0 - down)
+    return Motion(place, quat, tuple(along_axes), rates)

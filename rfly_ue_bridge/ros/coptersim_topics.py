@@ -26,7 +26,7 @@ from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import FEEDBACK_OUT, STATE_OUT
-from rfly_ue_bridge.codec.coptersim_states import (
+from rfly_ue_bridge.codec.coptersim import (
     ESTIMATE,
     STATE_FRAME,
     TRUTH,

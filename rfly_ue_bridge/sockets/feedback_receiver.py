@@ -33,8 +33,7 @@ from rfly_common.threads.loop_thread import LoopThread
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
-from rfly_ue_bridge.sockets.allow_list import AllowList
-from rfly_ue_bridge.sockets.socket_drops import dropped_by_system
+from rfly_ue_bridge.sockets.receiving import AllowList, dropped_by_system
 from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 QUEUE_SIZE = 4096

@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rfly_common.errors import FeedbackError
 from rfly_common.files import Closing
 from rfly_common.threads.loop_thread import LoopThread
-from rfly_ue_bridge.sockets.allow_list import AllowList
-from rfly_ue_bridge.sockets.socket_drops import dropped_by_system
+from rfly_ue_bridge.sockets.receiving import AllowList, dropped_by_system
 from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 BUFFER_BYTES = 6_000_000

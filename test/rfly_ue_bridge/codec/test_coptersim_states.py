@@ -12,7 +12,7 @@ import coptersim_datagrams as datagrams
 import pytest
 
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.codec.coptersim_states import (
+from rfly_ue_bridge.codec.coptersim import (
     ESTIMATE,
     TRUTH,
     estimated_motion,
