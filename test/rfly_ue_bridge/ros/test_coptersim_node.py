@@ -16,7 +16,7 @@ from sensor_window import free_ports
 
 pytestmark = pytest.mark.ros
 
-# worked out with rotation matrices, see test_coptersim_states
+# worked out with rotation matrices, see test_coptersim
 QUAT = (0.0046427, 0.0101704, 0.0353386, 0.9993129)
 VELOCITY = (-0.2133211, 1.2176115, -0.0664562)
 ARM = datagrams.ARM_24
