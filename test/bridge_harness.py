@@ -64,6 +64,7 @@ class Bridge:
         self.peer = Peer(domain)
         self.statuses = self.peer.receive(DiagnosticArray, "/diagnostics", 10)
         self._publishers = {}
+        self.times_published = 0
 
     def publisher(self, msg_type, topic):
         from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -79,12 +80,14 @@ class Bridge:
         """Publish until `ready()`: a best-effort subscription may not be connected yet."""
         publisher = self.publisher(type(message), topic)
         last = 0.0
+        self.times_published = 0
 
         def once_more():
             nonlocal last
             if time.monotonic() - last > 0.3:
                 last = time.monotonic()
                 publisher.publish(message)
+                self.times_published += 1
             return ready()
 
         return self.peer.spin_until(once_more)
@@ -112,15 +115,18 @@ class Bridge:
         """
         self.publisher(type(message), topic)
         self.peer.spin_until(lambda: self.status()[2])
-        self.window.clear()
-        before = self.counted(reason)
-        self.publish_until(
-            topic,
-            message,
-            lambda: (
-                self.counted(reason) > before and all(text in self.status()[1] for text in told)
-            ),
-        )
+        # a message that a busy node has shown late was published again: its datagrams come first
+        rounds = 1 if self.times_published <= 1 else 2
+        for _ in range(rounds):
+            self.window.clear()
+            before = self.counted(reason)
+            self.publish_until(
+                topic,
+                message,
+                lambda before=before: (
+                    self.counted(reason) > before and all(text in self.status()[1] for text in told)
+                ),
+            )
 
         assert self.window.poll() == []
 
