@@ -16,7 +16,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -147,17 +147,15 @@ def signed_stations(rng: random.Random, tries: int) -> Result:
             )
 
 
-@contextmanager
-def commands_heard(pulse: Any) -> Iterator[list[float]]:
-    """Yield the list of all numbers that come as rotor commands."""
+def commands_heard(pulse: Any) -> list[float]:
+    """Return the list of all numbers that come as rotor commands until the pulse is closed."""
     from rfly_suite.msg import RotorCommand
 
     numbers: list[float] = []
-    subscription = pulse.node.create_subscription(
+    pulse.node.create_subscription(
         RotorCommand, "cmd/rotors", lambda message: numbers.extend(message.value), 100
     )
-    yield numbers
-    pulse.node.destroy_subscription(subscription)
+    return numbers
 
 
 def odd_autopilots(rng: random.Random, tries: int) -> Result:
@@ -191,10 +189,8 @@ def odd_autopilots(rng: random.Random, tries: int) -> Result:
         return b"".join(parts)
 
     autopilots = max(1, tries // AUTOPILOT_SHARE)
-    with (
-        node_at_work("mavlink_hil_node", {"port": 0}, traffic=True) as (running, pulse),
-        commands_heard(pulse) as numbers,
-    ):
+    with node_at_work("mavlink_hil_node", {"port": 0}, traffic=True) as (running, pulse):
+        numbers = commands_heard(pulse)
         port = listening_port(running, "tcp")
 
         def connect(data: bytes) -> None:
