@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +22,8 @@ from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_states, goes_
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 from rfly_ue_bridge.recording.pcap import RecordingReader
 from rfly_ue_bridge.recording.replay import single_datagrams
+
+_logger = logging.getLogger(__name__)
 
 STATES = "rfly_suite/VehicleStateArray"
 """Type of the messages that are shown of a recording of topics."""
@@ -90,7 +94,17 @@ def _encoded(log: MessageLog, topics: list[str]) -> Iterator[TimedDatagram]:
         except VehicleStatesError:
             continue
         axes = _AXES.get(states.frame_id)
-        if axes is not None:
-            ned, _ = states_to_ned(states, axes)
-            for payload in datagrams(encode_states(ned, in_fleet=goes_in_fleet(len(ned), "auto"))):
-                yield TimedDatagram(logged.time, payload)
+        if axes is None:
+            _warn_of_frame(states.frame_id)
+            continue
+        ned, _ = states_to_ned(states, axes)
+        for payload in datagrams(encode_states(ned, in_fleet=goes_in_fleet(len(ned), "auto"))):
+            yield TimedDatagram(logged.time, payload)
+
+
+@functools.cache
+def _warn_of_frame(frame_id: str) -> None:
+    """Log a warning, once in a process."""
+    _logger.warning(
+        "vehicle states in the frame %r are not shown; expected map or map_ned", frame_id
+    )

@@ -111,3 +111,10 @@ def test_of_a_capture_the_datagrams_to_the_window_are_shown(tmp_path):
     name, datagrams = shown(tmp_path / "two.pcap")
     assert (name, datagrams) == (None, [(2.0, b"zero"), (2.0, b"two")])
     assert shown(tmp_path / "two.pcap", 20011)[1] == [(2.0, b"one")]
+
+
+def test_a_frame_that_is_not_shown_is_told_once(tmp_path, caplog):
+    write_log(tmp_path / "run.mcap", [(0, state(frame="camera")), (1, state(frame="camera"))])
+    shown(tmp_path / "run.mcap")
+    told = "vehicle states in the frame 'camera' are not shown; expected map or map_ned"
+    assert [record.message for record in caplog.records] == [told]
