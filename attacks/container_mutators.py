@@ -132,9 +132,9 @@ def fit_log(rng: random.Random) -> Files:
     """
     from mcap_ros2.writer import Writer
 
-    from rfly_amphibious.scenarios.mcap_log import TOPICS, message_definition
     from rfly_amphibious.sensors.samples import joint_names
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_lab.runs.mcap_log import TOPICS, message_definition
 
     # odd numbers, and a topic that is missing
     names = joint_names(VehicleParameters.load("scale"))

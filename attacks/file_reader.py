@@ -206,9 +206,9 @@ def _mcap() -> Callable[[Path], object]:
 
 
 def _fit_log() -> Callable[[Path], object]:
-    from rfly_amphibious.identification.vehicle_fit import fit_vehicle, fitted_document
-    from rfly_amphibious.identification.vehicle_log import read_log
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_lab.identification.vehicle_fit import fit_vehicle, fitted_document
+    from rfly_lab.identification.vehicle_log import read_log
 
     vehicle = VehicleParameters.load("scale")
     return lambda path: fitted_document(
@@ -217,13 +217,13 @@ def _fit_log() -> Callable[[Path], object]:
 
 
 def _replay_log() -> Callable[[Path], object]:
-    from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
-    from rfly_amphibious.replay.model_check import check_model
-    from rfly_amphibious.replay.recording import read_recording
-    from rfly_amphibious.replay.replay import replay_recording
-    from rfly_amphibious.replay.report import summary
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+    from rfly_lab.replay.model_check import check_model
+    from rfly_lab.replay.recording import read_recording
+    from rfly_lab.replay.replay import replay_recording
+    from rfly_lab.replay.report import summary
 
     vehicle = VehicleParameters.load("scale")
     sensors = SensorParameters.load("scale")
@@ -239,8 +239,8 @@ def _replay_log() -> Callable[[Path], object]:
 
 def _scenario() -> Callable[[Path], object]:
     """Return a reader that also runs a scenario for a while."""
-    from rfly_amphibious.scenarios.run import run_scenario
     from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_lab.runs.run import run_scenario
 
     def read(path: Path) -> object:
         scenario = Scenario.load(path)
@@ -326,7 +326,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "mat maps": _by_name("rfly_terrain.occupancy.random_maps", "load_mat_maps"),
     "world": _by_name("rfly_terrain.world.world_file", "load_world"),
     "estimator": _by_name(
-        "rfly_amphibious.estimation.estimator_parameters", "EstimatorParameters.load"
+        "rfly_autonomy.estimation.estimator_parameters", "EstimatorParameters.load"
     ),
 }
 

@@ -85,7 +85,7 @@ class Station:
     """A ground station at an address of its own; it may pretend to be any system."""
 
     def __init__(self, port: int, system: int = 245) -> None:
-        from rfly_missions.mavlink.wire import Reader, Writer, load_dialect
+        from rfly_mavlink.dialect.wire import Reader, Writer, load_dialect
 
         self.dialect = load_dialect()
         self._reader = Reader()
@@ -141,7 +141,7 @@ class Station:
 
 def hostile_message(rng: random.Random, dialect: Any, folder: Path) -> tuple[Any, int]:
     """Return a message for the node, and the number of answers about time that it may get."""
-    from rfly_missions.mavlink.newer_messages import newer_message
+    from rfly_mavlink.dialect.newer_messages import newer_message
 
     odd = (0, 1, -1, 2**63 - 1, -(2**63), rng.randrange(2**40))
     target = rng.choice((0, 1, 255)), rng.choice((0, 1, 255))

@@ -46,7 +46,7 @@ class Station:
     """A ground station with the key of a node, or with another one."""
 
     def __init__(self, port: int, passphrase: str, **options: Any) -> None:
-        from rfly_missions.mavlink.wire import Reader, Writer, load_dialect, signing_key
+        from rfly_mavlink.dialect.wire import Reader, Writer, load_dialect, signing_key
 
         self._dialect = load_dialect()
         key = signing_key(passphrase)
@@ -163,7 +163,7 @@ def odd_autopilots(rng: random.Random, tries: int) -> Result:
 
     They flood, stop halfway and connect again. What the node publishes stays within its range.
     """
-    from rfly_missions.mavlink.wire import Writer, load_dialect, signing_key
+    from rfly_mavlink.dialect.wire import Writer, load_dialect, signing_key
 
     dialect = load_dialect()
 

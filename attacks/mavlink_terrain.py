@@ -83,7 +83,7 @@ class Asker:
     """An autopilot that asks on a socket of its own, and holds the answers against the ground."""
 
     def __init__(self, port: int) -> None:
-        from rfly_missions.mavlink.wire import Reader, Writer, load_dialect
+        from rfly_mavlink.dialect.wire import Reader, Writer, load_dialect
 
         self.dialect = load_dialect()
         self._reader = Reader()

@@ -118,7 +118,7 @@ MAKERS: dict[str, Maker] = {
     "scenario": yaml_of("rfly_amphibious/data/scenarios/hop.yaml"),
     "vehicle": yaml_of("rfly_amphibious/data/vehicles/scale.yaml"),
     "sensors": yaml_of("rfly_amphibious/data/sensors/scale.yaml"),
-    "estimator": yaml_of("rfly_amphibious/data/estimators/scale.yaml"),
+    "estimator": yaml_of("rfly_autonomy/data/estimators/scale.yaml"),
     "world": yaml_of("rfly_terrain/data/worlds/pillars.yaml"),
     "osm": text_of(".osm", OSM),
     "mesh glb": containers.glb,

@@ -289,7 +289,7 @@ def link_over(transport: str, rng: random.Random, tries: int) -> Result:
 
 def autopilots(rng: random.Random, tries: int) -> Result:
     """Attack as autopilots that speak MAVLink over TCP."""
-    from rfly_missions.mavlink.wire import load_dialect
+    from rfly_mavlink.dialect.wire import load_dialect
 
     dialect = load_dialect()
     sender = dialect.MAVLink(None)
@@ -310,7 +310,7 @@ def ground_stations(rng: random.Random, tries: int) -> Result:
     """Attack as ground stations that send mutated MAVLink messages; then be one that reads."""
     from fuzz.fuzz_terrain import mutate_bytes
 
-    from rfly_missions.mavlink.wire import load_dialect
+    from rfly_mavlink.dialect.wire import load_dialect
 
     dialect = load_dialect()
     sender = dialect.MAVLink(None, 245, 190)

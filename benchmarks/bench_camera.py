@@ -23,15 +23,12 @@ from numpy.typing import NDArray
 
 from benchmarks.budgets import SCALED, scaled
 from benchmarks.harness import Row, measure, same
-from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, DepthCamera
-from rfly_amphibious.sensors.neighbours import world_bodies
-from rfly_amphibious.sensors.range_sensor_parameters import (
-    ColorCameraParameters,
-    DepthCameraParameters,
-)
-from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_common.arrays import Floats
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat, rotation_matrix
+from rfly_sensing.cameras import CameraPose, ColorCamera, DepthCamera
+from rfly_sensing.neighbours import world_bodies
+from rfly_sensing.range_sensor_parameters import ColorCameraParameters, DepthCameraParameters
+from rfly_sensing.scene_rays import SceneRays
 from rfly_terrain import HeightMap
 from rfly_terrain.world.world_file import load_world
 

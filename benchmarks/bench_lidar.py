@@ -20,15 +20,15 @@ import numpy as np
 from benchmarks.bench_rays import hills
 from benchmarks.budgets import SCALED, scaled
 from benchmarks.harness import DISAGREES, Row, agreement, measure
-from rfly_amphibious.sensors.lidar import Lidar, LidarSweep, VehicleTrack
-from rfly_amphibious.sensors.neighbours import world_bodies
-from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
-from rfly_amphibious.sensors.scan_patterns import LIVOX
-from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_collision.shapes.shape import Box, TriangleMesh
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat
+from rfly_sensing.lidar import Lidar, LidarSweep, VehicleTrack
+from rfly_sensing.neighbours import world_bodies
+from rfly_sensing.range_sensor_parameters import LidarParameters
+from rfly_sensing.scan_patterns import LIVOX
+from rfly_sensing.scene_rays import SceneBodies, SceneRays
 from rfly_terrain import HeightMap
 from rfly_terrain.warm_up import warm_up
 from rfly_terrain.world.models import part_faces
@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
     if importlib.util.find_spec("sensor_msgs") is None:
         print("lidar: no rows without ROS messages", file=sys.stderr)
         return
-    from rfly_amphibious.ros.range_sensor_msgs import sweep_to_cloud
+    from rfly_sensing.ros.range_sensor_msgs import sweep_to_cloud
 
     warm_up()
     terrain = hills(1_000)

@@ -54,9 +54,9 @@ class Result:
 
 def fly(job: tuple[str, int, float]) -> Result:
     """Return the result of one scenario with one seed."""
-    from rfly_amphibious.scenarios.closed_loop import run_closed_loop
     from rfly_amphibious.scenarios.scenario import Scenario
     from rfly_amphibious.simulation.events import SensorOff
+    from rfly_lab.runs.closed_loop import run_closed_loop
 
     name, seed, gps_off = job
     scenario = Scenario.load(name).with_seed(seed)

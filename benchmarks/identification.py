@@ -27,14 +27,14 @@ from rich.console import Console
 from rich.table import Table
 
 from rfly_amphibious import Scenario, VehicleParameters
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
-from rfly_amphibious.identification.excitation import excitation
-from rfly_amphibious.identification.tyre_fit import axle_stiffness
-from rfly_amphibious.identification.vehicle_fit import fit_vehicle, tyre_curve
-from rfly_amphibious.identification.vehicle_log import VehicleLog, read_log
-from rfly_amphibious.scenarios.closed_loop import run_closed_loop
-from rfly_amphibious.scenarios.mcap_log import write_mcap
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+from rfly_lab.identification.excitation import excitation
+from rfly_lab.identification.tyre_fit import axle_stiffness
+from rfly_lab.identification.vehicle_fit import fit_vehicle, tyre_curve
+from rfly_lab.identification.vehicle_log import VehicleLog, read_log
+from rfly_lab.runs.closed_loop import run_closed_loop
+from rfly_lab.runs.mcap_log import write_mcap
 
 SPREAD = 0.15
 REFERENCE_NOISE = {

@@ -24,19 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious import (
-    Lidar,
-    Scenario,
-    ScenarioRun,
-    SceneRays,
-    SensorParameters,
-    VehicleTrack,
-    run_scenario,
-    state_layout,
-    world_bodies,
-)
+from rfly_amphibious import Scenario, SensorParameters, state_layout
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, rotation_matrix
+from rfly_lab import ScenarioRun, run_scenario
+from rfly_sensing import Lidar, SceneRays, VehicleTrack, world_bodies
 from rfly_terrain import (
     DRIVE,
     FLY,

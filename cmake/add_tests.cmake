@@ -12,7 +12,8 @@ function(rfly_add_tests name path marks seconds)
     ENV "PYTEST_ADDOPTS=-m '${marks}' --continue-on-collection-errors --durations=15 ${options}")
 endfunction()
 
-foreach(folder attacks benchmarks examples fuzz rfly_amphibious rfly_bringup rfly_collision rfly_common rfly_missions rfly_terrain
+foreach(folder attacks benchmarks examples fuzz rfly_amphibious rfly_autonomy rfly_bringup
+    rfly_collision rfly_common rfly_lab rfly_mavlink rfly_missions rfly_sensing rfly_terrain
     rfly_trajectory rfly_ue_bridge rfly_viewer)
   rfly_add_tests(${folder} test/${folder} "not slow" 1200)
 endforeach()

@@ -20,16 +20,16 @@ from rfly_amphibious import (
     AmphibiousModel,
     RangeSensors,
     RotorCommand,
-    SceneBodies,
-    SceneRays,
     SensorParameters,
     Simulation,
     VehicleParameters,
     Weather,
     state_layout,
 )
+from rfly_autonomy import abort_pilot
 from rfly_collision import Box
 from rfly_common import euler_to_quat
+from rfly_sensing import SceneBodies, SceneRays
 from rfly_terrain import HeightMap
 
 CARS = 14
@@ -76,7 +76,7 @@ def main() -> None:
     x = -1000.0
     y = -455.0
     start = model.flying((x, y, terrain.altitude(x, y) + options.height), velocity=(5.0, 0.0, 0.0))
-    simulation = Simulation(model, parameters, start, seed=1)
+    simulation = Simulation(model, parameters, start, seed=1, fail_safe=abort_pilot)
     sensors = RangeSensors(parameters, seed=1)
     simulation.command_rotors(
         RotorCommand(0.0, np.full(model.params.rotors, model.params.hover_speed))

@@ -53,28 +53,3 @@ def warm_up_solids() -> None:
     model.derivative(state.x)
     model.step(state, Controls(), 1e-3)
     model.height_above_ground(state.x[None, :3])
-
-
-@cache
-def warm_up_rays() -> None:
-    """Run the kernels of lidar and cameras."""
-    import numpy as np
-
-    from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera
-    from rfly_amphibious.sensors.range_sensor_parameters import ColorCameraParameters
-    from rfly_amphibious.sensors.scene_rays import SceneBodies, SceneRays
-    from rfly_collision.shapes.shape import Box
-    from rfly_terrain.warm_up import warm_up as warm_up_terrain
-
-    warm_up_terrain()
-    body = SceneBodies(
-        (Box((1.0, 1.0, 1.0)),),
-        np.zeros(1, np.int64),
-        np.array([[2.0, 0.0, 1.0]]),
-        np.array([[0.0, 0.0, 0.0, 1.0]]),
-        np.zeros((1, 3)),
-        np.zeros(1),
-        np.ones(1, np.int64),
-    )
-    pose = CameraPose(np.array((0.0, 0.0, 1.0)), np.eye(3))
-    ColorCamera(ColorCameraParameters(width=1, height=1)).image(0, pose, SceneRays(None, body))

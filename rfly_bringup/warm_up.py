@@ -42,7 +42,7 @@ PARTS = {
     "terrain": Part(31, ("rfly_terrain.warm_up:warm_up",)),
     "collision": Part(113, ("rfly_collision.world.scene:warm_up",)),
     "amphibious": Part(110, ("rfly_amphibious.warm_up:warm_up",)),
-    "estimator": Part(83, ("rfly_amphibious.estimation.estimator:warm_up",)),
+    "estimator": Part(83, ("rfly_autonomy.estimation.estimator:warm_up",)),
     "solids": Part(120, ("rfly_amphibious.warm_up:warm_up_solids",)),
     "batches": Part(130, ("rfly_amphibious.warm_up:warm_up_lanes",)),
     "trajectory": Part(46, ("rfly_trajectory.warm_up:warm_up",)),
@@ -50,8 +50,8 @@ PARTS = {
     "range sensors": Part(
         88,
         (
-            "rfly_amphibious.warm_up:warm_up_rays",
-            "rfly_amphibious.mapping.octomap_grid:warm_up",
+            "rfly_sensing.warm_up:warm_up",
+            "rfly_autonomy.mapping.octomap_grid:warm_up",
         ),
     ),
 }

@@ -29,10 +29,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 STOPS = tuple(
@@ -70,14 +70,23 @@ class _State:
 _state = _State()
 
 
-def run_node_module(module: str) -> NoReturn:
-    """Import a `*_node` module and call its `main()`, quiet under signals from the start.
+def loaded(parts: Mapping[str, str]) -> dict[str, Any]:
+    """Import parts that are named as `module:name`."""
+    found = {}
+    for key, place in parts.items():
+        module, _, name = place.partition(":")
+        found[key] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def run_node_module(module: str, given: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
+    """Import a `*_node` module and call its `main(**loaded(given))`, quiet under signals.
 
     After a signal the process ends without Python's own end, during which a thread that still works
     in C++ would abort the process.
     """
     install_handlers()
-    importlib.import_module(module).main()
+    importlib.import_module(module).main(**loaded(given))
     end(0)
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Missions: items and files, their execution, vehicles that follow them, MAVLink, and the nodes."""
+"""Missions: items and files, their execution, vehicles that follow them, and the node."""
 
 from rfly_common.imports import attach_stub
 

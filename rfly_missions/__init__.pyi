@@ -24,3 +24,5 @@ from rfly_missions.mission.items import MissionItem as MissionItem
 from rfly_missions.mission.items import MissionMode as MissionMode
 from rfly_missions.mission.items import MissionParams as MissionParams
 from rfly_missions.mission.items import UAVPathManagerBus as UAVPathManagerBus
+from rfly_missions.mission.legs import DriveLeg as DriveLeg
+from rfly_missions.mission.legs import FlyLeg as FlyLeg

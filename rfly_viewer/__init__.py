@@ -8,8 +8,8 @@
       ^                               |
       └── feedback on UDP 20006 <─────┘
 
-It knows only the maps and what arrives by UDP. `models` holds the looks of vehicles, for RViz too.
-`scene` and `models` work without viser and without sockets.
+It knows only the maps and what arrives by UDP. `scene` works without viser and without
+sockets. `window_sensors` are the lidars and cameras that RflySim3D's scripts request.
 """
 
 from rfly_common.imports import attach_stub

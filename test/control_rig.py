@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.control.chassis_controller import ChassisController
-from rfly_amphibious.control.flight_controller import FlightController
-from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import AmphibiousModel
-from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.chassis_controller import ChassisController
+from rfly_autonomy.control.flight_controller import FlightController
+from rfly_autonomy.control.pilot import abort_pilot
+from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -79,7 +80,7 @@ class Rig:
         )
 
         self.tick_s = 1.0 / rate
-        self.sim = Simulation(model, sensors, begin, noise=noise)
+        self.sim = Simulation(model, sensors, begin, noise=noise, fail_safe=abort_pilot)
         self.flight = FlightController(params, sensors)
         self.chassis = ChassisController(params)
 

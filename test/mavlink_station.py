@@ -13,13 +13,13 @@ import math
 import socket
 from typing import Any
 
+from rfly_mavlink.stations.endpoint import MavlinkEndpoint
+from rfly_mavlink.stations.flight import Phase
+from rfly_mavlink.stations.log_protocol import LogFolder
+from rfly_mavlink.stations.mission_rows import FlightPlan, Vector
 from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.multirotor import Multirotor
-from rfly_missions.mavlink.endpoint import MavlinkEndpoint
-from rfly_missions.mavlink.flight import Phase
-from rfly_missions.mavlink.log_protocol import LogFolder
-from rfly_missions.mavlink.mission_rows import FlightPlan, Vector
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.items import MissionCommand
 

@@ -23,11 +23,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun, run_closed_loop
-from rfly_amphibious.scenarios.recorder import ScenarioRun
-from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_lab.runs.closed_loop import ClosedLoopRun, run_closed_loop
+from rfly_lab.runs.recorder import ScenarioRun
+from rfly_lab.runs.run import run_scenario
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "test_runs"

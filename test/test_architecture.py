@@ -23,33 +23,28 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(p.name for p in ROOT.glob("rfly_*") if (p / "__init__.py").is_file())
 
-MAY_IMPORT = {
-    "rfly_common": set(),
-    "rfly_terrain": {"rfly_common"},
-    "rfly_collision": {"rfly_common", "rfly_terrain"},
-    "rfly_ue_bridge": {"rfly_common", "rfly_terrain", "rfly_collision"},
-    "rfly_viewer": {"rfly_common", "rfly_terrain", "rfly_collision", "rfly_ue_bridge"},
-    "rfly_trajectory": {"rfly_common", "rfly_terrain", "rfly_viewer"},
-    "rfly_missions": {"rfly_common", "rfly_terrain", "rfly_viewer", "rfly_trajectory"},
-    "rfly_amphibious": {
-        "rfly_common",
-        "rfly_terrain",
-        "rfly_collision",
-        "rfly_ue_bridge",
-        "rfly_viewer",
-        "rfly_trajectory",
-        "rfly_missions",
-    },
-    "rfly_bringup": {
-        "rfly_common",
-        "rfly_terrain",
-        "rfly_collision",
-        "rfly_ue_bridge",
-        "rfly_viewer",
-        "rfly_trajectory",
-        "rfly_missions",
-        "rfly_amphibious",
-    },
+ORDER = (
+    "rfly_common",
+    "rfly_terrain",
+    "rfly_collision",
+    "rfly_ue_bridge",
+    "rfly_sensing",
+    "rfly_viewer",
+    "rfly_trajectory",
+    "rfly_missions",
+    "rfly_amphibious",
+    "rfly_autonomy",
+    "rfly_mavlink",
+    "rfly_lab",
+    "rfly_bringup",
+)
+"""Packages from the ground up."""
+
+MAY_IMPORT = {package: set(ORDER[:number]) for number, package in enumerate(ORDER)} | {
+    # what stands beside others, not on them
+    "rfly_sensing": {"rfly_common", "rfly_terrain", "rfly_collision"},
+    "rfly_trajectory": {"rfly_common", "rfly_terrain", "rfly_collision"},
+    "rfly_missions": {"rfly_common", "rfly_terrain", "rfly_collision", "rfly_trajectory"},
 }
 
 LARGEST_ROOT = 12

@@ -23,11 +23,12 @@ from page_commands import ROOT, fenced, parse, run, shell_lines
 from PIL import Image
 from recorded_runs import recorded
 
-from rfly_amphibious import SensorParameters, run_scenario
+from rfly_amphibious import SensorParameters
 from rfly_bringup.cli.main import main
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS
 from rfly_common.imports import how_to_install
+from rfly_lab import run_scenario
 from rfly_missions import MissionItem
 from rfly_missions.mission.files import Mission, write_mission
 from rfly_terrain import HeightMap
@@ -301,7 +302,7 @@ def test_rfly_commands_run(page, line, user_folder, monkeypatch, capsys):
         return
 
     monkeypatch.setattr(
-        "rfly_amphibious.scenarios.run.run_scenario",
+        "rfly_lab.runs.run.run_scenario",
         lambda scenario, progress: recorded(run_scenario, scenario),
     )
     code, err = run(line, monkeypatch, capsys)

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import VehicleParameters
-from rfly_amphibious.control.speed_controller import understeer_gradient
-from rfly_amphibious.vehicle.parameter_files import load_schema, read_parameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
+from rfly_autonomy.control.speed_controller import understeer_gradient
+from rfly_common.config.documents import load_schema
 from rfly_common.config.marked_yaml import parse_yaml
+from rfly_common.config.parameter_files import read_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ROOT / "docs" / "model"
@@ -218,7 +219,7 @@ def unit(key: str) -> str:
 
 
 def test_the_parameter_table_is_the_schema():
-    keys = set(keys_of(load_schema("vehicle_parameters"))) - {("version",)}
+    keys = set(keys_of(load_schema("rfly_amphibious", "vehicle_parameters"))) - {("version",)}
     assert set(TABLE) == keys
     assert {path: row[2] for path, row in TABLE.items()} == {path: unit(path[1]) for path in keys}
 
@@ -236,7 +237,7 @@ def cell(section: Any, key: str) -> str:
 
 @pytest.mark.parametrize(("column", "set_name"), [(3, "full"), (4, "scale")])
 def test_values_are_those_of_the_shipped_sets(column, set_name):
-    data, file, _ = read_parameters("vehicle parameters", "vehicles", set_name)
+    data, file, _ = read_parameters("vehicle parameters", "rfly_amphibious", "vehicles", set_name)
     document = parse_yaml(data.decode(), file).value
     for (section, key), row in TABLE.items():
         assert row[column] == cell(document[section], key), f"{section}.{key}"

@@ -12,6 +12,7 @@ import ast
 import importlib.util
 import inspect
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -166,3 +167,26 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
         for expression, wanted in TYPES.items()
         if not found[expression].replace("builtins.", "").startswith(wanted)
     }
+
+
+def test_the_table_of_moved_imports_is_true():
+    """What is named as new is there, what is named as earlier is not."""
+    page = (ROOT / "docs" / "extending" / "moved-imports.md").read_text(encoding="utf-8")
+    rows = [row.split("|")[1:3] for row in page.splitlines() if row.startswith("| `")]
+    assert len(rows) > 20
+    for earlier, now in rows:
+        old, *others = re.findall(r"`([\w.]+)`", earlier)
+        places = re.findall(r"`(rfly_[\w.]+)`", now)
+        assert not _is_there(old), old
+        assert all(map(_is_there, places)), places
+        for name in others:
+            assert any(_is_there(f"{place}.{name}") for place in places), name
+
+
+def _is_there(name: str) -> bool:
+    """Return whether a module, or a name in one, is there; an empty folder is no module."""
+    try:
+        found = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return not (inspect.ismodule(found) and found.__file__ is None)

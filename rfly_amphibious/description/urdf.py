@@ -20,7 +20,6 @@ from xml.etree import ElementTree as ET  # only writes here
 
 import numpy as np
 
-from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
 from rfly_amphibious.sensors.sensor_parameters import (
     LOOKS_DOWN,
     SensorParameters,
@@ -30,6 +29,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.checks import finite_array
 from rfly_common.errors import ConfigError
+from rfly_sensing.range_sensor_parameters import GimbalParameters
 
 Vector = Floats
 

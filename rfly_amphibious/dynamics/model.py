@@ -25,7 +25,6 @@ from rfly_amphibious.dynamics.arguments import (
     Vehicles,
     WindSeries,
 )
-from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.obstacle_contacts import lower_to_roofs
 from rfly_amphibious.dynamics.obstacles import Obstacles, no_obstacles, obstacles_of, with_moving
 from rfly_amphibious.dynamics.wind import Wind, gust_series
@@ -40,6 +39,7 @@ from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
 from rfly_terrain.height_map.ground import GroundGrid
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.smooth_ground import ground_of
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
 from rfly_terrain.world.solids import Solids
 

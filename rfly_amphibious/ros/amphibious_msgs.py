@@ -10,12 +10,11 @@ See docs/model, section 11. Frames of a vehicle have its name as prefix: `<vehic
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from ackermann_msgs.msg import AckermannDriveStamped
-from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3Stamped
-from nav_msgs.msg import Odometry, Path
+from geometry_msgs.msg import TwistStamped, Vector3Stamped
+from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
@@ -30,51 +29,31 @@ from sensor_msgs.msg import (
 )
 from std_msgs.msg import Float64MultiArray
 
-from rfly_amphibious.control.commands import RotorCommand, Setpoint, WheelCommand
-from rfly_amphibious.estimation.estimate import Estimate
+from rfly_amphibious.ros.message_parts import (
+    UNKNOWN,
+    WORLD,
+    Message,
+    finite,
+    frame_of,
+    odometry,
+    quaternion_of,
+    set_quaternion,
+    set_vector,
+    stamped,
+    time_of,
+    time_since,
+    vector_of,
+)
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
-from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import CommandError, SensorMessageError
-from rfly_common.frames import quat_to_euler, rotation_matrix
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
 if TYPE_CHECKING:
     from rfly_amphibious.sensors.sensor_suite import SensorSuite
-
-Message = TypeVar("Message", bound=Any)
-
-WORLD = "map"
-UNKNOWN = 1e6
-"""Variance of quantities that a sensor does not measure."""
-WENT_BACK_S = 0.05
-"""Step back of stamps that means a reset of the simulation, s."""
-
-
-def frame_of(vehicle: str, name: str) -> str:
-    """Return the frame `name` of a vehicle."""
-    return f"{vehicle}/{name}" if vehicle else name
-
-
-def _stamped(message: Message, time: float, frame_id: str, epoch_ns: int = 0) -> Message:
-    """Return the message with a time (s since the epoch) as its stamp, and its frame."""
-    message.header.stamp = ns_to_stamp(epoch_ns + round(time * 1e9))
-    message.header.frame_id = frame_id
-    return message
-
-
-def time_of(message: Any) -> float:
-    """Return the time of a message's stamp, s."""
-    return stamp_to_ns(message.header.stamp) * 1e-9
-
-
-def _time_since(message: Any, epoch_ns: int, now: float) -> float:
-    """Return the time of a message's stamp, s since the epoch; `now` without a stamp."""
-    stamp_ns = stamp_to_ns(message.header.stamp)
-    return (stamp_ns - epoch_ns) * 1e-9 if stamp_ns else now
 
 
 class SampleMessages:
@@ -103,7 +82,7 @@ class SampleMessages:
         self._wheel_covariances = _wheel_covariances(suite)
 
     def _stamped(self, message: Message, time: float, frame_id: str) -> Message:
-        return _stamped(message, time, frame_id, self._epoch_ns)
+        return stamped(message, time, frame_id, self._epoch_ns)
 
     def imu(self, readings: samples.ImuSamples) -> list[Imu]:
         """Return messages for imu/data."""
@@ -111,9 +90,9 @@ class SampleMessages:
         messages = []
         for time, f, w, q in _rows(readings):
             message = self._stamped(Imu(), time, frame_of(self._vehicle, "imu_link"))
-            _set_vector(message.linear_acceleration, f)
-            _set_vector(message.angular_velocity, w)
-            _set_quaternion(message.orientation, q)
+            set_vector(message.linear_acceleration, f)
+            set_vector(message.angular_velocity, w)
+            set_quaternion(message.orientation, q)
             message.linear_acceleration_covariance = force
             message.angular_velocity_covariance = rate
             message.orientation_covariance = attitude
@@ -134,7 +113,7 @@ class SampleMessages:
             fix.position_covariance_type = NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN
 
             velocity = self._stamped(TwistStamped(), time, WORLD)
-            _set_vector(velocity.twist.linear, v)
+            set_vector(velocity.twist.linear, v)
             messages.append((fix, velocity))
         return messages
 
@@ -143,7 +122,7 @@ class SampleMessages:
         messages = []
         for time, field in _rows(readings):
             message = self._stamped(MagneticField(), time, frame_of(self._vehicle, "imu_link"))
-            _set_vector(message.magnetic_field, field)
+            set_vector(message.magnetic_field, field)
             message.magnetic_field_covariance = self._field_covariance
             messages.append(message)
         return messages
@@ -192,7 +171,7 @@ class SampleMessages:
     ) -> list[Odometry]:
         messages = []
         for time, p, q, v, w in _rows(readings):
-            message = self._stamped(_odometry(self._base, p, q, v, w), time, frame)
+            message = self._stamped(odometry(self._base, p, q, v, w), time, frame)
             message.pose.covariance = pose_covariance
             message.twist.covariance = twist_covariance
             messages.append(message)
@@ -225,7 +204,7 @@ class SampleMessages:
         messages = []
         for time, velocity in _rows(readings):
             message = self._stamped(Vector3Stamped(), time, WORLD)
-            _set_vector(message.vector, velocity)
+            set_vector(message.vector, velocity)
             messages.append(message)
         return messages
 
@@ -235,10 +214,10 @@ class SampleMessages:
 
 def imu_samples(message: Imu) -> samples.ImuSamples:
     """Return the sample of imu/data."""
-    force = _vector("linear_acceleration", message.linear_acceleration)
-    rates = _vector("angular_velocity", message.angular_velocity)
+    force = vector_of("linear_acceleration", message.linear_acceleration)
+    rates = vector_of("angular_velocity", message.angular_velocity)
     return samples.ImuSamples(
-        _time(message), force[None], rates[None], _quaternion(message.orientation)[None]
+        _time(message), force[None], rates[None], quaternion_of(message.orientation)[None]
     )
 
 
@@ -246,9 +225,9 @@ def gps_samples(fix: NavSatFix, velocity: TwistStamped) -> samples.GpsSamples:
     """Return the sample of gps/fix and gps/vel of the same time, as `GpsPairs` finds them."""
     if fix.status.status < NavSatStatus.STATUS_FIX:
         raise SensorMessageError("gps/fix: its status says that there is no fix")
-    place = _finite("latitude, longitude, altitude", (fix.latitude, fix.longitude, fix.altitude))
+    place = finite("latitude, longitude, altitude", (fix.latitude, fix.longitude, fix.altitude))
     return samples.GpsSamples(
-        _time(fix), place[None], _vector("twist.linear", velocity.twist.linear)[None]
+        _time(fix), place[None], vector_of("twist.linear", velocity.twist.linear)[None]
     )
 
 
@@ -272,14 +251,14 @@ class GpsPairs:
 def magnetometer_samples(message: MagneticField) -> samples.MagnetometerSamples:
     """Return the sample of imu/mag."""
     return samples.MagnetometerSamples(
-        _time(message), _vector("magnetic_field", message.magnetic_field)[None]
+        _time(message), vector_of("magnetic_field", message.magnetic_field)[None]
     )
 
 
 def barometer_samples(message: FluidPressure) -> samples.BarometerSamples:
     """Return the sample of baro."""
     return samples.BarometerSamples(
-        _time(message), _finite("fluid_pressure", (message.fluid_pressure,))
+        _time(message), finite("fluid_pressure", (message.fluid_pressure,))
     )
 
 
@@ -299,13 +278,13 @@ def wheel_load_samples(
 
     It has no stamp: `time` (s) is its arrival.
     """
-    load = _finite("wheel_loads", message.data, (wheels,))
+    load = finite("wheel_loads", message.data, (wheels,))
     return samples.WheelLoadSamples(np.array([time]), load[None])
 
 
 def wind_samples(message: Vector3Stamped) -> samples.WindSamples:
     """Return the sample of environment/wind."""
-    return samples.WindSamples(_time(message), _vector("vector", message.vector)[None])
+    return samples.WindSamples(_time(message), vector_of("vector", message.vector)[None])
 
 
 class JointReader:
@@ -334,7 +313,7 @@ class JointReader:
                 f"{len(message.velocity)} velocities, expected as many of each"
             )
 
-        place = _finite("position", np.asarray(message.position)[self._order])
+        place = finite("position", np.asarray(message.position)[self._order])
         speed = np.asarray(message.velocity)[self._order]
         wheels = self._wheels
         strut = wheels + len(self._columns)
@@ -342,7 +321,7 @@ class JointReader:
 
         steering = np.zeros(wheels)
         steering[self._columns] = place[wheels:strut]
-        rates = _finite("velocity", np.concatenate([speed[:wheels], speed[strut:]]))
+        rates = finite("velocity", np.concatenate([speed[:wheels], speed[strut:]]))
 
         return samples.JointSamples(
             _time(message),
@@ -362,7 +341,7 @@ class JointReader:
 def rotor_command_to_msg(command: RotorCommand) -> RotorCommandMsg:
     """Return the message for cmd/rotors."""
     mode = RotorCommandMsg.TORQUE if command.torques else RotorCommandMsg.SPEED
-    return _stamped(
+    return stamped(
         RotorCommandMsg(mode=mode, value=np.asarray(command.value).tolist()),
         command.time,
         "",
@@ -377,7 +356,7 @@ def msg_to_rotor_command(message: RotorCommandMsg, now: float, epoch_ns: int = 0
     if message.mode not in (RotorCommandMsg.SPEED, RotorCommandMsg.TORQUE):
         raise CommandError(f"mode {message.mode}, expected 0 (speeds, rad/s) or 1 (torques, N m)")
     return RotorCommand(
-        _time_since(message, epoch_ns, now),
+        time_since(message, epoch_ns, now),
         np.array(message.value),
         message.mode == RotorCommandMsg.TORQUE,
     )
@@ -390,7 +369,7 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
         drive_torque=np.asarray(command.drive_torque, float).tolist(),
         brake_torque=np.asarray(command.brake_torque, float).tolist(),
     )
-    return _stamped(message, command.time, "")
+    return stamped(message, command.time, "")
 
 
 def msg_to_wheel_command(
@@ -407,99 +386,17 @@ def msg_to_wheel_command(
         np.array(torque or [0.0] * wheels)
         for torque in (list(message.drive_torque), list(message.brake_torque))
     )
-    time = _time_since(message, epoch_ns, now)
+    time = time_since(message, epoch_ns, now)
     return WheelCommand(time, message.steering_angle, *torques)
 
 
 # estimates
 
 
-def estimate_to_odometry(
-    estimate: Estimate, vehicle: str, frame: str = WORLD, *, rates: Floats
-) -> Odometry:
-    """Return the message for odometry/global.
-
-    Its pose is in the world, or in `frame`; its twist is in base_link's axes. `rates` (3, 3):
-    covariance of its angular velocity. Covariances are 0 if unknown.
-    """
-    rotation = rotation_matrix(estimate.orientation)
-    velocity = (rotation.T @ estimate.velocity).tolist()
-    pose = (
-        np.asarray(estimate.position).tolist(),
-        np.asarray(estimate.orientation).tolist(),
-    )
-
-    base = frame_of(vehicle, "base_link")
-    message = _stamped(
-        _odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()),
-        estimate.time,
-        frame,
-    )
-
-    message.pose.covariance, message.twist.covariance = estimate.odometry_covariances(rates)
-    return message
-
-
-def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
-    """Return the odometry/global of an estimator that knows nothing yet, for lock-step.
-
-    Its first covariance is -1.
-    """
-    nowhere = (0.0, 0.0, 0.0)
-    message = _odometry(frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
-    message.header.frame_id = frame
-    message.pose.covariance[0] = message.twist.covariance[0] = -1.0
-    return message
-
-
-def is_unknown(message: Odometry) -> bool:
-    """Return whether an odometry says that nothing is known (`unknown_odometry`)."""
-    return bool(message.pose.covariance[0] < 0.0)
-
-
-def odometry_to_estimate(message: Odometry) -> Estimate:
-    """Return the estimate of odometry/global, or of any odometry in the world.
-
-    Its covariance consists of two blocks, for position and attitude, and for the velocity; None if
-    all is 0. Raise SensorMessageError for impossible numbers, and if nothing is known
-    (`is_unknown`).
-    """
-    if is_unknown(message):
-        raise SensorMessageError(
-            "nothing is known of the vehicle's place yet: the estimator is not aligned"
-        )
-
-    pose = message.pose.pose
-    twist = message.twist.twist
-    orientation = _quaternion(pose.orientation)
-    rotation = rotation_matrix(orientation)
-
-    covariance = None
-    of_pose, of_twist = (
-        _finite("covariance", part.covariance).reshape(6, 6)
-        for part in (message.pose, message.twist)
-    )
-    if of_pose.any():
-        covariance = np.zeros((9, 9))
-        covariance[_PLACES] = of_pose
-        covariance[3:6, 3:6] = rotation @ of_twist[:3, :3] @ rotation.T
-
-    return Estimate(
-        time_of(message),
-        _vector("position", pose.position),
-        orientation,
-        rotation @ _vector("linear", twist.linear),
-        _vector("angular", twist.angular),
-        covariance,
-    )
-
-
 # parts
 
 
 _EXACT = np.zeros(36)
-_PLACES = np.ix_((0, 1, 2, 6, 7, 8), (0, 1, 2, 6, 7, 8))
-"""Rows and columns of position and attitude in an estimate's covariance."""
 
 
 def _diagonal(variances: ArrayLike) -> Floats:
@@ -528,76 +425,5 @@ def _rows(readings: Any) -> Any:
     return zip(*(part.tolist() for part in readings), strict=True)
 
 
-def _odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
-    message = Odometry(child_frame_id=child)
-    pose = message.pose.pose
-    twist = message.twist.twist
-    _set_vector(pose.position, p)
-    _set_quaternion(pose.orientation, q)
-    _set_vector(twist.linear, v)
-    _set_vector(twist.angular, w)
-    return message
-
-
-def _set_vector(vector: Any, xyz: Any) -> None:
-    vector.x, vector.y, vector.z = xyz
-
-
-def _set_quaternion(quaternion: Any, xyzw: Any) -> None:
-    quaternion.x, quaternion.y, quaternion.z, quaternion.w = xyzw
-
-
 def _time(message: Any) -> Floats:
     return np.array([time_of(message)])
-
-
-def _finite(name: str, numbers: ArrayLike, shape: tuple[int, ...] | None = None) -> Floats:
-    return finite_array(name, numbers, shape, error=SensorMessageError)
-
-
-def _vector(name: str, vector: Any) -> Floats:
-    return _finite(name, (vector.x, vector.y, vector.z))
-
-
-def _quaternion(quaternion: Any) -> Floats:
-    values = (quaternion.x, quaternion.y, quaternion.z, quaternion.w)
-    return unit_quaternion("orientation", values, tolerance=1e-2, error=SensorMessageError)
-
-
-def order_to_ackermann(order: Setpoint, vehicle: str) -> AckermannDriveStamped:
-    """Return speed and steering of an order, for cmd/ackermann."""
-    message = _stamped(AckermannDriveStamped(), order.time, frame_of(vehicle, "base_link"))
-    message.drive.speed = float(order.speed)
-    message.drive.steering_angle = float(order.steering)
-    return message
-
-
-def order_to_pose(order: Setpoint, now: Estimate) -> PoseStamped:
-    """Return the target of an order, for cmd/pose; without one, the vehicle's place.
-
-    It is level and has the order's yaw, or without one the vehicle's.
-    """
-    yaw = quat_to_euler(now.orientation)[2] if order.yaw is None else order.yaw
-    place = now.position if order.target is None else order.target
-    return _pose(order.time, place, (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
-
-
-def estimate_to_pose(now: Estimate) -> PoseStamped:
-    """Return the vehicle's pose, for pose."""
-    return _pose(now.time, now.position, now.orientation)
-
-
-def points_to_path(points: Floats, time: float) -> Path:
-    """Return points (n, 3), m, ENU, as a path."""
-    return _stamped(
-        Path(poses=[_pose(time, point, (0.0, 0.0, 0.0, 1.0)) for point in points]),
-        time,
-        WORLD,
-    )
-
-
-def _pose(time: float, place: Any, quat_xyzw: Any) -> PoseStamped:
-    message = _stamped(PoseStamped(), time, WORLD)
-    _set_vector(message.pose.position, map(float, place))
-    _set_quaternion(message.pose.orientation, map(float, quat_xyzw))
-    return message

@@ -9,6 +9,7 @@ It runs in real time or in lock-step.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
@@ -21,8 +22,7 @@ from rfly_amphibious.ros.range_sensor_topics import WORLDS
 from rfly_amphibious.ros.simulation_loop import LONGEST_LAG_S, SimulationLoop
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
-from rfly_amphibious.sensors.neighbours import MOST_NEAR
-from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.simulation.simulation import MakeFailSafe, Simulation
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
@@ -32,6 +32,7 @@ from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.simulation_services import PLAYING, STATES
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_sensing.neighbours import MOST_NEAR
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_moving, placed_objects_to_solids
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
@@ -45,8 +46,9 @@ SLOW = 0.9
 class AmphibiousSimNode(Node):
     """Node that simulates one vehicle as soon as it has a ground to stand on."""
 
-    def __init__(self) -> None:
+    def __init__(self, fail_safe: MakeFailSafe) -> None:
         super().__init__("amphibious_sim_node")
+        self._fail_safe = fail_safe
         self._vehicle = declare_vehicle_name(self)
         world = declare_parameters(self, WorldParameters)
         setup = SimulationSetup.of(world)
@@ -148,6 +150,7 @@ class AmphibiousSimNode(Node):
                 AmphibiousModel(setup.params, terrain, solids=self._solids, moving=self._moving),
                 setup.sensors,
                 setup.start,
+                fail_safe=self._fail_safe,
                 wind=setup.wind,
                 seed=setup.wind.seed,
                 noise=settings.noise,
@@ -253,6 +256,6 @@ class AmphibiousSimNode(Node):
         )
 
 
-def main() -> None:
+def main(fail_safe: MakeFailSafe) -> None:
     """Run the executable `amphibious_sim_node`."""
-    run(AmphibiousSimNode, often=True)
+    run(partial(AmphibiousSimNode, fail_safe), often=True)

@@ -26,8 +26,6 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.ros.node_parameters import RangeSensorNodeParameters, SimulationParameters
-from rfly_amphibious.ros.range_sensor_msgs import sweep_to_cloud, sweep_to_scan
-from rfly_amphibious.sensors.neighbours import Neighbours
 from rfly_amphibious.sensors.range_sensors import (
     COLOR_CAMERA,
     DEPTH_CAMERA,
@@ -35,11 +33,10 @@ from rfly_amphibious.sensors.range_sensors import (
     Due,
     RangeSensors,
 )
-from rfly_amphibious.sensors.scene_rays import SceneRays
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
-from rfly_amphibious.warm_up import warm_up_rays, warm_up_solids
+from rfly_amphibious.warm_up import warm_up_solids
 from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import ConfigError, PlacementError, VehicleStatesError
@@ -52,6 +49,10 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.vehicle_states import msg_to_states, states_to_enu
+from rfly_sensing.neighbours import Neighbours
+from rfly_sensing.ros.range_sensor_msgs import sweep_to_cloud, sweep_to_scan
+from rfly_sensing.scene_rays import SceneRays
+from rfly_sensing.warm_up import warm_up as warm_up_rays
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.weather import Weather
 

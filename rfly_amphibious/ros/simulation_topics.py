@@ -20,8 +20,9 @@ from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
-from rfly_amphibious.estimation.odometry_frame import footprint
-from rfly_amphibious.ros.amphibious_msgs import WORLD, SampleMessages, frame_of
+from rfly_amphibious.description.footprint import footprint
+from rfly_amphibious.ros.amphibious_msgs import SampleMessages
+from rfly_amphibious.ros.message_parts import WORLD, frame_of
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS

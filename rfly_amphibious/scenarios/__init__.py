@@ -1,4 +1,4 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Scenarios: files, runs, logs, plots, parameter sweeps."""
+"""Scenarios: what a simulation begins with, and what happens in it."""

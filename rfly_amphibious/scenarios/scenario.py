@@ -16,10 +16,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from rfly_amphibious.control.modes import Mode
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.guidance.legs import (
+from rfly_amphibious.scenarios.manoeuvre import Manoeuvre, Signal
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
+from rfly_amphibious.simulation.faults import Fault, FaultKind
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.config.documents import load_schema, shipped_names
+from rfly_common.config.marked_yaml import Document
+from rfly_common.config.parameter_files import Change, KeyPath, checked_document, read_parameters
+from rfly_common.errors import ConfigError, Key, RflyError, key_path
+from rfly_missions.mission.legs import (
+    DRIVE_SPEED,
+    FLY_SPEED,
     DriveLeg,
     Leg,
     MissionStep,
@@ -27,23 +39,6 @@ from rfly_amphibious.guidance.legs import (
     legs_of,
     steps_of_file,
 )
-from rfly_amphibious.guidance.manoeuvre import Manoeuvre, Signal
-from rfly_amphibious.scenarios.speeds import DRIVE_SPEED, FLY_SPEED
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
-from rfly_amphibious.simulation.faults import Fault, FaultKind
-from rfly_amphibious.simulation.simulation import Simulation
-from rfly_amphibious.vehicle.parameter_files import (
-    Change,
-    KeyPath,
-    checked_document,
-    load_schema,
-    read_parameters,
-    shipped_sets,
-)
-from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.config.marked_yaml import Document
-from rfly_common.errors import ConfigError, Key, RflyError, key_path
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World
@@ -127,7 +122,7 @@ class Scenario:
         below `vehicle` are the vehicle's. Raise ConfigError that names file, line, key and what is
         allowed.
         """
-        data, file, name = read_parameters("scenario", "scenarios", name_or_path)
+        data, file, name = read_parameters("scenario", "rfly_amphibious", "scenarios", name_or_path)
         return cls.parse(data, file, name, Path(file).parent, map_folders, changes, load_map)
 
     @classmethod
@@ -153,7 +148,7 @@ class Scenario:
             else:
                 own_changes.append((path, value))
 
-        schema = load_schema("scenario")
+        schema = load_schema("rfly_amphibious", "scenario")
         document = checked_document(
             data, file, schema, "version, vehicle, mission, end", own_changes, _CALM
         )
@@ -201,7 +196,7 @@ class Scenario:
 
 def shipped_scenarios() -> list[str]:
     """Return the names of the shipped scenarios."""
-    return shipped_sets("scenarios")
+    return shipped_names("rfly_amphibious", "scenarios")
 
 
 def _weather(section: dict[str, float]) -> Weather:

@@ -1,4 +1,4 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Sensor models: IMU, GPS, magnetometer, barometer, encoders, lidar, cameras, and their noise."""
+"""Sensors aboard: IMU, GPS, magnetometer, barometer, encoders, their noise, lidar and cameras."""

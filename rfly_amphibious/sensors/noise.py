@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
+from rfly_sensing.random_generators import sensor_generator
 
 FOREVER = 1e12
 """Stands for infinite correlation times, s."""
@@ -93,15 +93,6 @@ class NoiseModel:
         """Return the variance (channels,) of a sample's error, without scale and the walk."""
         white = np.asarray(self.white_sigma) ** 2 + np.asarray(self.white_density) ** 2 / period
         return white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
-
-
-def sensor_generator(seed: int | Sequence[int], name: str, *number: int) -> np.random.Generator:
-    """Return the random generator of one sensor, or of its measurement `number` alone.
-
-    The sensors of one seed differ by their names.
-    """
-    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *number))
-    return np.random.Generator(np.random.PCG64(sequence))
 
 
 class NoiseSource:

@@ -18,7 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.sensors.cameras import (
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_common.arrays import Floats
+from rfly_sensing.cameras import (
     CameraPose,
     ColorCamera,
     ColorImages,
@@ -27,11 +29,9 @@ from rfly_amphibious.sensors.cameras import (
     Gimbal,
     camera_pose,
 )
-from rfly_amphibious.sensors.lidar import Lidar, LidarSweep, VehicleTrack
-from rfly_amphibious.sensors.range_sensor_parameters import GimbalParameters
-from rfly_amphibious.sensors.scene_rays import SceneRays
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_common.arrays import Floats
+from rfly_sensing.lidar import Lidar, LidarSweep, VehicleTrack
+from rfly_sensing.range_sensor_parameters import GimbalParameters
+from rfly_sensing.scene_rays import SceneRays
 from rfly_terrain.world.weather import Weather
 
 # sensors of `RangeSensors`, by their sections in a sensor file

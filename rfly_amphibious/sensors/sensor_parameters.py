@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.sensors.noise import NoiseModel
-from rfly_amphibious.sensors.range_sensor_parameters import (
+from rfly_common.arrays import Floats, Triple
+from rfly_common.config.checks import finite_array, finite_number
+from rfly_common.config.declared import schema_of, values_of
+from rfly_common.config.documents import load_schema, shipped_names
+from rfly_common.config.marked_yaml import Document
+from rfly_common.config.parameter_files import checked_document, read_parameters
+from rfly_common.frames import euler_to_quat, rotation_matrix
+from rfly_common.geodesy import GeoPoint
+from rfly_common.physics import GRAVITY
+from rfly_sensing.range_sensor_parameters import (
     RINGS,
     ColorCameraParameters,
     DepthCameraParameters,
@@ -25,19 +34,6 @@ from rfly_amphibious.sensors.range_sensor_parameters import (
     LidarParameters,
     ScanParameters,
 )
-from rfly_amphibious.vehicle.parameter_files import (
-    checked_document,
-    load_schema,
-    read_parameters,
-    shipped_sets,
-)
-from rfly_common.arrays import Floats, Triple
-from rfly_common.config.checks import finite_array, finite_number
-from rfly_common.config.declared import schema_of, values_of
-from rfly_common.config.marked_yaml import Document
-from rfly_common.frames import euler_to_quat, rotation_matrix
-from rfly_common.geodesy import GeoPoint
-from rfly_common.physics import GRAVITY
 
 
 def earth_field(latitude: float, longitude: float) -> Triple:
@@ -200,7 +196,7 @@ class SensorParameters:
 
         It has the sections that stand in a file, and those that classes declare.
         """
-        schema = dict(load_schema("sensors"))
+        schema = dict(load_schema("rfly_amphibious", "sensors"))
         declared = {section: schema_of(declaration) for section, declaration in _DECLARED.items()}
         return {**schema, "properties": {**schema["properties"], **declared}}
 
@@ -210,7 +206,7 @@ class SensorParameters:
 
         Raises a ConfigError with file, line, key and the allowed values.
         """
-        return cls.parse(*read_parameters("sensors", "sensors", name_or_path))
+        return cls.parse(*read_parameters("sensors", "rfly_amphibious", "sensors", name_or_path))
 
     @classmethod
     def for_vehicle(cls, vehicle: str, name_or_path: str = "") -> SensorParameters:
@@ -283,7 +279,7 @@ class SensorParameters:
 
 def shipped_sensor_sets() -> list[str]:
     """Return the names of the sets that come with the package."""
-    return shipped_sets("sensors")
+    return shipped_names("rfly_amphibious", "sensors")
 
 
 def _triple(values: Any, unit: float = 1.0) -> Triple:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.sensors import samples
-from rfly_amphibious.sensors.noise import sensor_generator
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.simulation.faults import QUANTITIES, Fault, FaultKind
 from rfly_common.arrays import Bools, Floats
 from rfly_common.frames import enu_to_ned, ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
+from rfly_sensing.random_generators import sensor_generator
 
 _KINDS_OF_SAMPLES: Mapping[str, tuple[str, ...]] = {
     **{sensor: (sensor,) for sensor in QUANTITIES},

@@ -9,14 +9,12 @@ docs/model, sections 11 and 12.1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.control.commands import RotorCommand, WheelCommand, controls_of
-from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.model import (
     STILL,
     AmphibiousModel,
@@ -31,6 +29,7 @@ from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand, controls_of
 from rfly_amphibious.simulation.defaults import COMMAND_TIMEOUT
 from rfly_amphibious.simulation.events import (
     Event,
@@ -50,26 +49,21 @@ from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 
 
-class FailSafe:
-    """Pilot in ABORT: level, 0.5 m/s down, brakes after contact. docs/model, section 11.1."""
-
-    def __init__(self, model: AmphibiousModel, period: float, failed: Iterable[int] = ()) -> None:
-        """Create the pilot; the rotors `failed` (from 0) do not turn any more."""
-        self._pilot = Pilot(model, timed_setpoints([]), Mode.ABORT, period)
-        for rotor in failed:
-            self.lose_rotor(rotor)
+class FailSafe(Protocol):
+    """What brings a vehicle down whose commands have become too old. docs/model, section 11.1."""
 
     def __call__(self, state: ModelState, outputs: Outputs | None = None) -> Controls:
         """Return the commands for a state.
 
         `outputs`: those of the last step, if the caller has them.
         """
-        return self._pilot(state, outputs)
 
     def lose_rotor(self, rotor: int) -> None:
         """Fly on without a rotor (from 0), as well as the others can."""
-        self._pilot.lose_rotor(rotor)
 
+
+MakeFailSafe = Callable[[AmphibiousModel, float], FailSafe]
+"""Maker of a fail-safe for a vehicle, which is asked for commands each period (s)."""
 
 STEP = 0.001
 """Step of the integration, s."""
@@ -88,7 +82,8 @@ class Simulation:
     `start`: a state, or the place of a vehicle that stands there. The same seed and the same
     commands at the same times give the same numbers, bit by bit. The vehicle stands braked before
     its first command. When an actuator's newest command is older than `command_timeout` (s of
-    simulation time), the fail-safe takes over until `end_failsafe`.
+    simulation time), the fail-safe takes over until `end_failsafe`: a controller, such as
+    `rfly_autonomy.abort_pilot`.
     """
 
     def __init__(
@@ -97,6 +92,7 @@ class Simulation:
         sensors: SensorParameters,
         start: ModelState | Place = (0.0, 0.0, 0.0),
         *,
+        fail_safe: MakeFailSafe,
         wind: Wind = STILL,
         seed: int | Sequence[int] = 0,
         noise: bool = True,
@@ -118,6 +114,7 @@ class Simulation:
         if sensors.imu is not None:
             self.steps = round(1.0 / (sensors.imu.rate * STEP))
         self.command_timeout = command_timeout
+        self._make_fail_safe = fail_safe
         self.wind_disturbance = np.zeros(3)
         """Wind on top of mean, gusts and events, from the next tick on, (3,), m/s, ENU."""
 
@@ -331,7 +328,9 @@ class Simulation:
         begin = self.time
         self._apply_events(begin)
         if self._failsafe is None and self.stale():
-            self._failsafe = FailSafe(self.model, self.period, self._failed)
+            self._failsafe = self._make_fail_safe(self.model, self.period)
+            for rotor in self._failed:
+                self._failsafe.lose_rotor(rotor)
         now = self._stepper.state
         before = ModelState(now.x.copy(), now.memory.copy(), begin)
         faults = self.acting_faults

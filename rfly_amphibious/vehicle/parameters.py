@@ -14,12 +14,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rfly_amphibious.vehicle.parameter_files import (
-    Change,
-    checked_document,
-    read_parameters,
-    shipped_sets,
-)
 from rfly_amphibious.vehicle.state_layout import MAX_ROTORS, OUTER_WHEELS, WHEELS, state_size
 from rfly_common.arrays import Floats, Triple
 from rfly_common.config.declared import (
@@ -32,6 +26,8 @@ from rfly_common.config.declared import (
     triple,
     values_of,
 )
+from rfly_common.config.documents import shipped_names
+from rfly_common.config.parameter_files import Change, checked_document, read_parameters
 from rfly_common.errors import ConfigError
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
@@ -446,7 +442,10 @@ class VehicleParameters:
         `changes`: values by key path. Raise ConfigError that names file, line, key and allowed
         values.
         """
-        return cls.parse(*read_parameters("vehicle parameters", "vehicles", name_or_path), changes)
+        return cls.parse(
+            *read_parameters("vehicle parameters", "rfly_amphibious", "vehicles", name_or_path),
+            changes,
+        )
 
     @classmethod
     def parse(
@@ -728,7 +727,7 @@ class VehicleParameters:
 
 def shipped_parameter_sets() -> list[str]:
     """Return the names of the sets that come with the package."""
-    return shipped_sets("vehicles")
+    return shipped_names("rfly_amphibious", "vehicles")
 
 
 _PATHS = {name: declaration.path for name, declaration in declarations(VehicleParameters).items()}

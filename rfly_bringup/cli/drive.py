@@ -53,7 +53,7 @@ def drive(
     """
     import math
 
-    from rfly_amphibious.control.teleop import TeleopLimits
+    from rfly_autonomy.control.teleop import TeleopLimits
 
     with needs_ros("driving a running vehicle from a Linux terminal"):
         from rfly_bringup.cli.ros.keyboard_teleop import drive as run

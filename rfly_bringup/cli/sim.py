@@ -23,10 +23,10 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import write_text
 
 if TYPE_CHECKING:
-    from rfly_amphibious.scenarios.closed_loop import ClosedLoopRun
-    from rfly_amphibious.scenarios.recorder import ScenarioRun
-    from rfly_amphibious.scenarios.sweep import Result
-    from rfly_amphibious.vehicle.parameter_files import Change
+    from rfly_common.config.parameter_files import Change
+    from rfly_lab.runs.closed_loop import ClosedLoopRun
+    from rfly_lab.runs.recorder import ScenarioRun
+    from rfly_lab.runs.sweep import Result
 
 
 _MAX_ENDINGS = 8
@@ -95,8 +95,9 @@ def sweep(
 
         rfly sim run wind.csv --row 17 --plot run_17.png
     """
-    from rfly_amphibious.scenarios.plot import draw_sweep
-    from rfly_amphibious.scenarios.sweep import (
+    from rfly_amphibious.warm_up import warm_up
+    from rfly_lab.runs.plot import draw_sweep
+    from rfly_lab.runs.sweep import (
         ResultTable,
         Sweep,
         Variation,
@@ -105,7 +106,6 @@ def sweep(
         run_sweep,
         run_sweep_on_dask,
     )
-    from rfly_amphibious.warm_up import warm_up
 
     # check the arguments before the long work
     if dask is not None:
@@ -158,7 +158,7 @@ def _show_sweep(results: "list[Result]", seconds: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_amphibious.scenarios.sweep import spreads
+    from rfly_lab.runs.sweep import spreads
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table("", "least", "median", "largest", box=None)
@@ -244,19 +244,19 @@ def run(
 
         rfly sim run wind.csv --row 17 --plot run_17.png
     """
-    from rfly_amphibious.estimation.estimator_parameters import (
+    from rfly_amphibious.scenarios.scenario import Scenario
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.warm_up import warm_up
+    from rfly_autonomy.estimation.estimator_parameters import (
         EstimatorParameters,
         shipped_estimator_sets,
     )
-    from rfly_amphibious.scenarios.closed_loop import run_closed_loop
-    from rfly_amphibious.scenarios.closed_loop import warm_up as warm_up_closed_loop
-    from rfly_amphibious.scenarios.mcap_log import check_mcap
-    from rfly_amphibious.scenarios.run import run_scenario
-    from rfly_amphibious.scenarios.scenario import Scenario
-    from rfly_amphibious.scenarios.sweep import read_row
-    from rfly_amphibious.scenarios.table_log import check_run_format
-    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-    from rfly_amphibious.warm_up import warm_up
+    from rfly_lab.runs.closed_loop import run_closed_loop
+    from rfly_lab.runs.closed_loop import warm_up as warm_up_closed_loop
+    from rfly_lab.runs.mcap_log import check_mcap
+    from rfly_lab.runs.run import run_scenario
+    from rfly_lab.runs.sweep import read_row
+    from rfly_lab.runs.table_log import check_run_format
 
     # check the files before the long work
     targets = {"--csv": csv, "--mcap": mcap, "--plot": plot}
@@ -314,9 +314,9 @@ def _write(
     done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedLoopRun | None"
 ) -> None:
     """Write the files that are wanted, then print their names."""
-    from rfly_amphibious.scenarios.mcap_log import write_mcap
-    from rfly_amphibious.scenarios.plot import draw_run
-    from rfly_amphibious.scenarios.table_log import write_csv
+    from rfly_lab.runs.mcap_log import write_mcap
+    from rfly_lab.runs.plot import draw_run
+    from rfly_lab.runs.table_log import write_csv
 
     writers = {
         "--csv": write_csv,
@@ -461,12 +461,9 @@ def ardupilot_params(
 
         rfly sim ardupilot-params quad.parm
     """
-    from rfly_amphibious.autopilots.ardupilot_parameters import (
-        ardupilot_parameters,
-        parameter_text,
-    )
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_mavlink.autopilots.ardupilot_parameters import ardupilot_parameters, parameter_text
 
     options.check_target(file, overwrite)
     params = VehicleParameters.load(vehicle)
@@ -492,9 +489,9 @@ def px4_params(
 
         rfly sim px4-params quad.px4 --vehicle scale_quad
     """
-    from rfly_amphibious.autopilots.px4_parameters import parameter_text, px4_parameters
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_mavlink.autopilots.px4_parameters import parameter_text, px4_parameters
 
     options.check_target(file, overwrite)
     params = VehicleParameters.load(vehicle)

@@ -27,7 +27,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import write_text
 
 if TYPE_CHECKING:
-    from rfly_amphibious.identification.vehicle_fit import VehicleFit
+    from rfly_lab.identification.vehicle_fit import VehicleFit
 
 
 def fit(
@@ -76,14 +76,10 @@ def fit(
 
         rfly sim fit excite.mcap --vehicle scale --plot fit.png --output found.yaml
     """
-    from rfly_amphibious.identification.excitation import excitation
-    from rfly_amphibious.identification.vehicle_fit import (
-        draw_fit,
-        fit_vehicle,
-        fitted_document,
-    )
-    from rfly_amphibious.identification.vehicle_log import read_log
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_lab.identification.excitation import excitation
+    from rfly_lab.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
+    from rfly_lab.identification.vehicle_log import read_log
 
     if (log is None) == (excite is None):
         raise ConfigError("expected either LOG or --excite FILE")

@@ -25,7 +25,7 @@ from rfly_bringup.terminal import progress_bar
 from rfly_bringup.warm_up import compile_first
 
 if TYPE_CHECKING:
-    from rfly_amphibious.replay.replay import Replay
+    from rfly_lab.replay.replay import Replay
 
 UNITS = {
     "gps_position": "m",
@@ -95,18 +95,18 @@ def replay(
 
         rfly sim replay drive.mcap --vehicle my_robot.yaml --topics my_topics.yaml --json
     """
-    from rfly_amphibious.estimation.estimator_parameters import (
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
+    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_autonomy.estimation.estimator_parameters import (
         EstimatorParameters,
         shipped_estimator_sets,
     )
-    from rfly_amphibious.replay.model_check import check_model
-    from rfly_amphibious.replay.recording import read_recording
-    from rfly_amphibious.replay.replay import replay_recording
-    from rfly_amphibious.replay.replay_plot import draw_replay
-    from rfly_amphibious.replay.report import summary
-    from rfly_amphibious.replay.topic_map import TopicMap
-    from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
-    from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_lab.replay.model_check import check_model
+    from rfly_lab.replay.recording import read_recording
+    from rfly_lab.replay.replay import replay_recording
+    from rfly_lab.replay.replay_plot import draw_replay
+    from rfly_lab.replay.report import summary
+    from rfly_lab.replay.topic_map import TopicMap
     from rfly_terrain.height_map.height_map import HeightMap
 
     # check the arguments before the long work

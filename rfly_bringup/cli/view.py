@@ -258,7 +258,7 @@ def _answers(allowed: Sequence[str]) -> "Callable[[World], SensorAnswering]":
 
     def make(world: "World") -> "SensorAnswering":
         # these imports take a second
-        from rfly_amphibious.window_sensors.sensor_answers import SensorAnswers
+        from rfly_viewer.window_sensors.sensor_answers import SensorAnswers
 
         return SensorAnswers(world, addresses)
 

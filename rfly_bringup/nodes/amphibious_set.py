@@ -298,19 +298,16 @@ class Facts:
 def _facts(settings: Mapping[str, str]) -> Facts:
     """Return the facts of the scenario. Raise ConfigError."""
     from rfly_amphibious.scenarios.scenario import Scenario
-    from rfly_amphibious.vehicle.parameter_files import (
-        checked_document,
-        load_schema,
-        read_parameters,
-    )
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_common.config.documents import load_schema
+    from rfly_common.config.parameter_files import checked_document, read_parameters
 
     name = settings["scenario"]
     folders = [part for part in settings["map_search_path"].split(os.pathsep) if part]
     scenario = Scenario.load(name, folders)
-    data, file, _ = read_parameters("scenario", "scenarios", name)
+    data, file, _ = read_parameters("scenario", "rfly_amphibious", "scenarios", name)
     content = checked_document(
-        data, file, load_schema("scenario"), "version, vehicle, mission, end"
+        data, file, load_schema("rfly_amphibious", "scenario"), "version, vehicle, mission, end"
     ).value
     folder = str(Path(file).parent.resolve()) if os.path.isfile(file) else ""
 
@@ -471,9 +468,9 @@ def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> 
 
 def _check_px4(vehicle: str, sensors: str) -> None:
     """Raise ConfigError for a vehicle or sensors with which PX4 cannot fly."""
-    from rfly_amphibious.autopilots.px4_parameters import px4_parameters
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
+    from rfly_mavlink.autopilots.px4_parameters import px4_parameters
 
     params = VehicleParameters.load(vehicle)
     px4_parameters(params, SensorParameters.for_vehicle(params.name, sensors))

@@ -69,9 +69,9 @@ def _px4(node: StartedNode, sets: str) -> list[str]:
 
 def _ardupilot(node: StartedNode, sets: str, origin: Sequence[float]) -> list[str]:
     """Return the lines for ArduPilot: Copter if it has the vehicle's frame, else Rover."""
-    from rfly_amphibious.autopilots.ardupilot_parameters import frame_of
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_common.errors import ConfigError
+    from rfly_mavlink.autopilots.ardupilot_parameters import frame_of
 
     try:
         frame_of(VehicleParameters.load(node.parameters["vehicle"]))

@@ -17,16 +17,19 @@ _NODES = {
     "rfly_terrain": ("terrain_node", "planner_node"),
     "rfly_ue_bridge": ("ue_bridge_node", "ue_sensors_node", "coptersim_node"),
     "rfly_trajectory": ("trajectory_node",),
-    "rfly_missions": ("mission_node", "mavlink_node"),
+    "rfly_missions": ("mission_node",),
     "rfly_collision": ("collision_node",),
-    "rfly_amphibious": (
-        "amphibious_sim_node",
+    "rfly_amphibious": ("amphibious_sim_node",),
+    "rfly_autonomy": (
         "state_estimator_node",
         "flight_control_node",
         "chassis_control_node",
         "guidance_node",
         "teleop_node",
         "mapping_node",
+    ),
+    "rfly_mavlink": (
+        "mavlink_node",
         "link_node",
         "mavlink_hil_node",
         "ardupilot_json_node",
@@ -37,6 +40,8 @@ _NODES = {
 
 MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}
 """Module of each executable; its `main` runs the node."""
+GIVEN = {"amphibious_sim_node": {"fail_safe": "rfly_autonomy.control.pilot:abort_pilot"}}
+"""Parts of higher packages that a node is given when it is made, as `module:name`."""
 SEVERAL = "rfly_nodes"
 """Name of the executable that runs several nodes in one process."""
 
@@ -50,4 +55,4 @@ def __getattr__(name: str) -> Callable[[], None]:
         return partial(run_node_module, "rfly_bringup.ros.single_process")
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return partial(run_node_module, MODULES[name])
+    return partial(run_node_module, MODULES[name], GIVEN.get(name, {}))

@@ -38,13 +38,13 @@ from rfly_bringup.recording.foxglove_protocol import (
     server_info,
 )
 from rfly_common.errors import ConfigError
-from rfly_common.untrusted_files.mcap_reader import Topic
-from rfly_viewer.window.web_sockets import (
+from rfly_common.sockets.web_sockets import (
     NoHandshakeErrors,
     OpenConnections,
     is_loopback,
     is_own_page,
 )
+from rfly_common.untrusted_files.mcap_reader import Topic
 
 MAX_CLIENTS = 32
 MAX_UNSENT_BYTES = 4 << 20

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.scenarios.message_definitions import message_definition
 from rfly_common.files import Closing
 from rfly_common.imports import require
+from rfly_lab.runs.message_definitions import message_definition
 from rfly_ue_bridge.codec.sensor_payloads import Content, max_range, sensor_type
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 from rfly_ue_bridge.sensors.frame_assembler import SensorFrame

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rfly_common.ros.node_parameters import parameter
-from rfly_missions.ros.node_parameters import MavlinkParameters
+from rfly_mavlink.ros.node_parameters import MavlinkParameters
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 
 

@@ -8,29 +8,32 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
+from collections.abc import Callable
+from functools import partial
 
 from rclpy.node import Node
 
-from rfly_bringup.nodes.entry_points import MODULES
+from rfly_bringup.nodes.entry_points import GIVEN, MODULES
 from rfly_common.errors import ConfigError
 from rfly_common.ros.run_loop import run_all
+from rfly_common.startup import loaded
 
 
 def main() -> None:
     """Run the nodes that are named on the command line of `rfly_nodes`."""
     names = list(itertools.takewhile(lambda word: word != "--ros-args", sys.argv[1:]))
     try:
-        classes = [_node_class(name) for name in names]
-        if not classes:
+        makers = [_maker(name) for name in names]
+        if not makers:
             raise ConfigError(f"no node is named; there are {', '.join(MODULES)}")
     except ConfigError as error:
         print(f"rfly_nodes: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    run_all(classes)
+    run_all(makers)
 
 
-def _node_class(name: str) -> type[Node]:
-    """Return the node class of a `*_node` module. Raise ConfigError."""
+def _maker(name: str) -> Callable[[], Node]:
+    """Return the node class of a `*_node` module, with what it is given. Raise ConfigError."""
     if name not in MODULES:
         raise ConfigError(f"{name!r} is no node of rfly_suite; there are {', '.join(MODULES)}")
     module = importlib.import_module(MODULES[name])
@@ -41,4 +44,4 @@ def _node_class(name: str) -> type[Node]:
         and issubclass(value, Node)
         and value.__module__ == module.__name__
     )
-    return found
+    return partial(found, **loaded(GIVEN.get(name, {})))

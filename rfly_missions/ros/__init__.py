@@ -1,4 +1,4 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""mission_node and mavlink_node, their topics, actions and messages."""
+"""mission_node, its topics, action and messages."""

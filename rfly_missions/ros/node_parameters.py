@@ -14,9 +14,6 @@ from rfly_missions.followers.vehicle_kinds import UavType
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.ros.node_parameters import FIRST_ID, marker_scale_parameter
 
-MAVLINK_PORT = 14700
-"""UDP port of mavlink_node, none of those of PX4's simulation (14580 + instance, 18570 …)."""
-
 
 @dataclass(frozen=True)
 class MissionParameters:
@@ -98,82 +95,10 @@ class MissionVehicleParameters:
     home: list[float] = parameter([], "home for goals with home_source 1: x, y, z (m)")
 
 
-@dataclass(frozen=True)
-class MavlinkParameters:
-    """Parameters of mavlink_node."""
-
-    vehicles: list[str] = parameter([], "vehicles of mission_node that speak MAVLink")
-    bind: str = parameter("127.0.0.1", "IPv4 address of this machine to listen on, 0.0.0.0 for all")
-    port: int = parameter(
-        MAVLINK_PORT, "UDP port to listen on; 0: the system chooses", low=0, high=65535
-    )
-    targets: list[str] = parameter(
-        ["127.0.0.1:14550", "127.0.0.1:14540"],
-        "ground stations that wait for vehicles, each as host:port",
-    )
-    first_system_id: int = parameter(
-        1,
-        "MAVLink system id of the first vehicle, which the others follow; 1 is PX4's and "
-        "ArduPilot's too",
-        low=1,
-        high=250,
-    )
-    signing_file: str = parameter(
-        "", "file with the passphrase that signs all messages; empty: messages are not signed"
-    )
-    log_folder: str = parameter(
-        "",
-        "folder of MCAP logs, or a file in that folder; ground stations may download them; "
-        "empty: no logs",
-    )
-    erase_logs: bool = parameter(False, "let ground stations erase the logs in log_folder")
-
-
-@dataclass(frozen=True)
-class MavlinkVehicleParameters:
-    """Parameters of each vehicle of mavlink_node, after its name and a dot."""
-
-    PREFIX: ClassVar = "NAME."
-
-    system_id: int = parameter(
-        1,
-        "MAVLink system id",
-        low=1,
-        high=250,
-        shown="first_system_id and up, in the order of names",
-    )
-    uav_type: UavType = parameter("multirotor", "kind of vehicle, as in mission_node's parameter")
-    rotors: int = parameter(
-        4,
-        "rotors of a multirotor or land-air vehicle: ground stations show a quadrotor, hexarotor …",
-        low=1,
-        high=100,
-    )
-    controller: str = parameter(
-        "flight_control_node",
-        "node in a land-air vehicle's namespace whose gains are parameters; empty: none",
-    )
-    parameters: list[str] = parameter(
-        [], "initial values of MAVLink parameters, for example MIS_TAKEOFF_ALT=20"
-    )
-    gimbal_min_pitch: float = parameter(
-        -90.0, "lowest pitch of a gimbal, positive up", unit="degrees", low=-180.0, high=0.0
-    )
-    gimbal_max_pitch: float = parameter(
-        30.0, "highest pitch of a gimbal, positive up", unit="degrees", low=0.0, high=180.0
-    )
-
-
 NODES = {
     "mission_node": (
         MissionParameters,
         MissionVehicleParameters,
-        FrameParameters,
-        LatestTerrainParameters,
-    ),
-    "mavlink_node": (
-        MavlinkParameters,
-        MavlinkVehicleParameters,
         FrameParameters,
         LatestTerrainParameters,
     ),

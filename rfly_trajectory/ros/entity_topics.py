@@ -18,6 +18,7 @@ from simulation_interfaces import srv
 from simulation_interfaces.msg import Bounds, Result, SimulatorFeatures
 from simulation_interfaces.srv import DeleteEntity, GetSpawnables, SpawnEntity
 
+from rfly_collision.models.vehicle_models import BOX_HIGH, BOX_LOW, PERSON, kind_of
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import quat_rotate, quat_to_euler
 from rfly_common.ros import entity_services, simulation_services
@@ -50,7 +51,6 @@ from rfly_trajectory.fleet.entities import (
 from rfly_trajectory.fleet.fleet import Vehicle
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.run_control_topics import RunControl
-from rfly_viewer.models.vehicle_models import BOX_HIGH, BOX_LOW, PERSON, kind_of
 
 if TYPE_CHECKING:
     from rfly_trajectory.ros.trajectory_node import TrajectoryNode

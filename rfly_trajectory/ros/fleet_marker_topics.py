@@ -22,12 +22,12 @@ from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from rfly_collision.models.vehicle_models import colour_of, model_triangles
 from rfly_common.arrays import Floats
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp
-from rfly_viewer.models.vehicle_models import colour_of, model_triangles
 
 LOOK_EVERY_S = 0.5
 """Time between two looks for subscribers, s."""

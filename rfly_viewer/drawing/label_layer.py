@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import viser
 
+from rfly_collision.models.vehicle_models import BOX_HIGH, MARKER
 from rfly_common.arrays import Floats
 from rfly_common.config.vehicle_models import model_text
 from rfly_common.frames import ned_to_enu
 from rfly_viewer.drawing.screen import Screen, labels_with_room
-from rfly_viewer.models.vehicle_models import BOX_HIGH, MARKER
 from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.vehicle_table import WorldPoses
 

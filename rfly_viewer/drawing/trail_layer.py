@@ -13,10 +13,10 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
+from rfly_collision.models.vehicle_models import colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.models.vehicle_models import colour_of
 from rfly_viewer.scene.scene_commands import Rgb
 from rfly_viewer.scene.vehicle_table import WorldPoses
 

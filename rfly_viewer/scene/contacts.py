@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.models.vehicle_models import SHAPES
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.ground_fit import stand_on_ground
@@ -24,7 +25,6 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import enu_to_ned, ned_to_enu, quat_ned_frd_to_enu_flu
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.from_rflysim3d import CRASH_GROUND, CRASH_NONE
-from rfly_viewer.models.vehicle_models import SHAPES
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 GROUND_TOLERANCE_M = 0.1

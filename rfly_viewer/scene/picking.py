@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.arrays import Floats
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_conjugate, quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_collision.models import vehicle_models as models
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Bools, Floats, Ints, Rows
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_NONE, ATTACH_POSITION_YAW
-from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene.state_batches import StateBatch
 
 MAX_VEHICLES = 10_000

@@ -27,7 +27,7 @@ import websockets.asyncio.server
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from rfly_viewer.window.web_sockets import (
+from rfly_common.sockets.web_sockets import (
     LimitedConnection,
     NoHandshakeErrors,
     OpenConnections,

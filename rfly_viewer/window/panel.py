@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import viser
 
+from rfly_collision.models.vehicle_models import MODELS, colour_of
 from rfly_common.config.vehicle_models import model_of
-from rfly_viewer.models.vehicle_models import MODELS, colour_of
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 from rfly_viewer.scene.viewpoint import ALL_VEHICLES
 

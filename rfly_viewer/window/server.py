@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_collision.models import vehicle_models as models
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Triple
 from rfly_common.config.vehicle_models import model_text
@@ -33,7 +34,6 @@ from rfly_viewer.drawing.terrain_layer import TerrainLayer
 from rfly_viewer.drawing.trail_layer import MAX_THICKNESS_PX, TrailLayer
 from rfly_viewer.drawing.vehicle_layer import VehicleLayer
 from rfly_viewer.drawing.world_layer import WorldLayer
-from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene import scene_commands as commands
 from rfly_viewer.scene.console import KEYS
 from rfly_viewer.scene.picking import Click, pick

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.arrays import Ints
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler
@@ -40,7 +41,6 @@ from rfly_ue_bridge.codec.from_rflysim3d import (
     VEHICLE,
 )
 from rfly_ue_bridge.sockets.udp_sender import resolve
-from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene.contacts import VehicleContacts, find_contacts
 from rfly_viewer.scene.scene_commands import RequestObject
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses

@@ -11,8 +11,8 @@ import struct
 import pytest
 
 from attacks import autopilots
-from rfly_amphibious.links.ardupilot_session import decode_servos
 from rfly_common.errors import PacketError
+from rfly_mavlink.links.ardupilot_session import decode_servos
 
 
 def is_decoded(frame):

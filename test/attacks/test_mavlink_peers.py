@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs("pymavlink")
 
 def test_forged_datagrams_are_replayed_altered_or_of_others():
     from attacks import mavlink_peers
-    from rfly_missions.mavlink.wire import Reader, signing_key
+    from rfly_mavlink.dialect.wire import Reader, signing_key
 
     station = mavlink_peers.Station(9, "open sesame", link_id=3)
     other = mavlink_peers.Station(9, "another")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs("pymavlink")
 
 def test_odd_messages_are_of_every_kind_and_can_be_sent():
     from attacks import mavlink_terrain
-    from rfly_missions.mavlink.wire import Writer, load_dialect
+    from rfly_mavlink.dialect.wire import Writer, load_dialect
 
     rng = random.Random(1)
     writer = Writer(1)

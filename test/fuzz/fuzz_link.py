@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.fuzz_packets import mutated
 
-from rfly_amphibious.control.commands import RotorCommand, WheelCommand
-from rfly_amphibious.links.frames import (
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
+from rfly_common.errors import LinkFrameError
+from rfly_mavlink.links.frames import (
     REASONS,
     FrameReader,
     GpsReport,
@@ -38,7 +39,6 @@ from rfly_amphibious.links.frames import (
     decode,
     encode,
 )
-from rfly_common.errors import LinkFrameError
 
 WHOLE = [
     encode(StateReport(0.25, *map(np.ones, (3, 3, 4, 3, 3, 4, 2, 4, 6)), 1e5, np.ones(3)), 1, 1),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numba
 
-from rfly_amphibious.estimation import row_operations
+from rfly_autonomy.estimation import row_operations
 from rfly_terrain.height_map.scalar import PointLookup
 
 ENVIRONMENT = {"NUMBA_DISABLE_JIT": "1"}

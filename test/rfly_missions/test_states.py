@@ -3,6 +3,8 @@
 
 """The transition tables of a mission and of a vehicle behind MAVLink, as wholes."""
 
+from rfly_mavlink.stations import flight_state
+from rfly_mavlink.stations.flight_state import FlightEvent, FlightState, next_state
 from rfly_missions.execution.mission_phase import (
     COMMAND_EVENTS,
     SHOWN,
@@ -10,8 +12,6 @@ from rfly_missions.execution.mission_phase import (
     MissionEvent,
     MissionPhase,
 )
-from rfly_missions.mavlink import flight_state
-from rfly_missions.mavlink.flight_state import FlightEvent, FlightState, next_state
 from rfly_missions.mission.items import MissionCommand
 
 

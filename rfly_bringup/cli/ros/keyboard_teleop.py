@@ -24,8 +24,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
-from rfly_amphibious.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
-from rfly_amphibious.ros.teleop_node import velocity_to_twist
+from rfly_autonomy.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
+from rfly_autonomy.ros.teleop_node import velocity_to_twist
 from rfly_bringup.ros.command_client import check_namespace, command_session
 from rfly_common.errors import ConfigError
 from rfly_common.ros.endpoints import publisher, subscription

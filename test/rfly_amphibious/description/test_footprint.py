@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.estimation.odometry_frame import footprint
+from rfly_amphibious.description.footprint import footprint
 from rfly_common.frames import euler_to_quat
 from rfly_terrain import HeightMap
 

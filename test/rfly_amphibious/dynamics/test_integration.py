@@ -11,9 +11,9 @@ from amphibious_cases import SETS, energy, forward_speed, model, parameters, rol
 from scipy.integrate import solve_ivp
 
 from rfly_amphibious import AmphibiousModel, Controls
-from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.scenarios.land_air_demo import DURATION, land_air_demo
+from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
+from rfly_lab.runs.land_air_demo import DURATION, land_air_demo
 
 G = 9.80665
 

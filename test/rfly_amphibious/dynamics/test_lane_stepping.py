@@ -15,12 +15,12 @@ from amphibious_cases import parameters, plane
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
 from rfly_amphibious.dynamics import model as model_module
 from rfly_amphibious.dynamics.body_motion import corners_may_touch
-from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.records import POINTS_RECORD, STATE_RECORD
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import DynamicsError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.smooth_ground import ground_of
 
 FLEET = 11
 """Vehicles: a group of eight and three alone."""

@@ -16,6 +16,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 from rfly_terrain.world.models import box_part, placed_part
@@ -137,7 +138,12 @@ def test_sensors_feel_what_carries_the_vehicle() -> None:
     begin.x[3] = 1.0
 
     simulation = Simulation(
-        model, SensorParameters.load("scale"), begin, noise=False, command_timeout=9.0
+        model,
+        SensorParameters.load("scale"),
+        begin,
+        noise=False,
+        command_timeout=9.0,
+        fail_safe=abort_pilot,
     )
     sensed = [simulation.tick() for _ in range(250)]
     force = np.concatenate([each.imu.specific_force for each in sensed if each.imu is not None])

@@ -14,7 +14,6 @@ import pytest
 
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
-from rfly_amphibious.sensors.neighbours import MOST_NEAR, SILENT_S, Neighbours
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_collision.shapes.shape import Box, Sphere
@@ -22,6 +21,7 @@ from rfly_collision.shapes.vehicle_shapes import VehicleShape, VehicleShapes
 from rfly_common.arrays import Floats, Ints
 from rfly_common.physics import GRAVITY
 from rfly_common.vehicle_states import VehicleStates
+from rfly_sensing.neighbours import MOST_NEAR, SILENT_S, Neighbours
 
 SCALE = VehicleParameters.load("scale")
 STEP = 0.001

@@ -16,10 +16,10 @@ import pytest
 from amphibious_cases import model
 
 from rfly_amphibious import Controls, Wind
-from rfly_amphibious.dynamics.ground import ground_of
 from rfly_amphibious.dynamics.records import WORKSPACE
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
+from rfly_terrain.height_map.smooth_ground import ground_of
 
 FOOT = 0.3048
 PERIOD = 0.01

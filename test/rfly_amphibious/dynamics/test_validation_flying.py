@@ -14,13 +14,13 @@ from amphibious_cases import SETS, along, center_velocity, model, parameters, pl
 from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, Controls
-from rfly_amphibious.control.attitude_controller import Mixer
-from rfly_amphibious.control.commands import Setpoint
-from rfly_amphibious.control.modes import Mode
-from rfly_amphibious.control.pilot import Pilot, timed_setpoints
 from rfly_amphibious.dynamics.environment import density_ratio
 from rfly_amphibious.dynamics.trim import steady_flight
+from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
+from rfly_autonomy.control.attitude_controller import Mixer
+from rfly_autonomy.control.pilot import Pilot, timed_setpoints
+from rfly_autonomy.control.setpoint import Setpoint
 from rfly_common.errors import DynamicsError
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_common.physics import standard_density, standard_pressure

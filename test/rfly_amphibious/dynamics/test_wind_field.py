@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from amphibious_cases import parameters, plane
 
-from rfly_amphibious import AmphibiousModel, Scenario, SensorParameters, Wind, run_scenario
+from rfly_amphibious import AmphibiousModel, Scenario, SensorParameters, Wind
 from rfly_amphibious.dynamics.wind_field import WindField
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.errors import ConfigError
+from rfly_lab import run_scenario
 from rfly_terrain.world.solids import ObjectBoxes
 
 WEST_WIND = Wind((8.0, 0.0, 0.5), roughness=0.03)
@@ -83,7 +85,9 @@ def test_a_scenario_has_the_profile():
     expected = 8.0 * np.log1p(z / 0.03) / math.log1p(10 / 0.03)
     assert run.wind[1:, 0] == pytest.approx(expected, rel=0.02)
 
-    simulation = scenario.simulation(SensorParameters.load("scale"), noise=False)
+    simulation = scenario.simulation(
+        SensorParameters.load("scale"), noise=False, fail_safe=abort_pilot
+    )
     ticks = [simulation.tick() for _ in range(60)]
     seen = next(samples.wind for samples in ticks if samples.wind is not None)
     standing = 8.0 * math.log1p(parameters("scale").origin_height / 0.03) / math.log1p(10 / 0.03)

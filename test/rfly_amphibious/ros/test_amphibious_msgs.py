@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from optional_parts import late_module
 
-from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
-from rfly_amphibious.estimation.estimate import Estimate
 from rfly_amphibious.sensors.samples import OdometrySamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import CommandError, SensorMessageError
 
 pytestmark = pytest.mark.ros

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from node_harness import PATIENCE
 
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.ros.goal_result import GoalResult
 
 pytestmark = pytest.mark.ros
@@ -529,9 +530,9 @@ def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(
 ) -> None:
     from sensor_msgs.msg import FluidPressure
 
-    from rfly_amphibious.control.commands import RotorCommand, WheelCommand
     from rfly_amphibious.dynamics.model import AmphibiousModel
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
     from rfly_amphibious.simulation.simulation import Simulation
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_common.ros.qos import sensor_qos
@@ -554,6 +555,7 @@ def test_lock_step_stands_still_while_nobody_answers_and_repeats_bit_by_bit(
         AmphibiousModel(VehicleParameters.load("scale")),
         SensorParameters.load("scale"),
         seed=5,
+        fail_safe=abort_pilot,
     )
     expected = []
     for tick in range(250):

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.guidance.legs import DriveLeg, FlyLeg
 from rfly_amphibious.scenarios.scenario import Scenario, shipped_scenarios
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Gust, RotorFails, SensorOff
 from rfly_common.errors import ConfigError
 from rfly_missions import MissionItem
 from rfly_missions.mission.files import Mission, write_mission
+from rfly_missions.mission.legs import DriveLeg, FlyLeg
 from rfly_terrain import HeightMap
 from rfly_terrain.world.weather import Weather
 

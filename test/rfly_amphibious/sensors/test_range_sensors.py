@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, VehicleParameters
-from rfly_amphibious.control.commands import RotorCommand
-from rfly_amphibious.sensors.cameras import CameraPose, ColorCamera, body_color
-from rfly_amphibious.sensors.neighbours import Neighbours
-from rfly_amphibious.sensors.range_sensor_parameters import ColorCameraParameters
 from rfly_amphibious.sensors.range_sensors import COLOR_CAMERA, DEPTH_CAMERA, LIDAR, RangeSensors
-from rfly_amphibious.sensors.scene_rays import SceneRays
+from rfly_amphibious.simulation.commands import RotorCommand
 from rfly_amphibious.simulation.simulation import Simulation
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_collision.shapes.shape import ConvexHull
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_common.vehicle_states import VehicleStates
+from rfly_sensing.cameras import CameraPose, ColorCamera, body_color
+from rfly_sensing.neighbours import Neighbours
+from rfly_sensing.range_sensor_parameters import ColorCameraParameters
+from rfly_sensing.scene_rays import SceneRays
 from rfly_terrain import HeightMap
 from rfly_terrain.world.weather import Weather
 
@@ -84,7 +85,11 @@ def test_however_ticks_are_cut():
         parameters = SET.replace(imu=dataclasses.replace(SET.imu, rate=1 / period))
         model = AmphibiousModel(VehicleParameters.load("scale"))
         simulation = Simulation(
-            model, parameters, model.flying((0.0, 0.0, 5.0), 0.3, (4.0, 1.0, 0.0)), seed=3
+            model,
+            parameters,
+            model.flying((0.0, 0.0, 5.0), 0.3, (4.0, 1.0, 0.0)),
+            seed=3,
+            fail_safe=abort_pilot,
         )
         sensors = RangeSensors(parameters, seed=3)
         state = simulation.state

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from rfly_amphibious import AmphibiousModel, SensorParameters, SensorSuite, VehicleParameters
-from rfly_amphibious.estimation.estimator import StateEstimator
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
-from rfly_amphibious.sensors.range_sensor_parameters import LidarParameters
 from rfly_amphibious.sensors.sensor_parameters import Sensor, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import shipped_parameter_sets
+from rfly_autonomy.estimation.estimator import StateEstimator
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.errors import ConfigError
+from rfly_sensing.range_sensor_parameters import LidarParameters
 
 SCALE = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
 

@@ -10,18 +10,19 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel
-from rfly_amphibious.scenarios.run import run_scenario
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu
 from rfly_common.geodesy import geodetic_to_ned
+from rfly_lab.runs.run import run_scenario
 
 PARAMS = VehicleParameters.load("scale")
 SENSORS = SensorParameters.load("scale")
@@ -35,7 +36,9 @@ def fault(part, kind, value=(), quantity="", duration=None):
 
 
 def make(*faults, **more):
-    return Simulation(AmphibiousModel(PARAMS), SENSORS, seed=4, events=faults, **more)
+    return Simulation(
+        AmphibiousModel(PARAMS), SENSORS, seed=4, events=faults, fail_safe=abort_pilot, **more
+    )
 
 
 def drive(simulation, seconds=1.0, torque=3.0, steering=0.1, brake=0.0, rotor=100.0):
@@ -220,7 +223,9 @@ def test_the_steering_obeys_its_fault(kind, value, expected):
 def stopping(*faults):
     """Return the speed lost in 0.2 s of braking with 1 N m a wheel, from 3 m/s."""
     model = AmphibiousModel(PARAMS)
-    simulation = Simulation(model, SENSORS, model.standing(speed=3.0), events=faults)
+    simulation = Simulation(
+        model, SENSORS, model.standing(speed=3.0), events=faults, fail_safe=abort_pilot
+    )
     drive(simulation, 0.2, torque=0.0, steering=0.0, brake=1.0, rotor=0.0)
     return 3.0 - simulation.state.velocity[0]
 
@@ -288,6 +293,7 @@ def test_a_sensor_that_is_not_fitted_has_no_faults():
             AmphibiousModel(PARAMS),
             SENSORS.replace(wind=None),
             events=(fault("wind", "off"),),
+            fail_safe=abort_pilot,
         )
 
 

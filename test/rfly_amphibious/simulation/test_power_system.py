@@ -12,10 +12,12 @@ import pytest
 from amphibious_cases import model, of_wheels, parameters
 from recorded_runs import shipped_run
 
-from rfly_amphibious import Controls, Mode, Scenario, SensorParameters, run_scenario
+from rfly_amphibious import Controls, Mode, Scenario, SensorParameters
 from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.errors import ConfigError
+from rfly_lab import run_scenario
 
 
 def hovering(p):
@@ -120,7 +122,9 @@ def test_a_scenario_reports_the_battery():
 
 
 def test_a_reset_charges_the_battery():
-    simulation = Scenario.load("hop").simulation(SensorParameters.load("scale"))
+    simulation = Scenario.load("hop").simulation(
+        SensorParameters.load("scale"), fail_safe=abort_pilot
+    )
     for _ in range(20):
         simulation.tick()
     assert simulation.power.charge < 1.0

@@ -10,15 +10,16 @@ import math
 import numpy as np
 import pytest
 
-from rfly_amphibious.control.commands import RotorCommand, WheelCommand
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.simulation.events import Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.errors import CommandError, ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -28,7 +29,7 @@ WINDY = Wind((2.0, -1.0, 0.0), (0.5, 0.5, 0.2), seed=3)
 
 
 def make(start=(0.0, 0.0, 0.0), **more) -> Simulation:
-    return Simulation(AmphibiousModel(PARAMS), SENSORS, start, **more)
+    return Simulation(AmphibiousModel(PARAMS), SENSORS, start, fail_safe=abort_pilot, **more)
 
 
 def hover(simulation: Simulation, share: float = 1.0) -> None:
@@ -70,7 +71,9 @@ def test_ticks_are_the_models_own_steps_and_the_suites_own_samples() -> None:
 def test_stands_braked_on_a_slope_until_the_first_command_and_no_fail_safe_acts() -> None:
     heights = np.outer(0.2 * np.linspace(-30.0, 30.0, 61), np.ones(61))
     slope = HeightMap(heights, origin_x=-30.0, origin_y=-30.0, step_x=1.0, step_y=1.0)
-    simulation = Simulation(AmphibiousModel(PARAMS, slope), SENSORS, (0.0, 0.0, 0.0))
+    simulation = Simulation(
+        AmphibiousModel(PARAMS, slope), SENSORS, (0.0, 0.0, 0.0), fail_safe=abort_pilot
+    )
     begin = simulation.state.position.copy()
     for _ in range(125):
         simulation.tick()
@@ -200,7 +203,7 @@ def test_events_of_a_scenario_happen_at_their_times() -> None:
             SensorOff(0.2, "imu", 0.1),
         ),
     )
-    simulation = scenario.simulation(SENSORS, noise=False)
+    simulation = scenario.simulation(SENSORS, noise=False, fail_safe=abort_pilot)
 
     winds = {}
     imu = []

@@ -16,15 +16,15 @@ import pytest
 import yaml
 
 from rfly_amphibious import VehicleParameters
-from rfly_amphibious.estimation.estimator_parameters import EstimatorParameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
-from rfly_amphibious.write_schemas import FOLDER, SCHEMAS, schema_text
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+from rfly_lab.write_schemas import ROOT, SCHEMAS, schema_text
 
 KINDS = [
-    (VehicleParameters, "vehicles"),
-    (EstimatorParameters, "estimators"),
-    (SensorParameters, "sensors"),
+    (VehicleParameters, "rfly_amphibious", "vehicles"),
+    (EstimatorParameters, "rfly_autonomy", "estimators"),
+    (SensorParameters, "rfly_amphibious", "sensors"),
 ]
 
 
@@ -37,17 +37,17 @@ def shuffled(value, rng):
     return [shuffled(each, rng) for each in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_the_schema_files_are_what_the_parameters_declare(name):
-    text = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
-    assert text == schema_text(name), "python -m rfly_amphibious.write_schemas writes them anew"
+@pytest.mark.parametrize("file", SCHEMAS)
+def test_the_schema_files_are_what_the_parameters_declare(file):
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert text == schema_text(file), "python -m rfly_lab.write_schemas writes them anew"
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
-@pytest.mark.parametrize(("cls", "folder"), KINDS)
-def test_the_order_of_keys_changes_nothing(cls, folder, seed, monkeypatch):
+@pytest.mark.parametrize(("cls", "package", "folder"), KINDS)
+def test_the_order_of_keys_changes_nothing(cls, package, folder, seed, monkeypatch):
     """Neither the order of a file nor that of a schema matters."""
-    text = (files("rfly_amphibious") / "data" / folder / "scale.yaml").read_text(encoding="utf-8")
+    text = (files(package) / "data" / folder / "scale.yaml").read_text(encoding="utf-8")
     expected = cls.parse(text.encode(), "scale.yaml", "scale")
     rng = random.Random(seed)
     other = yaml.safe_dump(shuffled(yaml.safe_load(text), rng), sort_keys=False)

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from node_harness import PATIENCE, wait_until
 
-from rfly_amphibious.scenarios import sweep
 from rfly_bringup.cli.main import main
 from rfly_common.imports import how_to_install
+from rfly_lab.runs import sweep
 
 SHORT = """version: 1
 vehicle: scale

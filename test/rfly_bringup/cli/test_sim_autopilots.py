@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rfly_amphibious.autopilots.px4_parameters import parameter_text, px4_parameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_bringup.cli.main import main
+from rfly_mavlink.autopilots.px4_parameters import parameter_text, px4_parameters
 
 
 @pytest.fixture

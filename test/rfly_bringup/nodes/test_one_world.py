@@ -246,10 +246,10 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
     """Boxes, parts, and a hollow surface in two sizes: the same ranges with and without messages
     between.
     """
-    from rfly_amphibious.sensors.neighbours import Neighbours, world_bodies
-    from rfly_amphibious.sensors.scene_rays import SceneRays
     from rfly_collision import load_shapes
     from rfly_collision.ros.contact_msgs import msg_to_placed
+    from rfly_sensing.neighbours import Neighbours, world_bodies
+    from rfly_sensing.scene_rays import SceneRays
     from rfly_terrain.world.models import (
         Model,
         box_part,

@@ -217,7 +217,7 @@ def test_source_files_hold_all_that_kernels_refer_to():
     """Whatever a kernel of the suite calls comes from a file that its stamp covers."""
     modules = (
         "rfly_amphibious.dynamics.stepping",
-        "rfly_amphibious.estimation.filter_kernels",
+        "rfly_autonomy.estimation.filter_kernels",
         "rfly_collision.narrow_phase.terrain_contact",
         "rfly_terrain.planning.search_kernels",
     )

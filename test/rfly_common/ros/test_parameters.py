@@ -12,7 +12,17 @@ import pytest
 
 pytestmark = pytest.mark.ros
 
-PACKAGES = ("terrain", "ue_bridge", "trajectory", "missions", "collision", "amphibious", "bringup")
+PACKAGES = (
+    "terrain",
+    "ue_bridge",
+    "trajectory",
+    "missions",
+    "collision",
+    "amphibious",
+    "autonomy",
+    "mavlink",
+    "bringup",
+)
 
 
 @pytest.fixture

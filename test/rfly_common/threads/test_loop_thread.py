@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 SHORT_LIVED = {
     "rfly_common/startup.py",  # ends the process
     "rfly_common/ros/run_loop.py",  # one piece of work, whose error its caller gets
-    "rfly_amphibious/scenarios/sweep.py",  # waits for the end of the parent
+    "rfly_lab/runs/sweep.py",  # waits for the end of the parent
     "rfly_bringup/doctor/ros/graph_watch.py",  # one question to a window
     "rfly_bringup/runner/supervisor.py",  # the lines of a child, until it ends
     "rfly_bringup/demo/demo.py",  # imports

@@ -11,8 +11,8 @@ import struct
 import pytest
 from optional_parts import late_module
 
-from rfly_amphibious.scenarios.message_definitions import message_definition
 from rfly_common.errors import CaptureError
+from rfly_lab.runs.message_definitions import message_definition
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.pcap import PcapWriter
 from rfly_ue_bridge.recording.recorded_states import open_for_window

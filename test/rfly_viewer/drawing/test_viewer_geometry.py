@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 import pytest
 
+from rfly_collision.models import vehicle_models as models
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
-from rfly_viewer.models import vehicle_models as models
 from rfly_viewer.scene.contacts import find_contacts
 from rfly_viewer.scene.picking import pick
 from rfly_viewer.scene.scan import scan_terrain

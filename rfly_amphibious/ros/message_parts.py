@@ -1,0 +1,84 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Parts that the vehicle's messages share: stamps, frames, vectors, and their checks."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from nav_msgs.msg import Odometry
+from numpy.typing import ArrayLike
+
+from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array, unit_quaternion
+from rfly_common.errors import SensorMessageError
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+
+Message = TypeVar("Message", bound=Any)
+
+
+WORLD = "map"
+
+
+UNKNOWN = 1e6
+"""Variance of quantities that a sensor does not measure."""
+
+
+WENT_BACK_S = 0.05
+"""Step back of stamps that means a reset of the simulation, s."""
+
+
+def frame_of(vehicle: str, name: str) -> str:
+    """Return the frame `name` of a vehicle."""
+    return f"{vehicle}/{name}" if vehicle else name
+
+
+def stamped(message: Message, time: float, frame_id: str, epoch_ns: int = 0) -> Message:
+    """Return the message with a time (s since the epoch) as its stamp, and its frame."""
+    message.header.stamp = ns_to_stamp(epoch_ns + round(time * 1e9))
+    message.header.frame_id = frame_id
+    return message
+
+
+def time_of(message: Any) -> float:
+    """Return the time of a message's stamp, s."""
+    return stamp_to_ns(message.header.stamp) * 1e-9
+
+
+def time_since(message: Any, epoch_ns: int, now: float) -> float:
+    """Return the time of a message's stamp, s since the epoch; `now` without a stamp."""
+    stamp_ns = stamp_to_ns(message.header.stamp)
+    return (stamp_ns - epoch_ns) * 1e-9 if stamp_ns else now
+
+
+def odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
+    message = Odometry(child_frame_id=child)
+    pose = message.pose.pose
+    twist = message.twist.twist
+    set_vector(pose.position, p)
+    set_quaternion(pose.orientation, q)
+    set_vector(twist.linear, v)
+    set_vector(twist.angular, w)
+    return message
+
+
+def set_vector(vector: Any, xyz: Any) -> None:
+    vector.x, vector.y, vector.z = xyz
+
+
+def set_quaternion(quaternion: Any, xyzw: Any) -> None:
+    quaternion.x, quaternion.y, quaternion.z, quaternion.w = xyzw
+
+
+def finite(name: str, numbers: ArrayLike, shape: tuple[int, ...] | None = None) -> Floats:
+    return finite_array(name, numbers, shape, error=SensorMessageError)
+
+
+def vector_of(name: str, vector: Any) -> Floats:
+    return finite(name, (vector.x, vector.y, vector.z))
+
+
+def quaternion_of(quaternion: Any) -> Floats:
+    values = (quaternion.x, quaternion.y, quaternion.z, quaternion.w)
+    return unit_quaternion("orientation", values, tolerance=1e-2, error=SensorMessageError)

@@ -1,0 +1,236 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Geometric attitude controller and mixer: attitude setpoints to rotor speeds.
+
+docs/model, section 10.1, after T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body
+axes FLU, SI.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.estimate import EstimatedMotion
+from rfly_common.arrays import Floats
+
+YAW_FREQUENCY_SHARE = 0.4
+"""Frequency of the yaw loop, as a share of that of roll and pitch."""
+
+_TOLERANCE = 1e-12
+"""Tolerance of the limits of squared rotor speeds, as a share of the largest."""
+
+
+class Mixer:
+    """Allocation of thrust and moments to the rotors.
+
+    Thrust in N, moments in N m, body axes, about the centre of mass. docs/model, section 4.5.
+    `failed`: indices of rotors that no longer turn. The others carry the weight and the tilting
+    moments first, and cancel the remaining yaw moment as far as their limits let them.
+    """
+
+    def __init__(self, params: VehicleParameters, failed: Collection[int] = ()) -> None:
+        x, y, _ = params.rotor_position.T
+        thrust = params.thrust_coefficient
+        torque = params.torque_coefficient
+        spin = np.array(params.rotor_spin, float)
+        self.matrix: Floats = np.array(
+            (
+                np.full(params.rotors, thrust),
+                thrust * y,
+                -thrust * (x - params.center_x),
+                -torque * spin,
+            )
+        )
+        """Matrix B, (4, rotors): (T, τ) = B ϖ²."""
+
+        self.matrix[:, list(failed)] = 0.0
+        self.inverse = np.asarray(np.linalg.pinv(self.matrix), np.float64)
+        self._failed = bool(failed)
+
+        # weight and tilt first, yaw only with a rotor to spare
+        if failed:
+            rows = np.abs(self.matrix).max(axis=1, keepdims=True)
+            spare = (
+                rows.all()
+                and np.linalg.matrix_rank(self.matrix / np.where(rows, rows, 1.0), tol=1e-9) == 4
+            )
+            turning = self.inverse[:, 3:] if spare else np.zeros((params.rotors, 1))
+            self.inverse = np.hstack([np.linalg.pinv(self.matrix[:3]), turning])
+            self.inverse[list(failed)] = 0.0
+        self._largest = params.max_rotor_speed**2
+
+    def wrench(self, rotor_speed: ArrayLike) -> Floats:
+        """Return thrust and moments, (4,), of rotors (rotors,), rad/s, that stand in still air."""
+        return self.matrix @ np.square(np.asarray(rotor_speed, float))
+
+    def rotor_speeds(self, wrench: ArrayLike) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, for thrust and moments, (4,).
+
+        What the rotors cannot do is given up in this order: yaw moment, thrust, then roll and pitch
+        together.
+        """
+        thrust, roll, pitch, yaw = np.asarray(wrench, float)
+        for_thrust = self.inverse[:, 0]
+        tilting = self.inverse[:, 1] * roll + self.inverse[:, 2] * pitch
+        squares = thrust * for_thrust + tilting
+
+        if self._failed:
+            yaw = yaw - float(self.matrix[3] @ squares)
+        turning = self.inverse[:, 3] * yaw
+
+        complete = squares + turning
+        each = complete.tolist()
+        if min(each) >= 0.0 and max(each) <= self._largest:
+            return np.sqrt(complete)
+
+        # less yaw moment
+        squares = squares + self._share(squares, turning) * turning
+
+        # another thrust, then less roll and pitch
+        if not self._fits(squares):
+            base = thrust * for_thrust + tilting
+            low, high = self._thrusts(tilting)
+            if low <= high:
+                base = float(np.clip(thrust, low, high)) * for_thrust + tilting
+            else:
+                middle = float(np.clip(thrust, *self._thrusts(np.zeros_like(tilting)))) * for_thrust
+                base = middle + self._share(middle, tilting) * tilting
+            squares = np.clip(base, 0.0, self._largest)
+        return np.sqrt(np.clip(squares, 0.0, self._largest))
+
+    def _fits(self, squares: Floats) -> bool:
+        """Return whether all squares are within their limits."""
+        slack = _TOLERANCE * self._largest
+        return bool((squares >= -slack).all() and (squares <= self._largest + slack).all())
+
+    def _share(self, base: Floats, addition: Floats) -> float:
+        """Return the largest share, 0 … 1, of an addition that keeps all squares within limits."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(addition > 0.0, self._largest - base, base) / np.abs(addition)
+        return float(np.clip(np.min(room[addition != 0.0], initial=1.0), 0.0, 1.0))
+
+    def _thrusts(self, tilting: Floats) -> tuple[float, float]:
+        """Return the least and the largest thrust that keep the squares within their limits.
+
+        If no thrust does, the least exceeds the largest.
+        """
+        for_thrust = self.inverse[:, 0]
+        lifts = for_thrust > 0.0
+        low = np.max(-tilting[lifts] / for_thrust[lifts], initial=0.0)
+        high = np.min((self._largest - tilting[lifts]) / for_thrust[lifts], initial=np.inf)
+        return float(low), float(high)
+
+
+class AttitudeSetpoint(NamedTuple):
+    """Direction and strength of the thrust."""
+
+    thrust: float
+    """Thrust along the body's z axis, N."""
+
+    acceleration: Floats | None
+    """Specific thrust, (3,), world axes, m/s²; None: hold `attitude`.
+
+    Its direction is that of the body's z axis.
+    """
+
+    yaw: float = 0.0
+    """Heading, with an acceleration, rad."""
+
+    yaw_rate: float = 0.0
+    """Rate at which the heading turns, rad/s."""
+
+    attitude: Floats | None = None
+    """Attitude without an acceleration, (3, 3), body -> world."""
+
+    moment_share: float = 1.0
+    """Share of the moments that turn the body, 0 … 1: less while the wheels carry it."""
+
+
+class AttitudeController:
+    """Attitude loop: it answers an attitude setpoint with rotor speeds.
+
+    A `frequency` (rad/s) other than that of the parameters is for loops with delay: (τ_m + delay) ·
+    frequency ≤ 0.45.
+    """
+
+    def __init__(self, params: VehicleParameters, frequency: float | None = None) -> None:
+        self.mixer = Mixer(params)
+        self.set_gains(params, params.attitude_frequency if frequency is None else frequency)
+        self._inertia = params.total_inertia
+        self._still = np.zeros(params.rotors)
+
+    def reset(self) -> None:
+        """Let all rotors turn again; there is no other state."""
+        self.mixer = Mixer(self.params)
+
+    def set_gains(self, params: VehicleParameters, frequency: float) -> None:
+        """Use these parameters' gains and this frequency (rad/s) in roll and pitch."""
+        self.params = params
+        self.frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
+        """Frequencies of roll, pitch and yaw, (3,), rad/s."""
+
+    def set_failed_rotors(self, failed: Collection[int]) -> None:
+        """Let the other rotors do what they can without these ones (from 0)."""
+        self.mixer = Mixer(self.params, failed)
+
+    def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
+
+        Without a setpoint the rotors stand still.
+        """
+        if setpoint is None:
+            return self._still.copy()
+        if setpoint.acceleration is not None:
+            wanted = _attitude_of(setpoint.acceleration, setpoint.yaw)
+            wrench = self.wrench(wanted, motion, setpoint.thrust, setpoint.yaw_rate)
+        elif setpoint.moment_share == 0.0:
+            wrench = np.array((setpoint.thrust, 0.0, 0.0, 0.0))
+        else:
+            assert setpoint.attitude is not None
+            wrench = self.wrench(setpoint.attitude, motion, setpoint.thrust)
+            wrench[1:] *= setpoint.moment_share
+        return self.mixer.rotor_speeds(wrench)
+
+    def wrench(
+        self, wanted: Floats, motion: EstimatedMotion, thrust: float, yaw_rate: float = 0.0
+    ) -> Floats:
+        """Return the thrust (N) and the moments (N m) that turn the body to an attitude, (4,).
+
+        `wanted`: (3, 3), body -> world. `yaw_rate`: about the world's z axis, rad/s.
+        """
+        rotation = motion.rotation
+        error = wanted.T @ rotation - rotation.T @ wanted
+        error_vector = 0.5 * np.array((error[2, 1], error[0, 2], error[1, 0]))
+
+        error_rates = np.asarray(motion.rates, float)
+        if yaw_rate:
+            error_rates = error_rates - yaw_rate * rotation[2]
+
+        turn = -(self.frequency**2) * error_vector
+        turn -= 2.0 * self.params.attitude_damping * self.frequency * error_rates
+        return np.array((thrust, *(self._inertia @ turn)))
+
+
+def _attitude_of(acceleration: Floats, yaw: float) -> Floats:
+    """Return the attitude with z along an acceleration (3,) and x towards a yaw.
+
+    It is (3, 3), body -> world.
+    """
+    up = acceleration / math.sqrt(acceleration @ acceleration)
+    left = _cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
+    left /= math.sqrt(left @ left)
+    return np.array((_cross(left, up), left, up)).T
+
+
+def _cross(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return the cross product of two (3,); NumPy's own takes ten times as long."""
+    x, y, z = np.asarray(a).tolist()
+    i, j, k = np.asarray(b).tolist()
+    return np.array((y * k - z * j, z * i - x * k, x * j - y * i))

@@ -1,0 +1,536 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Chassis controller: steering, motor and brake commands from estimates.
+
+It controls traction, and steers vehicles without steered wheels by their motors.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.simulation.commands import Mode, WheelCommand
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.vehicle_record import peak_slip
+from rfly_autonomy.control.modes import ContactFilter, contact_of
+from rfly_autonomy.control.path_following import PoseFollower
+from rfly_autonomy.control.speed_controller import (
+    HOLD_SHARE,
+    SpeedController,
+    brake_torque_in,
+    max_virtual_steering,
+)
+from rfly_autonomy.control.steady_turn import steady_turn
+from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_autonomy.estimation.wheel_contact import WheelContact
+from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_array, finite_number
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
+from rfly_common.physics import GRAVITY
+
+COMMAND_TIMEOUT = 0.5
+"""Age at which a motion command counts as lost, s."""
+
+ESTIMATE_TIMEOUT = 0.5
+"""Age at which an estimate counts as lost, s."""
+
+BRAKED_SHARE = 0.3
+"""Share of the weight on the wheels above which the brakes are on after an abort."""
+
+SLOWEST_TURN = 0.05
+"""Speed below which steered wheels cannot turn the vehicle, m/s."""
+
+SKID_TIME = 0.015
+"""Time constant of the loop that holds the speed difference between the sides, s."""
+
+SKID_INTEGRAL = 2.0
+"""Integral gain of that loop, 1/s."""
+
+SKID_YAW_GAIN = 0.3
+"""Gain of the integral of the yaw rate's error, 1/s."""
+
+SCRUB_SHARE = 0.8
+"""Share of the torque against which all tyres slide that is fed forward."""
+
+SLIPS = 1.5
+"""Slip beyond which a wheel's torque is cut, as a multiple of the slip of the largest force."""
+
+LEFT = 0.8
+"""Factor of the torque after CUT_TIME of slip."""
+
+BACK = 0.05
+"""Share of the whole torque that comes back in CUT_TIME without slip."""
+
+CUT_TIME = 0.01
+"""Time to which LEFT and BACK refer, s."""
+
+SLOW_BRAKING = 3.0
+"""Speed below which the torque of braking wheels is not cut, m/s: they slip only for a moment."""
+
+LEAST_SHARE = 0.05
+"""Smallest share of the torque that a wheel keeps."""
+
+
+class TractionControl:
+    """Limiter of the torque of motors and brakes whose wheels slip. Eq. 10.8."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        p = self._params = params
+        self.peak = peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness
+        """Slip κ at which a tyre pulls most."""
+
+        self._hubs = p.hub_position
+
+        self.slip = np.zeros(len(p.wheels))
+        """Last slips κ, (wheels,); positive drives."""
+
+        self.share = np.ones(len(p.wheels))
+        """Share of the torque that each wheel keeps, (wheels,)."""
+
+    def update(
+        self,
+        wheel_rate: Floats,
+        steering: Floats,
+        velocity: Floats,
+        rates: Floats,
+        torque: Floats,
+        dt: float,
+    ) -> None:
+        """Update slips and shares, dt seconds after the last update.
+
+        A wheel slips by its torque if slip and torque have the same sign. `wheel_rate`: spins
+        against the body, (wheels,), rad/s. `steering`: (wheels,), rad. `velocity` and `rates`:
+        (3,), body axes, m/s and rad/s. `torque`: of motors and brakes, (wheels,), N m.
+        """
+        p = self._params
+        hubs = self._hubs
+
+        # slip of each wheel on the ground
+        along = velocity[0] - rates[2] * hubs[:, 1]
+        aside = velocity[1] + rates[2] * hubs[:, 0]
+        ground = along * np.cos(steering) + aside * np.sin(steering)
+        rolling = p.rolling_radius * (wheel_rate + rates[1])
+        self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
+
+        # cut the torque, or give it back
+        slips = self.slip * np.sign(torque) > SLIPS * self.peak
+        if abs(velocity[0]) < SLOW_BRAKING:
+            slips &= torque * velocity[0] >= 0.0
+        steps = dt / CUT_TIME
+        self.share = np.clip(
+            np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0
+        )
+
+
+def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
+    """Return width, friction along the wheels and whole friction of turning on the spot.
+
+    The vehicle turns as if its track had the width, m; the frictions are in the same unit.
+    Eq. 10.13, 10.14.
+    """
+    if p.middle_axle is None:
+        return (
+            (p.track**2 + p.wheelbase**2) / p.track,
+            p.wheelbase,
+            math.hypot(p.track, p.wheelbase),
+        )
+
+    load = p.static_load
+    x = p.hub_position[:, 0] - p.center_x
+    low = 0.0
+    high = 2.0 * float((x**2).max()) / p.track
+
+    # slide: distance that the treads slide along per radian; the moments of all forces balance
+    for _ in range(60):
+        slide = 0.5 * (low + high)
+        moment = load @ ((p.track / 2.0 * slide - x**2) / np.hypot(slide, x))
+        if moment < 0.0:
+            low = slide
+        else:
+            high = slide
+
+    along = float(load @ (slide / np.hypot(slide, x)))
+    return p.track + 2.0 * slide, along, float(load.sum())
+
+
+class SkidSteer:
+    """Steering by the motors: the wheels of one side run faster than those of the other. Eq. 10.13.
+
+    All tyres slide while the vehicle turns on the spot. With the same friction along and aside, the
+    moments of both balance if the wheels roll as if the track were (b² + L²)/b wide (three axles:
+    Eq. 10.14), by the direction of sliding. In wide bends the tyres slide less; an integral of the
+    yaw rate's error makes up for it.
+    """
+
+    def __init__(self, params: VehicleParameters) -> None:
+        p = self._params = params
+        self._driven = p.is_driven
+        self._sides = np.tile((-1.0, 1.0), len(p.axles))
+        radius = float(p.rolling_radius.mean())
+        width, along, whole = turning_on_the_spot(p)
+
+        self._radius = radius
+        self._lever = width / (2.0 * radius)
+        load = p.mass * GRAVITY / len(p.wheels)
+        self._scrub = SCRUB_SHARE * p.friction_y * load * radius * along / whole
+
+        self._gain = p.wheel_inertia / SKID_TIME
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the integrals."""
+        self._torque = self._rate = 0.0
+
+    def torques(
+        self, wanted: float, yaw_rate: float, speed: float, wheel_rate: Floats, dt: float
+    ) -> Floats:
+        """Return the torques for a yaw rate, (wheels,), N m, to be added to those that drive.
+
+        `wanted`, `yaw_rate`: rad/s; `speed`: m/s; `wheel_rate`: present spins, (wheels,), rad/s.
+        """
+        # integral of the yaw rate's error
+        if wanted == 0.0:
+            self._rate = 0.0
+        else:
+            most = abs(wanted)
+            self._rate = min(
+                max(self._rate + dt * SKID_YAW_GAIN * (wanted - yaw_rate), -most), most
+            )
+
+        # speed difference of the sides
+        due = speed / self._radius + self._lever * (wanted + self._rate) * self._sides
+        errors = due - wheel_rate
+        most = self._params.max_drive_torque
+        change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / len(errors)
+        self._torque = min(max(self._torque + change, -most), most)
+        torques = (
+            self._gain * errors
+            + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
+        )
+        return np.clip(torques, -most, most) * self._driven
+
+
+class _SteerBy(enum.Enum):
+    """Kind of steering in a motion command."""
+
+    ANGLE = enum.auto()
+    YAW_RATE = enum.auto()
+    POSE = enum.auto()
+
+
+class _DriveSetpoint(NamedTuple):
+    """Motion command: a speed with a steering angle or a yaw rate, or a leading pose."""
+
+    steer_by: _SteerBy
+    speed: float = 0.0
+    """Speed, m/s."""
+
+    steering: float = 0.0
+    """Steering angle, rad."""
+
+    yaw_rate: float = 0.0
+    """Yaw rate, rad/s."""
+
+    acceleration: float = 0.0
+    """Acceleration, m/s²; 0: as the vehicle can."""
+
+
+class ChassisController:
+    """Controller of steering, motors and brakes under a given mode.
+
+    `sense` takes samples; `step` takes the newest estimate and the mode, and returns a command. A
+    motion command older than `command_timeout` (s) is lost, and the vehicle brakes. So it does with
+    an estimate that is too uncertain, by `trust_limits`.
+    """
+
+    def __init__(
+        self,
+        params: VehicleParameters,
+        *,
+        command_timeout: float = COMMAND_TIMEOUT,
+        trust_limits: TrustLimits | None = None,
+        stuck_limits: StuckLimits | None = None,
+    ) -> None:
+        if not command_timeout > 0.0:
+            raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+        self.params = params
+        self.command_timeout = command_timeout
+        self._turn = steady_turn(params)
+        self.trust = EstimateTrust(trust_limits)
+        """Trust in the estimate."""
+
+        self.stuck = StuckWatch(stuck_limits)
+        """Watch over a vehicle that is to drive and does not move."""
+
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to the initial state, for example when the simulation's time is reset."""
+        self.trust.reset()
+        self.stuck.reset()
+        self._speed_controller = SpeedController(self.params)
+        self.traction = TractionControl(self.params)
+        self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
+        self._pose_follower = PoseFollower(self.params)
+
+        self._contact = ContactFilter()
+        self._wheels = WheelContact(self.params)
+        self._wheel_rate = np.zeros(len(self.params.wheels))
+        self._steering = np.zeros(len(self.params.wheels))
+        self._joints_time = math.nan
+        self._slips_time = math.nan
+        self._wheel_torque = np.zeros(len(self.params.wheels))
+
+        self._setpoint: _DriveSetpoint | None = None
+        self._setpoint_time = self._time = -math.inf
+        self._ramped_speed = math.nan
+        self._ramp_rate = 0.0
+        """Present change of the ramped speed, m/s²."""
+
+        self._mode: Mode | None = None
+        self._touched = False
+
+    @property
+    def time(self) -> float:
+        """Time of the newest sample, estimate or tick, s; -inf before the first."""
+        return self._time
+
+    def advance_clock(self, time: float) -> None:
+        """Note the present time, s: it shows how old samples and estimates are."""
+        self._time = max(self._time, time)
+
+    @property
+    def command_lost(self) -> bool:
+        """True if there was a motion command that has become too old."""
+        return (
+            self._setpoint is not None and self._time - self._setpoint_time > self.command_timeout
+        )
+
+    # setpoints
+
+    def set_speed(
+        self,
+        speed: float,
+        steering: float = 0.0,
+        time: float | None = None,
+        acceleration: float = 0.0,
+    ) -> None:
+        """Drive at a speed with a steering angle.
+
+        `speed`: m/s, negative backwards. `steering`: of the virtual wheel, rad, positive to the
+        left. `acceleration`: largest change of the speed, m/s²; 0: as the vehicle can. `time`: of
+        the command, s; None: now. Raise CommandError for a number that is not finite.
+        """
+        speed = _finite("speed", speed)
+        steering = _finite("steering", steering)
+        limit = abs(_finite("acceleration", acceleration))
+        self._set(_DriveSetpoint(_SteerBy.ANGLE, speed, steering, acceleration=limit), time)
+
+    def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
+        """Drive at a speed, m/s, and turn at a yaw rate, rad/s.
+
+        Steered wheels cannot turn a vehicle that stands.
+        """
+        speed = _finite("speed", speed)
+        yaw_rate = _finite("yaw_rate", yaw_rate)
+        self._set(_DriveSetpoint(_SteerBy.YAW_RATE, speed, yaw_rate=yaw_rate), time)
+
+    def set_target(
+        self, position: ArrayLike, velocity: ArrayLike | None = None, time: float | None = None
+    ) -> None:
+        """Follow a leading pose: position (2 or 3,), m, and velocity, m/s, world axes.
+
+        Without a velocity it is derived from the poses.
+        """
+        place = finite_array("position", np.asarray(position)[:2], (2,), error=CommandError)
+        speed = None
+        if velocity is not None:
+            speed = finite_array("velocity", np.asarray(velocity)[:2], (2,), error=CommandError)
+        if self._set(_DriveSetpoint(_SteerBy.POSE), time):
+            self._pose_follower.set_pose(place, speed, self._setpoint_time)
+
+    def _set(self, setpoint: _DriveSetpoint, time: float | None) -> bool:
+        """Take a setpoint, unless it is older than the last one; return whether it was taken."""
+        stamp = self._time if time is None else float(time)
+        if math.isnan(stamp) or stamp < self._setpoint_time:
+            return False
+
+        before = self._setpoint
+        begins = before is None or before.steer_by is not _SteerBy.POSE
+        if setpoint.steer_by is _SteerBy.POSE and begins:
+            self._pose_follower = PoseFollower(self.params)
+        self._setpoint = setpoint
+        self._setpoint_time = stamp
+        return True
+
+    # samples and commands
+
+    def sense(self, samples: SensorSamples) -> None:
+        """Take the samples since the last step; only wheel loads and joints matter."""
+        self._wheels.sense(samples)
+        joints = samples.joints
+        if joints is not None:
+            self._wheel_rate = joints.wheel_rate[-1]
+            self._steering = joints.steering[-1]
+            self._joints_time = float(joints.time[-1])
+            self._time = max(self._time, self._joints_time)
+
+    def step(self, estimate: Estimate | None, mode: Mode | None, dt: float) -> WheelCommand:
+        """Return the command, dt seconds after the last one.
+
+        `estimate`: the newest, None before the first. `mode`: None if it is unknown; then the
+        brakes are on.
+        """
+        if estimate is not None:
+            self._time = max(self._time, estimate.time)
+            self.trust.update(estimate)
+
+        # contact
+        weight = self.params.mass * GRAVITY
+        self._contact.update(*contact_of(self._wheels.loads(self._time), weight), dt)
+
+        # mode
+        if mode is not self._mode:
+            self._enter(mode)
+        self._touched |= mode is Mode.ABORT and not self._contact.load_share <= BRAKED_SHARE
+
+        # brake, unless the vehicle is to drive and knows where it is
+        time = max(self._time, 0.0)
+        old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
+        if mode is None or (mode is Mode.DRIVE and (old or self.trust.level >= Trust.STOP)):
+            self._ramped_speed = math.nan
+            self._speed_controller.reset()
+            return WheelCommand.braked(self.params, time, HOLD_SHARE * self.params.max_brake_torque)
+        if mode is not Mode.DRIVE:
+            brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
+            return WheelCommand.braked(self.params, time, brake)
+
+        assert estimate is not None
+        return self._drive(time, estimate, dt)
+
+        """Begin a mode."""
+
+    def _enter(self, mode: Mode | None) -> None:
+        """Begin a mode."""
+        self._mode = mode
+        self._touched = False
+        self.stuck.reset()
+        self._ramped_speed = math.nan
+        if mode is Mode.DRIVE:
+            self._speed_controller.reset()
+            self.traction.share[:] = 1.0
+            if self._skid is not None:
+                self._skid.reset()
+            if self.command_lost:  # a command from before the flight does not count
+                self._setpoint = None
+
+    def _drive(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
+        """Return the command of a vehicle that drives."""
+        rotation = rotation_matrix(estimate.orientation)
+        velocity = rotation.T @ estimate.velocity
+        speed = float(velocity[0])
+        self._update_traction(velocity, estimate.rates)
+        wanted, steering, yaw_rate = self._speed_steering_yaw_rate(estimate, rotation, speed, dt)
+
+        if self.trust.level is Trust.SLOW:
+            wanted = min(max(wanted, -CAREFUL_SPEED), CAREFUL_SPEED)
+        self.stuck.update(time, estimate.position[:2], wanted)
+
+        limit = self._speed_controller.steering_limit(speed)
+        steering = min(max(steering, -limit), limit)
+        grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
+        drive, brake = self._speed_controller.torques(
+            wanted,
+            speed,
+            dt,
+            grade,
+            hold=yaw_rate == 0.0,
+            yaw_rate=float(estimate.rates[2]),
+            share=self.traction.share,
+            acceleration=self._ramp_rate,
+        )
+
+        # traction, and motors that steer
+        self._wheel_torque = drive - math.copysign(1.0, speed) * brake
+        if self._skid is not None:
+            turn = self._skid.torques(
+                yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt
+            )
+            if yaw_rate != 0.0 or wanted != 0.0:
+                drive = drive + turn
+            steering = 0.0
+        return WheelCommand(time, steering, drive, brake)
+
+    def _update_traction(self, velocity: Floats, rates: Floats) -> None:
+        """Update the slips once for each sample of the wheels."""
+        if math.isnan(self._joints_time) or self._joints_time == self._slips_time:
+            return
+
+        period = 0.0
+        if not math.isnan(self._slips_time):
+            period = min(max(self._joints_time - self._slips_time, 0.0), 0.1)
+        self._slips_time = self._joints_time
+        if self._skid is None:
+            self.traction.update(
+                self._wheel_rate, self._steering, velocity, rates, self._wheel_torque, period
+            )
+
+    def _speed_steering_yaw_rate(
+        self, estimate: Estimate, rotation: Floats, speed: float, dt: float
+    ) -> tuple[float, float, float]:
+        """Return speed, steering angle and, for motors that steer, yaw rate."""
+        setpoint = self._setpoint
+        self._ramp_rate = 0.0
+        if setpoint is None or self.command_lost:
+            self._ramped_speed = 0.0
+            return 0.0, 0.0 if setpoint is None else setpoint.steering, 0.0
+
+        if setpoint.steer_by is _SteerBy.ANGLE:
+            wanted = self._ramp(setpoint, speed, dt)
+            most = max_virtual_steering(self.params)
+            steering = min(max(setpoint.steering, -most), most)
+            if self._skid is None:
+                return wanted, steering, 0.0
+            return wanted, steering, wanted * math.tan(steering) / self._turn.lever
+
+        if setpoint.steer_by is _SteerBy.POSE:
+            heading = math.atan2(rotation[1, 0], rotation[0, 0])
+            wanted, curvature = self._pose_follower.command(
+                estimate.position[:2], heading, speed, self._time
+            )
+        else:
+            wanted = self._ramp(setpoint, speed, dt)
+            if self._skid is not None:
+                return wanted, 0.0, setpoint.yaw_rate
+            curvature = setpoint.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
+
+        if self._skid is not None:
+            return wanted, 0.0, wanted * curvature
+        return wanted, self._turn.steering(curvature, speed), 0.0
+
+    def _ramp(self, setpoint: _DriveSetpoint, speed: float, dt: float) -> float:
+        """Return the speed on the way to the ordered one, m/s."""
+        if setpoint.acceleration == 0.0:
+            self._ramped_speed = setpoint.speed
+            return self._ramped_speed
+
+        begin = speed if math.isnan(self._ramped_speed) else self._ramped_speed
+        change = setpoint.acceleration * dt
+        step = min(max(setpoint.speed - begin, -change), change)
+        self._ramped_speed = begin + step
+        self._ramp_rate = math.copysign(setpoint.acceleration, step) if abs(step) == change else 0.0
+        return self._ramped_speed
+
+
+_finite = partial(finite_number, error=CommandError)

@@ -1,0 +1,549 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Flight controller: mode table and flight law, from estimates and sensor samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode, RotorCommand
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.attitude_controller import AttitudeController
+from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
+from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
+from rfly_autonomy.control.path_following import CLIMBING, SINKING
+from rfly_autonomy.control.position_controller import MAX_SPEED
+from rfly_autonomy.estimation.clearance import Clearance
+from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
+from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
+from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_autonomy.estimation.wheel_contact import WheelContact
+from rfly_common.arrays import Floats
+from rfly_common.config.checks import check_choice, finite_array, finite_number
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.physics import GRAVITY
+
+STABLE_LAG = 0.45
+"""Largest product of the attitude loop's frequency and its lag (motors and delay)."""
+
+COMMAND_TIMEOUT = 0.5
+"""Age at which a motion command counts as lost, s."""
+
+ATTITUDE_TIMEOUT = 0.25
+"""Time for which an attitude takes precedence over positions and velocities, s."""
+
+HOVER_TIME = 2.0
+"""Time from the loss of the motion command to the landing, s."""
+
+ESTIMATE_TIMEOUT = 0.5
+"""Age at which an estimate counts as lost, s."""
+
+IMU_TIMEOUT = 0.1
+"""Age at which the IMU counts as silent, s."""
+
+BLIND_SINK = 1.0
+"""Sink rate of a vehicle without IMU and estimate, m/s, by the damping of its rotors."""
+
+ROTOR_TURNS = 0.4
+"""Share of the speed in hover beyond which a rotor is watched."""
+
+ROTOR_FAILS = 0.3
+"""Share of the expected speed below which a rotor has failed."""
+
+ROTOR_FAILS_TIME = 0.1
+"""Time below that share after which a rotor has failed, s."""
+
+WORDS = {
+    "arm": Mode.DRIVE,
+    "disarm": Mode.DISARMED,
+    "drive": Mode.DRIVE,
+    "takeoff": Mode.TAKEOFF,
+    "fly": Mode.FLIGHT,
+    "land": Mode.LAND,
+    "abort": Mode.ABORT,
+}
+"""Requests, and the mode that each of them wants."""
+
+
+class FlightController:
+    """Owner of the mode, and commander of the rotors.
+
+    `sense` takes samples; `step` takes an estimate and returns the speeds of the rotors. The
+    attitude loop runs in each step, the position loop for each new estimate. Between estimates the
+    IMU shows how the vehicle moves on.
+
+    `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
+    `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
+    motion command older than `command_timeout` (s) is lost. `trust_limits`: of the estimate's
+    uncertainty.
+    """
+
+    def __init__(
+        self,
+        params: VehicleParameters,
+        sensors: SensorParameters | None = None,
+        *,
+        delay: float = 0.0,
+        command_timeout: float = COMMAND_TIMEOUT,
+        trust_limits: TrustLimits | None = None,
+    ) -> None:
+        self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
+        finite_number("delay", delay, "s", at_least=0.0)
+        if not command_timeout > 0.0:
+            raise ConfigError(f"command_timeout is {command_timeout} s, expected more than 0")
+
+        if self.sensors.imu is None:
+            raise ConfigError(f"sensors {self.sensors.name!r}: flying takes an imu")
+
+        self._imu = self.sensors.imu
+        self._height = self.sensors.height
+        self._delay = delay
+        self.attitude_loop = AttitudeController(params, self.attitude_frequency_of(params))
+        self.command_timeout = command_timeout
+        self.trust = EstimateTrust(trust_limits)
+        """Trust in the estimate."""
+
+        self.params = params
+        self.reset()
+
+    def attitude_frequency_of(self, params: VehicleParameters) -> float:
+        """Return the frequency of the loop in roll and pitch, rad/s.
+
+        It is below the parameters' if motors and delay are too slow.
+        """
+        return min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + self._delay))
+
+    def set_gains(self, params: VehicleParameters) -> None:
+        """Use the gains of these parameters, in flight too.
+
+        All other parameters have to stay the same.
+        """
+        self.params = self.flight_modes.params = params
+        self.attitude_loop.set_gains(params, self.attitude_frequency_of(params))
+        self.flight_modes.position_controller.set_gains(params)
+
+    def reset(self) -> None:
+        """Return to the initial state: disarmed, without any knowledge.
+
+        The simulation calls it, for example, when it resets its time.
+        """
+        self.attitude_loop.reset()
+        self.trust.reset()
+        self.logic = ModeLogic(Mode.DISARMED)
+        self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
+        self._dead_reckoning = DeadReckoning(self._imu)
+        self._clearance = Clearance(self.params, self._height)
+        self._wheels = WheelContact(self.params)
+        self._clock = -math.inf
+        self._imu_time = -math.inf
+        self._upward_force = GRAVITY
+        self._situation: ModeInputs | None = None
+        self._entered: Mode | None = None
+
+        self.reason = ""
+        """Reason for the present mode."""
+
+        self._setpoint: TrajectorySetpoint | None = None
+        self._setpoint_time = -math.inf
+        self._command_lost_at: float | None = None
+        """Time when the motion command was lost, s; None if it is not."""
+
+        self._failsafe = False
+        """True while the simulation's fail-safe commands the rotors."""
+
+        self._since_update = 0.0
+
+        self._expected = np.zeros(self.params.rotors)
+        self._commanded = np.zeros(self.params.rotors)
+        self._stalled_for = np.zeros(self.params.rotors)
+        self._joints_time = math.nan
+
+    # setpoints and requests
+
+    @property
+    def mode(self) -> Mode:
+        """Present mode. docs/model, section 9."""
+        return self.logic.mode
+
+    @property
+    def time(self) -> float:
+        """Time of the newest sample, estimate or tick, s; -inf before the first."""
+        return max(self._dead_reckoning.time, self._clock)
+
+    @property
+    def failed_rotors(self) -> tuple[int, ...]:
+        """Rotors (from 0) that no longer turn, as reported or noticed."""
+        return tuple(sorted(self.flight_modes.failed_rotors))
+
+    def request(self, word: str) -> str:
+        """Carry out a request of WORDS; return "" if it is obeyed, else the reason of the refusal.
+
+        `disarm` forgets which rotors have failed. Raise CommandError for any other word.
+        """
+        check_choice("request", word, WORDS, error=CommandError)
+        wanted = WORDS[word]
+
+        # refused in any mode
+        if self._situation is None:
+            return f"nothing is known of the vehicle yet: no {' and no '.join(self.missing)}"
+        if self._estimate_is_old and wanted is not Mode.ABORT:
+            return "its position is not known: no estimate"
+
+        # words that mean more than their mode
+        if word == "drive" and self.mode is Mode.DISARMED:
+            return "it is disarmed: arm it first"
+        if word == "drive" and self.mode is Mode.ABORT:
+            return "it was aborted: arm it first"
+        if word == "fly" and self.mode is Mode.TAKEOFF:
+            return ""
+        if wanted is Mode.TAKEOFF and self._imu_is_old:
+            return "the IMU is silent"
+        if self.trust.level >= _MOST_TRUST_NEEDED.get(wanted, math.inf):
+            return f"its estimate is {self.trust.text}"
+        if wanted is Mode.TAKEOFF and self.failed_rotors:
+            return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
+
+        refusal = self._request(wanted, f"requested: {word}")
+        if wanted is Mode.DISARMED and not refusal and self.failed_rotors:
+            # repaired, or else they will be noticed again
+            self.flight_modes.set_failed_rotors(frozenset())
+        return refusal
+
+    def _request(self, wanted: Mode, reason: str) -> str:
+        """Request a mode of the logic, and keep the reason if the mode changes."""
+        assert self._situation is not None
+        before = self.mode
+        refusal = self.logic.request(wanted, self._situation)
+        if self.mode is not before:
+            self.reason = reason
+        return refusal
+
+    def set_target(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        yaw: float | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Fly to a position (3,), m, which moves with a velocity (3,), m/s, world axes.
+
+        `yaw`: rad, None: keep the heading. `time`: of the command, s; None: now. Raise CommandError
+        for a number that is not finite.
+        """
+        x, y, z = _three("position", position)
+        setpoint = TrajectorySetpoint((x, y, z), _three("velocity", velocity), _finite("yaw", yaw))
+        self._set(setpoint, time)
+
+    def set_velocity(
+        self, velocity: ArrayLike, yaw_rate: float = 0.0, time: float | None = None
+    ) -> None:
+        """Fly forward, left and up at a velocity (3,), m/s, and turn at a yaw rate, rad/s.
+
+        At a velocity of 0 the vehicle holds its place. It climbs and sinks no faster than missions
+        do. Raise CommandError for a number that is not finite.
+        """
+        forward, left, up = _three("velocity", velocity)
+        rate = _finite("yaw_rate", yaw_rate) or 0.0
+        limited = (forward, left, min(max(up, -SINKING), CLIMBING))
+        self._set(TrajectorySetpoint(None, limited, None, rate), time)
+
+    def set_attitude(self, rotation: Floats, thrust: float) -> None:
+        """Turn to an attitude in flight, and push with a share (0 … 1) of the largest thrust.
+
+        `rotation`: (3, 3), body -> world. It takes precedence over positions and velocities until
+        it is older than ATTITUDE_TIMEOUT. Raise CommandError for more than the largest tilt.
+        """
+        p = self.params
+        finite_number("thrust", thrust, error=CommandError, at_least=0.0, at_most=1.0)
+        if not rotation[2, 2] >= math.cos(p.max_tilt) - 1e-9:
+            tilt = math.degrees(math.acos(min(max(float(rotation[2, 2]), -1.0), 1.0)))
+            raise CommandError(
+                f"it is tilted by {tilt:.1f}°, expected at most {math.degrees(p.max_tilt):.1f}°"
+            )
+
+        most = p.rotors * p.thrust_coefficient * p.max_rotor_speed**2
+        self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
+
+    def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
+        """Take a setpoint, unless it is older than the last one or an attitude takes precedence."""
+        stamp = self.time if time is None else float(time)
+
+        # an attitude takes precedence while it is new
+        before = self._setpoint
+        turning = before is not None and before.attitude is not None
+        recent = self.time - self._setpoint_time < ATTITUDE_TIMEOUT
+        if turning and setpoint.attitude is None and recent:
+            return
+
+        if not math.isnan(stamp) and stamp >= self._setpoint_time:
+            self._setpoint = setpoint
+            self._setpoint_time = stamp
+            self._command_lost_at = None
+
+    def failsafe(self, acts: bool) -> None:
+        """Take note of whether the simulation's fail-safe acts instead of this controller."""
+        if acts and not self._failsafe and self._situation is not None:
+            self._request(Mode.ABORT, "the simulation's fail-safe acts: commands were lost")
+        self._failsafe = acts
+
+    def lose_rotor(self, rotor: int) -> None:
+        """Fly without a rotor (from 0).
+
+        Off the ground the flight is aborted; on the ground there is no take-off any more.
+        """
+        failed = self.flight_modes.failed_rotors
+        if rotor in failed:
+            return
+
+        self.flight_modes.set_failed_rotors(failed | {rotor})
+        if self._situation is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
+            self._request(Mode.ABORT, f"rotor {rotor + 1} failed")
+
+    # samples and commands
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the inputs without which it cannot fly."""
+        received = {
+            "estimate": self._dead_reckoning.estimate is not None and not self._estimate_is_old,
+            "imu": self._dead_reckoning.estimate is None or not self._imu_is_old,
+        }
+        return [name for name, known in received.items() if not known]
+
+    @property
+    def _estimate_is_old(self) -> bool:
+        estimate = self._dead_reckoning.estimate
+        return estimate is None or self.time - estimate.time > ESTIMATE_TIMEOUT
+
+    @property
+    def _imu_is_old(self) -> bool:
+        return self.time - self._imu_time > IMU_TIMEOUT
+
+    @property
+    def _is_dark(self) -> bool:
+        """True without an IMU and without an estimate of the vertical speed to rely on."""
+        return self._imu_is_old and (self._estimate_is_old or self.trust.level >= Trust.STOP)
+
+    def advance_clock(self, time: float) -> None:
+        """Note the present time, s: it shows how old samples and estimates are."""
+        self._clock = max(self._clock, time)
+
+    def sense(self, samples: SensorSamples) -> None:
+        """Take the samples since the last step; IMU, height, wheel loads and joints matter."""
+        self._wheels.sense(samples)
+        if samples.imu is not None:
+            self._dead_reckoning.sense(samples.imu)
+            self._imu_time = max(self._imu_time, float(samples.imu.time[-1]))
+            self._upward_force = float(samples.imu.specific_force[:, 2].max())
+        if samples.height is not None or samples.joints is not None:
+            self._clearance.sense(samples.height, samples.joints)
+        if samples.joints is not None:
+            self._check_rotors(samples.joints)
+
+    def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
+        """Return the command that answers the newest sample, dt seconds after the last one.
+
+        `estimate`: the newest, which may be that of the last step; None before the first.
+        """
+        reckoning = self._dead_reckoning
+        fresh = estimate is not None and (
+            reckoning.estimate is None or estimate.time > reckoning.estimate.time
+        )
+        if fresh:
+            assert estimate is not None
+            reckoning.correct(estimate)
+            slow = self.trust.update(estimate) >= Trust.SLOW
+            self.flight_modes.position_controller.max_speed = CAREFUL_SPEED if slow else MAX_SPEED
+
+        # rotors stay off before anything is known
+        if reckoning.estimate is None:
+            return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
+
+        now = reckoning.motion
+        self._situation = self._situation_in(now, dt)
+        clearance = self._situation.clearance
+
+        # mode
+        self._check_timeouts()
+        before = self.mode
+        mode = self.logic.update(self._situation, dt)
+        if mode is not before:
+            self.reason = _REASONS[before, mode]
+
+        self._since_update += dt
+
+        # position loop
+        changed = mode is not self._entered
+        if changed:
+            self._enter(mode, now)
+        if fresh or changed or self._estimate_is_old:
+            self.flight_modes.update(
+                mode,
+                now,
+                clearance,
+                self._setpoint_now(),
+                self._since_update,
+                self._situation.clearance_measured,
+            )
+            self._since_update = 0.0
+
+        # rotor speeds
+        self._commanded = self._rotor_speeds(now)
+        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (
+            self._commanded - self._expected
+        )
+        return RotorCommand(self.time, self._commanded)
+
+    def _rotor_speeds(self, now: EstimatedMotion) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, of the flight law, or without an IMU.
+
+        Nothing shows how the vehicle turns then. All rotors turn alike, which leaves it as it is,
+        and it sinks by the vertical speed of an estimate, or else by the damping of the rotors.
+        """
+        modes = self.flight_modes
+        if not self._imu_is_old or self.mode in (Mode.DISARMED, Mode.DRIVE):
+            return modes.rotor_speeds(now)
+        if self._is_dark and not modes.touched:
+            p = self.params
+            damping = p.rotors * p.inflow_coefficient * p.hover_speed
+            return modes.thrust_alone(p.mass * GRAVITY - damping * BLIND_SINK)
+        modes.rotor_speeds(now)
+        return modes.thrust_alone(modes.thrust)
+
+    def _situation_in(self, now: EstimatedMotion, dt: float) -> ModeInputs:
+        """Return the situation of a motion, dt seconds after the last one."""
+        weight = self.params.mass * GRAVITY
+        climb = math.nan if self._is_dark else float(now.velocity[2])
+        loads = self._wheels.loads(self.time)
+        wheels_down, load_share = contact_of(loads, weight)
+        _, strut_share = contact_of(self._wheels.by_struts(self.time), weight)
+
+        # clearance, measured or above the last ground
+        clearance = self._clearance
+        clearance.go_on(float(now.velocity[2]), dt)
+        altitude = float(now.position[2])
+        if self.mode in (Mode.DISARMED, Mode.DRIVE):
+            clearance.stand(altitude, now.rotation)
+        measured = clearance.measured(self.time)
+        lowest = (
+            clearance.lowest_wheel(now.rotation)
+            if measured
+            else clearance.above_last_ground(altitude, now.rotation)
+        )
+
+        thrust = self.params.thrust_coefficient * float(np.square(self._expected).sum())
+        return ModeInputs(
+            wheels_down,
+            load_share,
+            lowest,
+            math.sqrt(now.velocity @ now.velocity),
+            clearance.ground_slope(now.rotation, loads),
+            climb=climb,
+            thrust=thrust / self.flight_modes.hover_thrust,
+            clearance_measured=measured,
+            near=near_ground(self.params.wheelbase),
+            strut_share=strut_share,
+            upward_force=self._upward_force,
+        )
+
+    def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
+        """Begin a mode; a setpoint that is too old does not count in it."""
+        self.flight_modes.enter(mode, now)
+        self._entered = mode
+        self._command_lost_at = None
+        if mode is Mode.FLIGHT and self.time - self._setpoint_time > self.command_timeout:
+            self._setpoint = None
+
+    def _setpoint_now(self) -> TrajectorySetpoint | None:
+        """Return the setpoint, its position moved on by its velocity."""
+        setpoint = self._setpoint
+        if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
+            return setpoint
+
+        age = min(max(self.time - self._setpoint_time, 0.0), self.command_timeout)
+        position = np.add(setpoint.position, np.multiply(age, setpoint.velocity))
+        return setpoint._replace(position=position)
+
+    # what goes wrong
+
+    def _check_timeouts(self) -> None:
+        """React to what is too old, before the mode advances."""
+        mode = self.mode
+        if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT):
+            if self._imu_is_old:
+                self._request(Mode.ABORT, "the IMU is silent")
+            elif self._estimate_is_old:
+                self._request(Mode.ABORT, "the estimate is lost")
+            elif self.trust.level is Trust.LOST:
+                self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
+            elif self.trust.level is Trust.STOP and mode in (Mode.TAKEOFF, Mode.FLIGHT):
+                self._request(Mode.LAND, f"its estimate is {self.trust.text}")
+        elif mode is Mode.DRIVE and self.trust.level is Trust.LOST:
+            self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
+
+        if self.mode is not Mode.FLIGHT:
+            return
+
+        now = self._dead_reckoning.motion
+        if self._setpoint is not None and self.time - self._setpoint_time > self.command_timeout:
+            self._setpoint = None
+            self._command_lost_at = self.time
+            # the place where it comes to rest
+            self.flight_modes.position = now.position + now.velocity / self.params.position_gain
+
+        lost_at = self._command_lost_at
+        if lost_at is not None and self.time - lost_at >= HOVER_TIME:
+            self._request(Mode.LAND, "the motion command is lost")
+
+    def _check_rotors(self, joints: JointSamples) -> None:
+        """Find the rotors that should turn and do not."""
+        # while the fail-safe acts, it commands the rotors
+        if joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe:
+            self._stalled_for[:] = 0.0
+            return
+
+        time = float(joints.time[-1])
+        period = 0.0
+        if not math.isnan(self._joints_time):
+            period = min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
+        self._joints_time = time
+
+        expected = np.minimum(self._expected, self._commanded)
+        watched = expected > ROTOR_TURNS * self.params.hover_speed
+        stalled = watched & (np.abs(joints.rotor_rate[-1]) < ROTOR_FAILS * expected)
+        self._stalled_for = np.where(stalled, self._stalled_for + period, 0.0)
+        for rotor in np.flatnonzero(self._stalled_for >= ROTOR_FAILS_TIME - 1e-9).tolist():
+            self.lose_rotor(rotor)
+
+
+_MOST_TRUST_NEEDED = {
+    Mode.TAKEOFF: Trust.SLOW,
+    Mode.FLIGHT: Trust.STOP,
+    Mode.DRIVE: Trust.LOST,
+}
+"""Level of trust at which each mode is refused."""
+
+_REASONS = {
+    (Mode.TAKEOFF, Mode.FLIGHT): "it has lifted off",
+    (Mode.LAND, Mode.SPOOL_DOWN): "it has touched the ground",
+    (Mode.SPOOL_DOWN, Mode.LAND): "it has bounced off the ground",
+    (Mode.SPOOL_DOWN, Mode.DRIVE): "it stands on its wheels",
+}
+"""Reasons of the changes of mode that come without a request."""
+
+
+def _three(name: str, value: ArrayLike) -> tuple[float, float, float]:
+    """Return three finite numbers. Raise CommandError for anything else."""
+    x, y, z = finite_array(name, value, (3,), error=CommandError).tolist()
+    return x, y, z
+
+
+def _finite(name: str, value: float | None) -> float | None:
+    """Return a finite number, or None. Raise CommandError for anything else."""
+    return None if value is None else finite_number(name, value, error=CommandError)

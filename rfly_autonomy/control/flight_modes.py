@@ -1,0 +1,320 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Setpoints of each flight mode: the rotors' column of the table in docs/model, section 9."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint
+from rfly_autonomy.control.modes import ModeLogic
+from rfly_autonomy.control.position_controller import MIN_VERTICAL, PositionController
+from rfly_autonomy.estimation.estimate import EstimatedMotion
+from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
+
+RAMP_SHARE = 0.5
+"""Share of the weight to which the thrust rises before lift-off."""
+
+RAMP_TIME = 2.0
+"""Time in which the thrust rises before lift-off, s."""
+
+CLIMB_SPEED = 0.75
+"""Speed of the climb after lift-off, m/s."""
+
+SLOW_DESCENT = 0.5
+"""Sink rate near the ground and after an abort, m/s."""
+
+FAST_DESCENT = 1.5
+"""Sink rate of a landing high above the ground, m/s."""
+
+SLOW_BELOW = 5.0
+"""Clearance below which a landing is slow, m."""
+
+SPOOL_TIME = 0.3
+"""Time constant with which the thrust decays on the ground, s."""
+
+PRESS_RATE = 1.0
+"""Rate at which a descent that stalls takes thrust away, weights/s."""
+
+PRESS_AFTER = 1.0
+"""Time from the begin of a descent until it counts as stalled, s: it has to gain speed first."""
+
+RELEASE_TIME = 0.1
+"""Time constant with which that thrust comes back while the vehicle sinks, s."""
+
+LAND_TILT = math.radians(10.0)
+"""Largest tilt of a descent, rad."""
+
+TURN_RATE = 0.5
+"""Rate at which the held heading turns to the wanted one, rad/s."""
+
+TURN_ABOVE = 1.0
+"""Clearance below which a landing keeps its heading, m."""
+
+MAX_LEAD = 2.0
+"""Largest distance of the position setpoint from a vehicle that flies by velocity, m."""
+
+
+class TrajectorySetpoint(NamedTuple):
+    """Setpoint of a flight: a position, a velocity, or an attitude with a thrust."""
+
+    position: ArrayLike | None = None
+    """Position, (3,), world axes, m; None: by velocity from the present position."""
+
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Velocity of the position, world axes, m/s.
+
+    Without a position it is forward, left and up by the heading; near the ground it is down no
+    faster than a landing.
+    """
+
+    yaw: float | None = None
+    """Heading to turn to in flight and above the landing place, rad; None: keep the heading."""
+
+    yaw_rate: float = 0.0
+    """Yaw rate, if there is no yaw, rad/s."""
+
+    attitude: Floats | None = None
+    """Attitude to turn to instead of flying anywhere, (3, 3), body -> world."""
+
+    thrust: float = 0.0
+    """Thrust with an attitude, N."""
+
+
+class FlightModes:
+    """Position and attitude loop under a mode, from setpoints to rotor speeds.
+
+    `update`, called for each estimate, decides where the thrust has to point. `rotor_speeds`,
+    called for each IMU sample, lets the attitude loop turn the vehicle there. `logic` belongs to
+    the caller and supplies the time in the mode and the contact of the wheels.
+    """
+
+    def __init__(
+        self,
+        params: VehicleParameters,
+        logic: ModeLogic,
+        attitude_loop: AttitudeController | None = None,
+    ) -> None:
+        self.params = params
+        self.logic = logic
+        self.attitude_loop = AttitudeController(params) if attitude_loop is None else attitude_loop
+        self.position_controller = PositionController(params)
+
+        self.position = np.zeros(3)
+        """Held position, (3,), world axes, m."""
+
+        self.yaw = 0.0
+        """Held heading, rad."""
+
+        self.attitude: Floats = np.eye(3)
+        """Attitude at the begin of the mode, (3, 3), body -> world."""
+
+        self.thrust = 0.0
+        """Thrust, N."""
+
+        self.press = 0.0
+        """Thrust taken away because the descent stalls, as a share of the weight."""
+
+        self.failed_rotors: frozenset[int] = frozenset()
+        """Rotors that no longer turn, from 0."""
+
+        self._setpoint: AttitudeSetpoint | None = None
+        """Setpoint of the attitude loop; None: the rotors are off."""
+
+    def set_failed_rotors(self, failed: frozenset[int]) -> None:
+        """Let the other rotors do what they can without these ones (from 0)."""
+        self.failed_rotors = failed
+        self.attitude_loop.set_failed_rotors(failed)
+
+    def enter(self, mode: Mode, now: EstimatedMotion) -> None:
+        """Begin a mode: hold the present position, heading and attitude."""
+        self.position = np.array(now.position)
+        self.yaw = _heading(now)
+        self.attitude = now.rotation
+        self.press = 0.0
+        if mode is Mode.TAKEOFF:
+            self.position_controller.reset()
+        if mode is Mode.DRIVE:
+            self.thrust = 0.0
+
+    @property
+    def touched(self) -> bool:
+        """True if the vehicle has touched the ground since an abort."""
+        return self.logic.mode is Mode.ABORT and self.logic.touch_down.touched
+
+    @property
+    def hover_thrust(self) -> float:
+        """Thrust that carries the vehicle, as its flight has shown, N."""
+        return self.params.mass * (GRAVITY + float(self.position_controller.integral[2]))
+
+    @property
+    def _stalled(self) -> bool:
+        """True if a descent does not sink, although it should."""
+        return self.logic.touch_down.stalled and self.logic.since >= PRESS_AFTER
+
+    def update(
+        self,
+        mode: Mode,
+        now: EstimatedMotion,
+        clearance: float,
+        setpoint: TrajectorySetpoint | None,
+        dt: float,
+        clearance_measured: bool = True,
+    ) -> None:
+        """Run the position loop, dt seconds after its last run.
+
+        `clearance`: of the lowest wheel, m. Where it is not measured, landings are slow.
+        """
+        if mode in (Mode.DISARMED, Mode.DRIVE):
+            self._setpoint = None
+        elif mode is Mode.TAKEOFF:
+            self._take_off(now, dt)
+        elif mode is Mode.FLIGHT and setpoint is not None and setpoint.attitude is not None:
+            self.position = np.array(now.position)
+            self.yaw = _heading(now)
+            self.attitude = setpoint.attitude
+            self.thrust = setpoint.thrust
+            self._hold_attitude()
+        elif mode is Mode.FLIGHT:
+            velocity, yaw_rate = self._follow(now, clearance, setpoint, dt)
+            self._fly(now, velocity, dt, yaw_rate=yaw_rate)
+        elif mode is Mode.LAND:
+            if clearance > TURN_ABOVE and setpoint is not None:
+                self._turn(setpoint.yaw, dt)
+            high = clearance_measured and clearance > SLOW_BELOW
+            self._descend(now, FAST_DESCENT if high else SLOW_DESCENT, dt)
+        elif mode is Mode.SPOOL_DOWN:
+            share = self.logic.contact.load_share
+            if math.isnan(share):
+                share = 1.0 - self.thrust / self.hover_thrust
+            self._spool_down(min(max(1.0 - share, 0.0), 1.0), dt)
+        else:
+            if self.touched:  # no second flight after a bounce
+                self._spool_down(0.0, dt)
+            else:
+                self._descend(now, SLOW_DESCENT, dt)
+
+    def rotor_speeds(self, now: EstimatedMotion) -> Floats:
+        """Return the rotor speeds of the attitude loop, (rotors,), rad/s."""
+        setpoint = self._setpoint
+        if setpoint is not None and setpoint.acceleration is not None:
+            self.thrust = self.params.mass * float(setpoint.acceleration @ now.rotation[:, 2])
+            setpoint = setpoint._replace(thrust=self.thrust)
+        return self.attitude_loop.rotor_speeds(setpoint, now)
+
+    def thrust_alone(self, thrust: float) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, of a thrust (N) without moments."""
+        self.thrust = thrust
+        level = EstimatedMotion(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
+        setpoint = AttitudeSetpoint(thrust, None, self.yaw, attitude=np.eye(3), moment_share=0.0)
+        return self.attitude_loop.rotor_speeds(setpoint, level)
+
+    def _take_off(self, now: EstimatedMotion, dt: float) -> None:
+        """Raise the thrust while the wheels still stand, then climb."""
+        if self.logic.since < RAMP_TIME:
+            self.thrust = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / RAMP_TIME
+            self._hold_attitude()
+        else:
+            self.position[2] += dt * CLIMB_SPEED
+            self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
+
+    def _descend(self, now: EstimatedMotion, sink_rate: float, dt: float) -> None:
+        """Sink above the held place with little tilt.
+
+        While the vehicle does not sink, thrust is taken away: something else carries it.
+        """
+        if self._stalled:
+            self.press = min(self.press + dt * PRESS_RATE, 1.0)
+        else:
+            self.press *= math.exp(-dt / RELEASE_TIME)
+        self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
+        self._fly(now, (0.0, 0.0, -sink_rate), dt, LAND_TILT)
+
+    def _spool_down(self, moment_share: float, dt: float) -> None:
+        """Let the thrust decay, with a share of the moments that hold the attitude."""
+        self.thrust *= math.exp(-dt / SPOOL_TIME)
+        self._hold_attitude(moment_share)
+
+    def _follow(
+        self, now: EstimatedMotion, clearance: float, setpoint: TrajectorySetpoint | None, dt: float
+    ) -> tuple[tuple[float, float, float], float]:
+        """Move the held position; return its velocity, m/s, and the yaw rate, rad/s."""
+        if setpoint is None:
+            return (0.0, 0.0, 0.0), 0.0
+        if setpoint.position is not None:
+            self.position = np.array(setpoint.position, float)
+            self._turn(setpoint.yaw, dt)
+            return setpoint.velocity, 0.0
+
+        yaw_rate = 0.0
+        if setpoint.yaw is not None:
+            self._turn(setpoint.yaw, dt)
+        else:
+            yaw_rate = setpoint.yaw_rate
+            self.yaw = math.remainder(self.yaw + dt * yaw_rate, math.tau)
+
+        # by the heading, and down no faster than a landing
+        forward, left, up = setpoint.velocity
+        if clearance < TURN_ABOVE:
+            up = max(up, -SLOW_DESCENT)
+        cosine = math.cos(self.yaw)
+        sine = math.sin(self.yaw)
+        x = cosine * forward - sine * left
+        y = sine * forward + cosine * left
+        self.position = self.position + dt * np.array((x, y, up))
+
+        # the held position does not run away
+        lead = self.position - now.position
+        distance = float(np.linalg.norm(lead))
+        if distance > MAX_LEAD and any((x, y, up)):
+            self.position = now.position + lead * (MAX_LEAD / distance)
+
+        # feed forward the turning of the velocity
+        gain = yaw_rate / self.params.velocity_gain
+        return (x - gain * y, y + gain * x, up), yaw_rate
+
+    def _turn(self, yaw: float | None, dt: float) -> None:
+        """Turn the held heading towards the wanted one."""
+        if yaw is not None:
+            error = math.remainder(yaw - self.yaw, math.tau)
+            self.yaw += min(max(error, -TURN_RATE * dt), TURN_RATE * dt)
+
+    def _fly(
+        self,
+        now: EstimatedMotion,
+        velocity: tuple[float, float, float],
+        dt: float,
+        max_tilt: float | None = None,
+        yaw_rate: float = 0.0,
+    ) -> None:
+        """Point the thrust so that the vehicle reaches the held position, moving by a velocity."""
+        if self.failed_rotors:  # no rotor can be spared for a heading
+            self.yaw = _heading(now)
+        frozen = self.logic.contact.wheels_down >= 2.0 or self._stalled
+        acceleration = self.position_controller.acceleration(
+            self.position - now.position, now.velocity, velocity, dt, frozen, max_tilt
+        )
+        least = MIN_VERTICAL * GRAVITY
+        acceleration[2] = max(acceleration[2] - self.press * GRAVITY, least)
+        self._setpoint = AttitudeSetpoint(
+            self.thrust, acceleration, self.yaw, yaw_rate, self.attitude
+        )
+
+    def _hold_attitude(self, moment_share: float = 1.0) -> None:
+        """Hold the attitude with the present thrust."""
+        self._setpoint = AttitudeSetpoint(
+            self.thrust, None, self.yaw, attitude=self.attitude, moment_share=moment_share
+        )
+
+
+def _heading(now: EstimatedMotion) -> float:
+    """Return the heading of the body's x axis, rad."""
+    return math.atan2(now.rotation[1, 0], now.rotation[0, 0])

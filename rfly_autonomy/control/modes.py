@@ -1,0 +1,292 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Mode state machine of the controllers: modes, transitions and guards. docs/model, section 9.
+
+Theory of operation. `ModeLogic` holds one `Mode`. It changes in two ways:
+
+- on request (`ModeLogic.request`), if `ALLOWED_FROM` lists the present mode for the wanted one and
+  the guards of that transition hold;
+- without a request (`ModeLogic.update`): TAKEOFF to FLIGHT, LAND to SPOOL_DOWN, SPOOL_DOWN to
+  DRIVE, or back to LAND after a bounce. These depend on several sensors; one that is missing or
+  silent is NaN in `ModeInputs` and stands in the way of none of them. `touch_down` has the
+  detector of touch-downs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from rfly_amphibious.simulation.commands import Mode
+from rfly_autonomy.control.touch_down import (
+    LESS_THRUST,
+    SHOCK,
+    STALLED_SPEED,
+    TOUCHED_SHARE,
+    Cue,
+    TouchDown,
+)
+from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
+
+LOW_PASS = 0.02
+"""Time constant of the contact signals, s."""
+
+LIFTED_TIME = 0.2
+"""Time without load on any wheel after which a take-off has lifted off, s."""
+
+LIFTED_CLEARANCE = 0.5
+"""Clearance of the lowest wheel above which a take-off has lifted off, m."""
+
+WHEEL_DOWN_SHARE = 0.02
+"""Share of the weight on a wheel above which it is on the ground: load cells are noisy."""
+
+RAMP_LOAD = 0.3
+"""Share of the weight on the wheels above which an aborted take-off has not lifted off."""
+
+STANDING_SHARE = 0.97
+"""Share of the weight on the wheels above which the vehicle stands."""
+
+STANDING_TIME = 1.5
+"""Shortest time of spooling down, s."""
+
+LONGEST_SPOOLING = 4.0
+"""Time of spooling down after which it stands, whatever load the wheels seem to have, s."""
+
+BOUNCED_CLEARANCE = 0.02
+"""Clearance of the lowest wheel above which the vehicle may have bounced, m."""
+
+BOUNCED_SINK = 0.5
+"""Sink rate above which a vehicle without sensors of the ground has bounced, m/s."""
+
+BOUNCED_TIME = 0.1
+"""Time in the air after which a bounce counts, s: soft springs lift the wheels for a moment."""
+
+TAKEOFF_SPEED = 0.3
+"""Speed below which a take-off may begin, m/s."""
+
+TAKEOFF_SLOPE = math.radians(10.0)
+"""Slope of the ground below which a take-off may begin, rad."""
+
+
+ALLOWED_FROM: dict[Mode, tuple[Mode, ...]] = {
+    Mode.DISARMED: (Mode.DRIVE,),
+    Mode.DRIVE: (Mode.ABORT, Mode.DISARMED),
+    Mode.TAKEOFF: (Mode.DRIVE,),
+    Mode.FLIGHT: (Mode.LAND,),
+    Mode.LAND: (Mode.FLIGHT, Mode.TAKEOFF),
+    Mode.SPOOL_DOWN: (),
+    Mode.ABORT: (Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN),
+}
+"""Modes from which each mode can be requested."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ModeInputs:
+    """Quantities on which the transitions depend."""
+
+    wheels_down: float
+    """Number of wheels with load; NaN if it is unknown."""
+
+    load_share: float
+    """Share of the weight that the wheels carry, ΣF_z / (M g); NaN if it is unknown."""
+
+    clearance: float
+    """Clearance of the lowest wheel, m."""
+
+    speed: float
+    """Speed, m/s."""
+
+    slope: float
+    """Slope of the ground, rad."""
+
+    climb: float = 0.0
+    """Vertical speed, m/s, positive upwards; NaN if it is unknown."""
+
+    thrust: float = 0.0
+    """Thrust as a share of that in hover."""
+
+    clearance_measured: bool = True
+    """Whether a sensor measures the clearance; else it is that above the last place on ground."""
+
+    near: float = 0.25
+    """Clearance below which the vehicle may stand, m."""
+
+    strut_share: float = math.nan
+    """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
+
+    upward_force: float = GRAVITY
+    """Specific force along the body's z axis, m/s²."""
+
+
+def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
+    """Return the number of wheels with load, and the share of the weight (N) that they carry.
+
+    Both are NaN for unknown loads.
+    """
+    if loads is None:
+        return math.nan, math.nan
+    return float((loads > WHEEL_DOWN_SHARE * weight).sum()), float(loads.sum()) / weight
+
+
+def near_ground(wheelbase: float) -> float:
+    """Return the clearance below which a vehicle may stand, m.
+
+    On a slope of 10° the ground below the sensor is lower than that below a wheel.
+    """
+    return 0.1 + 0.2 * wheelbase
+
+
+class ContactFilter:
+    """Contact signals, low-passed; NaN while they are unknown."""
+
+    def __init__(self) -> None:
+        self.load_share = math.nan
+        """Share of the weight that the wheels carry, ΣF_z / (M g)."""
+
+        self.wheels_down = math.nan
+        """Number of wheels with load."""
+
+    def update(self, wheels_down: float, load_share: float, dt: float) -> None:
+        """Advance the signals by dt seconds with these measurements."""
+        if math.isnan(self.load_share) or math.isnan(load_share):
+            self.load_share = load_share
+            self.wheels_down = wheels_down
+            return
+
+        keep = math.exp(-dt / LOW_PASS)
+        self.load_share = keep * self.load_share + (1 - keep) * load_share
+        self.wheels_down = keep * self.wheels_down + (1 - keep) * wheels_down
+
+
+class ModeLogic:
+    """The mode of a vehicle, changed by `request` and `update`."""
+
+    def __init__(self, mode: Mode = Mode.DISARMED) -> None:
+        self.mode = mode
+        self.contact = ContactFilter()
+        self.touch_down = TouchDown()
+        """Detector of the touch-down of LAND and ABORT."""
+
+        self.since = 0.0
+        """Time in this mode, s."""
+
+        self._held = 0.0
+        """Time for which the condition of the mode's next transition has held, s."""
+
+    def request(self, wanted: Mode, now: ModeInputs) -> str:
+        """Change to DRIVE (arm), TAKEOFF, FLIGHT (go around), LAND, ABORT or DISARMED, if allowed.
+
+        Return "" if the mode is the wanted one now, else the reason of the refusal.
+        """
+        if wanted is self.mode:
+            return ""
+
+        refusal = self._refusal(wanted, now)
+        if not refusal:
+            self._enter(wanted)
+        return refusal
+
+    def update(self, now: ModeInputs, dt: float) -> Mode:
+        """Return the mode after dt more seconds in a situation."""
+        self.contact.update(now.wheels_down, now.load_share, dt)
+        self.since += dt
+
+        if self.mode is Mode.TAKEOFF:
+            lifted = self._holds(not self.contact.wheels_down >= 0.5, LIFTED_TIME, dt)
+            if lifted and now.clearance > LIFTED_CLEARANCE:
+                self._enter(Mode.FLIGHT)
+        elif self.mode in (Mode.LAND, Mode.ABORT):
+            shock = now.upward_force > (1.0 + SHOCK) * GRAVITY
+            self.touch_down.update(self._cues(now), now.thrust, shock, dt)
+            if self.mode is Mode.LAND and self.touch_down.touched:
+                self._enter(Mode.SPOOL_DOWN)
+        elif self.mode is Mode.SPOOL_DOWN:
+            if self._holds(self._bounces(now), BOUNCED_TIME, dt):
+                self._enter(Mode.LAND)
+            elif self._stands(now, self.since):
+                self._enter(Mode.DRIVE)
+        return self.mode
+
+    def _cues(self, now: ModeInputs) -> dict[Cue, bool | None]:
+        """Return the cues of a touch-down; None: unknown."""
+        return {
+            Cue.SINK: _above(now.climb, -STALLED_SPEED),
+            Cue.THRUST: None if math.isnan(now.climb) else now.thrust <= LESS_THRUST,
+            Cue.HEIGHT: now.clearance < now.near if now.clearance_measured else None,
+            Cue.LOADS: _above(self.contact.load_share, TOUCHED_SHARE),
+            Cue.STRUTS: _above(now.strut_share, TOUCHED_SHARE),
+        }
+
+    def _bounces(self, now: ModeInputs) -> bool:
+        """Return whether all known sensors say that the wheels are off the ground.
+
+        Without any of them it is a bounce if the vehicle sinks.
+        """
+        on_ground = [
+            _above(self.contact.load_share, TOUCHED_SHARE),
+            _above(now.strut_share, TOUCHED_SHARE),
+            now.clearance <= BOUNCED_CLEARANCE if now.clearance_measured else None,
+        ]
+        known = [state for state in on_ground if state is not None]
+        return not any(known) if known else now.climb < -BOUNCED_SINK
+
+    def _stands(self, now: ModeInputs, seconds: float) -> bool:
+        """Return whether a vehicle stands that touched down some seconds ago."""
+        share = self.contact.load_share
+        if math.isnan(share):
+            share = now.strut_share
+        carried = math.isnan(share) or share > STANDING_SHARE or seconds >= LONGEST_SPOOLING
+        return carried and seconds >= STANDING_TIME
+
+    def _enter(self, mode: Mode) -> None:
+        on_ground = self.mode in (Mode.DRIVE, Mode.SPOOL_DOWN)
+        ramps = self.mode is Mode.TAKEOFF and self.contact.load_share > RAMP_LOAD
+        self.mode = mode
+        self.since = 0.0
+        self._held = 0.0
+        if mode is not Mode.SPOOL_DOWN:
+            self.touch_down = TouchDown()
+        if mode is Mode.ABORT and (on_ground or ramps):
+            self.touch_down.since = 0.0
+
+    def _holds(self, condition: bool, seconds: float, dt: float) -> bool:
+        """Return whether a condition, true or false for dt more seconds, has held for `seconds`."""
+        self._held = self._held + dt if condition else 0.0
+        return self._held >= seconds
+
+    def _refusal(self, wanted: Mode, now: ModeInputs) -> str:
+        """Return the reason why a mode cannot be entered now, or ""."""
+        if wanted is Mode.ABORT and self.mode is Mode.DISARMED:
+            return "it is disarmed, there is nothing to abort"
+        allowed = ALLOWED_FROM[wanted]
+        if self.mode not in allowed:
+            modes = " or ".join(mode.value for mode in allowed) or "no mode on request"
+            return f"cannot go from {self.mode.value} to {wanted.value}; allowed from {modes}"
+
+        if wanted is Mode.TAKEOFF and now.speed >= TAKEOFF_SPEED:
+            return f"its speed is {now.speed:.2f} m/s, expected below {TAKEOFF_SPEED:g} m/s"
+        if wanted is Mode.TAKEOFF and now.slope >= TAKEOFF_SLOPE:
+            slope = math.degrees(now.slope)
+            return f"the slope is {slope:.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
+
+        if self.mode is Mode.ABORT and not self._stands_aborted(now):
+            return "it does not stand on its wheels yet"
+
+        lifted = not self.contact.wheels_down >= 0.5
+        airborne = lifted and now.clearance > LIFTED_CLEARANCE
+        if wanted is Mode.FLIGHT and not airborne:
+            return f"it is only {now.clearance:.2f} m above the ground, too low to fly on"
+        return ""
+
+    def _stands_aborted(self, now: ModeInputs) -> bool:
+        """Return whether the vehicle stands on its wheels, by their load or after a touch-down."""
+        touch_down = self.touch_down
+        by_time = touch_down.touched and self._stands(now, touch_down.since)
+        return by_time or self.contact.load_share > STANDING_SHARE
+
+
+def _above(share: float, least: float) -> bool | None:
+    """Return whether a share is above another; None for an unknown one."""
+    return None if math.isnan(share) else share > least

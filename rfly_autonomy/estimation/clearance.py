@@ -1,0 +1,102 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Ground clearance of the lowest wheel, from the downward range sensor and the struts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rfly_amphibious.sensors.samples import HeightSamples, JointSamples
+from rfly_amphibious.sensors.sensor_parameters import HeightSensor
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
+from rfly_common.arrays import Floats
+
+TRUST = 0.3
+"""Weight of a new reading against the height expected from earlier ones and the climb rate."""
+
+
+class Clearance:
+    """Smoothed height readings, and the clearance of the lowest wheel that follows from them.
+
+    The ground below the wheels is taken to be as high as below the sensor. Without a sensor, or
+    while it is silent, the clearance is that above the ground of the last place where it stood.
+    """
+
+    def __init__(self, params: VehicleParameters, sensor: HeightSensor | None) -> None:
+        self._place = np.zeros(3) if sensor is None else np.array(sensor.position)
+        self._hubs = params.hub_position - self._place
+        self._treads = (self._hubs + self._place).T
+        """Hubs at rest, x, y and z, (3, wheels), m."""
+        self._radius = params.wheel_radius
+        self._tyre = params.tyre_stiffness
+        plane = np.column_stack([np.ones(len(self._hubs)), params.hub_position[:, :2]])
+        self._slopes = np.linalg.pinv(plane)[1:]
+        self._min_range = 0.0 if sensor is None else sensor.min_range
+        self._strut = params.hanging_strut
+
+        self.height = math.nan
+        """Height of the sensor above the ground, m. NaN: no reading yet, inf: out of range."""
+
+        self._height_time = -math.inf
+        self._ground = math.nan
+        """Altitude of the ground at the last place where it stood, m; NaN before."""
+
+    def measured(self, time: float) -> bool:
+        """Return whether there is a reading that is not too old at a time (s)."""
+        return not math.isnan(self.height) and time - self._height_time <= SENSOR_TIMEOUT
+
+    def stand(self, altitude: float, rotation: Floats) -> None:
+        """Note the ground of a vehicle that stands, by its origin's altitude, m, and attitude."""
+        self._ground = altitude + self._lowest_tread(rotation)
+
+    def sense(self, height: HeightSamples | None, joints: JointSamples | None) -> None:
+        """Take in readings, if there are any."""
+        if joints is not None:
+            self._strut = joints.strut[-1]
+        if height is None:
+            return
+        self._height_time = float(height.time[-1])
+        for reading in height.distance.tolist():
+            near = self._min_range if reading == -math.inf else reading
+            if math.isfinite(self.height) and math.isfinite(near):
+                self.height += TRUST * (near - self.height)
+            else:
+                self.height = near
+
+    def go_on(self, climb: float, dt: float) -> None:
+        """Go on by dt seconds at a vertical speed, m/s."""
+        self.height += climb * dt
+
+    def lowest_wheel(self, rotation: Floats) -> float:
+        """Return the height of the lowest wheel above the ground, m, for an attitude (3, 3)."""
+        return self.height + self._lowest_tread(rotation) - float(rotation[2] @ self._place)
+
+    def above_last_ground(self, altitude: float, rotation: Floats) -> float:
+        """Return the height of the lowest wheel above the ground where it last stood, m.
+
+        `altitude`: of the vehicle's origin, m. NaN if it has not stood yet.
+        """
+        return altitude + self._lowest_tread(rotation) - self._ground
+
+    def _lowest_tread(self, rotation: Floats) -> float:
+        """Return the height of the lowest wheel's tread above the vehicle's origin, m."""
+        x, y, z = rotation[2].tolist()
+        hub_x, hub_y, hub_z = self._treads
+        return float((hub_x * x + hub_y * y + (hub_z + self._strut) * z).min()) - self._radius
+
+    def ground_slope(self, rotation: Floats, loads: Floats | None) -> float:
+        """Return the slope of the plane below the wheels, rad, for loads (wheels,) N.
+
+        The body leans further than that on its springs and tyres, which are left out with None.
+        """
+        treads = self._hubs[:, 2]
+        if loads is not None:
+            treads = treads + self._strut + loads / self._tyre
+        along, across = (self._slopes @ treads).tolist()
+        x, y, z = rotation[2].tolist()
+        upright = (z - along * x - across * y) / math.hypot(1.0, along, across)
+        return math.acos(min(1.0, max(-1.0, upright)))

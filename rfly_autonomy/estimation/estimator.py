@@ -1,0 +1,599 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""StateEstimator: an error-state Kalman filter over the vehicle's sensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.sensors import samples
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.alignment import Alignment
+from rfly_autonomy.estimation.error_state import ERRORS, GROUND_ERROR
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters, constants_of
+from rfly_autonomy.estimation.filter_kernels import advance, report
+from rfly_autonomy.estimation.filter_records import (
+    BOOK,
+    DEGREES,
+    FIRST_NUMBERS,
+    IMU_SAMPLE,
+    KIND_FIELD,
+    KIND_GPS,
+    KIND_HEIGHT,
+    KIND_JOINTS,
+    KIND_LOADS,
+    KIND_ORIENTATION,
+    KIND_PRESSURE,
+    MEASUREMENT,
+    SAME_TIME,
+    SENSORS,
+    STATE,
+    History,
+)
+from rfly_autonomy.estimation.wheel_contact import loads_of_struts
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError
+from rfly_common.frames import (
+    euler_to_quat,
+    ned_to_enu,
+    quat_conjugate,
+    quat_multiply,
+    rotation_matrix,
+)
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
+from rfly_common.physics import GRAVITY, standard_pressure
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.smooth_ground import ground_of
+
+COAST_PERIOD = 0.02
+"""Time between steps without the IMU, s."""
+MOST_AHEAD = 10.0
+"""Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
+XYZW = np.array((1, 2, 3, 0))
+"""Places of x y z w in the state's quaternion, which is w x y z."""
+KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
+"""Names of the measurements, in the order of their kinds."""
+
+
+class Innovation(NamedTuple):
+    """Innovation of a sensor: its reading less what was expected."""
+
+    accepted: int
+    """Number of accepted measurements so far, this one included."""
+    rejected: int
+    """Number of rejected measurements so far."""
+    nis: float
+    """Normalised innovation squared: chi-square of m degrees of freedom if all is right."""
+    value: Floats
+    """Innovation, SI units, (m,)."""
+
+
+class StateEstimator:
+    """An error-state Kalman filter over IMU, GPS, magnetometer, barometer, wheels and height.
+
+    Readings are used at their own times, however late they come within the parameters' `history`:
+    the filter goes back to the reading's time and forward again. Hence the result depends on the
+    readings, not on the order of their arrival. A reading that is later is dropped and counted. If
+    the IMU's time leaps ahead, the filter is reset.
+
+    `terrain`: the map that the vehicle carries, with which height above ground gives altitude.
+    Without it the filter estimates the ground below, too. `geo_origin`: latitude, longitude (deg)
+    and altitude (m) of the world's origin; by default the map's.
+    """
+
+    def __init__(
+        self,
+        parameters: EstimatorParameters,
+        sensors: SensorParameters,
+        vehicle: VehicleParameters,
+        geo_origin: Sequence[float] | None = None,
+        terrain: HeightMap | None = None,
+    ) -> None:
+        if sensors.imu is None:
+            raise ConfigError(
+                f"sensors {sensors.name!r}: there is no imu, without which nothing can be estimated"
+            )
+        map_origin = terrain.geo_origin if terrain is not None else None
+        self.geo_origin = geo_point(geo_origin or map_origin or DEFAULT_GEO_ORIGIN, "geo_origin")
+        self.parameters = parameters
+        self.sensors = sensors.at_place(self.geo_origin)
+        self.vehicle = vehicle
+
+        # how the IMU is fixed to the body
+        mounting = euler_to_quat(sensors.imu.rotation)
+        self._mounting = rotation_matrix(mounting)
+        self._unmount = quat_conjugate(mounting)
+        self._turned = any(sensors.imu.rotation)
+        self._lever = np.array(sensors.imu.position, float)
+        self._orientation_period = math.inf
+        if parameters.orientation_rate > 0.0:
+            self._orientation_period = 1.0 / parameters.orientation_rate
+
+        # logs, and the filter at each row of the IMU's
+        self._history_rows = max(4, math.ceil(parameters.history * sensors.imu.rate) + 2)
+        rows = 2 * self._history_rows
+        self._history = History(
+            imu=np.zeros(rows, IMU_SAMPLE),
+            x=np.zeros(rows, STATE),
+            book=np.zeros(rows, BOOK),
+            p=np.zeros((rows, ERRORS, ERRORS)),
+            cursor=np.zeros(rows, np.int64),
+        )
+
+        self._imu_times = self._history.imu["time"]
+        self._log = np.zeros(4 * rows, MEASUREMENT)
+
+        # the filter now
+        self._x = np.zeros(1, STATE)
+        self._book = np.zeros(1, BOOK)
+        self._p = np.zeros((ERRORS, ERRORS))
+        self._use(terrain)
+
+        self.diverged = 0
+        """Number of estimates that were not credible."""
+        self.reset()
+
+    def _use(self, terrain: HeightMap | None) -> None:
+        self.terrain = terrain
+        self._ground = ground_of(terrain)
+        self._constants = constants_of(
+            self.parameters, self.sensors, self.vehicle, self.geo_origin[2], terrain is not None
+        )
+
+    def reset(self) -> None:
+        """Return to the initial state, which has to be aligned again."""
+        self._alignment: Alignment | None = Alignment(
+            self.parameters, self.sensors, self._constants
+        )
+        self._rows = 0
+        """Rows of the IMU's log."""
+        self._count = 0
+        """Rows of the measurements' log."""
+        self._dirty = 1
+        """First row of the IMU's log that the filter has to go over."""
+        self._last_sample = -1
+        """Row of the IMU's last sample; later rows stand for samples of a silent IMU."""
+        self._last_orientation = -math.inf
+        self._estimate: Estimate | None = None
+
+        self.late = dict.fromkeys((*KINDS, "imu"), 0)
+        """Readings that came too late to be used, by sensor."""
+        self.invalid = dict.fromkeys((*KINDS, "imu"), 0)
+        """Readings with numbers that are not finite, or of a time far ahead, by sensor."""
+
+    def set_terrain(self, terrain: HeightMap | None) -> None:
+        """Use another map from now on. Position and motion stay known."""
+        self._advance()
+        self._use(terrain)
+        if self._alignment is not None:
+            self._alignment = Alignment(self.parameters, self.sensors, self._constants)
+            return
+
+        # the ground's error begins anew
+        self._x[0].ground_error = 0.0
+        self._book[0].off_map = 0.0
+        self._book[0].bend_variance = 0.0
+        self._p[GROUND_ERROR, :] = 0.0
+        self._p[:, GROUND_ERROR] = 0.0
+        self._p[GROUND_ERROR, GROUND_ERROR] = 1e6
+        if terrain is not None:
+            self._p[GROUND_ERROR, GROUND_ERROR] = self.parameters.map_error**2
+
+        last = self._rows - 1
+        self._history.x[last] = self._x[0]
+        self._history.book[last] = self._book[0]
+        self._history.p[last] = self._p
+        self._forget(last)
+
+    # estimates
+
+    @property
+    def initialised(self) -> bool:
+        """True once the filter has been aligned."""
+        return self._alignment is None
+
+    @property
+    def waits_for(self) -> str:
+        """Sensor that is silent and without which there is no first estimate: `imu` or `gps`."""
+        return "" if self._alignment is None else self._alignment.waits_for
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Estimate at the time of the IMU's last sample; None before the alignment.
+
+        After an estimate that is not credible, the alignment begins anew.
+        """
+        self._advance()
+        if self._estimate is None and self.initialised:
+            self._estimate = self._report()
+            if self._estimate is None:
+                self.diverged += 1
+                self.reset()
+        return self._estimate
+
+    @property
+    def accepted(self) -> dict[str, int]:
+        """Number of accepted measurements, by sensor."""
+        return _counts(self._current("accepted"))
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Number of rejected measurements, by sensor."""
+        return _counts(self._current("rejected"))
+
+    @property
+    def innovation(self) -> dict[str, float]:
+        """Last normalised innovation squared of each sensor, per number of its measurement.
+
+        It is about 1 if all is well.
+        """
+        last = self._current("innovation")
+        return {name: float(nis) / m for name, nis, m in zip(SENSORS, last, DEGREES, strict=True)}
+
+    @property
+    def last_innovations(self) -> dict[str, Innovation]:
+        """Last innovation of each sensor that has measured, also if it was rejected."""
+        book = self._current_book()
+        last = {}
+        for k, name in enumerate(SENSORS):
+            accepted = int(book.accepted[k])
+            rejected = int(book.rejected[k])
+            if accepted + rejected:
+                part = slice(FIRST_NUMBERS[k], FIRST_NUMBERS[k] + DEGREES[k])
+                nis = float(book.innovation[k])
+                last[name] = Innovation(accepted, rejected, nis, book.residual[part].copy())
+        return last
+
+    @property
+    def mean_innovation(self) -> dict[str, float]:
+        """Mean normalised innovation squared of accepted measurements; NaN if there are none."""
+        totals = self._current("innovation_sum")
+        counts = self._current("accepted")
+        return {
+            name: float(total / count / m) if count else math.nan
+            for name, total, count, m in zip(SENSORS, totals, counts, DEGREES, strict=True)
+        }
+
+    @property
+    def gps_refused(self) -> bool:
+        """True while the GPS contradicts the estimate, which gets ever less certain without it."""
+        return self.initialised and bool(self._current("gps_refused"))
+
+    @property
+    def gps_off(self) -> float:
+        """Distance of the last fix from the expected one, m."""
+        return float(np.linalg.norm(self._current("gps_offset")))
+
+    @property
+    def gps_resets(self) -> int:
+        """Number of times that the position of a GPS refused for `gps.reset_s` was taken over."""
+        return int(self._current("gps_resets"))
+
+    @property
+    def coasting(self) -> bool:
+        """True while the filter goes on without a silent IMU."""
+        return self.initialised and self._rows - 1 > self._last_sample
+
+    @property
+    def gyro_bias(self) -> Floats:
+        """Bias of the gyroscope, rad/s, body axes, (3,)."""
+        self._advance()
+        return self._x["gyro_bias"][0].copy()
+
+    @property
+    def force_bias(self) -> Floats:
+        """Bias of the accelerometer, m/s², body axes, (3,)."""
+        self._advance()
+        return self._x["force_bias"][0].copy()
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance of all errors at the IMU, (27, 27); `error_state` has their order."""
+        self._advance()
+        return self._p.copy()
+
+    def _current(self, field: str) -> Any:
+        """Return a field of the filter's book."""
+        return self._current_book()[field]
+
+    def _current_book(self) -> Any:
+        """Return the filter's book, a record BOOK, after all readings so far."""
+        self._advance()
+        return self._book[0]
+
+    def _report(self) -> Estimate | None:
+        """Return the estimate for the body's origin, or None if it is not credible."""
+        time = float(self._book["time"][0])
+        position = np.empty(3)
+        velocity = np.empty(3)
+        covariance = np.empty((9, 9))
+        credible = report(self._x, self._book, self._p, self._lever, position, velocity, covariance)
+        if not credible:
+            return None
+        orientation = self._x["quaternion"][0, XYZW]
+        rates = self._book["rates"][0].copy()
+        return Estimate(time, position, orientation, velocity, rates, covariance)
+
+    # readings
+
+    def update(self, tick: SensorSamples) -> Estimate | None:
+        """Take in the readings of a tick, but neither ground truth nor wind nor wheel odometry."""
+        if tick.wheel_loads is not None:
+            self.wheel_loads(tick.wheel_loads)
+        if tick.joints is not None:
+            self.joints(tick.joints)
+        if tick.gps is not None:
+            self.gps(tick.gps)
+        if tick.magnetometer is not None:
+            self.magnetometer(tick.magnetometer)
+        if tick.barometer is not None:
+            self.barometer(tick.barometer)
+        if tick.height is not None:
+            self.height(tick.height)
+        if tick.imu is not None:
+            self.imu(tick.imu)
+        return self.estimate
+
+    def imu(self, readings: samples.ImuSamples) -> None:
+        """Take in force and rates, which carry the state on, and orientations to measure with."""
+        force = readings.specific_force
+        rates = readings.rates
+        if self._turned:
+            force = force @ self._mounting.T
+            rates = rates @ self._mounting.T
+        motion = np.concatenate([force, rates], axis=1)
+        for k, time in enumerate(readings.time.tolist()):
+            if time - self._last_orientation >= self._orientation_period - SAME_TIME:
+                self._add_orientation(time, readings.orientation[k])
+            self._add_imu(time, motion[k])
+
+    def _add_orientation(self, time: float, orientation: Floats) -> None:
+        """Take in the IMU's own orientation (4,) x y z w, unless it is no rotation."""
+        length = float(np.linalg.norm(orientation))
+        if not abs(length - 1.0) < 0.1:
+            return
+        if self._turned:
+            orientation = np.asarray(quat_multiply(orientation, self._unmount), float)
+        self._add(KIND_ORIENTATION, time, (orientation / length)[[3, 0, 1, 2]])
+        self._last_orientation = time
+
+    def gps(self, readings: samples.GpsSamples) -> None:
+        """Take in positions and velocities of the antenna; a velocity of NaN was not measured."""
+        position = ned_to_enu(geodetic_to_ned(readings.geodetic, self.geo_origin))
+        unmeasured = np.isnan(readings.velocity).all(axis=1, keepdims=True)
+        velocity = np.where(unmeasured, 0.0, readings.velocity)
+        rows = np.concatenate([position, velocity, unmeasured], axis=1)
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_GPS, time, rows[k])
+
+    def magnetometer(self, readings: samples.MagnetometerSamples) -> None:
+        """Take in the Earth's magnetic field, in the IMU's axes."""
+        field = readings.field
+        if self._turned:
+            field = field @ self._mounting.T
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_FIELD, time, field[k])
+
+    def barometer(self, readings: samples.BarometerSamples) -> None:
+        """Take in air pressures."""
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_PRESSURE, time, readings.pressure[k : k + 1])
+
+    def joints(self, readings: samples.JointSamples) -> None:
+        """Take in the wheels' rates and angles, which give speed and standstill.
+
+        Without load cells the struts show which wheels are on the ground.
+        """
+        by_struts = self.sensors.wheel_loads is None
+        by_struts = by_struts and readings.strut.shape[1] == len(self.vehicle.wheels)
+        for k, time in enumerate(readings.time.tolist()):
+            if by_struts:
+                load = loads_of_struts(self.vehicle, readings.strut[k], readings.strut_rate[k])
+                self._add(KIND_LOADS, time, load)
+            wheels = (readings.wheel_rate[k], readings.steering[k], readings.wheel_angle[k])
+            self._add(KIND_JOINTS, time, np.concatenate(wheels))
+
+    def wheel_loads(self, readings: samples.WheelLoadSamples) -> None:
+        """Take in the wheels' loads, which show the wheels on the ground."""
+        for k, time in enumerate(readings.time.tolist()):
+            self._add(KIND_LOADS, time, readings.load[k])
+
+    def height(self, readings: samples.HeightSamples) -> None:
+        """Take in heights above the ground. Those out of the sensor's range are left out."""
+        for k, time in enumerate(readings.time.tolist()):
+            if not math.isinf(readings.distance[k]):
+                self._add(KIND_HEIGHT, time, readings.distance[k : k + 1])
+
+    # logs
+
+    @property
+    def _end(self) -> float:
+        """Time of the last row of the IMU's log, s."""
+        return float(self._imu_times[self._rows - 1])
+
+    def _add(self, kind: int, time: float, values: Floats) -> None:
+        """Put a measurement into the log, which is in the order of times and kinds."""
+        if not (math.isfinite(time) and np.isfinite(values).all()):
+            self.invalid[KINDS[kind]] += 1
+            return
+        if self._alignment is not None:
+            self._alignment.add(kind, time, values)
+            return
+        end = self._end
+        if time - end > MOST_AHEAD:
+            self.invalid[KINDS[kind]] += 1
+            return
+        if time <= self._imu_times[0] + SAME_TIME:
+            self.late[KINDS[kind]] += 1
+            return
+
+        place = self._place(time, kind)
+        log = self._log
+        if place < self._count and log["time"][place] == time and log["kind"][place] == kind:
+            return  # received twice
+        if self._count == len(log):
+            self._make_room()
+            place = self._place(time, kind)
+            log = self._log
+        if place < self._count:
+            log[place + 1 : self._count + 1] = log[place : self._count].copy()
+        log[place] = (time, kind, 0.0)
+        log["values"][place, : len(values)] = values
+        self._count += 1
+
+        if time <= end + SAME_TIME:
+            times = self._imu_times[: self._rows]
+            self._dirty = min(self._dirty, int(np.searchsorted(times, time - SAME_TIME)))
+            self._estimate = None
+        elif time - end > self.parameters.silence or self.coasting:
+            self._coast(time)
+
+    def _place(self, time: float, kind: int) -> int:
+        """Return the first row of the log that is not before a measurement."""
+        times = self._log["time"]
+        kinds = self._log["kind"]
+        place = self._count
+        while place and (times[place - 1], kinds[place - 1]) >= (time, kind):
+            place -= 1
+        return place
+
+    def _make_room(self) -> None:
+        """Forget old measurements, or double the log if the IMU is silent and they are needed."""
+        self._forget(self._rows - self._history_rows)
+        if self._count == len(self._log):
+            self._double_log()
+
+    def _double_log(self) -> None:
+        self._log = np.concatenate([self._log, np.zeros_like(self._log)])
+
+    def _add_imu(self, time: float, motion: Floats) -> None:
+        """Put force and rates (6,) of the IMU into its log, in body axes."""
+        if not (math.isfinite(time) and np.isfinite(motion).all()):
+            self.invalid["imu"] += 1
+            return
+        if self._alignment is None and time - self._end > MOST_AHEAD:
+            self.reset()
+        if self._alignment is not None:
+            self._alignment.add_imu(time, motion)
+            if self._alignment.ready:
+                self._begin(self._alignment)
+            return
+
+        # the IMU was not silent, only late
+        if self._rows - 1 > self._last_sample >= 0 and time > self._imu_times[self._last_sample]:
+            self._rows = self._last_sample + 1
+            self._dirty = min(self._dirty, self._rows)
+
+        end = self._end
+        if time <= end + SAME_TIME:
+            self.late["imu"] += 1
+            return
+        if time - end > self.parameters.silence:
+            self._coast(time)
+            end = self._end
+        if end < time - SAME_TIME:
+            self._append(time, motion, coasts=False)
+        self._last_sample = self._rows - 1
+
+    def _coast(self, time: float) -> None:
+        """Go on to a time without the IMU."""
+        while self._end + COAST_PERIOD <= time:
+            self._append(self._end + COAST_PERIOD, np.zeros(6), coasts=True)
+
+    def _append(self, time: float, motion: Floats, *, coasts: bool) -> None:
+        imu = self._history.imu
+        if self._rows == len(imu):
+            self._forget(self._rows - self._history_rows)
+        imu[self._rows] = (time, coasts, motion[:3], motion[3:])
+        self._rows += 1
+        self._estimate = None
+
+    def _forget(self, first: int) -> None:
+        """Drop the rows of the IMU's log before `first`, and the measurements before that."""
+        self._advance()
+        if first <= 0:
+            return
+        left = self._rows - first
+        used = int(self._history.cursor[first])
+        for array in self._history:
+            array[:left] = array[first : self._rows].copy()
+        self._history.cursor[:left] -= used
+
+        self._log[: self._count - used] = self._log[used : self._count].copy()
+        self._count -= used
+        self._rows = left
+        self._dirty = left
+        self._last_sample = max(self._last_sample - first, -1)
+
+    def _begin(self, alignment: Alignment) -> None:
+        """Start the filter at the IMU's last sample from an alignment that is ready."""
+        sample = alignment.imu[-1]
+        self._x, self._book, self._p = alignment.begin(self._ground)
+        self._history.imu[0] = sample
+        self._history.x[0] = self._x[0]
+        self._history.book[0] = self._book[0]
+        self._history.p[0] = self._p
+        self._history.cursor[0] = 0
+
+        waiting = [row for row in alignment.log if row.time > sample.time + SAME_TIME]
+        self._log[: len(waiting)] = np.array(waiting, MEASUREMENT)
+        self._rows = 1
+        self._count = len(waiting)
+        self._last_sample = 0
+        self._dirty = 1
+        self._alignment = None
+        self._estimate = None
+
+    def _advance(self) -> None:
+        """Carry the filter over all rows that have come in or changed since."""
+        if self._alignment is not None or self._dirty >= self._rows:
+            return
+        first = max(self._dirty, 1)
+        advance(
+            self._history,
+            self._log[: self._count],
+            first,
+            self._rows,
+            self._x,
+            self._book,
+            self._p,
+            self._constants,
+            self._ground,
+        )
+        self._dirty = self._rows
+        self._estimate = None
+
+
+def _counts(counters: Floats) -> dict[str, int]:
+    return {name: int(count) for name, count in zip(SENSORS, counters, strict=True)}
+
+
+def warm_up() -> None:
+    """Compile the filter's kernels, or load them, before the first reading."""
+    vehicle = VehicleParameters.load("scale")
+    estimator = StateEstimator(
+        EstimatorParameters.load("scale"), SensorParameters.load("scale"), vehicle
+    )
+    # in the order of the kinds
+    readings = (
+        vehicle.static_load,
+        np.zeros(12),
+        np.zeros(6),
+        np.zeros(3),
+        np.full(1, standard_pressure(estimator.geo_origin[2])),
+        np.array((1.0, 0.0, 0.0, 0.0)),
+        np.full(1, 0.3),
+    )
+    for time in (0.01 * np.arange(200)).tolist():
+        for kind, values in enumerate(readings):
+            estimator._add(kind, time, values)
+        estimator._add_imu(time, np.array((0.0, 0.0, GRAVITY, 0.0, 0.0, 0.0)))
+    assert estimator.estimate is not None

@@ -1,0 +1,347 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Mission guidance: setpoints and mode requests along the legs of a mission.
+
+The truth pilot and the nodes that only see sensors use the same guide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.modes import TAKEOFF_SLOPE
+from rfly_autonomy.control.path_following import DrivePathFollower, FlightPathFollower
+from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.control.speed_controller import HOLD_SPEED
+from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_common.frames import rotation_matrix
+from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
+from rfly_terrain.height_map.height_map import HeightMap
+
+SLOW_SPEED = 0.15
+"""Speed below which a vehicle may stand, m/s: an estimated speed is never quite 0."""
+
+SLOW_TIME = 1.0
+"""Time below SLOW_SPEED after which a vehicle counts as standing, s."""
+
+HOVER_TIME = 8.0
+"""Time of hovering near the end of a flight after which the vehicle has arrived, s.
+
+It arrives even if gusts or noise keep it moving.
+"""
+
+HOVER_AWAY = 2.0
+"""Largest distance of this hovering from the end, m."""
+
+HOVER_SPEED = 1.0
+"""Largest speed of this hovering, m/s."""
+
+LOWEST_HOVER = 1.0
+"""Height above its place at which a vehicle hovers that has to stop during its take-off, m."""
+
+ASKING_TIME = 10.0
+"""Time after which a requested mode that does not come is a problem, s."""
+
+ASK_AGAIN = 1.0
+"""Time after which a mode that does not come is requested again, s."""
+
+GIVE_UP_TIME = 10.0
+"""Time with an estimate that is too uncertain after which the mission does not go on, s."""
+
+_TRUST_TEXTS = {
+    Trust.GOOD: "it goes on as usual",
+    Trust.WARN: "a warning",
+    Trust.SLOW: "it goes on slowly",
+    Trust.STOP: "it stops, or lands",
+    Trust.LOST: "it aborts",
+}
+"""What follows from each level of trust."""
+
+WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
+"""Words of cmd/mode for the requests of setpoints."""
+
+LONGEST_STEP = 0.1
+"""Time between two estimates beyond which a flight's target waits, s."""
+
+
+class MissionGuide:
+    """Guide along the legs of a mission, one `step` for each estimate.
+
+    Heights of flights count from the ground of the take-off, as the estimate sees it: an estimate
+    that is too high or too low by metres does not bring the flight nearer to the ground. Without a
+    terrain the ground is level. A vehicle that is stuck on the ground gives up: it stands until
+    other legs are given.
+    """
+
+    def __init__(
+        self,
+        legs: Sequence[Leg],
+        params: VehicleParameters,
+        terrain: HeightMap | None = None,
+        trust_limits: TrustLimits | None = None,
+        stuck_limits: StuckLimits | None = None,
+    ) -> None:
+        self.params = params
+        self._stuck = StuckWatch(stuck_limits)
+        self.trust = EstimateTrust(trust_limits)
+        """Trust in the estimate."""
+
+        self.terrain = terrain
+        self.log: list[tuple[float, str]] = []
+        """Events with their times, s."""
+
+        self.no_takeoff = ""
+        """Reason not to take off, if there is one."""
+
+        self._come_down = ""
+        """Reason to land wherever the vehicle is, if there is one."""
+
+        self._lift = 0.0
+        """Height of the estimate above the terrain's, since the last take-off, m."""
+
+        self.follow(legs)
+
+    def come_down(self, reason: str) -> None:
+        """End each flight by a landing in place from now on, and do not take off any more."""
+        if not self._come_down:
+            self.log.append((self._time, f"lands where it is: {reason}"))
+            self._come_down = reason
+            self.no_takeoff = self.no_takeoff or reason
+
+    def follow(self, legs: Sequence[Leg]) -> None:
+        """Carry out these legs from now on, from wherever the vehicle is."""
+        self.legs = tuple(legs)
+        self.leg = 0
+        """Index of the present leg."""
+
+        self.done = not self.legs
+        self.problem = ""
+        """Reason why the mission does not go on, if it does not."""
+
+        self._drive_path: DrivePathFollower | None = None
+        self._flight_path: FlightPathFollower | None = None
+        self._lands = False
+        self._aborted = False
+        self._stuck.reset()
+        self._time = math.nan
+        self._slow_since = math.inf
+        self._hovers_since = math.inf
+        self._requested: Mode | None = None
+        self._requested_at = math.inf
+        self._stopped_at = math.nan
+
+    def hold(self, now: Estimate, mode: Mode) -> None:
+        """Stop immediately: hover at the present place, or stand."""
+        x, y, z = now.position.tolist()
+        lift = LOWEST_HOVER if mode is Mode.TAKEOFF else 0.0
+        z += lift - self.params.origin_height - self._lift
+        hover = FlyLeg(((x, y, z),), (1.0,), lands=False)
+        self.follow([hover] if mode in (Mode.TAKEOFF, Mode.FLIGHT) else [])
+
+    def step(self, now: Estimate, mode: Mode) -> Setpoint:
+        """Return the setpoint from now on.
+
+        It holds speed and steering on the ground, and a moving target in the air. Its `mode`, if
+        there is one, has to be requested until the vehicle is in it.
+        """
+        dt = 0.0
+        if not math.isnan(self._time):
+            dt = min(max(now.time - self._time, 0.0), LONGEST_STEP)
+        self._time = now.time
+
+        self._watch_trust(now)
+
+        # standing, even if an estimated speed is never quite 0
+        speed = float(np.linalg.norm(now.velocity))
+        self._slow_since = min(self._slow_since, now.time) if speed < SLOW_SPEED else math.inf
+        stands = speed < HOLD_SPEED or now.time - self._slow_since >= SLOW_TIME
+
+        # a mode that is requested, and for how long
+        setpoint = self._setpoint(now, mode, dt, stands)
+        if setpoint.mode is not self._requested:
+            self._requested = setpoint.mode
+            self._requested_at = now.time
+        if self._requested is not None and now.time - self._requested_at > ASKING_TIME:
+            self.problem = f"asked for {self._requested.value} in vain, it stays in {mode.value}"
+        return setpoint
+
+    def _watch_trust(self, now: Estimate) -> None:
+        """Log how uncertain the estimate is when the level changes."""
+        before = self.trust.level
+        level = self.trust.update(now)
+        if level is not before:
+            what = _TRUST_TEXTS[level]
+            self.log.append((now.time, f"the estimate is {self.trust.text}: {what}"))
+
+        if level < Trust.STOP:
+            self._stopped_at = math.nan
+        elif math.isnan(self._stopped_at):
+            self._stopped_at = now.time
+
+    def _setpoint(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
+        """Return the setpoint of the present leg."""
+        if self.leg == len(self.legs):
+            return Setpoint(now.time)
+        if mode is Mode.ABORT:
+            self._aborted = True
+        elif self._aborted:
+            self.problem = "the flight was aborted"
+        elif mode is Mode.DISARMED:
+            return Setpoint(now.time, Mode.DRIVE)
+        elif self.trust.level >= Trust.STOP:
+            # on the ground the vehicle stands, in the air it lands
+            if now.time - self._stopped_at >= GIVE_UP_TIME and mode is Mode.DRIVE:
+                self.problem = f"the estimate is {self.trust.text}"
+        else:
+            self.problem = ""
+            leg = self.legs[self.leg]
+            if isinstance(leg, DriveLeg):
+                return self._drive(leg, now, mode, stands)
+            return self._fly(leg, now, mode, dt, stands)
+        return Setpoint(now.time)
+
+    def _next_leg(self) -> None:
+        """Go on to the next leg."""
+        self.leg += 1
+        self._drive_path = None
+        self._flight_path = None
+        self._lands = False
+        self._hovers_since = math.inf
+        self._stuck.reset()
+        self.done = self.leg == len(self.legs)
+
+    def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
+        """Return the setpoint of a driven leg."""
+        if mode is not Mode.DRIVE:  # legs that were changed in the air
+            return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
+
+        if self._stuck.text:
+            self.problem = self._stuck.text
+            return Setpoint(now.time)
+
+        rotation = rotation_matrix(now.orientation)
+        place = now.position[:2]
+        if self._drive_path is None:
+            self._drive_path = DrivePathFollower(
+                place, leg.points, leg.speeds, self.params, leg.backward
+            )
+
+        heading = math.atan2(rotation[1, 0], rotation[0, 0])
+        forward = float(rotation[:, 0] @ now.velocity)
+        speed, steering = self._drive_path.command(place, heading, forward)
+        if self.trust.level is Trust.SLOW:
+            speed = min(max(speed, -CAREFUL_SPEED), CAREFUL_SPEED)
+
+        if self._drive_path.stopping and stands:
+            away = self._drive_path.missed_by(place)
+            self.log.append((now.time, f"stands {away:.2f} m from the last way-point"))
+            self._next_leg()
+        elif self._stuck.update(now.time, place, speed):
+            self.log.append((now.time, f"gives up: {self._stuck.text}"))
+        return Setpoint(now.time, speed=speed, steering=steering)
+
+    def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
+        """Return the setpoint of a flown leg in any mode."""
+        if self._come_down and mode in (Mode.TAKEOFF, Mode.FLIGHT):
+            return Setpoint(now.time, Mode.LAND)
+        if mode is Mode.FLIGHT:
+            return self._fly_on(leg, now, dt)
+        if mode is Mode.LAND:
+            x, y, z = now.position.tolist()
+            return Setpoint(now.time, target=(x, y, z), yaw=self._heading_after(leg))
+        if mode is not Mode.DRIVE:
+            return Setpoint(now.time)
+
+        if self._flight_path is None:
+            return self._take_off(now, stands)
+
+        if self._lands:
+            self._next_leg()
+        else:
+            self.problem = "it has landed on the way without a request"
+            if self._come_down:
+                self.problem = f"it has landed on the way: {self._come_down}"
+        return Setpoint(now.time)
+
+    def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
+        """Request a take-off, if the vehicle stands and nothing is against it."""
+        if not stands:
+            return Setpoint(now.time)
+        if self.no_takeoff:
+            self.problem = f"no take-off: {self.no_takeoff}"
+            return Setpoint(now.time)
+
+        upward = float(rotation_matrix(now.orientation)[2, 2])
+        slope = math.acos(max(-1.0, min(1.0, upward)))
+        if slope >= TAKEOFF_SLOPE:
+            self.problem = (
+                f"no take-off: the slope is {math.degrees(slope):.1f}°, "
+                f"expected below {math.degrees(TAKEOFF_SLOPE):g}°"
+            )
+            return Setpoint(now.time)
+
+        x, y, z = now.position.tolist()
+        ground = 0.0 if self.terrain is None else float(self.terrain.altitude(x, y))
+        self._lift = z - ground - self.params.origin_height
+        return Setpoint(now.time, Mode.TAKEOFF)
+
+    def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
+        """Return the setpoint of a flown leg in flight."""
+        if self._flight_path is None:
+            height = self.params.origin_height + self._lift
+            points = [np.array((x, y, z + height)) for x, y, z in leg.points]
+            # straight up from where it really stands
+            points[0][:2] = now.position[:2]
+            climb = max(0.0, float(now.velocity[2]))
+            self._flight_path = FlightPathFollower(
+                np.array(now.position), climb, points, leg.speeds
+            )
+
+        most = CAREFUL_SPEED if self.trust.level is Trust.SLOW else math.inf
+        target, velocity = self._flight_path.advance(now.position, dt, most)
+        x, y, z = target.tolist()
+        ahead_x, ahead_y, ahead_z = velocity.tolist()
+
+        wanted = None
+        if self._lands or self._arrived(self._flight_path, now):
+            if leg.lands:
+                wanted = Mode.LAND
+                self._lands = True
+            else:
+                self.done = True
+        return Setpoint(
+            now.time,
+            wanted,
+            target=(x, y, z),
+            velocity=(ahead_x, ahead_y, ahead_z),
+            yaw=self._flight_path.course(),
+        )
+
+    def _arrived(self, path: FlightPathFollower, now: Estimate) -> bool:
+        """Return whether the vehicle is at the end of a flight, or hovers near it for long."""
+        if path.arrived(now.position, now.velocity):
+            return True
+        near = (
+            path.missed_by(now.position) < HOVER_AWAY
+            and float(np.linalg.norm(now.velocity)) < HOVER_SPEED
+        )
+        hovers = path.at_end and near
+        self._hovers_since = min(self._hovers_since, now.time) if hovers else math.inf
+        return now.time - self._hovers_since >= HOVER_TIME
+
+    def _heading_after(self, leg: FlyLeg) -> float | None:
+        """Return the heading to the first way-point that is driven to after the landing, rad."""
+        following = self.legs[self.leg + 1 : self.leg + 2]
+        if not following or not isinstance(following[0], DriveLeg):
+            return None
+        x, y = following[0].points[0]
+        from_x, from_y, _ = leg.points[-1]
+        return math.atan2(y - from_y, x - from_x)

@@ -1,0 +1,93 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A vehicle's class for the planner: speeds and energy that follow from its parameters.
+
+Powers are those of steady flights, from the battery (Eq. 4.18, 4.21). Take-offs, landings and
+changes of speed take the times that the controllers and the guidance give them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.dynamics.trim import steady_flight
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.flight_modes import CLIMB_SPEED, RAMP_SHARE, RAMP_TIME
+from rfly_autonomy.control.path_following import CLIMBING, CORNER_STEP, FLIGHT_ACCELERATION, SINKING
+from rfly_common.physics import AIR_DENSITY, GRAVITY
+from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
+
+LOW = 5.0
+"""Height below which a landing sinks slowly, m."""
+SLOW_SINKING = 0.5
+"""Rate of descent there, m/s."""
+ARRIVING = 0.5
+"""Time from the end of the path until the descent is under way, s."""
+RISEN = 1.0
+"""Height at which the flight along the path begins, m."""
+
+
+def planner_class(params: VehicleParameters, template: VehicleClass) -> VehicleClass:
+    """Return `template` with the mass, resistance and energy use of a vehicle.
+
+    Names, radius, speeds and limits remain those of the template, which drives and flies. Raise
+    DynamicsError if the vehicle can't fly at its speed.
+    """
+    drive = template.drive
+    fly = template.fly
+    if drive is None or fly is None:
+        raise ValueError(f"class {template.name!r} does not drive and fly")
+    return dataclasses.replace(
+        template,
+        mass=params.mass,
+        drive=_driving(params, drive),
+        fly=_flying(params, fly),
+    )
+
+
+def _driving(p: VehicleParameters, drive: Driving) -> Driving:
+    """Return the energy use of driving at the template's speed."""
+    air = p.linear_drag[0] * drive.speed + 0.5 * AIR_DENSITY * p.drag_area[0] * drive.speed**2
+    kinetic = 0.5 * p.effective_mass * drive.speed**2
+    return dataclasses.replace(
+        drive,
+        rolling_resistance=p.rolling_resistance + air / (p.mass * GRAVITY),
+        efficiency=p.drive_efficiency,
+        regeneration=p.regeneration,
+        idle_power=p.avionics_power,
+        start_energy=kinetic * (1.0 / p.drive_efficiency - p.regeneration),
+    )
+
+
+def _flying(p: VehicleParameters, fly: Flying) -> Flying:
+    """Return the energy use of flying at the template's speed."""
+    model = AmphibiousModel(p, ground_effect=False)
+
+    def power(speed: float, climb: float) -> float:
+        """Return the power from the battery in steady flight, W."""
+        shafts = steady_flight(model, speed, climb=climb).rotor_power
+        return shafts / p.rotor_efficiency + p.avionics_power
+
+    hover = power(0.0, 0.0)
+    sinking = power(0.0, -SINKING)
+    lifting = power(0.0, CLIMBING) - hover
+
+    # thrust grows evenly over the ramp, power by its 1.5th power; then a slow climb
+    ramp = hover * RAMP_SHARE**1.5 * RAMP_TIME / 2.5
+    rising = hover * (RISEN / CLIMB_SPEED - RISEN / CLIMBING)
+    settling = (sinking * LOW) * (1.0 / SLOW_SINKING - 1.0 / SINKING)
+    return dataclasses.replace(
+        fly,
+        climb_rate=CLIMBING,
+        sink_rate=SINKING,
+        power=power(fly.speed, 0.0),
+        hover_power=hover,
+        sink_power=sinking,
+        efficiency=p.mass * GRAVITY * CLIMBING / lifting,
+        takeoff_energy=ramp + rising,
+        landing_energy=settling + hover * ARRIVING,
+        acceleration=FLIGHT_ACCELERATION,
+        corner_step=CORNER_STEP,
+    )

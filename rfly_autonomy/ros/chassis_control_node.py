@@ -1,0 +1,173 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""chassis_control_node: a thin shell around the chassis controller.
+
+It uses sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,
+cmd_vel and cmd/pose. It answers each joint_states with a cmd/wheels of the same stamp.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ackermann_msgs.msg import AckermannDriveStamped
+from rclpy.node import Node
+from rfly_suite.msg import RotorCommand, WheelCommand
+from std_msgs.msg import String
+
+from rfly_amphibious.ros.amphibious_msgs import wheel_command_to_msg
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.chassis_controller import ChassisController
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.trust import Trust
+from rfly_autonomy.ros.control_topics import ControlLoop, MotionCommands
+from rfly_autonomy.ros.node_parameters import (
+    ChassisControlParameters,
+    ControlParameters,
+    StuckParameters,
+    TrustParameters,
+)
+from rfly_common.errors import CommandError
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import COMMANDS, LATCHED
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
+
+MODE_SILENCE_S = 1.0
+"""Wall time without a mode after which the mode is unknown, s."""
+
+
+class ChassisControlNode(Node):
+    """Node that publishes `cmd/wheels` from mode, motion commands, samples and estimates."""
+
+    def __init__(self) -> None:
+        super().__init__("chassis_control_node")
+        name = declare_vehicle_name(self)
+        control = declare_parameters(self, ControlParameters)
+        params = VehicleParameters.load(control.vehicle or "scale")
+        timeout = declare_parameters(self, ChassisControlParameters).command_timeout
+
+        self._lock_step = control.lock_step
+        self._guided = control.lock_step and control.guided
+        limits = declare_parameters(self, TrustParameters).limits
+        self._chassis = ChassisController(
+            params,
+            command_timeout=timeout,
+            trust_limits=limits,
+            stuck_limits=declare_parameters(self, StuckParameters).limits,
+        )
+        self._diagnostics = Diagnostics(self, "chassis", name, self._update_diagnostics)
+        self._mode: Mode | None = None
+        self._received_mode: Mode | None = None
+        self._mode_at = 0.0
+
+        self._loop = ControlLoop(
+            self,
+            self._diagnostics,
+            self._chassis,
+            self._step,
+            publisher(self, WheelCommand, "cmd/wheels", COMMANDS),
+            params,
+            sensors=("joint_states", "wheel_loads"),
+            lock_step=control.lock_step,
+            guided_by=("cmd/ackermann", "cmd/pose") if control.guided else (),
+            answers=("cmd/rotors",) if self._guided else (),
+            reset_text="the time went back: all is forgotten",
+            before_tick=(lambda: None) if self._guided else self._use_mode,
+        )
+
+        self._commands = MotionCommands(
+            self,
+            self._diagnostics,
+            name,
+            velocity=lambda velocity, yaw_rate: self._chassis.set_twist(velocity[0], yaw_rate),
+            pose=lambda position, velocity, _yaw: self._chassis.set_target(position, velocity),
+            loop=self._loop,
+        )
+
+        self._loop.subscribe(AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann)
+        subscription(self, String, "mode", self._on_mode, LATCHED)
+        if self._guided:
+            subscription(self, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
+        self._update_diagnostics()
+        self.get_logger().info(f"{name}: vehicle {params.name!r}, steered wheels: {params.steered}")
+
+    # --- commands and mode
+
+    def _on_cmd_ackermann(self, message: AckermannDriveStamped) -> None:
+        drive = message.drive
+        try:
+            self._chassis.set_speed(drive.speed, drive.steering_angle, None, drive.acceleration)
+        except CommandError as error:
+            self._commands.refuse("cmd/ackermann", error)
+
+    def _on_mode(self, message: String) -> None:
+        try:
+            self._received_mode = Mode(message.data)
+        except ValueError:
+            self._received_mode = None
+            self._commands.refuse(
+                "mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}"
+            )
+        self._mode_at = time.monotonic()
+        if not self._lock_step:
+            self._use_mode()
+
+    def _on_cmd_rotors(self, message: RotorCommand) -> None:
+        """Go on with the tick: flight_control_node has published its mode."""
+        self._use_mode()
+        self._loop.answered("cmd/rotors", stamp_to_ns(message.header.stamp))
+
+    def _use_mode(self) -> None:
+        """Use the last mode; in lock-step this happens when a tick begins.
+
+        flight_control_node publishes the mode while this node answers the tick, and the answer must
+        not depend on which of them is faster. With guidance_node in the lock-step this node answers
+        last, by the mode of the same tick.
+        """
+        self._mode = self._received_mode
+
+    # --- answers
+
+    @property
+    def _present_mode(self) -> Mode | None:
+        """Mode in use; None if it is too old. In lock-step it never is, as every node waits."""
+        if self._lock_step or time.monotonic() - self._mode_at <= MODE_SILENCE_S:
+            return self._mode
+        return None
+
+    def _step(self, estimate: Estimate | None, dt: float) -> WheelCommand:
+        return wheel_command_to_msg(self._chassis.step(estimate, self._present_mode, dt))
+
+    def _update_diagnostics(self) -> None:
+        mode = self._present_mode
+        values: dict[str, Any] = {
+            "mode": "" if mode is None else mode.value,
+            "answers": self._loop.answers,
+        }
+
+        trust = self._chassis.trust
+        uncertain = mode is Mode.DRIVE and trust.level >= Trust.STOP
+        lost = mode is Mode.DRIVE and self._chassis.command_lost
+        self._diagnostics.set_first(
+            [
+                (mode is None, STALE, "no node publishes the mode: the brakes are on"),
+                (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
+                (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
+                (lost, WARN, "the motion command is lost: it brakes"),
+                (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
+                (True, OK, values["mode"]),
+            ],
+            **values,
+        )
+
+
+def main() -> None:
+    """Run the executable `chassis_control_node`."""
+    run(ChassisControlNode, often=True)

@@ -1,0 +1,170 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Topics of a flight controller: `mode` and `cmd/rotors` from commands, samples and estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rfly_suite.msg import AttitudeTarget, RotorCommand
+from std_msgs.msg import Bool, String
+
+from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.flight_controller import WORDS, FlightController
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.ros.control_topics import ControlLoop, MotionCommands
+from rfly_autonomy.ros.declared_gains import follow_gains
+from rfly_common.errors import CommandError
+from rfly_common.frames import rotation_matrix
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics, Row
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.qos import COMMANDS, LATCHED
+
+MODE_PERIOD_S = 0.5
+IN_THE_AIR = (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.ABORT)
+
+
+class FlightControlTopics:
+    """Topics that run a flight controller.
+
+    `changed()` is called when its mode changes, and when a command is refused.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        flight: FlightController,
+        diagnostics: Diagnostics,
+        changed: Callable[[], None],
+        params: VehicleParameters,
+        *,
+        vehicle: str,
+        lock_step: bool,
+        guided: bool = False,
+    ) -> None:
+        self._node = node
+        self._flight = flight
+        self._diagnostics = diagnostics
+        self._changed = changed
+        self._mode: Mode | None = None
+
+        self._modes = publisher(node, String, "mode", LATCHED)
+        self.loop = ControlLoop(
+            node,
+            diagnostics,
+            flight,
+            self._step,
+            publisher(node, RotorCommand, "cmd/rotors", COMMANDS),
+            params,
+            sensors=("imu/data", "joint_states", "height_above_ground", "wheel_loads"),
+            lock_step=lock_step,
+            guided_by=("cmd/pose", "cmd/mode") if guided else (),
+            reset_text="the time went back: disarmed, all is forgotten",
+        )
+
+        self._commands = MotionCommands(
+            node,
+            diagnostics,
+            vehicle,
+            velocity=flight.set_velocity,
+            pose=flight.set_target,
+            loop=self.loop,
+        )
+        self.loop.subscribe(String, "cmd/mode", self._on_cmd_mode)
+        subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
+
+        self._timer = node.create_timer(
+            MODE_PERIOD_S, self._publish_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self._publish_mode()
+
+        subscription(node, AttitudeTarget, "cmd/attitude", self._on_cmd_attitude, COMMANDS)
+        follow_gains(node, params, flight.set_gains)
+        frequency = flight.attitude_frequency_of(params)
+        node.get_logger().info(
+            f"{vehicle}: vehicle {params.name!r}, attitude loop at {frequency:.2f} rad/s"
+        )
+
+    def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
+        command = rotor_command_to_msg(self._flight.step(estimate, dt))
+        self._publish_change()  # before the command, so that its receiver knows the mode by then
+        return command
+
+    def _on_cmd_mode(self, message: String) -> None:
+        try:
+            why_not = self._flight.request(message.data)
+        except CommandError as error:
+            why_not = str(error)
+
+        if why_not:
+            counter = "refused_modes" if message.data in WORDS else "unknown_modes"
+            text = f"cmd/mode {message.data!r} refused: {why_not}"
+            self._diagnostics.refuse(counter, text, subject=message.data)
+
+        self._publish_change()
+        self._changed()
+
+    def _on_cmd_attitude(self, message: AttitudeTarget) -> None:
+        q = message.orientation
+        quaternion = np.array((q.x, q.y, q.z, q.w))
+        try:
+            if message.header.frame_id not in ("", "map"):
+                raise CommandError(f"header.frame_id is {message.header.frame_id!r}, expected map")
+            if not 0.99 < np.linalg.norm(quaternion) < 1.01:
+                raise CommandError(
+                    f"orientation is {quaternion.tolist()}, expected a unit quaternion"
+                )
+            self._flight.set_attitude(rotation_matrix(quaternion), message.thrust)
+        except CommandError as error:
+            self._commands.refuse("cmd/attitude", error)
+
+    def _on_failsafe(self, message: Bool) -> None:
+        self._flight.failsafe(message.data)
+        self._publish_change()
+        self._changed()
+
+    def _publish_change(self) -> None:
+        mode = self._flight.mode
+        if mode is not self._mode:
+            reason = self._flight.reason
+            self._node.get_logger().info(f"{mode.value}: {reason}" if reason else mode.value)
+            self._publish_mode()
+            self._changed()
+
+    def _publish_mode(self) -> None:
+        self._mode = self._flight.mode
+        self._modes.publish(String(data=self._mode.value))
+
+    def values(self) -> dict[str, Any]:
+        """Values for diagnostics, in addition to the text."""
+        flight = self._flight
+        values = {"mode": flight.mode.value, "reason": flight.reason, "answers": self.loop.answers}
+        if flight.mode in (Mode.LAND, Mode.ABORT):
+            values["touch_down"] = flight.logic.touch_down.text()
+        if flight.failed_rotors:
+            values["failed_rotors"] = self._failed_rotors
+        return values
+
+    @property
+    def _failed_rotors(self) -> str:
+        return ", ".join(str(rotor + 1) for rotor in self._flight.failed_rotors)
+
+    def rows(self) -> list[Row]:
+        """Rows of the diagnostics."""
+        flight = self._flight
+        missing = self._flight.missing
+        unknown = WARN if flight.mode in IN_THE_AIR else STALE
+        return [
+            (flight.mode is Mode.ABORT, ERROR, f"aborted: {flight.reason}"),
+            (missing, unknown, f"not known: {', '.join(missing)}"),
+            (flight.trust.level, WARN, f"the estimate is {flight.trust.text}"),
+            (flight.failed_rotors, WARN, f"rotor {self._failed_rotors} failed"),
+            (True, OK, flight.mode.value),
+        ]

@@ -1,0 +1,364 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""guidance_node: setpoints from a scenario's mission or a planned path.
+
+It is a thin shell around MissionGuide. It knows odometry/global and mode, and steps with each
+estimate, without a timer. In lock-step it answers each estimate by guidance_tick, which counts the
+commands that were published before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ackermann_msgs.msg import AckermannDriveStamped
+from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Odometry, Path
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rfly_suite.msg import SimulationTick
+from sensor_msgs.msg import BatteryState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
+from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
+from rfly_autonomy.ros.estimate_msgs import (
+    estimate_to_pose,
+    is_unknown,
+    odometry_to_estimate,
+    order_to_ackermann,
+    order_to_pose,
+    points_to_path,
+)
+from rfly_autonomy.ros.node_parameters import GuidanceParameters, StuckParameters, TrustParameters
+from rfly_common.errors import PlanError, RflyError
+from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_missions.mission.legs import DriveLeg, Leg, legs_of_path, way_of_legs
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.plan_msgs import path_to_points
+from rfly_terrain.ros.terrain_topics import LatestTerrain
+from rfly_trajectory.fleet.follow_path import MAX_POSES
+
+SILENCE_S = 1.0
+ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
+
+
+class GuidanceNode(Node):
+    """Node that publishes `pose` and, during a mission or path, `path` and the commands.
+
+    These are `cmd/ackermann`, `cmd/pose` and `cmd/mode`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("guidance_node")
+        settings = declare_parameters(self, GuidanceParameters)
+        self._name = declare_vehicle_name(self)
+        self._autostart = settings.autostart
+        self._scenario = settings.scenario
+        self._speeds = settings.drive_speed, settings.fly_speed
+        self._period_ns = round(1e9 / settings.rate)
+
+        self._frames = Frames(self, listen=False)
+        self._ground = LatestTerrain(self, self._on_terrain_map)
+        self._mission: tuple[Leg, ...] = ()
+
+        terrain = None
+        if settings.scenario:
+            from rfly_amphibious.scenarios.scenario import Scenario
+
+            loaded = Scenario.load(settings.scenario, self._ground.search_path)
+            self._mission = loaded.legs
+            terrain = loaded.terrain
+            params = VehicleParameters.load(settings.vehicle) if settings.vehicle else loaded.params
+        else:
+            params = VehicleParameters.load(settings.vehicle or "scale")
+        limits = declare_parameters(self, TrustParameters).limits
+        stuck = declare_parameters(self, StuckParameters).limits
+        self._guide = MissionGuide((), params, terrain, limits, stuck)
+
+        self._active = False
+        self._doing = ""
+        self._logged = 0
+        self._refused = ""
+        self._unplaced: Path | None = None
+        self._now: Estimate | None = None
+        self._mode: Mode | None = None
+        self._last_ns = -1
+        self._heard_at = time.monotonic()
+        self._requested_word = ""
+        self._ask_again_at = 0.0
+
+        self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
+        self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
+        self._path = publisher(self, Path, "path", LATCHED)
+        kinds = (AckermannDriveStamped, PoseStamped, String)
+        self._commands = {
+            topic: publisher(self, kind, topic, COMMANDS)
+            for topic, kind in zip(GUIDANCE_TOPICS, kinds, strict=True)
+        }
+        self._tick = SimulationTick()
+        """Answer to the present tick, with the number of commands until now."""
+        self._ticks: Publisher | None = None
+        if settings.lock_step:
+            self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
+
+        self._ground.start(self._diagnostics)
+        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
+        subscription(self, BatteryState, "battery", self._on_battery, STATE_IN)
+        # last, so that the mode of the tick before is known
+        odometry_qos = sensor_qos(True) if settings.lock_step else STATE_IN
+        subscription(self, Odometry, "odometry/global", self._on_odometry, odometry_qos)
+        self.create_service(Trigger, "~/start", self._serve_start)
+        self.create_service(Trigger, "~/stop", self._serve_stop)
+        self._update_diagnostics()
+
+        task = (
+            f"scenario {settings.scenario!r}"
+            if settings.scenario
+            else "no scenario, waiting for follow_path"
+        )
+        self.get_logger().info(f"{self._name}: {task}")
+
+    # --- subscriptions
+
+    def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
+        if not self._scenario:  # it names the ground
+            self._guide.terrain = terrain
+        if self._unplaced is not None:
+            self._on_follow_path(self._unplaced)
+
+    @property
+    def _knows_ground(self) -> bool:
+        return bool(self._scenario) or self._guide.terrain is not None
+
+    def _on_mode(self, message: String) -> None:
+        try:
+            self._mode = Mode(message.data)
+        except ValueError:
+            text = f"mode: {message.data!r} is none of the vehicle's"
+            self._diagnostics.refuse("unknown_modes", text, subject=message.data)
+
+    def _on_battery(self, message: BatteryState) -> None:
+        """Land, and take off no more, once the battery is down to its reserve."""
+        if message.percentage <= self._guide.params.battery_reserve:
+            self._guide.come_down(f"the battery is at {100.0 * message.percentage:.0f} %")
+
+    def _on_follow_path(self, message: Path) -> None:
+        """Follow a path from now on; an empty one means: stop."""
+        self._unplaced = None
+        if not message.poses:
+            self._stop("told to stop by an empty path")
+            return
+
+        if not self._knows_ground:
+            self._unplaced = message
+            self._refuse(
+                "", "follow_path waits for terrain_map: which of its poses lie on the ground?"
+            )
+            return
+
+        if self._now is None:
+            self._unplaced = message
+            return
+
+        try:
+            if len(message.poses) > MAX_POSES:
+                raise PlanError(
+                    "too_long", f"{len(message.poses)} poses, at most {MAX_POSES} are taken"
+                )
+            frame_id = message.header.frame_id or "map"
+            if self._frames.axes(frame_id) is None:
+                self._frames.listen()
+            frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
+            points, heading = path_to_points(message, frame)
+            legs = legs_of_path(
+                points, self._guide.terrain, *self._speeds, self._now.position[:2], heading
+            )
+        except RflyError as error:
+            self._refuse("refused_paths", f"follow_path: {error}")
+            return
+        self._begin(legs, "a planned path")
+
+    def _refuse(self, counter: str, text: str) -> None:
+        self._refused = " ".join(text.split())
+        if counter:
+            self._diagnostics.count(counter)
+        self.get_logger().warning(self._refused)
+        self._update_diagnostics()
+
+    # --- start and stop
+
+    def _serve_start(self, _request: Any, response: Any) -> Any:
+        response.success, response.message = self._begin_mission()
+        return response
+
+    def _begin_mission(self) -> tuple[bool, str]:
+        if not self._mission:
+            return False, "there is no mission: the parameter scenario names none"
+        if self._now is None or self._mode is None:
+            return (
+                False,
+                f"nothing is known of the vehicle yet: no {' and no '.join(self._missing())}",
+            )
+        self._begin(self._mission, f"the mission of {self._scenario}")
+        return True, f"{len(self._mission)} legs"
+
+    def _begin(self, legs: Sequence[Leg], what: str) -> None:
+        self._guide.follow(legs)
+        self._active = True
+        self._doing = what
+        self._refused = ""
+        self._requested_word = ""
+        self._logged = len(self._guide.log)
+        if self._now is not None:
+            way = way_of_legs(legs, self._now.position[:2], self._guide.terrain)
+            self._path.publish(points_to_path(way, self._now.time))
+        self.get_logger().info(f"carries out {what}: {len(legs)} legs")
+        self._update_diagnostics()
+
+    def _serve_stop(self, _request: Any, response: Any) -> Any:
+        self._stop("told to stop")
+        response.success = True
+        response.message = self._doing if self._active else "nothing is carried out"
+        return response
+
+    def _stop(self, why: str) -> None:
+        self._autostart = False
+        if self._active and self._now is not None and self._mode is not None:
+            self._guide.hold(self._now, self._mode)
+            self._doing = "hovering" if self._guide.legs else "standing"
+            self.get_logger().info(f"{why}: {self._doing}")
+        self._update_diagnostics()
+
+    # --- steps
+
+    def _on_odometry(self, message: Odometry) -> None:
+        """Take an estimate; in lock-step answer it, once the mode is known."""
+        self._take_odometry(message)
+        if self._ticks is not None and self._mode is not None:
+            self._tick.header.stamp = message.header.stamp
+            self._ticks.publish(self._tick)
+            self._tick = SimulationTick()
+
+    def _send(self, topic: str, message: Any) -> None:
+        """Publish a command, and count it."""
+        self._commands[topic].publish(message)
+        if self._ticks is not None:  # else they would never be counted anew
+            self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+
+    def _take_odometry(self, message: Odometry) -> None:
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        self._heard_at = time.monotonic()
+        if is_unknown(message):
+            return
+        if self._last_ns >= 0 and 0 <= stamp_ns - self._last_ns < self._period_ns - 1000:
+            return
+
+        if stamp_ns < self._last_ns:
+            self._diagnostics.count("clock_jumps_back")
+            if self._active:
+                self._active = False
+                self.get_logger().warning(f"the time went back: {self._doing} is given up")
+
+        try:
+            now = odometry_to_estimate(message)
+        except RflyError as error:
+            self._diagnostics.refuse("refused_odometry", f"odometry/global: {error}")
+            return
+
+        self._last_ns = stamp_ns
+        self._now = now
+        self._pose.publish(estimate_to_pose(now))
+        if self._unplaced is not None and self._knows_ground:
+            self._on_follow_path(self._unplaced)
+
+        if self._mode is None:
+            return
+        if self._autostart and self._mission:
+            self._autostart = False
+            self._begin_mission()
+
+        if self._active:
+            self._step(now, self._mode)
+
+    def _step(self, now: Estimate, mode: Mode) -> None:
+        guide = self._guide
+        before = (self._guide.leg, self._guide.problem)
+        order = guide.step(now, mode)
+
+        for _, text in guide.log[self._logged :]:
+            self.get_logger().info(text)
+        self._logged = len(guide.log)
+
+        if mode is Mode.DRIVE:
+            self._send("cmd/ackermann", order_to_ackermann(order, self._name))
+        elif order.target is not None:
+            self._send("cmd/pose", order_to_pose(order, now))
+        self._request_mode(order)
+
+        if guide.done and mode in ON_WHEELS:
+            self._active = False
+            self.get_logger().info(f"{self._doing} is done")
+
+        if before != (guide.leg, guide.problem) or not self._active:
+            self._update_diagnostics()
+
+    def _request_mode(self, order: Setpoint) -> None:
+        """Request the mode that the order needs, until the vehicle takes it."""
+        word = "" if order.mode is None else WORDS[order.mode]
+        if word and (word != self._requested_word or order.time >= self._ask_again_at):
+            self._send("cmd/mode", String(data=word))
+            self._ask_again_at = order.time + ASK_AGAIN
+        self._requested_word = word
+
+    # --- diagnostics
+
+    def _missing(self) -> list[str]:
+        heard = {"odometry/global": self._now is not None, "mode": self._mode is not None}
+        return [topic for topic, there in heard.items() if not there]
+
+    def _update_diagnostics(self) -> None:
+        guide = self._guide
+        missing = self._missing()
+        mode = "" if self._mode is None else self._mode.value
+        values: dict[str, Any] = {"doing": self._doing if self._active else "", "mode": mode}
+
+        if self._active and guide.leg < len(guide.legs):
+            what = "drive" if isinstance(guide.legs[guide.leg], DriveLeg) else "fly"
+            values["leg"] = f"{guide.leg + 1} of {len(guide.legs)}: {what}"
+
+        silence = time.monotonic() - self._heard_at
+        problem = self._refused or self._ground.problem
+        self._diagnostics.set_first(
+            [
+                (self._active and guide.problem, WARN, guide.problem),
+                (problem, WARN, problem),
+                (missing, STALE, f"not known yet: {', '.join(missing)}"),
+                (silence > SILENCE_S, STALE, f"no odometry/global for {silence:.0f} s"),
+                (self._active, OK, f"carries out {self._doing}"),
+                (self._doing and guide.done, OK, f"{self._doing} is done"),
+                (True, OK, "idle"),
+            ],
+            **values,
+        )
+
+
+def main() -> None:
+    """Run the executable `guidance_node`."""
+    run(GuidanceNode)

@@ -1,0 +1,341 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""state_estimator_node: odometry from sensor topics, a thin shell around StateEstimator."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from rfly_suite.msg import SimulationTick
+
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
+from rfly_amphibious.ros.message_parts import UNKNOWN, WENT_BACK_S
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.tick_gate import TickGate
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.estimator import StateEstimator, warm_up
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+from rfly_autonomy.estimation.trust import EstimateTrust, Trust
+from rfly_autonomy.ros.estimate_topics import EstimateTopics
+from rfly_autonomy.ros.node_parameters import EstimatorNodeParameters, TrustParameters
+from rfly_common.errors import SensorMessageError
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import STATE_OUT, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import stamp_to_ns
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.ros.terrain_topics import LatestTerrain
+
+SILENCE_S = 1.0
+"""Time without imu/data after which diagnostics report it, s."""
+MOST_HELD = 50_000
+"""Most readings kept for a terrain_map that comes before the first estimate."""
+HEARD = (
+    "wheel_loads",
+    "joint_states",
+    "gps/fix",
+    "gps/vel",
+    "imu/mag",
+    "baro",
+    "height_above_ground",
+    "imu/data",
+)
+"""Sensor topics; the IMU is last, so that all readings of its time come before it."""
+WAITED_FOR = {"imu": "imu/data", "gps": "gps/fix"}
+"""Topic of each sensor without which there is no first estimate."""
+DOUBTED = 0.5
+"""Share of rejected readings between two updates above which diagnostics name a sensor."""
+
+
+class StateEstimatorNode(Node):
+    """Node that publishes `odometry/filtered`, `odometry/global` and, by default, /tf."""
+
+    def __init__(self) -> None:
+        super().__init__("state_estimator_node")
+        self._vehicle = declare_vehicle_name(self)
+        settings = declare_parameters(self, EstimatorNodeParameters)
+
+        self._lock_step = settings.lock_step
+        self._params = VehicleParameters.load(settings.vehicle)
+        own = self._params.name
+        self._sensors = SensorParameters.for_vehicle(self._params.name, settings.sensors)
+        self._rates = self._sensors.rates_covariance
+        self._weights = EstimatorParameters.for_vehicle(own, settings.estimator)
+        self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0
+
+        self._geo_origin = DEFAULT_GEO_ORIGIN
+        self._estimator = StateEstimator(
+            self._weights, self._sensors, self._params, self._geo_origin
+        )
+
+        self._trust = EstimateTrust(declare_parameters(self, TrustParameters).limits)
+
+        self._held: list[tuple[str, Any]] = []
+        self._waiting: list[tuple[str, Any]] = []
+        self._imu_time = -math.inf
+        self._heard_at = -math.inf
+        self._published_ns = -1
+        self._gps_refused = False
+        self._seen = (self._estimator.accepted, self._estimator.rejected)
+
+        self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._update_diagnostics)
+        self._topics = EstimateTopics(self, self._vehicle, tf=settings.tf_source == "estimate")
+        self._ground = LatestTerrain(self, self._on_terrain_map)
+
+        self.get_logger().info(
+            f"{self._vehicle}: vehicle {own!r}, sensors {', '.join(self._sensors.sensors())}"
+            f"{', in lock-step' if self._lock_step else ''}"
+        )
+
+        warm_up()  # before a node waits for an answer, after the first words to the user
+        watched = self._subscribe()
+        self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
+        if self._gate is not None:
+            subscription(
+                self,
+                SimulationTick,
+                "simulation_tick",
+                self._on_simulation_tick,
+                STATE_OUT,
+            )
+
+        self._ground.start(self._diagnostics)
+        self._update_diagnostics()
+
+    def _subscribe(self) -> list[int]:
+        """Subscribe to the fitted sensors, and return their indices in SimulationTick."""
+        # wheel_loads has no stamp: its time is the sensor's last one up to now, or in lock-step up
+        # to the tick
+        read = SampleReader(self._params, lambda: self._load_time(self._imu_time))
+        fitted = self._sensors.sensors()
+        topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in fitted]
+        for topic in topics:
+            callback = self._sensor_callback(topic, read)
+            subscription(
+                self,
+                SENSOR_TOPICS[topic].msg_type,
+                topic,
+                callback,
+                sensor_qos(self._lock_step),
+            )
+        return sorted({SENSOR_TOPICS[topic].tick_index for topic in topics})
+
+    # --- subscriptions
+
+    def _sensor_callback(self, topic: str, read: SampleReader) -> Callable[[Any], None]:
+        kind, _, index, _ = SENSOR_TOPICS[topic]
+
+        def take(message: Any) -> None:
+            try:
+                samples = read(topic, message)
+            except SensorMessageError as error:
+                self._diagnostics.refuse("refused_messages", str(error), subject=topic)
+            else:
+                if samples is None:  # the other half has not come yet
+                    return
+                if kind == "imu":
+                    self._heard_at = time.monotonic()
+                if self._gate is not None:
+                    self._waiting.append((kind, samples))
+                else:
+                    self._use(kind, samples)
+            if self._gate is not None:
+                self._gate.heard(index)
+
+        return take
+
+    def _load_time(self, now: float, before: int = 0) -> float:
+        """Return the last reading time of wheel_loads up to now, or some readings earlier, s."""
+        rate = self._sensors.wheel_loads.rate if self._sensors.wheel_loads is not None else 1.0
+        return (math.floor(now * rate + 1e-4) - before) / rate if math.isfinite(now) else -1.0
+
+    def _use(self, kind: str, samples: Any) -> None:
+        if kind == "imu":
+            stamp = float(samples.time[-1])
+            if stamp < self._imu_time - WENT_BACK_S:
+                self._reset()
+            self._imu_time = stamp
+
+        self._feed(kind, samples)
+
+        # without the IMU the estimate goes on by the other readings
+        if kind != "imu" and not self._estimator.coasting:
+            return
+        estimate = self._estimator.estimate
+        stamp_ns = round(self._imu_time * 1e9)
+        if kind != "imu" and estimate is not None:
+            stamp_ns = round(estimate.time * 1e9)
+        if stamp_ns - self._published_ns >= self._period_ns - 1000 or self._published_ns < 0:
+            self._publish(estimate, stamp_ns)
+
+    def _feed(self, kind: str, samples: Any) -> None:
+        getattr(self._estimator, kind)(samples)
+        if self._estimator.initialised:
+            self._held.clear()
+        elif len(self._held) < MOST_HELD:
+            self._held.append((kind, samples))
+
+    def _reset(self) -> None:
+        self._diagnostics.count("clock_jumps_back")
+        self.get_logger().info("the time went back: starting afresh")
+        self._estimator.reset()
+        self._held.clear()
+        self._waiting.clear()
+        self._imu_time = -math.inf
+        self._published_ns = -1
+        self._topics.reset()
+        self._trust.reset()
+        self._seen = (self._estimator.accepted, self._estimator.rejected)
+
+    def _on_terrain_map(self, terrain: HeightMap, geo_origin: tuple[float, float, float]) -> None:
+        """Use a new map, and look again at the readings before the first estimate."""
+        moved = geo_origin != self._geo_origin
+        self._geo_origin = geo_origin
+
+        if self._estimator.initialised and not moved:
+            self._estimator.set_terrain(terrain)
+        else:
+            self._estimator = StateEstimator(
+                self._weights, self._sensors, self._params, geo_origin, terrain
+            )
+            self._seen = (self._estimator.accepted, self._estimator.rejected)
+            held = self._held
+            self._held = []
+            for kind, samples in held:
+                self._feed(kind, samples)
+
+        self.get_logger().info(f"on the ground of {terrain.name!r}")
+        self._update_diagnostics()
+
+    # --- lock-step
+
+    def _on_simulation_tick(self, message: SimulationTick) -> None:
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        assert self._gate is not None
+        if stamp_ns < self._topics.answer_ns:
+            self._reset()
+            self._topics.answer_ns = -1
+        self._gate.tick(stamp_ns, message.count)
+
+    def _answer_tick(self, stamp_ns: int) -> None:
+        if self._topics.publish_again(stamp_ns):
+            return
+
+        tick = stamp_ns * 1e-9
+        waiting = self._waiting
+        self._waiting = []
+        loads = sum(kind == "wheel_loads" for kind, _ in waiting)
+        # the IMU last, after all readings of its time
+        for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
+            samples = read
+            if kind == "wheel_loads":
+                loads -= 1
+                samples = read._replace(time=np.array([self._load_time(tick, loads)]))
+            self._feed(kind, samples)
+
+        self._imu_time = tick
+        self._publish(self._estimator.estimate, stamp_ns)
+
+    # --- publishing
+
+    def _publish(self, estimate: Estimate | None, stamp_ns: int) -> None:
+        """Publish an estimate; in lock-step publish an answer even if nothing is known yet."""
+        if estimate is not None or self._lock_step:
+            self._published_ns = stamp_ns
+            rates = self._rates
+            if self._estimator.coasting:  # without the gyroscope
+                rates = UNKNOWN * np.eye(3)
+            self._topics.publish(estimate, stamp_ns, self._ground.terrain, rates)
+
+    def _update_diagnostics(self) -> None:
+        estimator = self._estimator
+        accepted = estimator.accepted
+        rejected = estimator.rejected
+        before = self._seen
+        self._seen = (accepted, rejected)
+
+        values: dict[str, Any] = {
+            "initialised": estimator.initialised,
+            "coasting": estimator.coasting,
+        }
+        values |= {
+            "gps_refused": estimator.gps_refused,
+            "gps_resets": estimator.gps_resets,
+        }
+
+        # GPS
+        refused = (
+            f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it"
+            if estimator.gps_refused
+            else ""
+        )
+        if refused and not self._gps_refused:
+            self.get_logger().warning(refused)
+        elif self._gps_refused and not refused:
+            self.get_logger().warning("GPS used again")
+        self._gps_refused = bool(refused)
+
+        # readings that do not fit
+        doubted = []
+        for name, number in rejected.items():
+            new_rejected = number - before[1][name]
+            fitting = accepted[name] - before[0][name]
+            if new_rejected > DOUBTED * (new_rejected + fitting) and new_rejected >= 5:
+                doubted.append(name)
+            values[f"rejected_{name}"] = number
+        for name, nis in estimator.innovation.items():
+            if accepted[name] or rejected[name]:
+                values[f"innovation_{name}"] = f"{nis:.2f}"
+
+        late = {name: number for name, number in estimator.late.items() if number}
+        if late:
+            values["late"] = ", ".join(f"{name} {number}" for name, number in late.items())
+        invalid = sum(estimator.invalid.values())
+        if invalid:
+            values["not_finite"] = invalid
+        if estimator.diverged:
+            values["diverged"] = estimator.diverged
+
+        # uncertainty
+        trust = self._trust
+        estimate = estimator.estimate
+        if estimate is not None:
+            trust.update(estimate)
+            values["uncertain_position"] = f"{trust.position_sigma:.2f}"
+            values["uncertain_speed"] = f"{trust.speed_sigma:.2f}"
+
+        silence = time.monotonic() - self._heard_at
+        topic = WAITED_FOR.get(estimator.waits_for)
+        waits = f": no {topic} yet" if topic else ""
+        problem = self._ground.problem or (estimator.coasting and "goes on without the IMU")
+        ground = "by the map" if estimator.terrain is not None else "without a map of the ground"
+
+        self._diagnostics.set_first(
+            [
+                (not estimator.initialised, STALE, f"not aligned yet{waits}"),
+                (silence > SILENCE_S, STALE, f"no imu/data for {silence:.0f} s"),
+                (trust.level is Trust.LOST, ERROR, f"the estimate is {trust.text}"),
+                (refused, WARN, refused),
+                (trust.level, WARN, f"the estimate is {trust.text}"),
+                (doubted, WARN, f"readings do not fit: {', '.join(doubted)}"),
+                (problem, WARN, str(problem)),
+                (True, OK, f"estimates {ground}"),
+            ],
+            **values,
+        )
+
+
+def main() -> None:
+    """Run the executable `state_estimator_node`."""
+    run(StateEstimatorNode, often=True)

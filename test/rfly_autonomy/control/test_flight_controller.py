@@ -1,0 +1,335 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""The mode table, the requests, and the flight computer's use of sensors."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.sensors.samples import (
+    HeightSamples,
+    ImuSamples,
+    JointSamples,
+    SensorSamples,
+    WheelLoadSamples,
+)
+from rfly_amphibious.sensors.sensor_parameters import Imu, SensorParameters
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.flight_controller import WORDS, FlightController
+from rfly_autonomy.control.modes import ModeInputs, ModeLogic
+from rfly_autonomy.estimation.clearance import Clearance
+from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import euler_to_quat, rotation_matrix
+
+G = 9.80665
+D, R, T, F, L, S, A = Mode
+STANDING = ModeInputs(4, 1.0, 0.0, 0.0, 0.0)
+FLYING = ModeInputs(0, 0.0, 2.0, 0.1, 0.0)
+
+
+@pytest.mark.parametrize("begin", Mode)
+@pytest.mark.parametrize("wanted", Mode)
+def test_every_pair_of_modes(begin, wanted):
+    """The table of docs/model, section 9, written by hand, on the ground and in the air.
+
+    S comes without a request.
+    """
+    ground = {
+        (D, R),
+        (R, D),
+        (R, T),
+        (T, L),
+        (F, L),
+        (A, R),
+    }
+    air = {
+        (D, R),
+        (R, D),
+        (T, L),
+        (F, L),
+        (L, F),
+    }  # a take-off's own conditions are another matter
+    for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):
+        logic = ModeLogic(begin)
+        logic.contact.update(now.wheels_down, now.load_share, 1.0)
+        refusal = logic.request(wanted, now)
+        taken = (begin, wanted) in allowed or begin is wanted or (wanted is A and begin is not D)
+        assert (refusal == "") == taken, refusal
+        assert logic.mode is (wanted if taken else begin)
+
+
+@pytest.mark.parametrize(
+    ("mode", "now", "seconds", "after", "not_before"),
+    [
+        (T, FLYING, 0.4, F, 0.2),
+        (T, ModeInputs(0, 0.0, 0.4, 0.5, 0.0), 1.0, T, None),
+        (T, ModeInputs(1, 0.1, 0.6, 0.5, 0.0), 1.0, T, None),
+        (L, ModeInputs(4, 0.5, 0.0, 0.3, 0.0), 0.2, S, 0.05),
+        (L, ModeInputs(1, 0.04, 0.0, 0.3, 0.0), 0.25, L, None),
+        (S, STANDING, 2.0, R, 1.5),
+        (S, ModeInputs(4, 0.9, 0.0, 0.0, 0.0), 3.0, S, None),
+        (S, ModeInputs(0, 0.0, 0.05, 0.2, 0.0), 0.3, L, 0.1),
+    ],
+)
+def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_before):
+    logic = ModeLogic(mode)
+    time = 0.0
+    logic.contact.update(now.wheels_down, now.load_share, 1.0)
+    while time < seconds and logic.mode is mode:
+        logic.update(now, 0.004)
+        time += 0.004
+    assert logic.mode is after
+    if not_before is not None:
+        assert not_before - 1e-9 <= time <= not_before + 0.01
+
+
+def test_take_off_on_the_limit_of_speed_and_slope():
+    for speed, slope, taken in (
+        (0.29, 9.9, True),
+        (0.31, 0.0, False),
+        (0.0, 10.1, False),
+    ):
+        logic = ModeLogic(R)
+        refusal = logic.request(T, ModeInputs(4, 1.0, 0.0, speed, math.radians(slope)))
+        assert (refusal == "") is taken
+
+
+def make(name="scale"):
+    return FlightController(VehicleParameters.load(name))
+
+
+def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
+    flight.sense(
+        SensorSamples(
+            imu=ImuSamples(
+                np.array([time]),
+                np.array([[0, 0, G]]),
+                np.zeros((1, 3)),
+                np.array([[0, 0, 0, 1.0]]),
+            ),
+            height=HeightSamples(np.array([time]), np.array([height])),
+            wheel_loads=WheelLoadSamples(np.array([time]), np.full((1, 4), loads)),
+        )
+    )
+
+    estimate = Estimate(
+        time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)
+    )
+    return flight.step(estimate, 0.004)
+
+
+def test_words_and_why_they_are_refused():
+    flight = make()
+    assert flight.request("arm") == ("nothing is known of the vehicle yet: no estimate")
+    assert feed(flight, 0.004).value.tolist() == [0.0] * 6
+
+    assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
+    with pytest.raises(CommandError, match="request: 'hover', expected one of arm, disarm, drive"):
+        flight.request("hover")
+
+    # disarmed
+    assert flight.request("drive") == "it is disarmed: arm it first"
+    assert flight.request("abort") == "it is disarmed, there is nothing to abort"
+    assert flight.request("land") == (
+        "cannot go from DISARMED to LAND; allowed from FLIGHT or TAKEOFF"
+    )
+
+    # armed
+    assert flight.request("arm") == flight.request("drive") == ""
+    assert flight.request("fly") == "cannot go from DRIVE to FLIGHT; allowed from LAND"
+
+    # with a failed rotor
+    flight.lose_rotor(1)
+    assert flight.request("takeoff") == "rotor 2 failed"
+    assert flight.mode is R
+    assert flight.request("disarm") == ""
+    assert flight.request("arm") == flight.request("takeoff") == ""
+
+
+def test_bad_set_points_and_parameters():
+    flight = make()
+    with pytest.raises(CommandError, match="position"):
+        flight.set_target((0.0, math.nan, 1.0))
+    with pytest.raises(CommandError, match="yaw"):
+        flight.set_target((0.0, 0.0, 1.0), yaw=math.inf)
+    with pytest.raises(CommandError, match="velocity"):
+        flight.set_velocity((0.0, 0.0))
+    with pytest.raises(ConfigError, match="delay"):
+        FlightController(flight.params, delay=-0.1)
+    with pytest.raises(ConfigError, match="flying takes an imu"):
+        FlightController(flight.params, SensorParameters.load("scale").replace(imu=None))
+
+
+def test_delay_slows_the_attitude_loop():
+    """The frequencies are min(7, 0.45 / (0.06 + delay)) and min(3, 0.45 / (0.12 + delay))."""
+    for name, delay, expected in (
+        ("scale", 0.0, 7.0),
+        ("scale", 0.02, 5.625),
+        ("full", 0.02, 3.0),
+        ("full", 0.1, 2.0455),
+    ):
+        flight = FlightController(VehicleParameters.load(name), delay=delay)
+        flight.reset()
+        assert flight.attitude_loop.frequency == pytest.approx(
+            expected * np.array((1, 1, 0.4)), rel=1e-4
+        )
+
+
+def test_clearance_of_a_tilted_vehicle_with_noise():
+    """The lower wheels hang while the vehicle is rolled by 0.2 rad.
+
+    Readings are smoothed to less than half their noise, without lag.
+    """
+    p = VehicleParameters.load("scale")
+    sensor = SensorParameters.load("scale").height
+    clearance = Clearance(p, sensor)
+    random = np.random.default_rng(1)
+
+    # noise
+    estimated = []
+    truth = []
+    for k in range(2000):
+        height = 2.0 + 0.5 * k * 0.004
+        noisy = height + random.normal(0.0, 0.02)
+        clearance.go_on(0.5, 0.004)
+        if k % 5 == 0:
+            clearance.sense(HeightSamples(np.array([0.0]), np.array([noisy])), None)
+        estimated.append(clearance.height)
+        truth.append(height)
+
+    error = np.subtract(estimated, truth)[50:]
+    assert error.std() < 0.01
+    assert abs(error.mean()) < 0.004
+
+    # a rolled vehicle
+    clearance.height = 1.0
+    c = math.cos(0.2)
+    s = math.sin(0.2)
+    rolled = np.array(
+        (
+            (1, 0, 0),
+            (0, c, -s),
+            (0, s, c),
+        )
+    )
+    low = [
+        c * (hub[2] + p.hanging_strut[i] + 0.08) + s * hub[1]
+        for i, hub in enumerate(p.hub_position)
+    ]
+    assert clearance.lowest_wheel(rolled) == pytest.approx(
+        1.0 + min(low) - p.wheel_radius, abs=1e-12
+    )
+
+    # readings beyond the sensor's range
+    clearance.sense(HeightSamples(np.array([0.0]), np.array([math.inf])), None)
+    assert clearance.lowest_wheel(rolled) == math.inf
+    clearance.sense(HeightSamples(np.array([0.0]), np.array([-math.inf])), None)
+    assert clearance.height == sensor.min_range
+
+
+def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
+    """The body leans atan(0.01 / L) more than the ground.
+
+    The front struts are 5 mm in, the rear ones 5 mm out.
+    """
+    p = VehicleParameters.load("scale")
+    clearance = Clearance(p, SensorParameters.load("scale").height)
+    clearance._strut = np.array((-0.005, -0.005, 0.005, 0.005))
+    lean = math.radians(8.0) + math.atan(0.01 / p.wheelbase)
+    c = math.cos(lean)
+    s = math.sin(lean)
+    nose_up = np.array(
+        (
+            (c, 0, -s),
+            (0, 1, 0),
+            (s, 0, c),
+        )
+    )
+    assert clearance.ground_slope(nose_up, p.static_load) == pytest.approx(
+        math.radians(8.0), abs=1e-9
+    )
+    clearance._strut = np.array((1e200, 0.0, 0.0, 0.0))  # as odd joint states have it
+    assert 0.0 <= clearance.ground_slope(nose_up, p.static_load) <= math.pi
+
+
+def test_dead_reckoning_of_a_turning_climb():
+    """A constant turn about z with a constant acceleration in the body, against the integral by
+    hand.
+
+    The IMU is askew and biased.
+    """
+    mounting = (0.3, -0.2, 1.0)
+    way = DeadReckoning(Imu(rate=250.0, noise=None, rotation=mounting))
+    askew = rotation_matrix(euler_to_quat(mounting)).T
+    rate = 0.8
+    push = 1.5
+    bias = np.array((0.01, -0.02, 0.03))
+    time = np.arange(0.0, 1.0001, 0.004)
+
+    # samples of the IMU
+    force = np.tile(askew @ (push, 0.0, G + 0.5), (len(time), 1))
+    gyro = np.tile(askew @ np.add(bias, (0.0, 0.0, rate)), (len(time), 1))
+    way.sense(ImuSamples(time[:50], force[:50], gyro[:50], np.zeros((50, 4))))
+    way.correct(
+        Estimate(
+            0.0, np.zeros(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.array((0.0, 0.0, rate))
+        )
+    )
+    way.sense(ImuSamples(time[50:], force[50:], gyro[50:], np.zeros((len(time) - 50, 4))))
+
+    now = way.motion
+    assert way.time == 1.0
+    assert now.rates == pytest.approx((0.0, 0.0, rate), abs=1e-12)
+    assert math.atan2(now.rotation[1, 0], now.rotation[0, 0]) == pytest.approx(rate, abs=1e-6)
+
+    expected = push / rate * np.array((math.sin(rate), 1.0 - math.cos(rate)))
+    assert now.velocity == pytest.approx((*expected, 0.5), abs=5e-3)
+    assert now.position[2] == pytest.approx(0.25, abs=2e-3)
+
+    # a new estimate
+    way.correct(Estimate(1.0, np.ones(3), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)))
+    assert way.motion.position.tolist() == [1.0, 1.0, 1.0]
+
+
+def turning(time, rates):
+    zero = np.zeros((1, 4))
+    rates = np.array([rates])
+    return SensorSamples(
+        joints=JointSamples(np.array([time]), zero, zero, zero, zero, zero, np.zeros((1, 6)), rates)
+    )
+
+
+@pytest.mark.parametrize("failsafe", [False, True])
+def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
+    flight = make()
+    time = 0.0
+    flight.logic.mode = F
+    noticed = None
+
+    while time < 1.2 and noticed is None:
+        time += 0.004
+        if failsafe and time > 0.1:
+            flight.failsafe(True)
+        command = feed(flight, time, loads=0.0, height=2.0, position=(0.0, 0.0, 2.2))
+        turned = 0.95 * command.value * (1.0 - math.exp(-time / 0.06))
+        turned[4] = 0.0 if time > 0.5 else turned[4]
+        flight.sense(turning(time, turned * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
+        noticed = time if flight.failed_rotors else None
+
+    assert flight.failed_rotors == (() if failsafe else (4,))
+    if not failsafe:
+        assert 0.59 < noticed < 0.62
+        assert (flight.mode, flight.reason) == (A, "rotor 5 failed")
+
+
+def test_set_points_older_than_the_newest_are_dropped():
+    flight = make()
+    feed(flight, 0.004)
+    flight.set_target((1.0, 2.0, 3.0), time=5.0)
+    flight.set_target((9.0, 9.0, 9.0), time=4.0)
+    assert flight._setpoint.position == (1.0, 2.0, 3.0)

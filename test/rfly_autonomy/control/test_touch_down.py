@@ -1,0 +1,149 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""The touch-down detector, cue by cue, the loads that struts show, and the trust in estimates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.sensors.samples import SensorSamples, WheelLoadSamples
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.modes import ModeInputs, ModeLogic
+from rfly_autonomy.control.touch_down import Cue, TouchDown
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.trust import EstimateTrust, Trust, TrustLimits
+from rfly_autonomy.estimation.wheel_contact import WheelContact, loads_of_struts
+from rfly_common.errors import ConfigError
+
+STATES = (True, False, None)
+TICK = 0.01
+
+
+def touched(seconds, share=0.8, shock=False, **states):
+    """Return whether a detector with constant cues has seen a touch-down.
+
+    `share`: thrust over that in hover.
+    """
+    touch_down = TouchDown()
+    cues = {cue: states.get(cue.value) for cue in Cue}
+    for _ in range(round(seconds / TICK)):
+        touch_down.update(dict(cues), share, shock, TICK)
+    return touch_down.touched
+
+
+@pytest.mark.parametrize(("height", "loads", "struts"), list(itertools.product(STATES, repeat=3)))
+def test_an_unknown_cue_counts_as_fulfilled_and_a_false_one_does_not(height, loads, struts):
+    known = [state for state in (height, loads, struts) if state is not None]
+    ground = {"height": height, "loads": loads, "struts": struts}
+    assert touched(0.06, sink=True, thrust=True, **ground) == (bool(known) and all(known))
+    assert not touched(1.0, sink=False, thrust=True, **ground)
+    assert not touched(1.0, sink=True, thrust=False, share=0.95, **ground)
+
+
+def test_agreeing_cues_have_to_last_and_a_shock_stands_in_for_the_ground():
+    known = {"sink": True, "thrust": True, "loads": True}
+    assert not touched(0.04, **known)
+    assert touched(0.05, **known)
+    assert not touched(0.2, sink=True, thrust=True)
+    assert touched(0.05, sink=True, thrust=True, shock=True)
+
+
+def test_half_the_thrust_without_sinking_overrules_sensors_that_lie():
+    lying = {"sink": True, "thrust": True, "height": False, "loads": False, "struts": False}
+    assert not touched(2.0, share=0.6, **lying)
+    assert not touched(0.29, share=0.5, **lying)
+    assert touched(0.3, share=0.5, **lying)
+    assert not touched(2.0, share=0.5, **{**lying, "sink": False})
+
+
+def test_load_cells_that_stick_at_full_load_do_not_end_a_flight():
+    """At 20 m, sinking at 0.5 m/s; before, these loads alone switched the rotors off."""
+    logic = ModeLogic(Mode.LAND)
+    high = ModeInputs(4, 1.0, 20.0, 0.5, 0.0, climb=-0.5, thrust=1.0)
+    for _ in range(100):
+        assert logic.update(high, TICK) is Mode.LAND
+
+
+@pytest.mark.parametrize(
+    ("now", "after", "seconds"),
+    [
+        # load cells stick at nothing: struts and height know better
+        (ModeInputs(0, 0.0, 0.0, 0.0, 0.0, strut_share=1.0), Mode.DRIVE, 4.0),
+        # no sensor of the ground
+        (ModeInputs(math.nan, math.nan, 0.0, 0.0, 0.0, clearance_measured=False), Mode.DRIVE, 1.5),
+        (
+            ModeInputs(math.nan, math.nan, 3.0, 1.0, 0.0, climb=-1.0, clearance_measured=False),
+            Mode.LAND,
+            0.1,
+        ),
+    ],
+)
+def test_spooling_down_with_sensors_that_lie_or_without(now, after, seconds):
+    logic = ModeLogic(Mode.SPOOL_DOWN)
+    time = 0.0
+    while logic.mode is Mode.SPOOL_DOWN and time < 10.0:
+        logic.update(now, TICK)
+        time += TICK
+    assert logic.mode is after
+    assert time == pytest.approx(seconds, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["scale", "full", "scale_six"])
+def test_loads_by_the_struts_are_those_of_the_model(name):
+    """Standing, and hanging in the air: the static loads, and none."""
+    p = VehicleParameters.load(name)
+    model = AmphibiousModel(p)
+    state = model.standing()
+    still = np.zeros(len(p.wheels))
+    struts = state.x[13 : 13 + len(p.wheels)]
+    loads = np.asarray(model.outputs(state).wheel_load)
+    assert loads_of_struts(p, struts, still) == pytest.approx(loads, rel=2e-3)
+    assert not loads_of_struts(p, p.hanging_strut, still).any()
+
+
+def test_loads_of_cells_count_until_they_are_old():
+    p = VehicleParameters.load("scale")
+    contact = WheelContact(p)
+    assert contact.loads(0.0) is None
+    contact.sense(
+        SensorSamples(wheel_loads=WheelLoadSamples(np.array([1.0]), np.full((1, 4), 70.0)))
+    )
+    assert contact.loads(1.25) == pytest.approx(70.0)
+    assert contact.loads(1.26) is None
+
+
+def uncertain(position, speed, vertical=0.0):
+    covariance = np.diag(np.square((position, 0.1, 50.0, speed, 0.0, vertical, 0.0, 0.0, 0.0)))
+    zero = np.zeros(3)
+    return Estimate(0.0, zero, np.array((0, 0, 0, 1.0)), zero, zero, covariance)
+
+
+def test_levels_of_trust():
+    """By default 5, 15, 40 and 100 m, and 0.5, 1, 2 and 4 m/s; back below 80 % of a limit."""
+    trust = EstimateTrust()
+    for position, speed, level in (
+        (4.9, 0.49, Trust.GOOD),
+        (5.0, 0.0, Trust.WARN),
+        (16.0, 0.0, Trust.SLOW),
+        (14.0, 0.0, Trust.SLOW),
+        (11.9, 0.0, Trust.WARN),
+        (0.0, 2.0, Trust.STOP),
+        (100.0, 0.0, Trust.LOST),
+        (0.0, 0.0, Trust.GOOD),
+    ):
+        assert trust.update(uncertain(position, speed)) is level
+    assert trust.update(uncertain(0.0, 0.0, vertical=1.0)) is Trust.STOP, "counts twice"
+    assert trust.update(uncertain(0.0, 0.0)._replace(covariance=None)) is Trust.GOOD
+
+
+@pytest.mark.parametrize("limits", [(1.0, 2.0, 3.0), (1.0, 3.0, 2.0, 4.0), (1, 2, 3, math.inf)])
+def test_limits_of_trust_have_to_rise(limits):
+    with pytest.raises(ConfigError, match=r"uncertain_speed: .* expected four numbers that rise"):
+        TrustLimits(speed=limits)

@@ -1,0 +1,187 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""The planner's class of a vehicle: its energy is that of simulated trips, and its choice best."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from rfly_amphibious import AmphibiousModel, Scenario, VehicleParameters
+from rfly_amphibious.dynamics.trim import steady_flight
+from rfly_amphibious.dynamics.wind import Wind
+from rfly_autonomy.guidance.planner_class import planner_class
+from rfly_lab import run_scenario
+from rfly_missions.mission.legs import legs_of_path
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.planning.plan import DRIVE, FLY
+from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.planner import Planner
+from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
+
+SCALE = VehicleParameters.load("scale")
+CLASSES = load_vehicle_classes()
+CLASS = planner_class(SCALE, CLASSES["land_air"])
+SIDE = 90
+STEP = 2.0
+"""Samples and their distance of the maps, m."""
+
+
+def numbers(part):
+    values = dataclasses.asdict(part)
+    return {key: value for key, value in values.items() if isinstance(value, float | int)}
+
+
+def test_the_shipped_class_is_that_of_the_vehicle():
+    shipped = CLASSES["land_air"]
+    assert shipped.mass == SCALE.mass
+    assert shipped.drive is not None
+    assert shipped.fly is not None
+    assert CLASS.drive is not None
+    assert CLASS.fly is not None
+    assert numbers(shipped.drive) == pytest.approx(numbers(CLASS.drive), rel=1e-3)
+    assert numbers(shipped.fly) == pytest.approx(numbers(CLASS.fly), rel=1e-3)
+
+
+def test_powers_are_those_of_the_simulator():
+    """Level flight at 10 m/s costs less than hover, by the same share as in `trim`."""
+    fly = CLASS.fly
+    assert fly is not None
+    assert fly.hover_power is not None
+    assert fly.sink_power is not None
+    model = AmphibiousModel(SCALE, ground_effect=False)
+    share = steady_flight(model, 10.0).rotor_power / steady_flight(model).rotor_power
+    assert (fly.power - 25.0) / (fly.hover_power - 25.0) == pytest.approx(share)
+    climbing = fly.energy(SCALE.mass, 0.0, 10.0) / 5.0
+    expected = steady_flight(model, climb=2.0).rotor_power / 0.85 + 25.0
+    assert climbing == pytest.approx(expected)
+    assert fly.sink_power < fly.hover_power < climbing
+
+
+def test_a_flight_with_acceleration_takes_its_time():
+    """By hand: 100 m at 0.8 m/s² from rest to rest, at most 8 m/s: 8/0.8 + 100/8 = 22.5 s.
+
+    10 m: 2 √(10/0.8) = 7.07 s. With a right angle in the middle it slows down to 0.707 m/s there.
+    """
+    assert CLASS.fly is not None
+    fly = dataclasses.replace(CLASS.fly, speed=8.0)
+    far = np.array([(0.0, 0.0, 20.0), (100.0, 0.0, 20.0)])
+    assert fly.path(30.0, far)[1] == pytest.approx(22.5)
+    assert fly.path(30.0, far / 10.0)[1] == pytest.approx(7.071, abs=1e-3)
+    bend = np.array([(0.0, 0.0, 20.0), (50.0, 0.0, 20.0), (50.0, 50.0, 20.0)])
+    # √(0.8 · 50 + 0.25) = 6.344 m/s are reached in between
+    expected = 2.0 * (2.0 * 6.3443 - 0.7071) / 0.8
+    assert fly.path(30.0, bend)[1] == pytest.approx(expected, rel=1e-3)
+
+
+def walled(rng):
+    """Return rolling ground with a wall across, which only flights pass."""
+    x, y = np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij")
+    heights = sum(
+        rng.uniform(0.2, 0.8)
+        * np.sin(x / rng.uniform(10, 18) + rng.uniform(0, 6))
+        * np.cos(y / rng.uniform(10, 18) + rng.uniform(0, 6))
+        for _ in range(3)
+    )
+    thickness = rng.uniform(1.5, 15.0)
+    wall = (np.abs(x - 45) < thickness) * rng.uniform(4.0, 14.0)
+    return HeightMap(heights + wall, origin_x=0.0, origin_y=0.0, step_x=STEP, step_y=STEP)
+
+
+def trip(seed):
+    """Return (plan, run) of a random trip, across the wall or not."""
+    rng = np.random.default_rng([36, seed])
+    terrain = walled(rng)
+    begin = rng.uniform((12.0, 15.0), (40.0, 165.0))
+    far = rng.random() < 0.75
+    end = (
+        rng.uniform((140.0, 15.0), (168.0, 165.0))
+        if far
+        else rng.uniform((12.0, 15.0), (40.0, 165.0))
+    )
+    heading = float(rng.uniform(-np.pi, np.pi))
+    plan = Planner(terrain).mixed(CLASS, PlanPose(*begin, heading=heading), PlanPose(*end))
+
+    assert CLASS.drive is not None
+    assert CLASS.fly is not None
+    legs = legs_of_path(
+        plan.position, terrain, CLASS.drive.speed, CLASS.fly.speed, begin, plan.heading
+    )
+    scenario = dataclasses.replace(
+        Scenario.load("hop"),
+        params=SCALE,
+        legs=legs,
+        terrain=terrain,
+        start=tuple(begin),
+        heading=float(plan.heading[0]),
+        wind=Wind(),
+        events=(),
+        end="mission_done",
+        end_time=300.0,
+    )
+    return plan, run_scenario(scenario)
+
+
+TOO_SHORT = pytest.mark.xfail(reason="a short drive: 8 % more is planned than used", strict=True)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *range(3),
+        *(
+            pytest.param(seed, marks=[pytest.mark.exhaustive, *([TOO_SHORT] * (seed == 17))])
+            for seed in range(3, 30)
+        ),
+    ],
+)
+def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
+    plan, run = trip(seed)
+    assert run.reached, run.ending
+    assert plan.energy == pytest.approx(run.battery_energy, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_take_off_and_landing_is_better(seed):
+    """Brute force: all pairs of places for take-off and landing, with straight lines between.
+
+    On level ground with a wall and no other obstacle straight lines are the best ways.
+    """
+    rng = np.random.default_rng([37, seed])
+    x, _ = np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij")
+    wall = 6.0 * (np.abs(x - 45) < 3.0)
+    terrain = HeightMap(wall, origin_x=0.0, origin_y=0.0, step_x=STEP, step_y=STEP)
+    drive = CLASS.drive
+    fly = CLASS.fly
+    assert drive is not None
+    assert fly is not None
+
+    begin = rng.uniform((12.0, 15.0), (70.0, 165.0))
+    end = rng.uniform((110.0, 15.0), (168.0, 165.0))
+    plan = Planner(terrain).mixed(CLASS, PlanPose(*begin), PlanPose(*end))
+
+    before = [begin, *itertools.product(np.arange(12.0, 85.0, 2.0), np.arange(12.0, 170.0, 4.0))]
+    after = [end, *itertools.product(np.arange(96.0, 170.0, 2.0), np.arange(12.0, 170.0, 4.0))]
+    # flights over the wall, by their length
+    height = 6.0 + fly.min_height
+    lengths = np.linspace(1.0, 200.0, 400)
+    corners = np.array([(0.0, 0.0, 0.0), (0.0, 0.0, height), (1.0, 0.0, height)])
+    energies = [fly.path(SCALE.mass, corners * (way, 0.0, 1.0))[0] for way in lengths]
+    ends = fly.energy(SCALE.mass, 0.0, -height) + fly.takeoff_energy + fly.landing_energy
+
+    def driven(way):
+        started = np.where(way > 0.0, drive.start_energy, 0.0)
+        return drive.energy(SCALE.mass, way, 0.0) + started
+
+    near = np.array(before)
+    far = np.array(after)
+    there = driven(np.hypot(*(near - begin).T))[:, None] + driven(np.hypot(*(far - end).T))
+    across = np.linalg.norm(near[:, None] - far, axis=2)
+    best = (there + np.interp(across, lengths, energies)).min() + ends
+    assert (plan.mode == FLY).any()
+    assert (plan.mode == DRIVE).any()
+    assert plan.energy < 1.04 * best

@@ -1,0 +1,400 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""flight_control_node and chassis_control_node through DDS: a peer plays the simulation and the
+estimator.
+"""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from node_harness import PATIENCE, NodeProcess, Peer, diagnostic
+
+from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.pilot import abort_pilot
+from rfly_autonomy.estimation.estimate import Estimate
+
+pytestmark = pytest.mark.ros
+
+TICK_NS = 4_000_000
+
+
+class Plant:
+    """A simulation: samples, and the truth as an estimate, go out; the nodes' answers come in."""
+
+    def __init__(self, peer, vehicle, lock_step):
+        from diagnostic_msgs.msg import DiagnosticArray
+        from nav_msgs.msg import Odometry
+        from rfly_suite import msg
+        from sensor_msgs.msg import Imu, JointState, Range
+        from std_msgs.msg import Bool, Float64MultiArray, String
+
+        from rfly_amphibious.ros.amphibious_msgs import SampleMessages
+        from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
+
+        self.peer = peer
+        self.vehicle = vehicle
+        self.lock_step = lock_step
+        self.sim = Simulation(
+            AmphibiousModel(VehicleParameters.load("scale")),
+            SensorParameters.load("scale"),
+            noise=False,
+            fail_safe=abort_pilot,
+        )
+        self.made = SampleMessages(self.sim.sensors, vehicle)
+        qos = sensor_qos(lock_step)
+        kinds = {"imu": ("imu/data", Imu), "joints": ("joint_states", JointState)}
+        kinds |= {
+            "height": ("height_above_ground", Range),
+            "wheel_loads": ("wheel_loads", Float64MultiArray),
+        }
+        self.out = {
+            kind: peer.publisher(of, f"{vehicle}/{topic}", qos)
+            for kind, (topic, of) in kinds.items()
+        }
+        odometry_qos = qos if lock_step else STATE_OUT
+        self.odometry = peer.publisher(Odometry, f"{vehicle}/odometry/global", odometry_qos)
+        self.words = peer.publisher(String, f"{vehicle}/cmd/mode", COMMANDS)
+        self.failsafe = peer.publisher(Bool, f"{vehicle}/failsafe", LATCHED)
+        self.rotors = peer.receive(msg.RotorCommand, f"{vehicle}/cmd/rotors", COMMANDS)
+        self.wheels = peer.receive(msg.WheelCommand, f"{vehicle}/cmd/wheels", COMMANDS)
+        self.modes = peer.receive(String, f"{vehicle}/mode", LATCHED)
+        self.diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        self.ticks = (
+            peer.publisher(msg.SimulationTick, f"{vehicle}/simulation_tick", STATE_OUT)
+            if lock_step
+            else None
+        )
+        for topic in (
+            "joint_states",
+            "wheel_loads",
+            "odometry/global",
+        ):  # both nodes are there
+            peer.spin_until(
+                lambda topic=topic: peer.node.count_subscribers(f"/{vehicle}/{topic}") == 2
+            )
+        by_both = (self.odometry, self.out["joints"], self.out["wheel_loads"])
+        peer.spin_until(lambda: all(made.get_subscription_count() == 2 for made in by_both))
+
+    @property
+    def mode(self):
+        return self.modes[-1].data if self.modes else ""
+
+    def sense(self):
+        """A tick of the simulation; its samples go out. Counts by kind."""
+        samples = self.sim.tick()
+        counts = dict.fromkeys(self.out, 0)
+        for kind in self.out:
+            given = getattr(samples, kind)
+            for message in [] if given is None else getattr(self.made, kind)(given):
+                if kind == "joints":
+                    self.joints_stamp = message.header.stamp
+                self.out[kind].publish(message)
+                counts[kind] += 1
+        return counts
+
+    def tell_estimate(self):
+        from rfly_autonomy.ros.estimate_msgs import estimate_to_odometry
+
+        s = self.sim.state
+        self.odometry.publish(
+            estimate_to_odometry(
+                Estimate(s.time, s.position, s.orientation, s.velocity, s.rates),
+                self.vehicle,
+                rates=np.zeros((3, 3)),
+            )
+        )
+
+    def tell_tick(self, counts):
+        from rfly_suite.msg import SimulationTick
+
+        message = SimulationTick()
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.sim.time_ns, 10**9)
+        for kind, index in (
+            ("imu", 0),
+            ("joints", 4),
+            ("height", 6),
+            ("wheel_loads", 7),
+        ):
+            message.count[index] = counts[kind]
+        self.ticks.publish(message)
+
+    def answered(self, messages):
+        """The rotors' with the stamp of imu/data; the wheels' with that of joint_states, or in
+        lock-step the tick's.
+        """
+        if not messages:
+            return False
+        stamp = messages[-1].header.stamp
+        if messages is self.wheels and not self.lock_step:
+            return stamp == self.joints_stamp
+        return (stamp.sec, stamp.nanosec) == divmod(self.sim.time_ns, 10**9)
+
+    def obey(self):
+        rotors = self.rotors[-1]
+        wheels = self.wheels[-1]
+        time = self.sim.time
+        self.sim.command_rotors(RotorCommand(time, np.array(rotors.value)))
+        self.sim.command_wheels(
+            WheelCommand(
+                time,
+                wheels.steering_angle,
+                np.array(wheels.drive_torque),
+                np.array(wheels.brake_torque),
+            )
+        )
+
+    def step(self):
+        """One tick, answered by both where it has samples for both. Best-effort samples may be
+        lost: the next do.
+        """
+        for _ in range(20):
+            self.tell_estimate()
+            counts = self.sense()
+            if self.lock_step:
+                self.tell_estimate()
+                self.tell_tick(counts)
+            both = self.lock_step or counts["joints"]
+            try:
+                self.peer.spin_until(
+                    lambda both=both: (
+                        self.answered(self.rotors) and (not both or self.answered(self.wheels))
+                    ),
+                    PATIENCE if self.lock_step else 5.0,
+                )
+            except AssertionError:
+                if self.lock_step:
+                    raise
+                continue
+            if self.wheels:
+                self.obey()
+            return
+        raise AssertionError("20 ticks without an answer")
+
+    def run(self, seconds, each=lambda: None):
+        for _ in range(round(seconds / 0.004)):
+            each()
+            self.step()
+
+    def run_until(self, ready, each=lambda: None):
+        deadline = time.monotonic() + PATIENCE
+        while not ready():
+            assert time.monotonic() < deadline, f"waited {PATIENCE} s in vain"
+            each()
+            self.step()
+
+    def say(self, word, mode=None):
+        from std_msgs.msg import String
+
+        self.words.publish(String(data=word))
+        if mode is not None:
+            self.peer.spin_until(lambda: self.mode == mode)
+
+    def status(self, task):
+        return diagnostic(self.diagnostics, task)
+
+    def until_status(self, task, part):
+        return self.peer.spin_until(lambda: (s := self.status(task)) and part in s[1] and s)
+
+
+def started(lock_step, vehicle, domain):
+    arguments = {"lock_step": str(lock_step).lower()}
+    return [
+        NodeProcess(name, domain, arguments, "-r", f"__ns:=/{vehicle}")
+        for name in ("flight_control_node", "chassis_control_node")
+    ]
+
+
+@pytest.fixture
+def free(domain_id):
+    """(plant, flight node, chassis node) that run on the clock."""
+    flight, chassis = started(False, "bug", domain_id)
+    peer = Peer(domain_id)
+    with flight, chassis:
+        plant = Plant(peer, "bug", False)
+        peer.spin_until(lambda: plant.mode == "DISARMED")  # latched, before anything else
+        plant.run(0.06)
+        yield plant, flight, chassis
+    peer.close()
+
+
+def test_samples_are_answered_with_their_stamps(free):
+    plant, _, _ = free
+    assert list(plant.rotors[-1].value) == [0.0] * 6
+    assert plant.rotors[-1].mode == 0
+    plant.peer.spin_until(lambda: plant.wheels)
+    assert plant.peer.node.count_subscribers("/bug/ground_truth/odom") == 0
+    assert list(plant.wheels[-1].brake_torque) == [4.5] * 4  # parked: 0.3 · 15 N m
+
+
+def test_words_are_taken_or_refused_with_the_reason(free):
+    plant, _, _ = free
+    plant.say("fly!")
+    _, _, values = plant.until_status(
+        "flight", "expected one of arm, disarm, drive, takeoff, fly, land, abort"
+    )
+    assert values["unknown_modes"] == "1"
+    plant.say("takeoff")
+    plant.until_status("flight", "cannot go from DISARMED to TAKEOFF; allowed from DRIVE")
+    assert plant.mode == "DISARMED"
+    plant.say("arm", "DRIVE")
+
+
+def test_driving_by_each_command_and_braking_without(free):
+    from ackermann_msgs.msg import AckermannDriveStamped
+    from geometry_msgs.msg import PoseStamped, TwistStamped
+
+    from rfly_common.ros.qos import COMMANDS
+
+    plant, _, _ = free
+    plant.say("arm", "DRIVE")
+    ackermann = plant.peer.publisher(AckermannDriveStamped, "bug/cmd/ackermann", COMMANDS)
+    twist = plant.peer.publisher(TwistStamped, "bug/cmd_vel", COMMANDS)
+    pose = plant.peer.publisher(PoseStamped, "bug/cmd/pose", COMMANDS)
+    plant.peer.spin_until(
+        lambda: twist.get_subscription_count() == pose.get_subscription_count() == 2
+    )  # both nodes
+    drive = AckermannDriveStamped()
+    turn = TwistStamped()
+    place = PoseStamped()
+    drive.drive.speed = 1.0
+    drive.drive.steering_angle = 0.25
+    plant.run_until(
+        lambda: min(plant.wheels[-1].drive_torque) > 0.0,
+        lambda: ackermann.publish(drive),
+    )
+    plant.run(0.4, lambda: ackermann.publish(drive))
+    speed = float(plant.sim.state.velocity[0])
+    assert 0.25 < speed < 0.7
+    assert plant.wheels[-1].steering_angle == 0.25
+    assert min(plant.wheels[-1].drive_torque) > 0.0
+    turn.twist.linear.x = 1.0
+    turn.twist.angular.z = -0.5
+    plant.run(0.2, lambda: twist.publish(turn))
+    assert plant.wheels[-1].steering_angle == pytest.approx(math.atan(-0.66 * 0.5), abs=0.01)
+    place.header.frame_id = "map"
+    place.pose.position.x = 10.0
+    place.pose.position.y = 10.0
+    place.pose.orientation.w = 1.0
+    plant.run(0.2, lambda: pose.publish(place))
+    assert 0.05 < plant.wheels[-1].steering_angle < 0.1  # a wide bend, to the left again
+    assert min(plant.wheels[-1].drive_torque) > 0.0
+    torques = []
+    plant.run(0.7, lambda: torques.append(max(plant.wheels[-1].drive_torque)))
+    assert min(torques) < 0.0
+    assert plant.until_status("chassis", "the motion command is lost")
+    place.header.frame_id = "mars"
+    pose.publish(place)
+    turn.header.frame_id = "map"
+    twist.publish(turn)
+    _, _, values = plant.peer.spin_until(
+        lambda: (
+            (s := plant.status("chassis"))
+            and "refused_cmd_vel" in s[2]
+            and "refused_cmd_pose" in s[2]
+            and s
+        )
+    )
+    assert values["refused_cmd_pose"] == "1"
+    plant.run(0.2)
+
+
+def test_the_fail_safe_leads_to_abort_and_arm_ends_it(free):
+    from std_msgs.msg import Bool
+
+    plant, _, _ = free
+    plant.say("arm", "DRIVE")
+    plant.run(0.1)
+    plant.failsafe.publish(Bool(data=True))
+    plant.peer.spin_until(lambda: plant.mode == "ABORT")
+    level, _, _ = plant.until_status("flight", "aborted: the simulation's fail-safe acts")
+    assert level == 2
+    plant.run_until(lambda: list(plant.wheels[-1].brake_torque) == [15.0] * 4)
+    plant.run(0.8)
+    plant.failsafe.publish(Bool(data=False))
+    plant.say("arm", "DRIVE")
+
+
+def test_time_that_goes_back_disarms(free):
+    plant, _, _ = free
+    plant.say("arm", "DRIVE")
+    plant.run(0.02)
+    plant.sim.reset()
+    plant.rotors.clear()
+    plant.wheels.clear()
+    plant.run(0.02)
+    plant.peer.spin_until(lambda: plant.mode == "DISARMED")
+
+
+def test_brakes_when_nobody_tells_the_mode(free):
+    plant, flight, chassis = free
+    plant.say("arm", "DRIVE")
+    assert flight.stop() == 0
+    plant.until_status("chassis", "no node publishes the mode")
+    count = len(plant.wheels)
+
+    def braked():
+        plant.tell_estimate()
+        plant.sense()
+        plant.peer.spin_for(0.002)
+        return len(plant.wheels) > count
+
+    plant.peer.spin_until(braked)
+    assert list(plant.wheels[-1].brake_torque) == [4.5] * 4
+    assert chassis.stop() == 0
+
+
+def test_lock_step_from_a_stand_into_the_air(domain_id):
+    """Each tick has one answer of each node, after the estimate has arrived.
+
+    A repeated tick gets the same answer.
+    """
+    flight, chassis = started(True, "bee", domain_id)
+    peer = Peer(domain_id)
+    with flight, chassis:
+        plant = Plant(peer, "bee", True)
+        plant.step()
+        plant.run(0.1)
+        count = len(plant.rotors), len(plant.wheels)
+        counts = plant.sense()
+        plant.tell_tick(counts)
+        peer.spin_for(0.2)
+        assert (len(plant.rotors), len(plant.wheels)) == count
+        plant.tell_estimate()
+        peer.spin_until(lambda: plant.answered(plant.rotors) and plant.answered(plant.wheels))
+        plant.tell_tick(counts)
+        peer.spin_until(
+            lambda: (len(plant.rotors), len(plant.wheels)) == (count[0] + 2, count[1] + 2)
+        )
+        assert plant.rotors[-1] == plant.rotors[-2]
+        plant.obey()
+        plant.say("arm", "DRIVE")
+        plant.say("takeoff", "TAKEOFF")
+        begin = plant.sim.time
+        first = len(plant.rotors)
+        for _ in range(1000):
+            plant.step()
+            if plant.mode == "FLIGHT":
+                break
+        assert plant.mode == "FLIGHT"
+        assert 2.0 < plant.sim.time - begin < 3.5
+        assert float(plant.sim.outputs.clearance) > 0.45
+        expected = round((plant.sim.time - begin) / 0.004)
+        assert len(plant.rotors) - first == expected
+        stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in plant.rotors[first:]]
+        expected = [TICK_NS] * (len(stamps) - 1)
+        assert np.diff(stamps).tolist() == expected
+        plant.sim.reset()  # the first tick has no samples, and is not answered by what flew before
+        plant.tell_tick(dict.fromkeys(plant.out, 0))
+        peer.spin_until(lambda: plant.mode == "DISARMED")
+        plant.tell_estimate()
+        peer.spin_until(lambda: plant.answered(plant.rotors) and plant.answered(plant.wheels))
+        assert list(plant.rotors[-1].value) == [0.0] * 6
+        assert flight.stop() == chassis.stop() == 0
+    peer.close()
