@@ -677,8 +677,8 @@ def test_it_needs_none_of_scipys_large_modules():
     """SciPy's special functions alone take 25 MB in a process for each vehicle."""
     code = (
         "import sys\n"
-        "from rfly_amphibious import EstimatorParameters, SensorParameters\n"
-        "from rfly_amphibious import StateEstimator, VehicleParameters\n"
+        "from rfly_amphibious import SensorParameters, VehicleParameters\n"
+        "from rfly_autonomy import EstimatorParameters, StateEstimator\n"
         "from rfly_amphibious.vehicle.vehicle_record import vehicle_record\n"
         "kinds = EstimatorParameters, SensorParameters, VehicleParameters\n"
         "given = [kind.load('scale') for kind in kinds]\n"
