@@ -230,7 +230,12 @@ def _guard_handler() -> None:
 def _end_unless_handled(read_end: int) -> None:
     """End the process if a signal's handler does not run in time: the guarding thread's work."""
     while numbers := os.read(read_end, 64):
-        stops = [number for number in numbers if number in STOPS]
+        # signals of others, such as Ctrl-C after `stop_by_signal`, end nothing here
+        stops = [
+            number
+            for number in numbers
+            if number in STOPS and signal.getsignal(number) is _on_signal
+        ]
         if stops:
             arrived_at = time.monotonic()
             patience_s = LOCK_GRACE_S if _state.on_stop is None else _state.within_s

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import random
@@ -16,12 +17,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import claims
 import fork_server  # noqa: F401  notes the environment as it is now
 import pytest
 from hypothesis import HealthCheck, settings
 from optional_parts import missing
+from whole_files import whole_files
 
 # The same examples in every run, so that only a change of the code changes a result.
 # HYPOTHESIS_PROFILE=default draws new ones. A busy machine is no fault of a test, hence no deadline
@@ -32,7 +35,8 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "same")
+settings.load_profile(PROFILE)
 
 # What a bare machine cannot help: the ROS wheels lack launch and RViz, and a Debian program may not
 # be installable.
@@ -62,16 +66,26 @@ _NEEDED_MODULES = {
 
 
 def pytest_configure() -> None:
-    """Take the signals that nohup and a shell's background job ignore.
+    """Take the signals that nohup and a shell's background job ignore; pin Hypothesis's constants.
 
-    All processes that tests start would ignore them, too, and never end.
+    All processes that tests start would ignore them, too, and never end. Hypothesis draws constants
+    of the modules that are loaded, so examples would depend on the tests before.
     """
+    providers = importlib.import_module("hypothesis.internal.conjecture.providers")
+    if PROFILE == "same" and hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
     for number, usual in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGHUP, signal.SIG_DFL),
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Return the scheduler of `--dist loadfile`; None: xdist's own."""
+    return whole_files(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -11,12 +11,15 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util
+import os
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from node_harness import PATIENCE
 from optional_parts import late_module, missing
 
 TESTS = Path(__file__).parent
@@ -232,3 +235,42 @@ def test_all_packages_come_from_one_place():
         if (spec := importlib.util.find_spec(name))
     }
     assert len(places) == 1
+
+
+CRASHES = {
+    "test_a.py": "def test_first(): pass\ndef test_second(): pass\n",
+    "test_b.py": "def test_alone(): pass\n",
+    "test_c.py": (
+        "import os\n"
+        "def test_before(): pass\n"
+        "def test_crash(): os._exit(1)\n"
+        "def test_after(): pass\n"
+    ),
+    "test_d.py": "def test_alone(): pass\n",
+    "test_e.py": "def test_alone(): pass\n",
+}
+
+
+@pytest.mark.needs("xdist")
+def test_a_crashed_process_costs_one_test_and_not_the_run(tmp_path):
+    """Its other tests run elsewhere, and the run ends."""
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_xdist_make_scheduler(config, log):\n"
+        "    from whole_files import whole_files\n"
+        "    return whole_files(config, log)\n",
+        encoding="utf-8",
+    )
+    for name, text in CRASHES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout
+    assert "1 failed, 7 passed" in done.stdout

@@ -170,6 +170,24 @@ def test_a_loop_that_begins_after_a_swallowed_interrupt_ends_at_once():
     assert run(LOSES_THE_INTERRUPT.format(then=then), signal.SIGINT) == (0, "stopped True\n")
 
 
+def test_after_a_loop_an_interrupt_is_pythons_own_again():
+    """A library's loop in somebody's session: Ctrl-C later is a KeyboardInterrupt, no end."""
+    program = (
+        "import os, signal, time\n"
+        "from rfly_common import startup\n"
+        "startup.LOCK_GRACE_S = 0.02\n"
+        "with startup.stop_by_signal():\n"
+        "    pass\n"
+        "try:\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(1000)\n"
+        "except KeyboardInterrupt:\n"
+        "    time.sleep(0.5)\n"
+        "    print('goes on')\n"
+    )
+    assert run(program, signal.SIGINT, within_s=0.0) == (0, "goes on\n")
+
+
 def test_a_second_signal_ends_at_once_unless_it_is_the_same_one():
     """`timeout -s INT` and launchers send it to the process and to its group."""
     twice = HANGS_WITHOUT_THE_LOCK.replace(

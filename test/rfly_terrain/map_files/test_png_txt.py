@@ -599,7 +599,7 @@ def test_not_found_lists_places_and_the_next_step(clean_places):
     (clean_places[1] / "E.png").write_bytes(b"")
     with pytest.raises(TerrainFileNotFound) as caught:
         find_map("E", [clean_places[0]])
-    text = str(caught.value)
+    text = caught.value.whole_text()  # long temporary paths are shortened in the middle
     for place in clean_places:
         assert str(place) in text
     assert f"{clean_places[1]} (the png is there, the txt next to it is missing)" in text
