@@ -22,7 +22,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from rfly_bringup.nodes.entry_points import MODULES
-from rfly_bringup.ros.single_process import _node_class
+from rfly_bringup.ros.single_process import node_maker
 
 NAMESPACE = "ns"
 VEHICLE = "NAME"
@@ -144,7 +144,7 @@ def _of_node(name: str, parameters: dict[str, str]) -> list[str]:
         words += ["-p", f"{key}:={value}"]
     rclpy.init(args=words)
     executor = SingleThreadedExecutor()
-    node = _node_class(name)()
+    node = node_maker(name)()
     executor.add_node(node)
     try:
         return _table(node)

@@ -23,7 +23,7 @@ def main() -> None:
     """Run the nodes that are named on the command line of `rfly_nodes`."""
     names = list(itertools.takewhile(lambda word: word != "--ros-args", sys.argv[1:]))
     try:
-        makers = [_maker(name) for name in names]
+        makers = [node_maker(name) for name in names]
         if not makers:
             raise ConfigError(f"no node is named; there are {', '.join(MODULES)}")
     except ConfigError as error:
@@ -32,7 +32,7 @@ def main() -> None:
     run_all(makers)
 
 
-def _maker(name: str) -> Callable[[], Node]:
+def node_maker(name: str) -> Callable[[], Node]:
     """Return the node class of a `*_node` module, with what it is given. Raise ConfigError."""
     if name not in MODULES:
         raise ConfigError(f"{name!r} is no node of rfly_suite; there are {', '.join(MODULES)}")

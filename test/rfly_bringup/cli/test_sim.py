@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import cv2
@@ -262,11 +263,10 @@ def test_a_run_by_estimates_tells_their_error(scenario, monkeypatch, capsys):
 
 def test_sensors_and_estimator_of_files_of_ones_own(scenario, monkeypatch, capsys):
     """A file of sensors without GPS: the estimate begins at the world's origin, where it starts."""
-    shipped = Path(sweep.__file__).parents[1] / "data"
-    text = (shipped / "sensors/scale.yaml").read_text(encoding="utf-8")
+    text = (files("rfly_amphibious") / "data/sensors/scale.yaml").read_text(encoding="utf-8")
     without_gps = re.sub(r"(?ms)^gps:.*?(?=^magnetometer)", "", text)
     (scenario.parent / "my.yaml").write_text(without_gps, encoding="utf-8")
-    estimator = (shipped / "estimators/scale.yaml").read_text(encoding="utf-8")
+    estimator = (files("rfly_autonomy") / "data/estimators/scale.yaml").read_text(encoding="utf-8")
     (scenario.parent / "est.yaml").write_text(estimator, encoding="utf-8")
 
     words = (scenario, "--estimate", "--sensors", "my.yaml")
