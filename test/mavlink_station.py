@@ -16,12 +16,12 @@ from typing import Any
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
 from rfly_mavlink.stations.flight import Phase
 from rfly_mavlink.stations.log_protocol import LogFolder
-from rfly_mavlink.stations.mission_rows import FlightPlan, Vector
+from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.multirotor import Multirotor
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
-from rfly_missions.mission.items import MissionCommand
+from rfly_missions.mission.items import MissionCommand, Ned
 
 ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)
@@ -37,7 +37,7 @@ _PHASES = {
 class SimulatedPilot:
     """A stand-in for mission_node, which carries out goals and commands; `requests` keeps them."""
 
-    def __init__(self, position: Vector, yaw: float) -> None:
+    def __init__(self, position: Ned, yaw: float) -> None:
         self.follower = Multirotor(position, yaw)
         self.runner = MissionRunner(follower=self.follower)
         self.runner.load((), (0.0, 0.0, 0.0))
@@ -54,7 +54,7 @@ class SimulatedPilot:
     def problem(self) -> str:
         return self.refusal
 
-    def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
+    def fly(self, plan: FlightPlan, home: Ned, start_index: int) -> None:
         self.requests.append(plan)
         fence, rally = self.areas[-1]
         self.runner.load(plan.items, home, start_index=start_index, fence=fence, rally=rally)
@@ -125,7 +125,7 @@ class Station:
         self,
         key: bytes = b"",
         systems: tuple[int, ...] = (1,),
-        at: Vector = (0.0, 0.0, 0.0),
+        at: Ned = (0.0, 0.0, 0.0),
         yaw: float = 0.0,
         logs: LogFolder | None = None,
     ) -> None:

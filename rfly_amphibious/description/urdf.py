@@ -31,8 +31,6 @@ from rfly_common.config.checks import finite_array
 from rfly_common.errors import ConfigError
 from rfly_sensing.range_sensor_parameters import GimbalParameters
 
-Vector = Floats
-
 PARTS = ("body", "wheel", "rotor")
 """Parts that can have a mesh. Its origin and axes are those of base_link, of a hub (y = axle, to
 the left), and of a rotor."""
@@ -61,9 +59,9 @@ class _Body(NamedTuple):
 
     mass: float
     """Mass, kg."""
-    center: Vector
+    center: Floats
     """Centre of mass in the link's axes, m."""
-    inertia: Vector
+    inertia: Floats
     """Inertia about the centre of mass, (3, 3), kg m²."""
 
 
@@ -154,7 +152,7 @@ class _Links:
         kind: str,
         parent: str,
         child: str,
-        place: Vector | Triple,
+        place: Floats | Triple,
         rpy: Triple = (0.0, 0.0, 0.0),
     ) -> ET.Element:
         """Add the joint of a child link and return it."""
@@ -232,7 +230,7 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
 
 
 def _add_rotor(
-    link: _Links, p: VehicleParameters, name: str, place: Vector, mesh: str | None
+    link: _Links, p: VehicleParameters, name: str, place: Floats, mesh: str | None
 ) -> None:
     """Add a rotor."""
     element = link.add(name, _rotor_disc(p))
@@ -329,7 +327,7 @@ def _body_without_rotors(p: VehicleParameters) -> _Body:
     return _Body(mass, center, inertia)
 
 
-def _moved(mass: float, place: Vector) -> Vector:
+def _moved(mass: float, place: Floats) -> Floats:
     """Return what a mass at `place` adds to the inertia about the origin."""
     return mass * (place @ place * np.eye(3) - np.outer(place, place))
 
@@ -355,7 +353,7 @@ def _shape(
     kind: str,
     colour: str | None,
     size: dict[str, str],
-    place: Vector | Triple = _HERE,
+    place: Floats | Triple = _HERE,
     rpy: Triple = (0.0, 0.0, 0.0),
 ) -> None:
     """Add a simple shape to a link."""

@@ -72,7 +72,7 @@ DEFAULT_STEPS = 4
 BLOCK_TICKS = 1000
 """Ticks for which gusts are drawn at once."""
 
-Place = tuple[float, float, float]
+Start = tuple[float, float, float]
 """x east, m, y north, m, and heading, rad from east."""
 
 
@@ -90,7 +90,7 @@ class Simulation:
         self,
         model: AmphibiousModel,
         sensors: SensorParameters,
-        start: ModelState | Place = (0.0, 0.0, 0.0),
+        start: ModelState | Start = (0.0, 0.0, 0.0),
         *,
         fail_safe: MakeFailSafe,
         wind: Wind = STILL,

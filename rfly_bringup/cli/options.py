@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
 import typer
 
 from rfly_bringup.terminal import COMPILING
+from rfly_common.arrays import Triple
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.compiling import on_compile
 
@@ -36,7 +37,6 @@ MaybePath = Optional[Path]  # noqa: UP045
 MaybeText = Optional[str]  # noqa: UP045
 MaybeTexts = Optional[list[str]]  # noqa: UP045
 Pair = tuple[float, float]
-Triple = tuple[float, float, float]
 Quadruple = tuple[float, float, float, float]
 NO_PAIR: Pair = (math.nan,) * 2
 NO_TRIPLE: Triple = (math.nan,) * 3

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rfly_common.arrays import Triple
+
 Schema = dict[str, Any]
 Path = tuple[str, ...]
-Triple = tuple[float, float, float]
 
 LARGEST = 1e9
 """Upper limit of a number whose declaration names none."""

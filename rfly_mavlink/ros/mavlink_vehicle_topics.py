@@ -38,13 +38,13 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
 from rfly_mavlink.stations.flight import Phase
-from rfly_mavlink.stations.mission_rows import FlightPlan, Vector
+from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_mavlink.stations.offboard import Quaternion
 from rfly_mavlink.stations.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_mavlink.stations.plan_rows import PlanRows
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_missions.mission.flown_mission import FlightAreaPlan
-from rfly_missions.mission.items import MissionCommand, MissionMode
+from rfly_missions.mission.items import MissionCommand, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import terrain_altitude
 from rfly_missions.ros.mission_msgs import (
     NO_POSE,
@@ -73,7 +73,7 @@ class ReportedMission(NamedTuple):
     """A mission that mission_node has loaded."""
 
     goal_id: bytes = b""
-    home: Vector = (0.0, 0.0, 0.0)
+    home: Ned = (0.0, 0.0, 0.0)
     rows: PlanRows = PlanRows((), FlightPlan((), ()), ())
     area: FlightAreaPlan = FlightAreaPlan()
     area_ns: int = 0
@@ -400,7 +400,7 @@ class MavlinkVehicleTopics:
         self._area_ns = max(self._node.get_clock().now().nanoseconds, self._area_ns + 1)
         self._fences.publish(area_to_msg(area, "enu", WORLD, self._area_ns))
 
-    def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
+    def fly(self, plan: FlightPlan, home: Ned, start_index: int) -> None:
         """Send a plan as a goal of the action; it replaces the one before."""
         self._goals += 1
         self._flown_goal = self._goals

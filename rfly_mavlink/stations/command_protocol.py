@@ -23,8 +23,9 @@ from rfly_mavlink.stations.flight_modes import (
     find_standard_mode,
 )
 from rfly_mavlink.stations.gimbal_protocol import CONFIGURE, PITCHYAW
-from rfly_mavlink.stations.mission_rows import Refused, Vector
+from rfly_mavlink.stations.mission_rows import Refused
 from rfly_mavlink.stations.telemetry import Telemetry
+from rfly_missions.mission.items import Ned
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
@@ -167,7 +168,7 @@ class CommandProtocol:
         turns = abs(angle) / (2.0 * math.pi) if math.isfinite(angle) and angle != 0.0 else math.inf
         self._flight.orbit(self._place_or_here(command), command.params[0], turns)
 
-    def _place_or_here(self, command: CommandRequest) -> Vector:
+    def _place_or_here(self, command: CommandRequest) -> Ned:
         place = self._place(command)
         here = self._flight.place
         north, east, down = (a if math.isfinite(a) else b for a, b in zip(place, here, strict=True))
@@ -212,7 +213,7 @@ class CommandProtocol:
             self._flight.set_current(_whole(command.params[0]))
         self._flight.select(FlightMode.MISSION)
 
-    def _place(self, command: CommandRequest) -> Vector:
+    def _place(self, command: CommandRequest) -> Ned:
         """Return a place, NED about the map's origin; NaN for coordinates that are not given.
 
         0, 0 is no place on land: not given.

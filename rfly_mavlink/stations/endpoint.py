@@ -30,7 +30,7 @@ from rfly_mavlink.stations.flight_modes import find_custom_mode
 from rfly_mavlink.stations.gimbal_protocol import GimbalManager
 from rfly_mavlink.stations.log_protocol import LogFolder, LogProtocol
 from rfly_mavlink.stations.mission_protocol import MissionProtocol
-from rfly_mavlink.stations.mission_rows import Refused, Vector
+from rfly_mavlink.stations.mission_rows import Refused
 from rfly_mavlink.stations.offboard import FlightSetpoint
 from rfly_mavlink.stations.parameter_protocol import (
     ControllerGains,
@@ -41,6 +41,7 @@ from rfly_mavlink.stations.parameter_protocol import (
 from rfly_mavlink.stations.telemetry import Telemetry
 from rfly_mavlink.stations.terrain_protocol import TerrainServer
 from rfly_mavlink.stations.time_protocol import TimeProtocol
+from rfly_missions.mission.items import Ned
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
@@ -239,7 +240,7 @@ class MavlinkVehicle:
             setpoint = FlightSetpoint(None, attitude=(x, y, z, w), thrust=message.thrust)
             self.flight.take_setpoint(setpoint)
 
-    def _setpoint_velocity(self, message: Any) -> Vector | None:
+    def _setpoint_velocity(self, message: Any) -> Ned | None:
         """Return a velocity, NED, m/s; body frames turn with the vehicle's heading."""
         vx = message.vx
         vy = message.vy
@@ -258,7 +259,7 @@ class MavlinkVehicle:
         is_known = not is_local or message.coordinate_frame == LOCAL_NED
         return (vx, vy, vz) if is_known else None
 
-    def _setpoint_place(self, message: Any) -> Vector | None:
+    def _setpoint_place(self, message: Any) -> Ned | None:
         frame = message.coordinate_frame
         if message.get_type() == "SET_POSITION_TARGET_LOCAL_NED":
             return (message.x, message.y, message.z) if frame == LOCAL_NED else None

@@ -23,7 +23,7 @@ from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_mavlink.stations.flight_area import FlightArea
 from rfly_mavlink.stations.flight_modes import SHOWN_AS, FlightMode
 from rfly_mavlink.stations.flight_state import AutoDisarm, FlightEvent, FlightState, next_state
-from rfly_mavlink.stations.mission_rows import FlightPlan, Refused, Row, Vector, plan_of, speed_item
+from rfly_mavlink.stations.mission_rows import FlightPlan, Refused, Row, plan_of, speed_item
 from rfly_mavlink.stations.offboard import (
     LEAST_SPEED,
     FlightSetpoint,
@@ -42,7 +42,7 @@ from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
-from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
+from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import (
     MAX_AWAY,
     MAX_HEIGHT,
@@ -82,7 +82,7 @@ class RemotePilot(Protocol):
     def problem(self) -> str:
         """Return why nothing can be requested now; "" if it can."""
 
-    def fly(self, plan: FlightPlan, home: Vector, start_index: int) -> None:
+    def fly(self, plan: FlightPlan, home: Ned, start_index: int) -> None:
         """Replace what is flown by a plan; report by `FlightLogic.progressed` and `ended`."""
 
     def command(self, command: MissionCommand) -> None:
@@ -224,7 +224,7 @@ class FlightLogic:
         self.situation = Situation()
         self.mission = CurrentMission()
         self.area = FlightArea(self._places, pilot.set_area)
-        self.home: Vector | None = None
+        self.home: Ned | None = None
         self._keeps_home = False
         """True if a ground station has set home, so that arming leaves it where it is."""
         self._launch_down = math.nan
@@ -239,7 +239,7 @@ class FlightLogic:
         self._takeoff_down = math.nan
         """NED z, m, of a take-off that waits for arming; NaN: by the parameter."""
         self._speed = RequestedSpeed()
-        self.roi: Vector | None = None
+        self.roi: Ned | None = None
         """Place to look at until a station, an item or disarming changes it, NED, m."""
         self._offboard = Offboard()
         self._auto_disarm = AutoDisarm(values)
@@ -309,7 +309,7 @@ class FlightLogic:
         return self.pose.known and not self.in_air and speed < GROUND_SPEED
 
     @property
-    def place(self) -> Vector:
+    def place(self) -> Ned:
         """The vehicle's position, NED, m."""
         north, east, down = self.pose.position.tolist()
         return north, east, down
@@ -333,7 +333,7 @@ class FlightLogic:
         latitude, longitude, altitude = ned_to_geodetic(self.home or self.place, origin).tolist()
         return latitude, longitude, altitude
 
-    def set_home(self, place: Vector | None) -> None:
+    def set_home(self, place: Ned | None) -> None:
         """Return to a place from now on (NED, m; NaN z: its ground); None: to the vehicle's.
 
         A mission or a return that is under way goes on with the new home; a mission that is held
@@ -351,7 +351,7 @@ class FlightLogic:
         elif self.holding:
             self._transition(FlightEvent.END)
 
-    def _on_ground(self, what: str, place: Vector) -> Vector:
+    def _on_ground(self, what: str, place: Ned) -> Ned:
         """Return a place near the map, on its ground if it has no z."""
         north, east, down = place
         origin = self.situation.origin
@@ -395,7 +395,7 @@ class FlightLogic:
                 self._disarm("Disarmed")
                 raise
 
-    def _launch_from(self, place: Vector) -> None:
+    def _launch_from(self, place: Ned) -> None:
         """Make the place of arming home, unless a ground station has set another one."""
         self._launch_down = place[2]
         if not self._keeps_home:
@@ -546,14 +546,14 @@ class FlightLogic:
             north, east, _ = self.place
         self._fly(FlightMode.LAND, (MissionItem.land((north, east, self._floor())),))
 
-    def go_to(self, position: Vector, yaw: float = math.nan) -> None:
+    def go_to(self, position: Ned, yaw: float = math.nan) -> None:
         """Go to a place, and hold."""
         self._check_armed("Reposition")
         if not self.in_air and self._uav_type in ("multirotor", "fixed-wing"):
             raise Denied("Reposition denied: not in the air")
         self._fly(FlightMode.HOLD, way_to(position, yaw))
 
-    def orbit(self, center: Vector, radius: float, turns: float) -> None:
+    def orbit(self, center: Ned, radius: float, turns: float) -> None:
         """Fly circles around a place; a positive radius clockwise."""
         self._check_armed("Orbit")
         if not self.in_air:
@@ -577,7 +577,7 @@ class FlightLogic:
         self._plan = self._plan.with_item(self._index, speed_item(speed))
         self._pilot.fly(self._plan, self.home or self.place, self._index)
 
-    def look_at(self, place: Vector | None) -> None:
+    def look_at(self, place: Ned | None) -> None:
         """Turn to a place (NED, m; NaN z: its ground) and the gimbal too; None: to none.
 
         A vehicle that heads where it goes cannot do so.
@@ -697,7 +697,7 @@ class FlightLogic:
         origin = self.situation.origin or (0.0, 0.0, 0.0)
         return shown_rows(mission, origin, self._values.loiter_radius, self._uav_type)
 
-    def take_other_mission(self, home: Vector, shown: PlanRows) -> None:
+    def take_other_mission(self, home: Ned, shown: PlanRows) -> None:
         """Take the mission of another client, which replaces the one here and what is flown."""
         self._transition(FlightEvent.END)
         self._awaited = None

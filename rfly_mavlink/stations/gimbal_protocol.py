@@ -20,7 +20,7 @@ import numpy as np
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_multiply, quat_rotate
 from rfly_mavlink.dialect.wire import Sender, load_dialect, sender_of
 from rfly_mavlink.stations.flight import SILENCE_S, Denied, FlightLogic, RemotePilot
-from rfly_mavlink.stations.mission_rows import Vector
+from rfly_missions.mission.items import Ned
 
 PITCHYAW = 1000
 """MAV_CMD_DO_GIMBAL_MANAGER_PITCHYAW, whose params 5 and 6 are no place."""
@@ -53,7 +53,7 @@ class GimbalManager:
         self._target = self._goal = self._time = math.nan
         self._speed = 0.0
         self._primary = self._secondary = NOBODY
-        self._roi: Vector | None = None
+        self._roi: Ned | None = None
         self._tracks_roi = False
         """True if it follows the region of interest, which no request has ended."""
 

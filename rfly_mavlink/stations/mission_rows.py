@@ -17,8 +17,6 @@ from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import check_items
 from rfly_missions.mission.items import MissionItem, MissionMode
 
-Vector = tuple[float, float, float]
-"""NED, m."""
 MOST_ROWS = 1000
 """Longest mission that is taken."""
 _UNSET = 2**31 - 1

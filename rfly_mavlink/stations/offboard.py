@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rfly_mavlink.stations.mission_rows import Vector, speed_item
-from rfly_missions.mission.items import MissionItem
+from rfly_mavlink.stations.mission_rows import speed_item
+from rfly_missions.mission.items import MissionItem, Ned
 from rfly_missions.mission.mavlink_items import CONDITION_YAW, LOITER_TIME
 
 SETPOINT_PERIOD_S = 0.2
@@ -28,9 +28,9 @@ Quaternion = tuple[float, float, float, float]
 class FlightSetpoint(NamedTuple):
     """A place, a velocity, or an attitude with a thrust; exactly one of the three is given."""
 
-    place: Vector | None
+    place: Ned | None
     """NED, m."""
-    velocity: Vector | None = None
+    velocity: Ned | None = None
     """NED, m/s."""
     yaw: float = math.nan
     """Yaw at the place, rad; NaN: along the way."""
@@ -84,7 +84,7 @@ class Offboard:
         return is_near and (flown.yaw == setpoint.yaw or math.isnan(setpoint.yaw))
 
 
-def velocity_items(velocity: Vector, here: Vector) -> list[MissionItem]:
+def velocity_items(velocity: Ned, here: Ned) -> list[MissionItem]:
     """Return the changes of speed and the way ahead for a velocity (NED, m/s)."""
     north, east, down = velocity
     ahead = [place + LEAD_S * speed for place, speed in zip(here, velocity, strict=True)]
@@ -96,7 +96,7 @@ def velocity_items(velocity: Vector, here: Vector) -> list[MissionItem]:
     return [*speeds, *way_to((ahead[0], ahead[1], ahead[2]), math.nan)]
 
 
-def way_to(position: Vector, yaw: float) -> list[MissionItem]:
+def way_to(position: Ned, yaw: float) -> list[MissionItem]:
     """Return the items that lead to a place, turn to a yaw (NaN: along the way), and hold there."""
     items = [MissionItem.waypoint(position, yaw)]
     if math.isfinite(yaw):
@@ -105,7 +105,7 @@ def way_to(position: Vector, yaw: float) -> list[MissionItem]:
     return [*items, stay(position)]
 
 
-def stay(position: Vector) -> MissionItem:
+def stay(position: Ned) -> MissionItem:
     """Return an item that holds at a place for ever.
 
     A mission that ends holds where its last item counted as done, up to a metre away.

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
-from rfly_mavlink.stations.mission_rows import FlightPlan, Refused, Row, Vector, plan_of_items
+from rfly_mavlink.stations.mission_rows import FlightPlan, Refused, Row, plan_of_items
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.flown_mission import FlownMission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 RELATIVE_ALT_INT = 6
 """MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, which stations expect in MISSION_ITEM_INT."""
@@ -216,8 +216,8 @@ def fence_of_rows(rows: Sequence[Row], origin: GeoPoint, home: GeoPoint) -> Geof
     The corners of a polygon follow each other, each with the number of corners.
     """
     areas: list[FencePolygon | FenceCircle] = []
-    breach_return: Vector | None = None
-    corners: list[Vector] = []
+    breach_return: Ned | None = None
+    corners: list[Ned] = []
     kind = (0, 0.0)
     """Command and number of corners of the polygon that has begun."""
 
@@ -255,7 +255,7 @@ def _refused(seq: int, text: str, result: str = "MAV_MISSION_INVALID") -> Refuse
     return Refused(result, f"item {seq}: {text}")
 
 
-def _place_of(row: Row, seq: int, origin: GeoPoint, home: GeoPoint) -> Vector:
+def _place_of(row: Row, seq: int, origin: GeoPoint, home: GeoPoint) -> Ned:
     """Return the place of a row, NED, m; raise Refused if it has none."""
     item = row.item(seq)
     latitude, longitude, altitude = item.params[4:]
@@ -276,13 +276,13 @@ def _place_of(row: Row, seq: int, origin: GeoPoint, home: GeoPoint) -> Vector:
 # --- rally points
 
 
-def rows_of_rally(rally: Sequence[Vector], origin: GeoPoint, home: GeoPoint) -> tuple[Row, ...]:
+def rows_of_rally(rally: Sequence[Ned], origin: GeoPoint, home: GeoPoint) -> tuple[Row, ...]:
     """Return the rows of rally points, with altitudes relative to home."""
     rows = [_placed_row(RALLY_POINT, _NO_PARAMS, point, origin) for point in rally]
     return tuple(replace(row, frame=RELATIVE_ALT_INT, z=row.z - home[2]) for row in rows)
 
 
-def rally_of_rows(rows: Sequence[Row], origin: GeoPoint, home: GeoPoint) -> tuple[Vector, ...]:
+def rally_of_rows(rows: Sequence[Row], origin: GeoPoint, home: GeoPoint) -> tuple[Ned, ...]:
     """Return the rally points of rows; raise Refused that names the row which is none."""
     for seq, row in enumerate(rows):
         if row.command != RALLY_POINT:

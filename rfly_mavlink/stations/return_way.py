@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rfly_mavlink.stations.mission_rows import FlightPlan, Vector
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_mavlink.stations.mission_rows import FlightPlan
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import LOITER_TO_ALTITUDE
 
 LEAST_CLIMB = 0.5
@@ -22,7 +22,7 @@ LEAST_WAY = 2.0
 
 
 def return_way(
-    start: Vector, home: Vector, height: float, uav_type: str, rally: Sequence[Vector] = ()
+    start: Ned, home: Ned, height: float, uav_type: str, rally: Sequence[Ned] = ()
 ) -> list[MissionItem]:
     """Return the items before an RTL that starts there, NED, m; none where it needs no climb.
 
@@ -44,11 +44,11 @@ def return_way(
 
 def with_return_ways(
     plan: FlightPlan,
-    start: Vector,
-    home: Vector,
+    start: Ned,
+    home: Ned,
     height: float,
     uav_type: str,
-    rally: Sequence[Vector] = (),
+    rally: Sequence[Ned] = (),
 ) -> FlightPlan:
     """Return a plan whose returns are flown at a height, the first item's from `start`."""
     for index in range(len(plan.items) - 1, -1, -1):

@@ -31,8 +31,7 @@ YAW_TOLERANCE = math.radians(5.0)
 ANGLE_ROUNDING = 1e-9
 """Angle that a full turn may lack, rad."""
 
-Pose = Sequence[float]
-CustomDone = Callable[[Pose, MissionItem], bool]
+CustomDone = Callable[[Sequence[float], MissionItem], bool]
 """Decides from x, y, z, course and the CUSTOM item whether it has been carried out."""
 
 _logger = logging.getLogger(__name__)

@@ -13,9 +13,8 @@ import numpy as np
 
 from rfly_missions.execution.path_manager import NO_PARAMS
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.multirotor import Vector
 from rfly_missions.mission import mavlink_items as mavlink
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 _CONDITIONS = range(mavlink.CONDITION_DELAY, mavlink.CONDITION_YAW + 1)
 _WITH_POSITION = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT, MissionMode.LAND)
@@ -26,7 +25,7 @@ def is_instantaneous(item: MissionItem) -> bool:
     return item.command > mavlink.LAST_NAVIGATION and item.command not in _CONDITIONS
 
 
-def next_position(items: Sequence[MissionItem], index: int, return_to: Vector) -> np.ndarray | None:
+def next_position(items: Sequence[MissionItem], index: int, return_to: Ned) -> np.ndarray | None:
     """Return the position of the next item after `index` that leads somewhere; None without one."""
     for item in items[index + 1 :]:
         if item.mode in _WITH_POSITION:
@@ -48,7 +47,7 @@ def distance_to(item: MissionItem, position: Sequence[float]) -> float:
 
 def custom_as_flown(
     item: MissionItem,
-    begun_at: Vector,
+    begun_at: Ned,
     next_position: np.ndarray | None,
     loiter_radius: float | None,
 ) -> MissionItem:
@@ -83,7 +82,7 @@ def custom_as_flown(
 
 
 def above_ground(
-    item: MissionItem, ground: Ground, return_to: Vector, down_here: float, driven: bool
+    item: MissionItem, ground: Ground, return_to: Ned, down_here: float, driven: bool
 ) -> MissionItem:
     """Return an item raised to the ground or to the minimum height above it.
 
@@ -111,7 +110,7 @@ def above_ground(
     return replace(item, position=np.array([north, east, down]))
 
 
-def line_start(item: MissionItem, ground: Ground, return_to: Vector) -> np.ndarray:
+def line_start(item: MissionItem, ground: Ground, return_to: Ned) -> np.ndarray:
     """Return where the line from a previous item begins, NED, m."""
     north, east, down = item.position.tolist()
     if item.mode in (MissionMode.WAYPOINT, MissionMode.TAKEOFF, MissionMode.CUSTOM):

@@ -19,10 +19,9 @@ from rfly_missions.execution.completion_monitor import (
     CustomDone,
 )
 from rfly_missions.execution.flown_items import distance_to
-from rfly_missions.followers.multirotor import Vector
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission import mavlink_items as mavlink
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 from rfly_missions.mission.regions_of_interest import ROI_COMMANDS
 
 LANDED_TIME = 3.0
@@ -48,7 +47,7 @@ class ItemSituation(NamedTuple):
     """The item before, at the start of the line."""
     next_position: np.ndarray | None
     """Target of the next item, NED, m."""
-    return_to: Vector
+    return_to: Ned
     """Target of a return, NED, m."""
     driven: bool
     """True if the item is driven: heights don't count."""
@@ -64,7 +63,7 @@ class ItemStart:
 
     time: float
     """Time at which it became current, s."""
-    position: Vector
+    position: Ned
     """The vehicle's NED position then, m."""
     arrived: float | None = None
     """Time of arrival at its place, s."""
@@ -101,7 +100,7 @@ class ItemCompletion:
         return self._now
 
     @property
-    def begun_at(self) -> Vector:
+    def begun_at(self) -> Ned:
         """The vehicle's position when the item became current, NED, m."""
         return self._start.position
 
@@ -114,13 +113,13 @@ class ItemCompletion:
         """Let time pass."""
         self._now += dt
 
-    def begin(self, position: Vector) -> None:
+    def begin(self, position: Ned) -> None:
         """Start afresh: another item has become current."""
         self._monitor.reset()
         self._start = ItemStart(self._now, position, sunk=self._now, sunk_to=position[2])
 
     def has_returned(
-        self, pose: Sequence[float], flown: MissionItem, return_to: Vector, mode: str | None
+        self, pose: Sequence[float], flown: MissionItem, return_to: Ned, mode: str | None
     ) -> bool:
         """Return whether a return, commanded or an item, has come home and down.
 

@@ -55,7 +55,7 @@ from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.off_map import items_off_map, off_map_notes
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.multirotor import Follower, Vector
+from rfly_missions.followers.multirotor import Follower
 from rfly_missions.followers.vehicle_kinds import (
     GROUND_MODES,
     UAV_TYPES,
@@ -76,6 +76,7 @@ from rfly_missions.mission.items import (
     MissionItem,
     MissionMode,
     MissionParams,
+    Ned,
     command_of,
     finite_numbers,
 )
@@ -121,11 +122,11 @@ class LoadedMission:
     """A mission that has been checked, and its surroundings."""
 
     items: tuple[MissionItem, ...] = ()
-    home: Vector = (0.0, 0.0, 0.0)
+    home: Ned = (0.0, 0.0, 0.0)
     """NED, m."""
     numbers: tuple[int, ...] = ()
     """Numbers of the items in jumps."""
-    rally: tuple[Vector, ...] = ()
+    rally: tuple[Ned, ...] = ()
     """Further places to return to, NED, m."""
     hold_at_waypoints: bool = False
     """True if p3 of a way-point is a time to stay there, s."""
@@ -267,7 +268,7 @@ class MissionRunner:
             self._log_off_map(self.manager.index)
 
     @property
-    def home(self) -> Vector:
+    def home(self) -> Ned:
         """Home of the loaded mission, NED, m."""
         return self._mission.home
 
@@ -586,7 +587,7 @@ class MissionRunner:
             self._passes.jumps_left.clear()
         return params
 
-    def _nearest_return(self, here: tuple[float, ...]) -> Vector:
+    def _nearest_return(self, here: tuple[float, ...]) -> Ned:
         """Return where a return that begins now leads.
 
         The target is home or the nearest rally point, on the ground where that is known; after a
@@ -682,7 +683,7 @@ class MissionRunner:
             self._problem = mover.problem
 
 
-def _rally_points(rally: Sequence[ArrayLike], fence: Geofence) -> tuple[Vector, ...]:
+def _rally_points(rally: Sequence[ArrayLike], fence: Geofence) -> tuple[Ned, ...]:
     """Return rally points within a fence; raise ConfigError for one that lies out of it."""
     points = tuple(
         (float(n), float(e), float(d)) for n, e, d in (finite_numbers(p, 3, "rally") for p in rally)

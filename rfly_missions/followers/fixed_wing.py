@@ -12,14 +12,8 @@ import numpy as np
 
 from rfly_common.physics import GRAVITY
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.multirotor import (
-    RETURN_HEIGHT,
-    SteeredVehicle,
-    Vector,
-    check_limits,
-    clip,
-)
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.followers.multirotor import RETURN_HEIGHT, SteeredVehicle, check_limits, clip
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 TURN_MARGIN = 1.15
 """Share of the tightest turn within which a target can't be hit: it is flown away from first."""
@@ -78,7 +72,7 @@ class FixedWing(SteeredVehicle):
 
     def __init__(
         self,
-        position: Vector = (0.0, 0.0, 0.0),
+        position: Ned = (0.0, 0.0, 0.0),
         yaw: float = 0.0,
         *,
         limits: FixedWingLimits | None = None,
@@ -120,7 +114,7 @@ class FixedWing(SteeredVehicle):
         self._circle_down = 0.0
 
     @property
-    def euler(self) -> Vector:
+    def euler(self) -> Ned:
         """Bank from the turn rate, pitch from the flight path, yaw = course; rad."""
         bank = math.atan(self._speed * self._rate / GRAVITY)
         pitch = math.atan2(-self._sink, max(self._speed, 1e-3)) if self.airborne else 0.0
@@ -207,7 +201,7 @@ class FixedWing(SteeredVehicle):
             if direction in (-1.0, 1.0):
                 self._turn = direction
 
-    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+    def step(self, item: MissionItem, previous: MissionItem, home: Ned, dt: float) -> None:
         """Move for dt seconds."""
         mode = item.mode
         if not self.airborne:
@@ -221,7 +215,7 @@ class FixedWing(SteeredVehicle):
                 return
             self._lift_off = None
 
-        target: Vector = tuple(item.position.tolist())
+        target: Ned = tuple(item.position.tolist())
         if mode is MissionMode.LAND:
             self._land(target, dt)
         elif mode is MissionMode.RTL:
@@ -253,12 +247,12 @@ class FixedWing(SteeredVehicle):
             self.airborne = True
             self._lift_off = self.position[2]
 
-    def _fly_to(self, target: Vector, dt: float) -> None:
+    def _fly_to(self, target: Ned, dt: float) -> None:
         """Fly to a point and on, again and again until another item begins."""
         course = self._course_to_point(target, TURN_MARGIN * self.turn_radius(self._speed))
         self._steer(course, target[2], self._cruise, dt)
 
-    def _line(self, start: Vector, end: Vector, dt: float) -> None:
+    def _line(self, start: Ned, end: Ned, dt: float) -> None:
         """Fly along a line, and beyond its end to the end, again and again."""
         north = end[0] - start[0]
         east = end[1] - start[1]
@@ -282,7 +276,7 @@ class FixedWing(SteeredVehicle):
         """Distance from a line, m, at which it flies to the line at 45°."""
         return max(20.0, 1.2 * self.turn_radius(self._speed))
 
-    def _circle(self, center: Vector, radius: float, dt: float) -> None:
+    def _circle(self, center: Ned, radius: float, dt: float) -> None:
         """Fly around a place, as fast as the radius allows, or wider than that if it must."""
         turning = GRAVITY * math.tan(self.limits.bank)
         fastest = math.sqrt(radius / TURN_MARGIN * turning)
@@ -291,7 +285,7 @@ class FixedWing(SteeredVehicle):
         course, curvature = self._course_around(center, radius)
         self._steer(course, center[2], speed, dt, rate=self._speed * curvature)
 
-    def _return(self, home: Vector, dt: float) -> None:
+    def _return(self, home: Ned, dt: float) -> None:
         """Fly home at the present height or above, and circle there."""
         down = min(self._cruise_down, home[2] - RETURN_HEIGHT)
         point = (home[0], home[1], down)
@@ -302,7 +296,7 @@ class FixedWing(SteeredVehicle):
         else:
             self._circle(point, self.loiter_radius, dt)
 
-    def _land(self, touchdown: Vector, dt: float) -> None:
+    def _land(self, touchdown: Ned, dt: float) -> None:
         """Fly to the begin of an approach, down along it, and touch down or go around."""
         radius = self.turn_radius(self._cruise)
 
@@ -363,7 +357,7 @@ class FixedWing(SteeredVehicle):
             clearance=share,
         )
 
-    def _go_around(self, touchdown: Vector) -> None:
+    def _go_around(self, touchdown: Ned) -> None:
         """Try another approach; after many the landing is a problem."""
         self._final = False
         self._approach = None
@@ -375,7 +369,7 @@ class FixedWing(SteeredVehicle):
                 "nothing, as the ground is in the way of each"
             )
 
-    def _choose_approach(self, touchdown: Vector) -> tuple[float, float, float]:
+    def _choose_approach(self, touchdown: Ned) -> tuple[float, float, float]:
         """Return course, length and first z of a final approach that can be reached.
 
         It is the free one whose direction is nearest to the present one, and the shortest. If none
@@ -397,7 +391,7 @@ class FixedWing(SteeredVehicle):
         return sorted(ranked)[self._go_arounds % len(ranked)][3]
 
     def _approach_obstruction(
-        self, touchdown: Vector, course: float, length: float, high: float
+        self, touchdown: Ned, course: float, length: float, high: float
     ) -> tuple[float, float]:
         """Return how far the ground, or the height of its begin, is in the way of an approach, m.
 

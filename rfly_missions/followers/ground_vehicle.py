@@ -17,8 +17,8 @@ import numpy as np
 
 from rfly_common.frames import up_to_down
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.multirotor import SteeredVehicle, Vector, check_limits, clip
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.followers.multirotor import SteeredVehicle, check_limits, clip
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 from rfly_trajectory.motion.attitude import wheel_contact
 
 TURN_MARGIN = 1.1
@@ -57,7 +57,7 @@ class GroundVehicle(SteeredVehicle):
 
     def __init__(
         self,
-        position: Vector = (0.0, 0.0, 0.0),
+        position: Ned = (0.0, 0.0, 0.0),
         yaw: float = 0.0,
         *,
         limits: GroundVehicleLimits | None = None,
@@ -71,7 +71,7 @@ class GroundVehicle(SteeredVehicle):
         self._cruise = self.limits.speed
         self._fit_to_ground(0.0)
 
-    def set_pose(self, position: Vector, yaw: float) -> None:
+    def set_pose(self, position: Ned, yaw: float) -> None:
         """Stand still at a position (NED, m) and a yaw (rad)."""
         self.position = position
         self._course = yaw
@@ -90,7 +90,7 @@ class GroundVehicle(SteeredVehicle):
         return 1.5 * self.limits.speed
 
     @property
-    def euler(self) -> Vector:
+    def euler(self) -> Ned:
         """Roll, pitch, yaw (FRD in NED), rad: rising ground raises the nose, or the left side."""
         ahead, left = self._slope
         return math.atan2(left, math.hypot(1.0, ahead)), math.atan(ahead), self._course
@@ -118,9 +118,9 @@ class GroundVehicle(SteeredVehicle):
         free = self._free_turn(item.position)
         self._turn = (float(item.params[1]) or free) if item.mode is MissionMode.ORBIT else free
 
-    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+    def step(self, item: MissionItem, previous: MissionItem, home: Ned, dt: float) -> None:
         """Move for dt seconds."""
-        target: Vector = tuple(item.position.tolist())
+        target: Ned = tuple(item.position.tolist())
         if item.mode is MissionMode.ORBIT:
             self._around(target, float(item.params[0]), dt)
         elif item.mode is MissionMode.WAYPOINT:
@@ -135,19 +135,19 @@ class GroundVehicle(SteeredVehicle):
         else:
             self._drive(self._course, 0.0, dt)
 
-    def _speed_before(self, target: Vector, passed_at: float) -> float:
+    def _speed_before(self, target: Ned, passed_at: float) -> float:
         """Return the speed from which it can brake until a place, at 70 % of its braking."""
         distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
         square = max(passed_at, 0.2) ** 2 + 1.4 * self.limits.acceleration * distance
         return min(self._cruise, math.sqrt(square))
 
-    def _course_to(self, target: Vector) -> float:
+    def _course_to(self, target: Ned) -> float:
         """Return the course to a place; near it also where it lies within the turning circle."""
         distance = math.hypot(target[0] - self.position[0], target[1] - self.position[1])
         margin = math.inf if distance <= 2.0 * ARRIVED else ARRIVED
         return self._course_to_point(target, TURN_MARGIN * self.limits.turn_radius, margin)
 
-    def _line_course(self, start: Vector, end: Vector) -> float:
+    def _line_course(self, start: Ned, end: Ned) -> float:
         """Return the course back to the line, or near its end the course to the end.
 
         The angle to the line falls with the distance from it.
@@ -162,7 +162,7 @@ class GroundVehicle(SteeredVehicle):
             return self._course_to(end)
         return self._course_on_line(start, math.atan2(east, north), reach)
 
-    def _around(self, center: Vector, radius: float, dt: float) -> None:
+    def _around(self, center: Ned, radius: float, dt: float) -> None:
         """Drive around a place, as fast as the lateral acceleration allows."""
         radius = max(radius, TURN_MARGIN * self.limits.turn_radius)
         course, curvature = self._course_around(center, radius)

@@ -12,8 +12,8 @@ import numpy as np
 
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.ground_vehicle import GroundVehicle, GroundVehicleLimits
-from rfly_missions.followers.multirotor import Multirotor, MultirotorLimits, Vector
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.followers.multirotor import Multirotor, MultirotorLimits
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 MAX_TAKEOFF_SPEED = 0.3
 """Speed, m/s, that is slow enough to take off."""
@@ -25,7 +25,7 @@ LANDING_RADIUS = 1.0
 """Horizontal distance from the touchdown point, m, within which a landing may begin."""
 
 
-def mode_request(item: MissionItem, mode: str, position: Vector, driven: bool) -> str:
+def mode_request(item: MissionItem, mode: str, position: Ned, driven: bool) -> str:
     """Return the request to a land-air vehicle: arm, takeoff, land, or "" for none.
 
     `item`: as it is flown; `mode` and `position` (NED, m): the vehicle's; `driven`: the vehicle is
@@ -53,7 +53,7 @@ class LandAir:
 
     def __init__(
         self,
-        position: Vector = (0.0, 0.0, 0.0),
+        position: Ned = (0.0, 0.0, 0.0),
         yaw: float = 0.0,
         *,
         limits: MultirotorLimits | None = None,
@@ -81,7 +81,7 @@ class LandAir:
         self._multirotor.ground = self._car.ground = ground
 
     @property
-    def position(self) -> Vector:
+    def position(self) -> Ned:
         """NED, m."""
         return self._active.position
 
@@ -91,12 +91,12 @@ class LandAir:
         return self._active.lead
 
     @property
-    def velocity(self) -> Vector:
+    def velocity(self) -> Ned:
         """NED, m/s."""
         return self._active.velocity
 
     @property
-    def euler(self) -> Vector:
+    def euler(self) -> Ned:
         """Roll, pitch, yaw of the body (FRD in NED), rad."""
         return self._active.euler
 
@@ -113,7 +113,7 @@ class LandAir:
         """Change a speed (see Follower); a ground speed counts for the active vehicle alone."""
         return self._active.change_speed(kind, value)
 
-    def look_at(self, target: Vector | None) -> bool:
+    def look_at(self, target: Ned | None) -> bool:
         """Turn the nose to a place in the air (see Follower); a car heads where it goes."""
         return self._multirotor.look_at(target)
 
@@ -122,7 +122,7 @@ class LandAir:
         self._driven = driven
         self._active.begin(item, previous, driven)
 
-    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+    def step(self, item: MissionItem, previous: MissionItem, home: Ned, dt: float) -> None:
         """Move for dt seconds."""
         if self.mode == "DRIVE":
             self._step_on_ground(item, previous, home, dt)
@@ -130,7 +130,7 @@ class LandAir:
             self._step_in_air(item, previous, home, dt)
 
     def _step_on_ground(
-        self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
+        self, item: MissionItem, previous: MissionItem, home: Ned, dt: float
     ) -> None:
         """Drive; or stop and leave the ground, if the item is to be flown."""
         wants_up = item.mode is MissionMode.TAKEOFF or (
@@ -156,9 +156,7 @@ class LandAir:
         self._multirotor.begin(item, previous)
         self._multirotor.step(item, previous, home, dt)
 
-    def _step_in_air(
-        self, item: MissionItem, previous: MissionItem, home: Vector, dt: float
-    ) -> None:
+    def _step_in_air(self, item: MissionItem, previous: MissionItem, home: Ned, dt: float) -> None:
         """Fly; and become a car at touchdown."""
         lands = item.mode in (MissionMode.LAND, MissionMode.RTL)
         flown = item
@@ -186,7 +184,7 @@ class LandAir:
         ):
             self.mode = "FLIGHT"
 
-    def _has_touched_down(self, flown: MissionItem, home: Vector) -> bool:
+    def _has_touched_down(self, flown: MissionItem, home: Ned) -> bool:
         """Return whether the vehicle rests on the ground, or on the landing's height."""
         down = home[2] if flown.mode is MissionMode.RTL else float(flown.position[2])
         floor = min(self.ground.down(*self.position[:2]), down)

@@ -16,9 +16,7 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.physics import GRAVITY
 from rfly_missions.followers.ground import Ground
-from rfly_missions.mission.items import MissionItem, MissionMode
-
-Vector = tuple[float, float, float]
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 CLEARANCE = 0.3
 """Height above the lowest height allowed, m, for the time in which a climb begins."""
@@ -40,15 +38,15 @@ class Follower(Protocol):
     """The reason why the current item can't be carried out; "" if it can."""
 
     @property
-    def position(self) -> Vector:
+    def position(self) -> Ned:
         """NED, m."""
 
     @property
-    def velocity(self) -> Vector:
+    def velocity(self) -> Ned:
         """NED, m/s."""
 
     @property
-    def euler(self) -> Vector:
+    def euler(self) -> Ned:
         """Roll, pitch, yaw of the body (FRD in NED), rad."""
 
     @property
@@ -71,13 +69,13 @@ class Follower(Protocol):
         Kind 0 air or 1 ground speed, 2 climb, 3 descent; m/s.
         """
 
-    def look_at(self, target: Vector | None) -> bool:
+    def look_at(self, target: Ned | None) -> bool:
         """Turn the nose to a place from now on (NED, m), None: along the way again.
 
         Return False for a vehicle that has to head where it goes.
         """
 
-    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+    def step(self, item: MissionItem, previous: MissionItem, home: Ned, dt: float) -> None:
         """Move for dt seconds."""
 
 
@@ -100,7 +98,7 @@ class SteeredVehicle:
     mode: str | None = None
     problem = ""
 
-    def __init__(self, position: Vector, yaw: float, speed: float, ground: Ground | None) -> None:
+    def __init__(self, position: Ned, yaw: float, speed: float, ground: Ground | None) -> None:
         self.position = position
         self.ground = ground or Ground()
         self._course = yaw
@@ -109,7 +107,7 @@ class SteeredVehicle:
         self._turn = 1.0
 
     @property
-    def velocity(self) -> Vector:
+    def velocity(self) -> Ned:
         """NED, m/s."""
         return (
             self._speed * math.cos(self._course),
@@ -122,7 +120,7 @@ class SteeredVehicle:
         """x, y, z, course."""
         return (*self.position, self._course)
 
-    def look_at(self, target: Vector | None) -> bool:
+    def look_at(self, target: Ned | None) -> bool:
         """Return False: it heads where it goes."""
         return False
 
@@ -133,7 +131,7 @@ class SteeredVehicle:
         turn = north * math.sin(self._course) - east * math.cos(self._course)
         return -1.0 if turn < 0.0 else 1.0
 
-    def _course_to_point(self, target: Vector, radius: float, margin: float = 0.0) -> float:
+    def _course_to_point(self, target: Ned, radius: float, margin: float = 0.0) -> float:
         """Return the course to a place, or straight on if it lies within a turning circle.
 
         `margin`: depth within the circle, m, that still counts as outside.
@@ -146,7 +144,7 @@ class SteeredVehicle:
                 return self._course
         return math.atan2(east, north)
 
-    def _course_on_line(self, start: Vector, course: float, reach: float) -> float:
+    def _course_on_line(self, start: Ned, course: float, reach: float) -> float:
         """Return the course back to a line.
 
         Its angle to the line falls with the distance from it, and is 45° at `reach` metres.
@@ -155,7 +153,7 @@ class SteeredVehicle:
         east = self.position[1] - start[1]
         return course - math.atan((math.cos(course) * east - math.sin(course) * north) / reach)
 
-    def _course_around(self, center: Vector, radius: float) -> tuple[float, float]:
+    def _course_around(self, center: Ned, radius: float) -> tuple[float, float]:
         """Return the course onto a circle and around it, and the curvature that holds it there.
 
         The curvature, 1/m, is 0 far from the circle.
@@ -212,7 +210,7 @@ class Multirotor:
 
     def __init__(
         self,
-        position: Vector = (0.0, 0.0, 0.0),
+        position: Ned = (0.0, 0.0, 0.0),
         yaw: float = 0.0,
         *,
         limits: MultirotorLimits | None = None,
@@ -233,7 +231,7 @@ class Multirotor:
         """Yaw that was requested for this place, rad; NaN: none."""
         self._kept_yaw = math.nan
         """Yaw with which it began to stay where it is, rad; NaN: it leaves."""
-        self._target: Vector | None = None
+        self._target: Ned | None = None
         """Place to which the nose looks, NED, m."""
 
     @property
@@ -270,7 +268,7 @@ class Multirotor:
                 self._descent = setpoint
         return True
 
-    def look_at(self, target: Vector | None) -> bool:
+    def look_at(self, target: Ned | None) -> bool:
         """Turn the nose to a place from now on (NED, m), None: along the way again."""
         self._target = target
         return True
@@ -301,7 +299,7 @@ class Multirotor:
         if item.mode is MissionMode.RTL:
             self._cruise_down = min(down, float(item.position[2]) - RETURN_HEIGHT)
 
-    def step(self, item: MissionItem, previous: MissionItem, home: Vector, dt: float) -> None:
+    def step(self, item: MissionItem, previous: MissionItem, home: Ned, dt: float) -> None:
         """Move for dt seconds."""
         mode = item.mode
         target = tuple(item.position.tolist())
@@ -330,7 +328,7 @@ class Multirotor:
             yaw = math.atan2(self._target[1] - self.position[1], self._target[0] - self.position[0])
         self._move(setpoint, yaw, dt)
 
-    def _toward(self, north: float, east: float, down: float, speed: float | None = None) -> Vector:
+    def _toward(self, north: float, east: float, down: float, speed: float | None = None) -> Ned:
         """Return the velocity that goes to a point and stops there."""
         to_north = north - self.position[0]
         to_east = east - self.position[1]
@@ -351,7 +349,7 @@ class Multirotor:
         )
         return clip(math.copysign(speed, error), -self._climb, self._descent)
 
-    def _over_ground(self, setpoint: Vector) -> Vector:
+    def _over_ground(self, setpoint: Ned) -> Ned:
         """Return a velocity that climbs before rising ground, and waits for the height.
 
         The ground is checked over the way that braking takes.
@@ -384,7 +382,7 @@ class Multirotor:
             min(setpoint[2], self._vertical(allowed - 0.5)),
         )
 
-    def _along(self, start: Vector, end: Vector) -> Vector:
+    def _along(self, start: Ned, end: Ned) -> Ned:
         """Return the velocity along a line, height included, or back to the line."""
         north = end[0] - start[0]
         east = end[1] - start[1]
@@ -411,13 +409,13 @@ class Multirotor:
             (target_velocity[0] * share, target_velocity[1] * share, target_velocity[2])
         )
 
-    def _climb_to(self, target: Vector) -> Vector:
+    def _climb_to(self, target: Ned) -> Ned:
         """Return the velocity of a climb, straight up first."""
         if self.position[2] - target[2] > 1.0:
             return 0.0, 0.0, self._vertical(target[2])
         return self._over_ground(self._toward(*target))
 
-    def _descend_at(self, point: Vector) -> Vector:
+    def _descend_at(self, point: Ned) -> Ned:
         """Return the velocity to a place at the present or the return's height, and then down."""
         distance = math.hypot(point[0] - self.position[0], point[1] - self.position[1])
         if distance > 0.6:
@@ -430,7 +428,7 @@ class Multirotor:
         north, east, down = self._toward(*point)
         return north, east, min(down, 0.7) if point[2] - self.position[2] < 4.0 else down
 
-    def _around(self, center: Vector, radius: float) -> Vector:
+    def _around(self, center: Ned, radius: float) -> Ned:
         """Return the velocity onto a circle and around it, as fast as the acceleration allows."""
         north = self.position[0] - center[0]
         east = self.position[1] - center[1]
@@ -455,7 +453,7 @@ class Multirotor:
         )
         return self._over_ground(setpoint)
 
-    def _move(self, setpoint: Vector, yaw: float, dt: float) -> None:
+    def _move(self, setpoint: Ned, yaw: float, dt: float) -> None:
         """Move and turn for dt seconds; the velocity goes to the set-point within limits."""
         limits = self.limits
         old = self.velocity
@@ -488,7 +486,7 @@ class Multirotor:
         acceleration = ((new[0] - old[0]) / dt, (new[1] - old[1]) / dt, by_down / dt)
         self._turn_to(yaw, acceleration, dt)
 
-    def _turn_to(self, yaw: float, acceleration: Vector, dt: float) -> None:
+    def _turn_to(self, yaw: float, acceleration: Ned, dt: float) -> None:
         """Turn to a yaw, NaN: along the way; roll and pitch follow from the acceleration."""
         now = self.euler[2]
         if math.isnan(yaw):

@@ -11,7 +11,8 @@ from rfly_missions.followers.fixed_wing import FixedWing
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.ground_vehicle import GroundVehicle
 from rfly_missions.followers.land_air import LandAir
-from rfly_missions.followers.multirotor import Follower, Multirotor, Vector
+from rfly_missions.followers.multirotor import Follower, Multirotor
+from rfly_missions.mission.items import Ned
 
 UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
 """Kinds of vehicles; the path manager holds all but fixed wings like a multirotor."""
@@ -26,7 +27,7 @@ AIRBORNE_HEIGHT = 3.0
 
 def make_follower(
     uav_type: str,
-    position: Vector,
+    position: Ned,
     yaw: float = 0.0,
     *,
     ground: Ground | None = None,

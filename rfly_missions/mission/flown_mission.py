@@ -8,10 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rfly_missions.mission.geofence import Geofence
-from rfly_missions.mission.items import MissionItem
-
-Place = tuple[float, float, float]
-"""NED about the map's origin, m."""
+from rfly_missions.mission.items import MissionItem, Ned
 
 
 class FlownMission(NamedTuple):
@@ -19,7 +16,7 @@ class FlownMission(NamedTuple):
 
     items: tuple[MissionItem, ...] = ()
     """NED about the map's origin, m; jumps name the items 1, 2, 3, etc."""
-    home: Place = (0.0, 0.0, 0.0)
+    home: Ned = (0.0, 0.0, 0.0)
     repeat: bool = False
     """True if it begins again after its last item."""
     hold_at_waypoints: bool = False
@@ -30,5 +27,5 @@ class FlightAreaPlan(NamedTuple):
     """Where a vehicle may be, and where it may return to."""
 
     fence: Geofence = Geofence()
-    rally: tuple[Place, ...] = ()
+    rally: tuple[Ned, ...] = ()
     """Places besides home."""

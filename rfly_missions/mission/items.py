@@ -24,6 +24,8 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import check_choice, finite_array
 
 _MATLAB_NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+Ned = tuple[float, float, float]
+"""Position, m, or velocity, m/s: north, east, down."""
 MAX_COMMAND = 65_535
 """The largest number of a MAVLink command."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rfly_missions.mission.items import MissionItem
+from rfly_missions.mission.items import MissionItem, Ned
 from rfly_missions.mission.mavlink_items import DO_SET_ROI, DO_SET_ROI_LOCATION, DO_SET_ROI_NONE
 
 ROI_COMMANDS = frozenset({DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI})
@@ -15,14 +15,11 @@ ROI_COMMANDS = frozenset({DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI})
 AT_A_PLACE = 3.0
 """MAV_ROI_LOCATION, the only mode of DO_SET_ROI besides none that is carried out."""
 
-Place = tuple[float, float, float]
-"""NED, m."""
-
 
 class Look(NamedTuple):
     """A change of what the vehicle looks at."""
 
-    target: Place | None
+    target: Ned | None
     """The place; None: nothing, so that the nose turns along the way again."""
 
 
@@ -37,7 +34,7 @@ def look_of(item: MissionItem) -> Look | None:
     return Look((north, east, down) if is_place else None)
 
 
-def look_item(target: Place | None, here: Place) -> MissionItem:
+def look_item(target: Ned | None, here: Ned) -> MissionItem:
     """Return the item that looks at a place; None: at nothing any more."""
     if target is None:
         return MissionItem.mavlink(DO_SET_ROI_NONE, here)

@@ -31,11 +31,11 @@ from rfly_common.frames import (
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_missions.execution.runner import RunnerState
-from rfly_missions.followers.multirotor import Follower, Vector
+from rfly_missions.followers.multirotor import Follower
 from rfly_missions.mission.files import MAX_FENCE_VERTICES
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 from rfly_terrain.ros.plan_msgs import pose_messages
 
 FARTHEST = 1e8
@@ -161,7 +161,7 @@ def _msg_to_fence_area(area: FenceAreaMsg, where: str, axes: str) -> FencePolygo
     return FencePolygon(np.array(points)[:, :2], area.inclusion)
 
 
-def _places(points: Sequence[Point], where: str, axes: str) -> list[Vector]:
+def _places(points: Sequence[Point], where: str, axes: str) -> list[Ned]:
     """Return points as NED; raise ValueError for one that is no place."""
     places = [point_to_ned(point, axes) for point in points]
     for index, place in enumerate(places):
@@ -231,7 +231,7 @@ def pose_to_ned(pose: Any, frame: FrameToWorld) -> tuple[float, float, float, fl
     return north, east, down, float(math.remainder(yaw, 2 * math.pi))
 
 
-def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Vector, Vector] | None:
+def pose_to_ned_euler(pose: Any, frame: FrameToWorld) -> tuple[Ned, Ned] | None:
     """Return position (NED) and roll, pitch, yaw of a geometry_msgs/Pose of base_link.
 
     None for a pose that is not finite, has no unit quaternion, or lies beyond `FARTHEST`.

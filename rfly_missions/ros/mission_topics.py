@@ -68,7 +68,7 @@ _PHASES = {
     Shown.RETURN: int(MissionParams.RETURNING),
 }
 """Phase of a mission that is not finished, by the kind of item that is current."""
-Pose = tuple[float, float, float, float]
+NedYaw = tuple[float, float, float, float]
 """x, y, z (NED, m), heading (rad)."""
 
 
@@ -117,7 +117,7 @@ class MissionVehicle:
         self.follower: Follower | None = None
         self._runner: MissionRunner | None = None
 
-        self._pose: Pose | None = None
+        self._pose: NedYaw | None = None
         self._stamps = StampFilter(on_set_back=diagnostics.set_back)
         self._heard_at = math.inf
         self._mode: str | None = None
@@ -170,7 +170,7 @@ class MissionVehicle:
         self._action.destroy()
 
     @property
-    def pose(self) -> Pose | None:
+    def pose(self) -> NedYaw | None:
         """x, y, z, heading; None as long as it is unknown."""
         return self.follower.pose if self.follower is not None else self._pose
 
@@ -412,7 +412,7 @@ class MissionVehicle:
             return int(MissionParams.FINISHED)
         return _PHASES[runner.manager.state.shown]
 
-    def _place_guide(self, runner: MissionRunner, pose: Pose) -> None:
+    def _place_guide(self, runner: MissionRunner, pose: NedYaw) -> None:
         """Let a guide ahead of the vehicle begin at the vehicle, unless it is near already."""
         position = pose[:3]
         if (
@@ -452,7 +452,7 @@ class MissionVehicle:
             self._step(self._runner, dt, now_ns)
         self._action.update(now_ns)
 
-    def _make_runner(self, pose: Pose) -> None:
+    def _make_runner(self, pose: NedYaw) -> None:
         vehicle = self.settings
         self._runner = MissionRunner(
             vehicle.params.uav_type,
