@@ -18,6 +18,6 @@ from rfly_trajectory.paths.shapes import Ellipse as Ellipse
 from rfly_trajectory.paths.shapes import FigureEight as FigureEight
 from rfly_trajectory.paths.shapes import LawnMower as LawnMower
 from rfly_trajectory.paths.shapes import Line as Line
+from rfly_trajectory.paths.shapes import PathShape as PathShape
 from rfly_trajectory.paths.shapes import Polyline as Polyline
-from rfly_trajectory.paths.shapes import Shape as Shape
 from rfly_trajectory.paths.shapes import Spline as Spline

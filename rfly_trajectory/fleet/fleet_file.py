@@ -32,7 +32,7 @@ from rfly_trajectory.paths import dubins as dubins  # registers its shape
 from rfly_trajectory.paths.nav_path import SAME_POINT
 from rfly_trajectory.paths.path import Path, rotation
 from rfly_trajectory.paths.point_files import read_points
-from rfly_trajectory.paths.shapes import Point, Shape
+from rfly_trajectory.paths.shapes import PathShape, Point
 
 # limits of a file
 MAX_FILE_BYTES = 10_000_000
@@ -344,17 +344,21 @@ _FIELDS = {"from": "start", "to": "end"}
 """Fields of shapes whose keys have other names: Python's words are no field names."""
 
 
-def shape_types() -> dict[str, type[Shape]]:
+def shape_types() -> dict[str, type[PathShape]]:
     """Return the classes of shapes by their type in a fleet file, in alphabetic order.
 
-    Classes of `rfly_trajectory.paths` that derive from Shape register by that: LawnMower is the
+    Classes of `rfly_trajectory.paths` that derive from PathShape register by that: LawnMower is the
     type lawn_mower.
     """
-    types = {re.sub(r"(?<!^)(?=[A-Z])", "_", c.__name__).lower(): c for c in Shape.__subclasses__()}
+    types = {
+        re.sub(r"(?<!^)(?=[A-Z])", "_", c.__name__).lower(): c for c in PathShape.__subclasses__()
+    }
     return dict(sorted(types.items()))
 
 
-def _shape(shape: Mapping[str, Any], folder: FilePath, heights: bool, notes: list[str]) -> Shape:
+def _shape(
+    shape: Mapping[str, Any], folder: FilePath, heights: bool, notes: list[str]
+) -> PathShape:
     """Return the shape of a checked mapping: its keys are the fields of its type's class."""
     fields = {_FIELDS.get(key, key): value for key, value in shape.items() if key != "type"}
     if "direction" in fields:

@@ -24,7 +24,7 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_trajectory.paths.path import Path, PathBuilder
-from rfly_trajectory.paths.shapes import Shape, check_heights, with_heights
+from rfly_trajectory.paths.shapes import PathShape, check_heights, with_heights
 
 WORDS = ("LSL", "RSR", "LSR", "RSL", "LRL", "RLR")
 TURNS = np.array([[{"L": 1.0, "S": 0.0, "R": -1.0}[letter] for letter in word] for word in WORDS])
@@ -115,7 +115,7 @@ def dubins_path(start: ArrayLike, end: ArrayLike, turning_radius: float) -> Dubi
 
 
 @dataclass(frozen=True)
-class Dubins(Shape):
+class Dubins(PathShape):
     """Dubins paths from pose to pose, one after the other.
 
     A closed one leads from the last pose back to the first.

@@ -33,8 +33,8 @@ SLENDEREST = 12.0
 """Largest ratio of an ellipse's axes; a path of polynomials can't follow sharper tips."""
 
 
-class Shape(Protocol):
-    """Shape of a fleet file."""
+class PathShape(Protocol):
+    """Shape of a path in a fleet file."""
 
     def path(self) -> Path:
         """Return the shape as a path. Raises ConfigError for impossible numbers."""
@@ -108,7 +108,7 @@ def with_heights(path: Path, s: Sequence[float] | Floats, heights: Floats) -> Pa
 
 
 @dataclass(frozen=True)
-class Line(Shape):
+class Line(PathShape):
     """Straight line; open."""
 
     start: Point
@@ -124,7 +124,7 @@ class Line(Shape):
 
 
 @dataclass(frozen=True)
-class Circle(Shape):
+class Circle(PathShape):
     """Circle; closed. It begins at `start_angle_deg` as seen from its centre."""
 
     center: Point
@@ -146,7 +146,7 @@ class Circle(Shape):
 
 
 @dataclass(frozen=True)
-class Ellipse(Shape):
+class Ellipse(PathShape):
     """Ellipse; closed. It begins at the tip of its `width` axis that `heading_deg` points to.
 
     The tightest radius of a long ellipse is that at the tips, height²/(2 width). Neither axis may
@@ -186,7 +186,7 @@ class Ellipse(Shape):
 
 
 @dataclass(frozen=True)
-class LawnMower(Shape):
+class LawnMower(PathShape):
     """Parallel lanes over a rectangle, back and forth, as a survey flies them; open.
 
     Seen along `heading_deg` the path begins at the near end of the lane on the right. Lanes are
@@ -237,7 +237,7 @@ class LawnMower(Shape):
 
 
 @dataclass(frozen=True)
-class FigureEight(Shape):
+class FigureEight(PathShape):
     """Figure of eight; closed.
 
     The curve is Gerono's lemniscate, the 1:2 Lissajous figure
@@ -277,7 +277,7 @@ class FigureEight(Shape):
 
 
 @dataclass(frozen=True)
-class Polyline(Shape):
+class Polyline(PathShape):
     """Straight legs between points with rounded corners; open or closed.
 
     A closed one has a leg from the last point to the first. A corner is two clothoids: the
@@ -397,7 +397,7 @@ def _floor4(value: float) -> float:
 
 
 @dataclass(frozen=True)
-class Spline(Shape):
+class Spline(PathShape):
     """Cubic spline through points, in their order; open or closed.
 
     A closed one has a span from the last point to the first. The parameter between two points is
