@@ -43,9 +43,16 @@ class OpenConnections:
         """Return the number of open WebSockets."""
         return sum(each.serving for each in self.open)
 
-    def queued_bytes(self) -> int:
-        """Return the bytes that wait to be sent, of all connections."""
-        return sum(each.transport.get_write_buffer_size() for each in self.open)
+    def keep_within_limit(self) -> None:
+        """Cut those that have taken nothing for longest, while too many bytes wait."""
+        stalled = sorted(
+            (each for each in self.open if each.paused), key=lambda each: each.taken_at
+        )
+        for each in stalled:
+            waiting = sum(other.transport.get_write_buffer_size() for other in self.open)
+            if waiting <= self.max_queued_bytes:
+                return
+            each.cut("stalled")
 
 
 class LimitedConnection(ServerConnection):
@@ -55,6 +62,8 @@ class LimitedConnection(ServerConnection):
         super().__init__(*arguments, **options)
         self.others = others
         self._watch: asyncio.TimerHandle | None = None
+        self.taken_at = 0.0
+        """Time of the event loop at which its peer was last seen to take bytes, s."""
         self.serving = False
         """True once its WebSocket has begun."""
 
@@ -72,18 +81,17 @@ class LimitedConnection(ServerConnection):
         super().connection_lost(error)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; cut a peer whose pings are answered, but who reads no answer."""
+        """Take bytes, and look at what waits: pings are answered also to who reads no answer."""
         super().data_received(data)
-        if self.paused and self.others.queued_bytes() > self.others.max_queued_bytes:
-            self.cut("stalled")
+        if self.paused:
+            self.others.keep_within_limit()
 
     def pause_writing(self) -> None:
         """Watch the connection, as more waits than the network takes at once."""
         super().pause_writing()
-        if self.others.queued_bytes() > self.others.max_queued_bytes:
-            self.cut("stalled")
-        else:
-            self._watch_for_progress()
+        self.taken_at = self.loop.time()
+        self._watch_for_progress()
+        self.others.keep_within_limit()
 
     def resume_writing(self) -> None:
         """Stop watching, as the peer has caught up."""
@@ -98,16 +106,15 @@ class LimitedConnection(ServerConnection):
 
     def _watch_for_progress(self) -> None:
         waiting = self.transport.get_write_buffer_size()
-        taken = self.loop.time()
 
         def check() -> None:
-            nonlocal waiting, taken
+            nonlocal waiting
             now = self.loop.time()
             still_waiting = self.transport.get_write_buffer_size()
             if still_waiting < waiting:
-                taken = now
+                self.taken_at = now
             waiting = still_waiting
-            if now - taken >= STALLED_S:
+            if now - self.taken_at >= STALLED_S:
                 self.cut("stalled")
             else:
                 self._watch = self.loop.call_later(_CHECK_S, check)
