@@ -16,8 +16,8 @@ from rfly_bringup.cli.world import WorldOption, read_world
 from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
+from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
-from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 if TYPE_CHECKING:
     from rfly_terrain.world.world import World

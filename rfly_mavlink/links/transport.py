@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import errno
-import ipaddress
 import selectors
 import socket
 import threading
@@ -25,8 +23,9 @@ import time
 from collections import deque
 from typing import Any
 
-from rfly_common.errors import ConfigError, LinkError
-from rfly_common.threads.loop_thread import LoopThread
+from rfly_common.errors import LinkError
+from rfly_common.sockets.socket_thread import ReadBudget, SocketThread
+from rfly_common.sockets.udp_sockets import bound_socket, checked_port, ipv4, socket_problem
 from rfly_mavlink.links.serial_port import SerialPort
 
 PEER_SILENCE_S = 3.0
@@ -41,17 +40,11 @@ MAX_RATE_BYTES = 4_000_000
 _BURST_BYTES = 1_000_000
 """Bytes that may be read at once after a quiet time."""
 
-_LONGEST_PAUSE_S = 0.1
-"""Longest pause of reading, s."""
-
 _COST_BYTES = 64
 """Cost of a read in addition to its bytes."""
 
 _CHUNK_BYTES = 65_536
 """Largest piece that is read at once."""
-
-_BATCH = 64
-"""Datagrams that are read in one turn."""
 
 _SEND_BUFFER_BYTES = 65_536
 """Size of the system's buffer of a connection."""
@@ -116,12 +109,9 @@ class Transport(abc.ABC):
         """Address of the peer, host:port; "" while there is none."""
 
         self._handler = handler
-        self._socket: Any  # a socket, or a serial line
-        self._stop = threading.Event()
-        self._thread: LoopThread | None = None
+        self._thread: SocketThread | None = None
+        self._budget = ReadBudget(MAX_RATE_BYTES, _BURST_BYTES, per_read=_COST_BYTES, per_byte=1.0)
         self._heard_at = 0.0
-        self._budget = float(_BURST_BYTES)
-        self._budget_at = time.monotonic()
 
     @property
     def rival(self) -> str:
@@ -130,28 +120,29 @@ class Transport(abc.ABC):
 
     def start(self) -> None:
         """Open the port. Raise LinkError with the reason if that fails."""
-        self._open()
-        self._near, self._far = socket.socketpair()
-        self._near.setblocking(False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._near, selectors.EVENT_READ)
-        self._selector.register(self._socket, selectors.EVENT_READ)
-        self._stop.clear()
-        self._far.setblocking(False)
-        self._thread = LoopThread(self._run, f"rfly_link_{self.port}")
+        self._thread = SocketThread(
+            f"rfly_link_{self.requested_port}",
+            largest=_CHUNK_BYTES,
+            budget=self._budget,
+            tick=self._tick,
+            tick_s=_TICK_S,
+        )
+        try:
+            self._open(self._thread)
+        except LinkError:
+            self._thread.close()
+            self._thread = None
+            raise
         self._thread.start()
 
     def close(self) -> None:
         """Close everything immediately."""
         if self._thread is None:
             return
-        self._stop.set()
-        self._nudge()
-        self._thread.join()
+        self._thread.stop()
+        self._hang_up()
+        self._thread.close()
         self._thread = None
-        self._selector.close()
-        for sock in (self._socket, self._near, self._far):
-            sock.close()
 
     @abc.abstractmethod
     def send(self, data: bytes) -> None:
@@ -164,74 +155,26 @@ class Transport(abc.ABC):
 
     def _bound(self, kind: socket.SocketKind, share: bool = False) -> socket.socket:
         """Return a bound socket. Raise LinkError if the port is not available."""
-        sock = socket.socket(socket.AF_INET, kind)
         try:
-            if share:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.setblocking(False)
-            sock.bind((self.bind, self.requested_port))
+            sock = bound_socket(self.bind, self.requested_port, kind, share=share)
         except OSError as error:
-            sock.close()
-            reasons = {
-                errno.EADDRINUSE: "another program holds it",
-                errno.EADDRNOTAVAIL: "not an address of this machine",
-            }
             name = "TCP" if kind is socket.SOCK_STREAM else "UDP"
-            reason = reasons.get(error.errno or 0, error.strerror or str(error))
-            raise LinkError(f"{name} port {self.bind}:{self.requested_port}: {reason}") from error
+            where = f"{name} port {self.bind}:{self.requested_port}"
+            raise LinkError(f"{where}: {socket_problem(error)}") from error
 
         self.port = sock.getsockname()[1]
         return sock
 
     @abc.abstractmethod
-    def _open(self) -> None:
-        """Make the bound `_socket`."""
+    def _open(self, thread: SocketThread) -> None:
+        """Open the port or line, which the thread serves from now on. Raise LinkError."""
 
-    @abc.abstractmethod
-    def _ready(self, sock: Any, events: int) -> None:
-        """Read a socket that is readable, or write one that is writable and was waited for."""
-
-    def _nudge(self) -> None:
-        """Wake the thread up."""
-        with contextlib.suppress(BlockingIOError):
-            self._far.send(b"n")
-
-    def _run(self) -> bool:
-        """Serve the sockets once; return False when the link is closed."""
-        if self._stop.is_set():
-            self._hang_up()
-            return False
-        for key, events in self._selector.select(_TICK_S):
-            if key.fileobj is self._near:
-                self._near.recv(4096)
-                self._nudged()
-            else:
-                self._ready(key.fileobj, events)
-        self._tick()
-        self._spend(-_COST_BYTES)
-
-        # a flood waits in the system's buffer, or is lost there
-        if self._budget < 0.0:
-            self._stop.wait(min(_LONGEST_PAUSE_S, -self._budget / MAX_RATE_BYTES))
-        return True
-
-    @abc.abstractmethod
-    def _nudged(self) -> None:
-        """Send what another thread could not send immediately."""
-
-    def _tick(self) -> None:
+    def _tick(self, now_s: float) -> None:
         """Do periodic work, in the thread, at least four times a second."""
         self._handler.tick()
 
     def _hang_up(self) -> None:
         self.peer = ""
-
-    def _spend(self, count: int) -> None:
-        """Take bytes off the budget of reading, which grows with time."""
-        now = time.monotonic()
-        earned = (now - self._budget_at) * MAX_RATE_BYTES
-        self._budget = min(float(_BURST_BYTES), self._budget + earned) - count - _COST_BYTES
-        self._budget_at = now
 
 
 class UdpTransport(Transport):
@@ -268,23 +211,9 @@ class UdpTransport(Transport):
         except OSError:
             self.counters["socket_errors"] += 1
 
-    def _open(self) -> None:
+    def _open(self, thread: SocketThread) -> None:
         self._socket = self._bound(socket.SOCK_DGRAM)
-
-    def _nudged(self) -> None:
-        """Do nothing: a datagram that cannot go immediately is lost."""
-
-    def _ready(self, sock: Any, events: int) -> None:
-        for _ in range(_BATCH):
-            try:
-                data, sender = sock.recvfrom(_CHUNK_BYTES)
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError:
-                self.counters["socket_errors"] += 1
-                return
-            self._spend(len(data))
-            self._datagram(data, sender)
+        thread.receive(self._socket, self._datagram)
 
     def _datagram(self, data: bytes, sender: tuple[str, int]) -> None:
         """Take a datagram, if its sender is the peer or may become it."""
@@ -343,11 +272,9 @@ class StreamTransport(Transport):
             if len(self._waiting) > 1 or self._begun:
                 return  # the thread is sending already
             self._flush()
-            if not (self._waiting or self._begun):
-                return
-        self._nudge()
+            self._wait_to_write()
 
-    def _use(self, events: int) -> None:
+    def _use(self, _sock: Any, events: int) -> None:
         """Read a connection that is readable, or write one that is writable and was waited for."""
         connection = self._connection
         if connection is None:
@@ -356,9 +283,7 @@ class StreamTransport(Transport):
         if events & selectors.EVENT_WRITE:
             with self._lock:
                 self._flush()
-                busy = bool(self._waiting or self._begun)
-            if not busy:
-                self._selector.modify(connection, selectors.EVENT_READ)
+                self._wait_to_write()
 
         if events & selectors.EVENT_READ:
             self._read(connection)
@@ -377,7 +302,7 @@ class StreamTransport(Transport):
             self._drop()
             return
 
-        self._spend(len(data))
+        self._budget.spend(len(data))
         if items := self._handler.parse(data):
             self._take(items)
 
@@ -402,9 +327,13 @@ class StreamTransport(Transport):
             self._waiting.clear()
             self._begun = b""
 
-    def _nudged(self) -> None:
-        if self._connection is not None and (self._waiting or self._begun):
-            self._selector.modify(self._connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+    def _wait_to_write(self) -> None:
+        """Let the thread send, holding the lock, what the system could not take yet."""
+        events = selectors.EVENT_READ
+        if self._waiting or self._begun:
+            events |= selectors.EVENT_WRITE
+        if self._thread is not None and self._connection is not None:
+            self._thread.watch(self._connection, events)
 
     def _drop(self) -> None:
         """Close the connection, and forget what waits for it."""
@@ -415,7 +344,8 @@ class StreamTransport(Transport):
             self._begun = b""
 
         if connection is not None:
-            self._selector.unregister(connection)
+            if self._thread is not None:
+                self._thread.remove(connection)
             connection.close()
             self.peer = ""
             self._handler.closed()
@@ -427,17 +357,12 @@ class StreamTransport(Transport):
 class TcpTransport(StreamTransport):
     """TCP server of one connection."""
 
-    def _open(self) -> None:
-        self._socket = self._bound(socket.SOCK_STREAM, share=True)
-        self._socket.listen(4)
+    def _open(self, thread: SocketThread) -> None:
+        server = self._bound(socket.SOCK_STREAM, share=True)
+        server.listen(4)
+        thread.add(server, self._accept)
 
-    def _ready(self, sock: Any, events: int) -> None:
-        if sock is self._socket:
-            self._accept(sock)
-        elif sock is self._connection:
-            self._use(events)
-
-    def _accept(self, server: socket.socket) -> None:
+    def _accept(self, server: socket.socket, _events: int) -> None:
         """Accept a connection, unless there is a peer that is not silent."""
         try:
             connection, address = server.accept()
@@ -462,9 +387,10 @@ class TcpTransport(StreamTransport):
 
         self._heard_at = time.monotonic()
         self.peer = f"{address[0]}:{address[1]}"
-        self._selector.register(connection, selectors.EVENT_READ)
         self._handler.opened(self.peer)
+        assert self._thread is not None
         with self._lock:
+            self._thread.add(connection, self._use)
             self._connection = connection
 
 
@@ -500,46 +426,25 @@ class SerialTransport(StreamTransport):
             self._connected()
         super()._take(items)
 
-    def _open(self) -> None:
-        self._socket = self._connection = SerialPort(self._device, self._baud)
+    def _open(self, thread: SocketThread) -> None:
+        line = SerialPort(self._device, self._baud)
+        thread.add(line, self._use)
+        self._connection = line
         self._connected()
 
-    def _ready(self, sock: Any, events: int) -> None:
-        self._use(events)
-
-    def _tick(self) -> None:
-        super()._tick()
-        now = time.monotonic()
-        if self._connection is not None or now - self._tried_at < _REOPEN_S:
+    def _tick(self, now_s: float) -> None:
+        super()._tick(now_s)
+        if self._connection is not None or now_s - self._tried_at < _REOPEN_S:
             return
 
         # the line may not be back yet
-        self._tried_at = now
-        with contextlib.suppress(LinkError):
-            line = SerialPort(self._device, self._baud)
-            with self._lock:
-                self._connection = line
-                self._socket = line
-            self._selector.register(line, selectors.EVENT_READ)
-            self._connected()
+        self._tried_at = now_s
+        assert self._thread is not None
+        with contextlib.suppress(LinkError), self._lock:
+            self._open(self._thread)
 
     def _connected(self) -> None:
         """Take note of a peer at the line."""
         self._heard_at = time.monotonic()
         self.peer = self._device
         self._handler.opened(self.peer)
-
-
-def ipv4(text: str, name: str) -> str:
-    """Return a checked address. Raise ConfigError that begins with its name."""
-    try:
-        return str(ipaddress.IPv4Address(text))
-    except ValueError as error:
-        raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
-
-
-def checked_port(port: int, name: str, low: int = 1) -> int:
-    """Return a checked port. Raise ConfigError that begins with its name."""
-    if not low <= port <= 65535:
-        raise ConfigError(f"{name}: {port}, expected {low} to 65535")
-    return port

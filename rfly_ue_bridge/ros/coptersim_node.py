@@ -30,6 +30,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CLOCK, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.codec.coptersim import RFLY_TIME_STMP
 from rfly_ue_bridge.codec.packets import PacketTable
 from rfly_ue_bridge.ros.coptersim_topics import CopterSimTopics, StateStream
@@ -38,7 +39,7 @@ from rfly_ue_bridge.ros.offboard_topics import OffboardTopics
 from rfly_ue_bridge.ros.sensor_frame_topics import WORLD
 from rfly_ue_bridge.ros.simulation_stamps import SimulationStamps
 from rfly_ue_bridge.sockets.sensor_receiver import Handler, SensorReceiver
-from rfly_ue_bridge.sockets.udp_sender import ipv4, local_address_towards, resolve
+from rfly_ue_bridge.sockets.udp_sender import local_address_towards, resolve
 
 MAX_ID = 1000
 """Largest CopterID."""

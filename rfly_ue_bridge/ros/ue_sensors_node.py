@@ -38,6 +38,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.process_memory import keep_freed_arrays
 from rfly_common.ros.qos import COMMANDS, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
+from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.codec.addresses import COPTER_SIM_PORT, IMU_PORT
 from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map
 from rfly_ue_bridge.codec.coptersim import IMU_DATA, encode_imu_request
@@ -57,7 +58,7 @@ from rfly_ue_bridge.sensors.frame_times import FrameTimes
 from rfly_ue_bridge.sensors.mounting import mount_pose, with_mount_pose
 from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address, with_address
 from rfly_ue_bridge.sockets.sensor_receiver import BUFFER_BYTES, Handler, SensorReceiver
-from rfly_ue_bridge.sockets.udp_sender import UdpSender, ipv4, local_address_towards
+from rfly_ue_bridge.sockets.udp_sender import UdpSender, local_address_towards
 
 CHECK_PERIOD_S = 0.25
 """Period in which silent sensors are looked for, s."""
@@ -86,7 +87,7 @@ class UeSensorsNode(Node):
         self._imus = self._make_imus()
         self._receiver = self._listen()
         for port, topics in self._topics.items():
-            topics.dropped = partial(self._receiver.dropped, port)
+            topics.dropped = partial(self._receiver.dropped_at, port)
 
         self._tf_static = publisher(self, TFMessage, "/tf_static", TF_STATIC_OUT)
         self._tf = publisher(self, TFMessage, "/tf", TF)

@@ -5,8 +5,7 @@
 
 One thread reads and recognises datagrams (length and checksum, a dictionary look-up) and puts them
 into a bounded queue; the thread that takes them decodes them. When more arrives than `MAX_RATE` the
-reading thread pauses, and the system drops what its own buffer cannot hold. A flood therefore
-neither grows the memory nor starves the rest of the process.
+reading thread pauses (`SocketThread`).
 
 Unicast and multicast have a socket each. The one for unicast is bound to `bind` and gets nothing
 else, even where another program of this machine has joined the group. The one for the group is
@@ -16,25 +15,27 @@ bind to a group: there one socket does both.)
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import selectors
 import socket
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from typing import cast
 
 from rfly_common.errors import ConfigError, FeedbackError, PacketError
 from rfly_common.files import Closing
-from rfly_common.threads.loop_thread import LoopThread
+from rfly_common.sockets.socket_thread import Address, ReadBudget, SocketThread
+from rfly_common.sockets.udp_sockets import (
+    AllowList,
+    bound_socket,
+    checked_port,
+    group_socket,
+    ipv4,
+    join_group,
+    socket_problem,
+)
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, MULTICAST_GROUP
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.packets import Packet, PacketType
-from rfly_ue_bridge.sockets.receiving import AllowList, dropped_by_system
-from rfly_ue_bridge.sockets.udp_sender import ipv4
 
 QUEUE_SIZE = 4096
 """Largest number of waiting packets."""
@@ -42,23 +43,11 @@ MAX_RATE = 16_000
 """Datagrams a second that are read in the long run."""
 _BURST = 4096
 """Datagrams that may come at once, as at the start of a fleet, before `MAX_RATE` counts."""
-_BATCH = 64
-"""Datagrams between two looks at the clock."""
-_PAUSE_S = 0.004
-_AFTER_ERROR_S = 0.1
 _RECEIVE_BUFFER_BYTES = 1 << 20
-
-_IP_MULTICAST_ALL = 49  # ip(7); Python's socket module does not name it
-
-_LINUX = sys.platform == "linux"
-_WINDOWS = sys.platform == "win32"
-
-_EXPLAINED = {
-    errno.EADDRINUSE: "another program holds it",
-    errno.EADDRNOTAVAIL: "this machine does not have that address",
-}
 _HEADS = {t.size: (t.checksum_struct.pack(t.checksums[0]), t) for t in FROM_RFLYSIM3D}
-_LARGEST = max(_HEADS)
+_NO_HEAD = (b"", None)
+_LARGEST = max(_HEADS) + 1
+"""A longer datagram is cut, to a length that no packet has."""
 
 COUNTERS = (
     "received",
@@ -118,27 +107,22 @@ class FeedbackReceiver(Closing):
             ipv4(multicast_interface, "multicast_interface") if multicast_interface else ""
         )
 
-        self._allow = AllowList(allow)
-        if not 0 <= port <= 65535:
-            raise ConfigError(f"port: {port}, expected 0 to 65535")
+        AllowList(allow)  # raises ConfigError now, not at the start
+        self._allow = allow
         if queue_size < 1:
             raise ConfigError(f"queue_size: {queue_size}, expected 1 or more")
-        self._requested_port = port
+        self._requested_port = checked_port(port, "port", low=0)
         self._share_port = share_port
         self._queue_size = queue_size
         self._wake = wake
 
         self._queue: deque[tuple[PacketType, bytes]] = deque()
         self._lock = threading.Lock()
+        self._batch: list[tuple[PacketType, bytes]] = []
         self._counts = dict.fromkeys(COUNTERS, 0)
-        self._dropped_before = 0
         self._unicast: socket.socket | None = None
-        self._group: socket.socket | None = None
-        self._thread: LoopThread | None = None
-        # a longer datagram is cut, to a length that no packet has
-        self._buffer = memoryview(bytearray(_LARGEST + 1))
-        self._stop = threading.Event()
-        self._nudge: tuple[socket.socket, socket.socket] | None = None
+        self._is_joined = False
+        self._thread: SocketThread | None = None
         self.port = port
         """Bound port while it listens."""
         self.multicast_error = ""
@@ -157,8 +141,8 @@ class FeedbackReceiver(Closing):
     def counters(self) -> dict[str, int]:
         """Counts of datagrams since the receiver was made, by `COUNTERS`; a copy."""
         counts = dict(self._counts)
-        dropped = sum(map(dropped_by_system, self._sockets()))
-        counts["system_dropped"] = self._dropped_before + dropped
+        if self._thread is not None:
+            _add_counts(counts, self._thread)
         return counts
 
     def start(self) -> None:
@@ -168,17 +152,26 @@ class FeedbackReceiver(Closing):
         """
         if self._thread is not None:
             return
-        self._unicast = self._open_unicast()
-        self.port = self._unicast.getsockname()[1]
-        self.join()
+        try:
+            self._unicast = bound_socket(
+                self._bind,
+                self._requested_port,
+                buffer_bytes=_RECEIVE_BUFFER_BYTES,
+                share=self._share_port,
+            )
+        except OSError as error:
+            where = f"feedback port {self._bind}:{self._requested_port}"
+            raise FeedbackError(error.errno, f"{where}: {socket_problem(error)}") from error
 
-        self._nudge = socket.socketpair()
-        self._stop.clear()
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._nudge[0], selectors.EVENT_READ)
-        self._budget = float(_BURST)
-        self._budget_at_s = time.monotonic()
-        self._thread = LoopThread(self._read, "rfly_feedback")
+        self.port = self._unicast.getsockname()[1]
+        self._thread = SocketThread(
+            "rfly_feedback",
+            allow=self._allow,
+            largest=_LARGEST,
+            budget=ReadBudget(MAX_RATE, _BURST),
+        )
+        self._thread.receive(self._unicast, self._recognise, self._put)
+        self.join()
         self._thread.start()
 
     def close(self) -> None:
@@ -186,47 +179,34 @@ class FeedbackReceiver(Closing):
 
         Queued packets can still be taken. `start` opens the port again.
         """
-        thread = self._thread
-        nudge = self._nudge
-        if thread is None or nudge is None:
+        if self._thread is None:
             return
-
-        self._stop.set()
-        nudge[1].send(b"x")
-        thread.join()
-
-        self._selector.close()
-        self._dropped_before += sum(map(dropped_by_system, self._sockets()))
-        for sock in (*self._sockets(), *nudge):
-            sock.close()
-        self._unicast = self._group = self._nudge = self._thread = None
+        self._thread.close()
+        _add_counts(self._counts, self._thread)
+        self._unicast = self._thread = None
+        self._is_joined = False
         self.port = self._requested_port
 
     def join(self) -> str:
         """Join the multicast group if it is configured and not joined; return "" or the error."""
-        if not self._interface or self._unicast is None or (self._group is not None):
+        if not self._interface or self._unicast is None or self._thread is None or self._is_joined:
             return self.multicast_error
-        sock = self._unicast if _WINDOWS else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            if sock is not self._unicast:
-                # every member of the group gets a copy
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                _prepare(sock)
-                sock.bind((MULTICAST_GROUP, self.port))
-            membership = socket.inet_aton(MULTICAST_GROUP) + socket.inet_aton(self._interface)
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+            if sys.platform == "win32":
+                join_group(self._unicast, MULTICAST_GROUP, self._interface)
+            else:
+                group = group_socket(
+                    MULTICAST_GROUP, self.port, self._interface, _RECEIVE_BUFFER_BYTES
+                )
+                self._thread.receive(group, self._recognise, self._put)
         except OSError as error:
-            if sock is not self._unicast:
-                sock.close()
             self.multicast_error = (
                 f"{MULTICAST_GROUP} on {self._interface}: {error.strerror or error}"
             )
             return self.multicast_error
 
-        self._group = sock
+        self._is_joined = True
         self.multicast_error = ""
-        if self._nudge is not None:
-            self._nudge[1].send(b"j")  # the reading thread has one more socket to wait for
         return ""
 
     def take(self, limit: int | None = None, only: Container[str] | None = None) -> list[Packet]:
@@ -258,125 +238,39 @@ class FeedbackReceiver(Closing):
         """Return the number of packets that wait."""
         return len(self._queue)
 
-    def _open_unicast(self) -> socket.socket:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            if self._share_port:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            elif _WINDOWS:
-                sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE"), 1)  # noqa: B009 - Windows only
-
-            _prepare(sock)
-            sock.bind((self._bind, self._requested_port))
-        except OSError as error:
-            sock.close()
-            reason = _EXPLAINED.get(error.errno or 0, error.strerror or error)
-            raise FeedbackError(
-                error.errno, f"feedback port {self._bind}:{self._requested_port}: {reason}"
-            ) from error
-
-        return sock
-
-    def _sockets(self) -> list[socket.socket]:
-        unicast = self._unicast
-        group = self._group
-        sockets = [unicast, None if group is unicast else group]
-        return [sock for sock in sockets if sock is not None]
-
     # --- the reading thread
 
-    def _read(self) -> bool:
-        """Wait for datagrams and queue them; return False at the end."""
-        if self._stop.is_set():
-            return False
-        assert self._nudge is not None
-        selector = self._selector
+    def _recognise(self, datagram: bytes, _sender: Address) -> None:
+        """Add a datagram to the batch, if it is a packet."""
+        head, packet_type = _HEADS.get(len(datagram), _NO_HEAD)
+        if packet_type is None:
+            self._counts["unknown_length"] += 1
+        elif datagram.startswith(head):
+            self._batch.append((packet_type, datagram))
+        else:
+            self._counts["wrong_checksum"] += 1
 
-        # sockets opened since
-        for sock in self._sockets():
-            if sock not in selector.get_map():
-                selector.register(sock, selectors.EVENT_READ)
-
-        ready = selector.select()
-        now_s = time.monotonic()
-        self._budget = min(_BURST, self._budget + (now_s - self._budget_at_s) * MAX_RATE)
-        self._budget_at_s = now_s
-
-        failed = False
-        for key, _ in ready:
-            if key.fileobj is self._nudge[0]:
-                self._nudge[0].recv(64)
-                continue
-            count, batch_failed = self._read_batch(cast(socket.socket, key.fileobj), self._buffer)
-            self._budget -= count
-            failed |= batch_failed
-
-        if failed or self._budget < 0:
-            self._stop.wait(_AFTER_ERROR_S if failed else _PAUSE_S)
-        return True
-
-    def _read_batch(self, sock: socket.socket, buffer: memoryview) -> tuple[int, bool]:
-        """Read at most `_BATCH` datagrams; return their number, and whether reading failed."""
-        counts = self._counts
-        batch = list[tuple[PacketType, bytes]]()
-        count = 0
-        failed = False
-        receive = sock.recv_into
-        heads = _HEADS
-        allow = self._allow
-        no_head = (b"", None)
-
-        for _ in range(_BATCH):
-            try:
-                if allow:
-                    size, sender = sock.recvfrom_into(buffer)
-                else:
-                    size = receive(buffer)
-            except (BlockingIOError, InterruptedError):
-                break
-            except OSError as error:
-                if error.errno in (errno.EMSGSIZE, 10040):  # Windows, for a longer datagram
-                    count += 1
-                    counts["unknown_length"] += 1
-                    continue
-                counts["socket_errors"] += 1
-                failed = True
-                break
-
-            count += 1
-            if allow and not allow.allows(sender[0]):
-                counts["not_allowed"] += 1
-                continue
-            head, packet_type = heads.get(size, no_head)
-            if packet_type is None:
-                counts["unknown_length"] += 1
-            elif buffer[: len(head)] != head:
-                counts["wrong_checksum"] += 1
-            else:
-                batch.append((packet_type, bytes(buffer[:size])))
-
-        counts["received"] += count
-        if batch:
-            self._put(batch)
-        return count, failed
-
-    def _put(self, batch: list[tuple[PacketType, bytes]]) -> None:
+    def _put(self) -> None:
+        """Queue the batch."""
+        if not self._batch:
+            return
         with self._lock:
-            self._queue.extend(batch)
+            self._queue.extend(self._batch)
             too_many = len(self._queue) - self._queue_size
             for _ in range(too_many):
                 self._queue.popleft()
 
+        self._batch.clear()
         if too_many > 0:
             self._counts["overflow"] += too_many
         if self._wake is not None:
             self._wake()
 
 
-def _prepare(sock: socket.socket) -> None:
-    sock.setblocking(False)
-    with contextlib.suppress(OSError):  # a smaller buffer loses more, but works
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
-    if _LINUX:
-        # else it would also get what is sent to groups that other programs have joined
-        sock.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
+def _add_counts(counts: dict[str, int], thread: SocketThread) -> None:
+    """Add what a thread has counted."""
+    counts["received"] += thread.received + thread.too_long
+    counts["unknown_length"] += thread.too_long
+    counts["not_allowed"] += thread.not_allowed
+    counts["system_dropped"] += thread.dropped
+    counts["socket_errors"] += thread.read_errors

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
+from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, MAX_UDP_PAYLOAD, WINDOW_PORT
 from rfly_ue_bridge.codec.state_datagrams import DatagramRun
 
@@ -312,14 +313,6 @@ def local_address_towards(host: str) -> str:
             return str(sock.getsockname()[0])
     except (OSError, ConfigError):
         return ""
-
-
-def ipv4(text: str, name: str) -> str:
-    """Return the IPv4 address in a text. Raises ConfigError that begins with `name`."""
-    try:
-        return str(ipaddress.IPv4Address(text))
-    except ValueError as error:
-        raise ConfigError(f"{name}: {text!r} is no IPv4 address ({error})") from error
 
 
 _REASONS = {

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 from rfly_common.errors import ConfigError, RflyError
 from rfly_common.files import Closing
+from rfly_common.sockets.udp_sockets import ipv4
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_sensing.neighbours import world_bodies
 from rfly_sensing.scene_rays import SceneBodies
@@ -32,7 +33,6 @@ from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.sensor_fragments import encode_fragments
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor, read_request
-from rfly_ue_bridge.sockets.udp_sender import ipv4
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.window_sensors.sensor_frames import check, encode, measure
 from rfly_viewer.window_sensors.window_scene import WindowScene

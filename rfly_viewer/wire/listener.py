@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
-import struct
 import threading
-from functools import partial
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing
-from rfly_common.threads.loop_thread import LoopThread
+from rfly_common.sockets.socket_thread import Address, SocketThread
+from rfly_common.sockets.udp_sockets import bound_socket, group_socket, ipv4
 from rfly_ue_bridge.codec.addresses import LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.sensor_requests import is_request
 from rfly_ue_bridge.sockets.udp_sender import resolve
@@ -52,20 +50,20 @@ class Listener(Closing):
         self._queue: list[bytes] = []
         self._queued_bytes = 0
         self._lock = threading.Lock()
-        self._closed = False
 
-        self._sockets = [_bound(resolve(host), port)]
-        self.port: int = self._sockets[0].getsockname()[1]
+        self._thread = SocketThread("rfly view: UDP", largest=_LARGEST)
+        try:
+            own = _bound(resolve(host), port)
+            self._thread.receive(own, self._queue_datagram)
+            if lan_interface:
+                self._thread.receive(_joined(lan_interface), self._queue_datagram)
+        except ConfigError:
+            self._thread.close()
+            raise
+        self.port: int = own.getsockname()[1]
         self.name = f"UDP {host}:{self.port}"
         """Where the datagrams come from, for the user."""
-        if lan_interface:
-            self._sockets.append(_joined(lan_interface))
-
-        self._threads = [
-            LoopThread(partial(self._receive, opened), "rfly view: UDP") for opened in self._sockets
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
 
     def take(self) -> list[bytes]:
         """Return the datagrams that arrived since the last call, in their order."""
@@ -78,22 +76,13 @@ class Listener(Closing):
 
     def close(self) -> None:
         """Stop listening; it returns at once."""
-        self._closed = True
-        for thread in self._threads:
-            thread.join()
-        for opened in self._sockets:
-            opened.close()
+        self._thread.close()
 
-    def _receive(self, opened: socket.socket) -> bool:
-        """Wait a moment for a datagram and queue it; return False at the end."""
-        # an error: none for a while, an ICMP answer, or, on Windows, a longer datagram
-        try:
-            datagram, (source, _) = opened.recvfrom(_LARGEST)
-        except OSError:
-            return not self._closed
+    def _queue_datagram(self, datagram: bytes, sender: Address) -> None:
+        """Queue a datagram if there is room."""
         if is_request(datagram):
             datagram = SensorRequest(datagram)
-            datagram.source = source
+            datagram.source = sender[0]
 
         with self._lock:
             has_room = self._queued_bytes < MAX_QUEUED_BYTES
@@ -104,45 +93,23 @@ class Listener(Closing):
                 self.overflow += 1
         if has_room:
             self.arrived.set()
-        return not self._closed
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
     try:
-        opened.bind((host, port))
+        return bound_socket(host, port, buffer_bytes=_RECEIVE_BUFFER_BYTES)
     except (OSError, OverflowError) as error:
-        opened.close()
         reason = error.strerror if isinstance(error, OSError) else "no such port"
         raise ConfigError(
             f"UDP {host}:{port} cannot be bound ({reason}): another RflySim3D, viewer or "
             "`rfly listen` may have it; choose another with --udp-port or --window"
         ) from error
-    opened.settimeout(0.2)
-    return opened
 
 
 def _joined(interface: str) -> socket.socket:
     group, port = LAN_GROUP
+    option = f"--lan-interface {interface}"
     try:
-        member = struct.pack(
-            "4s4s", socket.inet_aton(group), ipaddress.IPv4Address(interface).packed
-        )
-    except ValueError as error:
-        raise ConfigError(
-            f"--lan-interface {interface}: expected an IPv4 address of this machine"
-        ) from error
-
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        opened.bind((group if hasattr(socket, "SO_REUSEPORT") else "", port))
-        opened.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+        return group_socket(group, port, ipv4(interface, option))
     except OSError as error:
-        opened.close()
-        raise ConfigError(
-            f"--lan-interface {interface}: cannot join {group}:{port} ({error.strerror})"
-        ) from error
-    opened.settimeout(0.2)
-    return opened
+        raise ConfigError(f"{option}: cannot join {group}:{port} ({error.strerror})") from error

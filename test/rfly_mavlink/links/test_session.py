@@ -365,7 +365,7 @@ def test_a_flood_is_read_no_faster_than_the_limit(monkeypatch):
         SCALE, lambda handler: UdpTransport("127.0.0.1", 0, "127.0.0.1", 0, handler)
     )
 
-    session._transport._budget = 20_000.0
+    session._transport._budget.left = 20_000.0
     with session:
         peer = UdpPeer(session.port)
         peer.send(heartbeat(0))
