@@ -60,9 +60,9 @@ class ReadBudget:
         self.left = burst
         self._earned_at_s = time.monotonic()
 
-    def spend(self, size: int) -> None:
-        """Pay for a read of so many bytes."""
-        self.left -= self.per_read + size * self.per_byte
+    def spend(self, size: int, reads: int = 1) -> None:
+        """Pay for reads of so many bytes together."""
+        self.left -= reads * self.per_read + size * self.per_byte
 
     def pause_s(self) -> float:
         """Add what was earned since the last call; return the pause that is due, s."""
@@ -207,28 +207,34 @@ class SocketThread(Closing):
     ) -> None:
         """Hand on what waits at a UDP socket."""
         view = self._view
-        budget = self.budget
         allow = self._allow
-        for _ in range(_BATCH):
-            try:
-                size, sender = sock.recvfrom_into(view)
-            except (BlockingIOError, InterruptedError):
-                break
-            except OSError as error:
-                if error.errno in _TOO_LONG:
-                    self.too_long += 1
-                    continue
-                self.read_errors += 1
-                self._failed = True
-                break
+        receive = sock.recvfrom_into
+        count = 0
+        total = 0
+        try:
+            for _ in range(_BATCH):
+                try:
+                    size, sender = receive(view)
+                except (BlockingIOError, InterruptedError):
+                    break
+                except OSError as error:
+                    if error.errno in _TOO_LONG:
+                        self.too_long += 1
+                        continue
+                    self.read_errors += 1
+                    self._failed = True
+                    break
 
-            self.received += 1
-            if budget is not None:
-                budget.spend(size)
-            if allow and not allow.allows(sender[0]):
-                self.not_allowed += 1
-            else:
-                take(bytes(view[:size]), sender)
+                count += 1
+                total += size
+                if allow and not allow.allows(sender[0]):
+                    self.not_allowed += 1
+                else:
+                    take(bytes(view[:size]), sender)
+        finally:
+            self.received += count
+            if self.budget is not None:
+                self.budget.spend(total, count)
 
         if batch_taken is not None:
             batch_taken()
