@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -25,6 +26,7 @@ from attacks.pulse import Pulse
 from attacks.running import Running, is_alive, own_graph, rfly, wait_until
 from attacks.signals import bridge_parameters
 from attacks.table import Result, largest
+from rfly_bringup.nodes.entry_points import SEVERAL
 
 TRIES = 3
 SHORT_TRIES = 1
@@ -60,39 +62,47 @@ class Crew:
 
     def nodes(self) -> dict[str, psutil.Process]:
         """Return the processes of the nodes by their names in the graph."""
-        """Return the processes of the nodes by their names in the graph."""
         processes = [
             process
             for script, process in self.running.processes().items()
-            if script.partition(" ")[0].endswith("_node")
+            if script.partition(" ")[0].endswith(("_node", SEVERAL))
         ]
-        names = [_full_name(process) for process in processes]
-        return {name: process for name, process in zip(names, processes, strict=True) if name}
+        return {name: process for process in processes for name in _full_names(process)}
+
+    def victims(self) -> list[str]:
+        """Return the name of one node of each process."""
+        return sorted({process.pid: name for name, process in self.nodes().items()}.values())
 
     def kill(self, name: str, respawn: bool) -> None:
-        """Kill a node, and check what follows."""
+        """Kill a node's process, and check what follows."""
         self.tried += 1
         nodes = self.nodes()
-        victim = nodes.pop(name)
+        victim = nodes[name]
+        dead = [node for node, process in nodes.items() if process.pid == victim.pid]
+        for node in dead:
+            del nodes[node]
         printed_before = len(self.running.output)
         victim.kill()
-        self.pulse.renew(name)
+        for node in dead:
+            self.pulse.renew(node)
 
         try:
-            # the command reports the death
-            line = wait_until(
-                lambda: self._obituary(printed_before),
-                f"a word on the death of {name}",
-                PATIENCE_S,
-            )
-            is_named = line.startswith(name.lstrip("/")) and "SIGKILL" in line
-            if not is_named or ("starting again" in line) != respawn:
-                self.failures.append(f"{name}: said {line!r}")
+            # the command reports the death of each of its nodes
+            for node in dead:
+                line = wait_until(
+                    lambda node=node: self._obituary(node, printed_before),
+                    f"a word on the death of {node}",
+                    PATIENCE_S,
+                )
+                if "SIGKILL" not in line or ("starting again" in line) != respawn:
+                    self.failures.append(f"{node}: said {line!r}")
 
-            # all others answer, and the node itself if it comes back
+            # all others answer, and the dead nodes if they come back
             if respawn:
-                wait_until(lambda: name in self.nodes(), f"{name} to start again", PATIENCE_S)
-            for other in [*nodes, *([name] if respawn else [])]:
+                wait_until(
+                    lambda: self.nodes().keys() >= set(dead), f"{name} to start again", PATIENCE_S
+                )
+            for other in [*nodes, *(dead if respawn else [])]:
                 before = self.pulse.answers(other)
                 wait_until(
                     lambda node=other, seen=before: self.pulse.answers(node) > seen,
@@ -112,22 +122,26 @@ class Crew:
         if gone:
             self.failures.append(f"{name} took {', '.join(gone)} with it")
 
-    def _obituary(self, since: int) -> str:
+    def _obituary(self, node: str, since: int) -> str:
         """Return the line on a node's end that was printed since; "" if none was."""
         lines = self.running.output[since:].splitlines()
-        return next((line for line in lines if "ended by itself" in line), "")
+        own = f"{node.lstrip('/')} "
+        return next((s for s in lines if s.startswith(own) and "ended by itself" in s), "")
 
 
-def _full_name(process: psutil.Process) -> str:
-    """Return `/amphibious_1/mapping_node` of a node's command line; "" if it has ended."""
+def _full_names(process: psutil.Process) -> list[str]:
+    """Return `/amphibious_1/mapping_node` of a command line, or several; none if it has ended."""
     try:
         command = process.cmdline()
     except psutil.NoSuchProcess:
-        return ""
+        return []
     if len(command) < 2:
-        return ""
+        return []
     namespace = next((word.partition(":=")[2] for word in command if word.startswith("__ns:=")), "")
-    return f"{namespace.rstrip('/')}/{Path(command[1]).name}"
+    script = Path(command[1]).name
+    words = takewhile(lambda word: word != "--ros-args", command[2:])
+    names = words if script == SEVERAL else [script]
+    return [f"{namespace.rstrip('/')}/{name}" for name in names]
 
 
 @contextmanager
@@ -174,7 +188,7 @@ def kill_nodes(name: str, arguments: tuple[str, ...], rng: random.Random, tries:
         with own_graph() as graph, crew(graph, *arguments, *option) as at_work:
             # kill nodes
             for _ in range(tries if respawn else 1):
-                nodes = sorted(at_work.nodes())
+                nodes = at_work.victims()
                 rng.shuffle(nodes)
                 for node in nodes if respawn else nodes[:-1]:
                     at_work.kill(node, respawn)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type
+from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     BRIDGE,
@@ -82,7 +83,8 @@ _OUTSIDE = {
 _OWN_ESTIMATORS = (ARDUPILOT, MAVLINK)
 """Nodes of controllers that estimate their state themselves."""
 
-OF_A_VEHICLE = (SIMULATION, ESTIMATOR, FLIGHT, CHASSIS, GUIDANCE)
+OF_A_VEHICLE = (SIMULATION, FLIGHT, CHASSIS, ESTIMATOR, GUIDANCE)
+"""Nodes of a vehicle; in one process the flight controller has a sample before the estimator."""
 
 _SHARED = (
     "world",
@@ -153,12 +155,17 @@ AMPHIBIOUS_ARGUMENTS = (
         "starts mission_node and mavlink_node too",
     ),
     switch("autostart", "start the mission without a command", "true"),
+    switch(
+        "processes",
+        "a process for each node: estimator, guidance and both controllers of a vehicle share one "
+        "otherwise",
+    ),
     *(a for a in ARGUMENTS if a.name in (*_SHARED, *_OF_PROCESSES, *_OF_EXTRAS)),
 )
 
 
 def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
-    """Return the processes that these arguments start, in the order of their start.
+    """Return the nodes that these arguments start, in the order of their start.
 
     Arguments left out have their defaults. Raise ValueError for a wrong argument, ConfigError for a
     scenario or vehicle that can't be read.
@@ -241,6 +248,23 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
             )
         started += [_state_publisher(settings, facts, number) for number in range(count)]
     return started
+
+
+def amphibious_processes(
+    nodes: Sequence[StartedNode], arguments: Mapping[str, str]
+) -> list[tuple[str, list[StartedNode]]]:
+    """Return the processes of these nodes, with the name of each.
+
+    The nodes of a vehicle's motion controller share one, unless the argument `processes` is true.
+    """
+    processes: dict[str, list[StartedNode]] = {}
+    for node in nodes:
+        shares = node.executable in MOTION_CONTROLLER and not is_given(arguments, "processes")
+        name = f"{node.namespace}/{SEVERAL}" if shares else node.label
+        processes.setdefault(name, []).append(node)
+    return [
+        (name if len(group) > 1 else group[0].label, group) for name, group in processes.items()
+    ]
 
 
 def use_sim_time(arguments: Mapping[str, str]) -> str:

@@ -44,6 +44,16 @@ GIVEN = {"amphibious_sim_node": {"fail_safe": "rfly_autonomy.control.pilot:abort
 """Parts of higher packages that a node is given when it is made, as `module:name`."""
 SEVERAL = "rfly_nodes"
 """Name of the executable that runs several nodes in one process."""
+MOTION_CONTROLLER = (
+    "flight_control_node",
+    "chassis_control_node",
+    "state_estimator_node",
+    "guidance_node",
+)
+"""Nodes of a land-air vehicle's motion controller, which share a process by default.
+
+They wake hundreds of times a second.
+"""
 
 
 def __getattr__(name: str) -> Callable[[], None]:

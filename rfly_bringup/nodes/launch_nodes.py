@@ -20,6 +20,7 @@ from rfly_bringup.nodes import node_set
 from rfly_bringup.nodes.amphibious_set import (
     AMPHIBIOUS_ARGUMENTS,
     amphibious_nodes,
+    amphibious_processes,
     use_sim_time,
 )
 from rfly_bringup.nodes.argument_files import (
@@ -156,12 +157,7 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
         arguments = fill_feedback_addresses(arguments)
     processes = node_set.node_processes(arguments, nodes)
     _check_params_file(arguments, [node for _, started in processes for node in started])
-    actions = [
-        _single_process_action(started, arguments)
-        if name == SEVERAL
-        else _node_action(started[0], arguments)
-        for name, started in processes
-    ]
+    actions = [_process_action(started, arguments) for _, started in processes]
     warning = tracks_off_map(arguments)
     if warning:
         logging.getLogger("launch").warning(warning)
@@ -178,7 +174,10 @@ def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     for line in start_commands(arguments["autopilot"], nodes):
         logging.getLogger("launch").info(line)
     return [
-        *(_node_action(node, arguments) for node in nodes),
+        *(
+            _process_action(started, arguments)
+            for _, started in amphibious_processes(nodes, arguments)
+        ),
         *_rviz(arguments, "amphibious.rviz"),
     ]
 
@@ -189,8 +188,11 @@ def _check_params_file(arguments: Mapping[str, str], nodes: Sequence[node_set.St
         logging.getLogger("launch").warning(warning)
 
 
-def _node_action(node: node_set.StartedNode, arguments: Mapping[str, str]) -> Any:
-    """Return the action of one node."""
+def _process_action(started: Sequence[node_set.StartedNode], arguments: Mapping[str, str]) -> Any:
+    """Return the action of a process of one node or several."""
+    if len(started) > 1:
+        return _single_process_action(started, arguments)
+    [node] = started
     if node.package != "rfly_suite":
         given = [_plain_texts(node.parameters)]
         return _node(node.package, node.executable, namespace=node.namespace, parameters=given)
@@ -211,7 +213,7 @@ def _plain_texts(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _single_process_action(
     started: Sequence[node_set.StartedNode], arguments: Mapping[str, str]
 ) -> Any:
-    """Return the action of one process with all nodes.
+    """Return the action of one process with several nodes of the same namespace and remappings.
 
     The process has no name, because each of its nodes would get that name.
     """
@@ -221,7 +223,8 @@ def _single_process_action(
         # JSON is YAML; the file stays, as launch's own do
         json.dump(node_set.parameter_file(started), file)
     names = [node.executable for node in started]
-    return _our_node(SEVERAL, arguments["namespace"], file.name, arguments, arguments=names)
+    more = {"arguments": names, "remappings": list(started[0].remappings.items())}
+    return _our_node(SEVERAL, started[0].namespace, file.name, arguments, **more)
 
 
 def _our_node(

@@ -13,7 +13,7 @@ from functools import partial
 
 from rclpy.node import Node
 
-from rfly_bringup.nodes.entry_points import GIVEN, MODULES
+from rfly_bringup.nodes.entry_points import GIVEN, MODULES, MOTION_CONTROLLER
 from rfly_common.errors import ConfigError
 from rfly_common.ros.run_loop import run_all
 from rfly_common.startup import loaded
@@ -29,7 +29,7 @@ def main() -> None:
     except ConfigError as error:
         print(f"rfly_nodes: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    run_all(makers)
+    run_all(makers, often=set(names) <= set(MOTION_CONTROLLER))
 
 
 def node_maker(name: str) -> Callable[[], Node]:

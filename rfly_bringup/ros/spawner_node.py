@@ -26,6 +26,7 @@ from simulation_interfaces.srv import (
     SpawnEntity,
 )
 
+from rfly_bringup.nodes.amphibious_set import amphibious_processes
 from rfly_bringup.nodes.spawned_set import (
     DESCRIPTIONS,
     LAND_AIR,
@@ -36,7 +37,7 @@ from rfly_bringup.nodes.spawned_set import (
     spawned_parameters,
 )
 from rfly_bringup.ros.node_parameters import SpawnerParameters
-from rfly_bringup.runner.supervisor import Supervisor, describe_exit, node_supervisor
+from rfly_bringup.runner.supervisor import Supervisor, node_supervisor
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import quat_to_euler
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, Diagnostics
@@ -198,7 +199,7 @@ class SpawnerNode(Node):
         targets = self._settings.targets if self._settings.mavlink else None
         nodes = spawned_nodes(vehicle, arguments, targets)
 
-        supervisor = node_supervisor([(node.label, [node]) for node in nodes], {}, _print)
+        supervisor = node_supervisor(amphibious_processes(nodes, {}), {}, _print)
         supervisor.full_names = ()  # the name was free
         self._running[vehicle.name] = _Running(vehicle, supervisor)
         supervisor.start()
@@ -217,9 +218,9 @@ class SpawnerNode(Node):
 
     def _update_diagnostics(self) -> None:
         ended = [
-            f"{label} had ended with {describe_exit(code)}"
+            f"{label} {text}"
             for running in self._running.values()
-            for label, code in running.supervisor.ended.items()
+            for label, text in running.supervisor.ended_nodes()
         ]
         self._diagnostics.set_first(
             [

@@ -80,6 +80,8 @@ class Supervisor:
     """Full names that should be unique in the ROS domain; `output` reports those that are not."""
     folder: tempfile.TemporaryDirectory[str] | None = None
     """Folder of files that the processes need; `stop` removes it."""
+    nodes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Names of the nodes of each process."""
     after: Mapping[str, str] = field(default_factory=dict)
     """Processes that start last, each after the first line of another."""
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
@@ -114,15 +116,24 @@ class Supervisor:
                 self.ended[name] = process.returncode
                 self.exits += 1
                 again = f", starting again in {RESPAWN_DELAY_S:.0f} s" if self.respawn else ""
-                self.output(
-                    name,
-                    f"ended by itself with {describe_exit(process.returncode)}{again}",
-                )
+                for node in self.nodes.get(name, [name]):
+                    self.output(
+                        node,
+                        f"ended by itself with {describe_exit(process.returncode)}{again}",
+                    )
                 self._restart_at[name] = time.monotonic() + RESPAWN_DELAY_S
 
             if self.respawn and name in self.ended and time.monotonic() >= self._restart_at[name]:
                 del self.ended[name]
                 self._start(name, command)
+
+    def ended_nodes(self) -> list[tuple[str, str]]:
+        """Return each node whose process ended by itself and does not run now, and how."""
+        return [
+            (node, f"had ended with {describe_exit(code)}")
+            for name, code in self.ended.items()
+            for node in self.nodes.get(name, [name])
+        ]
 
     def stop(self) -> None:
         """Send SIGINT to all, then SIGKILL to those that still run after STOP_TIMEOUT_S."""
@@ -210,6 +221,8 @@ def node_supervisor(
 ) -> Supervisor:
     """Return a supervisor of named processes, each of one node or several.
 
+    The nodes of a process have the same namespace and remappings.
+
     `arguments` are those that concern all nodes. Parameters given as `-p` count for all nodes and
     lose against a params_file that names the node, so each process has a file that names its nodes
     too.
@@ -222,15 +235,17 @@ def node_supervisor(
         if content:
             path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
 
-        several = [node.executable for node in nodes] if name == SEVERAL else []
+        several = [node.executable for node in nodes] if len(nodes) > 1 else []
         executable = executable_path(SEVERAL if several else nodes[0].executable, nodes[0].package)
         files = [file for file in (arguments.get("params_file"), path if content else None) if file]
         node_arguments = ros_arguments(nodes[0], arguments.get("log_level", ""), files)
         commands.append((name, [str(executable), *several, "--ros-args", *node_arguments]))
 
     respawn = arguments.get("respawn") == "true"
-    full_names = [f"/{node.label}" for _, nodes in processes for node in nodes]
-    return Supervisor(commands, output, node_environment(lan), respawn, full_names, folder)
+    names = {name: [node.label for node in nodes] for name, nodes in processes}
+    full_names = [f"/{label}" for labels in names.values() for label in labels]
+    environment = node_environment(lan)
+    return Supervisor(commands, output, environment, respawn, full_names, folder, names)
 
 
 def describe_exit(code: int) -> str:

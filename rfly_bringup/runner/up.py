@@ -16,7 +16,11 @@ from rich.console import Console
 from rich.text import Text
 
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID
-from rfly_bringup.nodes.amphibious_set import amphibious_nodes, use_sim_time
+from rfly_bringup.nodes.amphibious_set import (
+    amphibious_nodes,
+    amphibious_processes,
+    use_sim_time,
+)
 from rfly_bringup.nodes.argument_files import (
     check_files,
     check_params_file,
@@ -36,7 +40,6 @@ from rfly_bringup.nodes.node_set import (
 from rfly_bringup.runner.supervisor import (
     STOP_TIMEOUT_S,
     Supervisor,
-    describe_exit,
     installed,
     node_supervisor,
 )
@@ -106,7 +109,8 @@ def _run(
     rviz = []
     if arguments.get("rviz") == "true":
         rviz.append(("rviz2", rviz_command(arguments, rviz_config)))
-    printer = LinePrinter([name for name, _ in (*others, *processes, *rviz)])
+    names = [*(name for name, _ in (*others, *processes, *rviz)), *(n.label for n in started)]
+    printer = LinePrinter(list(dict.fromkeys(names)))
     supervisor = node_supervisor(processes, arguments, printer, lan=lan)
     supervisor.commands = [*others, *supervisor.commands, *rviz]
     supervisor.after = BRIDGE_AFTER_VIEWER
@@ -128,8 +132,8 @@ def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
         finally:
             supervisor.stop()
 
-    for name, code in supervisor.ended.items():
-        printer(name, f"had ended with {describe_exit(code)}")
+    for name, text in supervisor.ended_nodes():
+        printer(name, text)
     return 1 if supervisor.exits else 0
 
 
@@ -167,7 +171,8 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     for line in start_commands(arguments.get("autopilot", ""), nodes):
         print(line, flush=True)
     viewer = [(VIEWER, _viewer_command(nodes))] if view else []
-    return _run([(node.label, [node]) for node in nodes], arguments, lan, "amphibious.rviz", viewer)
+    processes = amphibious_processes(nodes, arguments)
+    return _run(processes, arguments, lan, "amphibious.rviz", viewer)
 
 
 def _viewer_command(nodes: list[StartedNode]) -> list[str]:

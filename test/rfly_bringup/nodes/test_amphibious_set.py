@@ -13,7 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from rfly_bringup.nodes import amphibious_set, entry_points
-from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS, amphibious_nodes
+from rfly_bringup.nodes.amphibious_set import (
+    AMPHIBIOUS_ARGUMENTS,
+    amphibious_nodes,
+    amphibious_processes,
+)
 from rfly_bringup.nodes.node_set import parameter_file, ros_arguments
 from rfly_common.errors import ConfigError
 
@@ -166,6 +170,53 @@ def test_parameter_files_name_the_node_in_full_and_come_last() -> None:
     assert line[:2] == ["-r", "__ns:=/amphibious_1"]
     assert line[-4:] == ["--params-file", "mine.yaml", "--params-file", "ours.yaml"]
     assert "vehicle_states:=/vehicle_states" in line
+
+
+CONTROLLER = [
+    "flight_control_node",
+    "chassis_control_node",
+    "state_estimator_node",
+    "guidance_node",
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            {"count": "2"},
+            {
+                "ue_bridge_node": ["ue_bridge_node"],
+                "amphibious_1/amphibious_sim_node": ["amphibious_sim_node"],
+                "amphibious_1/rfly_nodes": CONTROLLER,
+                "amphibious_2/amphibious_sim_node": ["amphibious_sim_node"],
+                "amphibious_2/rfly_nodes": CONTROLLER,
+            },
+        ),
+        (
+            {"processes": "true"},
+            {
+                "ue_bridge_node": ["ue_bridge_node"],
+                **{f"amphibious_1/{name}": [name] for name in ("amphibious_sim_node", *CONTROLLER)},
+            },
+        ),
+        (
+            {"controller": "udp"},
+            {
+                "ue_bridge_node": ["ue_bridge_node"],
+                "amphibious_1/amphibious_sim_node": ["amphibious_sim_node"],
+                "amphibious_1/state_estimator_node": ["state_estimator_node"],
+                "amphibious_1/link_node": ["link_node"],
+            },
+        ),
+    ],
+)
+def test_estimator_controllers_and_guidance_share_a_process(arguments, expected) -> None:
+    """Each vehicle has one for its own, unless told otherwise; a node alone keeps its name."""
+    nodes = amphibious_nodes({"scenario": "hop", **arguments})
+    processes = amphibious_processes(nodes, arguments)
+    shown = {name: [node.executable for node in group] for name, group in processes}
+    assert shown == expected
 
 
 def test_a_3d_map_is_made_where_asked_for() -> None:

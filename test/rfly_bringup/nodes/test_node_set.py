@@ -14,6 +14,7 @@ import pytest
 
 from rfly_bringup.nodes import entry_points
 from rfly_bringup.nodes.amphibious_set import OF_A_VEHICLE
+from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
     BRIDGE,
@@ -439,6 +440,39 @@ def test_one_process_gets_each_nodes_parameters_by_its_name(run_launch_file, tmp
         "/a/mission_node": {"ros__parameters": {"vehicles": ["hawk"]}},
     }
     Path(file).unlink()
+
+
+@pytest.mark.parametrize("processes", ["false", "true"])
+def test_the_motion_controller_of_a_vehicle_is_one_process(run_launch_file, tmp_path, processes):
+    """The user's file reaches it like each node's own process, and so do remappings."""
+    import yaml
+
+    params = tmp_path / "mine.yaml"
+    params.write_text("/**: {ros__parameters: {lock_step: false}}")
+    given = {"scenario": "hop", "processes": processes, "params_file": str(params)}
+    _, nodes = run_launch_file("amphibious.launch.py", given)
+    started = [node["executable"] for node in nodes]
+    controller = [*MOTION_CONTROLLER]
+    assert started == [
+        "ue_bridge_node",
+        "amphibious_sim_node",
+        *(controller if processes == "true" else ["rfly_nodes"]),
+    ]
+
+    process = nodes[-1]
+    users, own = process["parameters"]
+    assert (users, process["namespace"]) == (str(params), "amphibious_1")
+    assert ("terrain_map", "/terrain_map") in process["remappings"]
+    if processes == "true":
+        assert process["name"] == "guidance_node"
+        assert own["autostart"] is True
+        return
+    assert "name" not in process
+    assert process["arguments"] == controller
+    content = yaml.safe_load(Path(own).read_text())
+    assert list(content) == [f"/amphibious_1/{name}" for name in controller]
+    assert content["/amphibious_1/guidance_node"]["ros__parameters"]["autostart"] is True
+    Path(own).unlink()
 
 
 def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):

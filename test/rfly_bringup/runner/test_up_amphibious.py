@@ -7,6 +7,7 @@ itself.
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import subprocess
 import pytest
 from node_harness import PATIENCE, Rfly, run_rfly
 
+from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER
 from rfly_bringup.runner import up
 
 pytestmark = pytest.mark.ros
@@ -25,7 +27,9 @@ def up_amphibious(*words: str) -> Rfly:
 
 
 @pytest.mark.slow
-def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim_ports) -> None:
+def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
+    domain_id, rflysim_ports, tmp_path
+) -> None:
     from diagnostic_msgs.msg import DiagnosticArray
     from nav_msgs.msg import Odometry
     from node_harness import Peer, diagnostic
@@ -34,14 +38,20 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
 
     from rfly_common.ros.qos import FLEET_IN, LATCHED, SENSORS, STATE_OUT
 
-    process = up_amphibious("--scenario", "hop", "--seed", "2")
+    scenario = tmp_path / "hop.yaml"
+    scenario.write_text(
+        "version: 1\nvehicle: scale\nend: {when: mission_done, time_s: 90}\nmission: {items: "
+        "[{mode: waypoint, position_m: [6, 0]}, {mode: takeoff, height_m: 3}]}\n",
+        encoding="utf-8",
+    )
+    process = up_amphibious("--scenario", str(scenario), "--seed", "2")
     peer = Peer(domain_id)
     try:
         truth = peer.receive(Odometry, "/amphibious_1/ground_truth/odom", SENSORS)
         mode = peer.receive(String, "/amphibious_1/mode", LATCHED)
         shown = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
         said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-        # the first waypoint lies 8 m to the east
+        # the waypoint lies 6 m to the east
         peer.spin_until(lambda: truth and truth[-1].pose.pose.position.x > 2.0)
         assert mode[-1].data == "DRIVE"
         assert abs(truth[-1].pose.pose.position.y) < 1.5
@@ -52,10 +62,16 @@ def test_a_vehicle_sets_out_by_itself_and_the_bridge_shows_it(domain_id, rflysim
         assert max(speeds[:6]) < 0.1 * max(speeds)
         peer.spin_until(lambda: diagnostic(said, "bridge"))
         assert int(diagnostic(said, "bridge")[2]["fleet_vehicles"]) == 1
+
+        peer.spin_until(lambda: truth[-1].pose.pose.position.z > 2.0)
+        assert mode[-1].data == "FLIGHT"
+
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, output
         assert "Traceback" not in output
+        for node in MOTION_CONTROLLER:
+            assert re.search(rf"amphibious_1/rfly_nodes +\| .*\[amphibious_1\.{node}\]", output)
     finally:
         peer.close()
         if process.poll() is None:
