@@ -1,14 +1,29 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Words of console commands: checked arguments as text, and the limits of a command's length."""
+"""Words of console commands: checked arguments as text, and texts as values.
+
+A command is declared once, by a function: its parameters are the words in their order, and the
+`Word` of each parameter's type writes and reads it. The function's body holds only what concerns
+several words; its docstring is the documentation.
+
+    @console_command("RflyChangeVehicleSize", usage="copterID size")
+    def change_vehicle_size(copter_id: Integer, size: Size = 0.0) -> None: ...
+
+    change_vehicle_size(7, 2.0)                                # "RflyChangeVehicleSize 7 2"
+    DECLARED["RflyChangeVehicleSize"].read(["7", "2"])         # [7, 2.0]
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ParamSpec, get_type_hints
 
 from rfly_common.errors import CommandError
 from rfly_ue_bridge.codec.arguments import FLOAT_MAX, INT32, check_flag, number_within, whole_number
@@ -22,21 +37,117 @@ MAX_LAN_BYTES = 91
 
 _COLOUR = re.compile(r"#?([0-9A-Fa-f]{6})", re.ASCII)
 
+Parameters = ParamSpec("Parameters")
+
+
+def present_word(words: Sequence[str], index: int) -> str:
+    """Return a word that must not be missing."""
+    if index >= len(words):
+        raise ValueError(f"argument {index + 1} is missing")
+    return words[index]
+
+
+@dataclass(frozen=True)
+class Word:
+    """One kind of argument: how it is written and read.
+
+    `write` takes the argument's name and value, and raises CommandError. `read` takes the words
+    and an index, and raises ValueError or IndexError.
+    """
+
+    write: Callable[[str, Any], str]
+    read: Callable[[Sequence[str], int], Any] = present_word
+    may_miss: bool = False
+    """True if a reader takes the function's default where the word is missing."""
+    takes_all: bool = False
+    """True if a text without quotes takes all words but those that follow it."""
+
+
+@dataclass(frozen=True)
+class CommandType:
+    """Declaration of a console command."""
+
+    head: tuple[str, ...]
+    """First word, and words that are always the same."""
+    tail: tuple[str, ...]
+    usage: str
+    """Its arguments, for people."""
+    signature: inspect.Signature
+    words: dict[str, Word]
+    """Words by parameter, in the order of the text."""
+    check: Callable[..., None]
+
+    def text(self, *args: Any, **kwargs: Any) -> str:
+        """Return the command with these arguments. Raises CommandError."""
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+        written = [
+            word.write(name, values[name])
+            for name, word in self.words.items()
+            if values[name] is not None or self.signature.parameters[name].default is not None
+        ]
+        self.check(*bound.args, **bound.kwargs)
+        return command_text(*self.head, *written, *self.tail)
+
+    def read(self, words: Sequence[str]) -> list[Any]:
+        """Return the values in the words that follow the first one.
+
+        Raises ValueError or IndexError for words that are missing or wrong.
+        """
+        values: list[Any] = []
+        following = len(self.words)
+        index = 0
+        for name, word in self.words.items():
+            following -= 1
+            if word.may_miss and index >= len(words):
+                values.append(self.signature.parameters[name].default)
+            elif word.takes_all:
+                end = len(words) - following
+                values.append(word.read(words[:end], index))
+                index = end
+                continue
+            else:
+                values.append(word.read(words, index))
+            index += 1
+        return values
+
+
+DECLARED: dict[str, CommandType] = {}
+"""Declared commands by their first word; of several the one declared first."""
+
+
+def console_command(
+    *head: str, usage: str = "", tail: tuple[str, ...] = (), order: Sequence[str] = ()
+) -> Callable[[Callable[Parameters, None]], Callable[Parameters, str]]:
+    """Declare a command by a function of its arguments.
+
+    `order` names the parameters in the order of the text, where that is not theirs.
+    """
+
+    def declare(check: Callable[Parameters, None]) -> Callable[Parameters, str]:
+        signature = inspect.signature(check)
+        hints = get_type_hints(check, include_extras=True)
+        words = {name: hints[name].__metadata__[0] for name in order or signature.parameters}
+        declared = CommandType(head, tail, usage, signature, words, check)
+        DECLARED.setdefault(head[0], declared)
+
+        @functools.wraps(check)
+        def write(*args: Parameters.args, **kwargs: Parameters.kwargs) -> str:
+            return declared.text(*args, **kwargs)
+
+        write.__annotations__["return"] = "str"
+        write.__signature__ = signature.replace(return_annotation="str")  # type: ignore[attr-defined]
+        return write
+
+    return declare
+
 
 def command_text(*words: str) -> str:
     """Return a command of these words, which a datagram can hold."""
     text = " ".join(words)
     checked_bytes(text, MAX_LONG_BYTES)
     return text
-
-
-def pose_words(
-    x: float, y: float, z: float, roll_deg: float, pitch_deg: float, yaw_deg: float
-) -> list[str]:
-    """Return a pose, m and degrees, as words."""
-    names = ("x", "y", "z", "roll_deg", "pitch_deg", "yaw_deg")
-    numbers = (x, y, z, roll_deg, pitch_deg, yaw_deg)
-    return [number_word(name, number) for name, number in zip(names, numbers, strict=True)]
 
 
 def single_word(argument: str, value: Any) -> str:
@@ -62,24 +173,19 @@ def quoted_text(argument: str, value: Any) -> str:
     return f'"{value}"' if " " in value else value
 
 
-def colour_word(value: Any) -> str:
+def colour_word(argument: str, value: Any) -> str:
     """Return a colour with #, as public scripts send those of labels."""
     match = _COLOUR.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise CommandError(f"colour: {value!r}, expected #RRGGBB or RRGGBB, such as #0080FF")
+        raise CommandError(f"{argument}: {value!r}, expected #RRGGBB or RRGGBB, such as #0080FF")
     return f"#{match[1]}"
 
 
-def id_word(value: Any) -> str:
-    """Return a vehicle's id as a word."""
-    return integer_word("copter_id", value)
-
-
-def ids_word(values: Iterable[Any]) -> str:
+def ids_word(argument: str, values: Iterable[Any]) -> str:
     """Return the ids of vehicles as one word, with commas."""
-    text = ",".join(integer_word("copter_ids", value) for value in values)
+    text = ",".join(integer_word(argument, value) for value in values)
     if not text:
-        raise CommandError("copter_ids: none, expected one id or more")
+        raise CommandError(f"{argument}: none, expected one id or more")
     return text
 
 
@@ -123,3 +229,50 @@ def checked_bytes(text: str, max_bytes: int) -> bytes:
             f"the command holds a zero character, where RflySim3D would cut it: {text[:60]!r}"
         )
     return raw
+
+
+def read_number(words: Sequence[str], index: int) -> float:
+    """Return a finite number."""
+    value = float(present_word(words, index))
+    if not math.isfinite(value):
+        raise ValueError(f"argument {index + 1} is {words[index]}")
+    return value
+
+
+def read_integer(words: Sequence[str], index: int) -> int:
+    """Return a whole number of 32 bits."""
+    value = read_number(words, index)
+    if value != int(value) or abs(value) >= 2**31:
+        raise ValueError(f"argument {index + 1} is {words[index]}, no whole number of 32 bits")
+    return int(value)
+
+
+def read_flag(words: Sequence[str], index: int) -> bool:
+    """Return whether a number is not 0."""
+    return read_integer(words, index) != 0
+
+
+def read_text(words: Sequence[str], index: int) -> str:
+    """Return all words as one text."""
+    if not words[index:]:
+        raise ValueError("the text is missing")
+    return " ".join(words[index:])
+
+
+def read_ids(words: Sequence[str], index: int) -> tuple[int, ...]:
+    """Return ids with commas between them."""
+    parts = [part for part in present_word(words, index).split(",") if part]
+    if not parts:
+        raise ValueError(f"argument {index + 1} is {words[index]}, expected ids with commas")
+    return tuple(read_integer(parts, i) for i in range(len(parts)))
+
+
+def read_colour(words: Sequence[str], index: int) -> tuple[int, int, int]:
+    """Return red, green and blue of a colour."""
+    match = _COLOUR.fullmatch(present_word(words, index))
+    if match is None:
+        raise ValueError(
+            f"argument {index + 1} is {words[index]}, expected a colour as #RRGGBB or RRGGBB"
+        )
+    red, green, blue = bytes.fromhex(match[1])
+    return red, green, blue

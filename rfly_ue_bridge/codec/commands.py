@@ -16,7 +16,8 @@ such as `t.MaxFPS 30`. Any other console command can be sent as plain text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from rfly_common.config.vehicle_models import model_named
 from rfly_common.errors import CommandError
@@ -24,16 +25,22 @@ from rfly_ue_bridge.codec.command_words import MAX_LAN_BYTES as MAX_LAN_BYTES
 from rfly_ue_bridge.codec.command_words import MAX_LONG_BYTES as MAX_LONG_BYTES
 from rfly_ue_bridge.codec.command_words import MAX_SHORT_BYTES as MAX_SHORT_BYTES
 from rfly_ue_bridge.codec.command_words import (
+    Word,
     checked_bytes,
     colour_word,
     command_text,
+    console_command,
     flag_word,
-    id_word,
     ids_word,
     integer_word,
     number_word,
-    pose_words,
     quoted_text,
+    read_colour,
+    read_flag,
+    read_ids,
+    read_integer,
+    read_number,
+    read_text,
     single_word,
 )
 from rfly_ue_bridge.codec.to_rflysim3d import UE4_CMD, UE4_CMD0, UE4_CMD_NET
@@ -49,9 +56,6 @@ MORE_ACTUATORS = 16
 
 Cleared = Literal["cameras", "vehicles", "objects", "vehicles and objects", "all"]
 _CLEAR_FLAGS = {"cameras": 20, "vehicles": 21, "objects": 22, "vehicles and objects": 23, "all": 24}
-_DELETE_CAMERA = "10"
-_DELETE_VEHICLE = "11"
-_DELETE_OBJECT = "12"
 
 
 def encode_command(text: str) -> bytes:
@@ -87,119 +91,185 @@ def map_named_in(text: str) -> str | None:
     return words[1] if len(words) == 2 and words[0] == "RflyChangeMapbyName" else None
 
 
+# ---- words
+
+
+def _key_word(argument: str, value: Any) -> str:
+    if not isinstance(value, str) or value.upper() not in KEYS:
+        raise CommandError(f"{argument}: {value!r}, expected one of {', '.join(KEYS)}")
+    return value.upper()
+
+
+def _path_word(argument: str, value: Any) -> str:
+    text = quoted_text(argument, value)
+    return text if text.startswith('"') else f'"{text}"'
+
+
+def _model_word(argument: str, value: Any) -> str:
+    model = model_named(value) if isinstance(value, str) else None
+    if model is None and isinstance(value, str):
+        return single_word(argument, value)
+    return integer_word(argument, value if model is None else model.vehicle_type, 0)
+
+
+def _rain_word(argument: str, value: Any) -> str:
+    from rfly_terrain.world.weather import MOST_RAIN  # NumPy: not for the other commands
+
+    return number_word(argument, value, 0.0, MOST_RAIN)
+
+
+def _actuators_word(most: int, argument: str, values: Sequence[Any]) -> str:
+    if not 1 <= len(values) <= most:
+        raise CommandError(f"{argument}: {len(values)}, expected 1 to {most}")
+    return " ".join(number_word(argument, value) for value in values)
+
+
+def _read_actuators(words: Sequence[str], index: int) -> tuple[float, ...]:
+    end = max(index + 1, min(len(words), index + ACTUATORS))
+    return tuple(read_number(words, i) for i in range(index, end))
+
+
+_NOT_NEGATIVE = partial(number_word, low=0.0)
+
+Number = Annotated[float, Word(number_word, read_number)]
+NotNegative = Annotated[float, Word(_NOT_NEGATIVE, read_number)]
+Share = Annotated[float, Word(partial(number_word, low=0.0, high=1.0), read_number)]
+Size = Annotated[float, Word(_NOT_NEGATIVE, read_number, may_miss=True)]
+Seconds = Annotated[float, Word(number_word, read_number, may_miss=True)]
+Integer = Annotated[int, Word(integer_word, read_integer)]
+Line = Annotated[int, Word(integer_word, read_integer, may_miss=True)]
+Natural = Annotated[int, Word(partial(integer_word, low=0), read_integer)]
+Byte = Annotated[int, Word(partial(integer_word, low=0, high=255), read_integer)]
+OptionalNumber = Annotated[
+    int | None, Word(partial(integer_word, low=-1), read_integer, may_miss=True)
+]
+Ids = Annotated[Iterable[int], Word(ids_word, read_ids)]
+Flag = Annotated[bool, Word(flag_word, read_flag)]
+Colour = Annotated[str, Word(colour_word, read_colour)]
+BareColour = Annotated[
+    str, Word(lambda argument, value: colour_word(argument, value)[1:], read_colour)
+]
+Text = Annotated[str, Word(quoted_text)]
+LongText = Annotated[str, Word(quoted_text, read_text, takes_all=True)]
+MapName = Annotated[str, Word(single_word, read_text, takes_all=True)]
+Name = Annotated[str, Word(single_word)]
+RegexFlag = Annotated[bool, Word(lambda argument, value: str(flag_word(argument, value) == "1"))]
+Latitude = Annotated[float, Word(partial(number_word, low=-90.0, high=90.0))]
+Longitude = Annotated[float, Word(partial(number_word, low=-180.0, high=180.0))]
+Hours = Annotated[float | None, Word(partial(number_word, low=0.0, high=24.0))]
+Angle = Annotated[float, Word(partial(number_word, low=0.0, high=180.0), read_number)]
+Actuators = Annotated[Sequence[float], Word(partial(_actuators_word, ACTUATORS), _read_actuators)]
+MoreActuators = Annotated[Sequence[float], Word(partial(_actuators_word, MORE_ACTUATORS))]
+
+_POSE = "x y z roll pitch yaw (m NED, degrees)"
+_POSE_ORDER = ("copter_id", "fit_ground", "x", "y", "z", "roll_deg", "pitch_deg", "yaw_deg")
+
+
 # ---- map, view, texts
 
 
-def change_map_by_name(name: str) -> str:
+@console_command("RflyChangeMapbyName", usage="name")
+def change_map_by_name(name: MapName) -> None:
     """Load the map of that name.
 
     RflySim3D takes no poses for about a second after it (`MAP_CHANGE_SECONDS`).
     """
-    return command_text("RflyChangeMapbyName", single_word("name", name))
 
 
-def change_map_by_id(map_id: int) -> str:
+@console_command("RflyChangeMapbyID")
+def change_map_by_id(map_id: Natural) -> None:
     """Load the map of that number, as in RflySim3D's menu; otherwise as `change_map_by_name`."""
-    return command_text("RflyChangeMapbyID", integer_word("map_id", map_id, 0))
 
 
-def show_text(text: str) -> str:
+@console_command("RflyShowText", usage="text")
+def show_text(text: LongText) -> None:
     """Show a text on the screen for 5 s."""
-    return command_text("RflyShowText", quoted_text("text", text))
 
 
-def show_text_time(text: str, seconds: float) -> str:
+@console_command("RflyShowTextTime", usage="text seconds")
+def show_text_time(text: LongText, seconds: NotNegative) -> None:
     """Show a text on the screen for `seconds`."""
-    return command_text(
-        "RflyShowTextTime", quoted_text("text", text), number_word("seconds", seconds, 0.0)
-    )
 
 
-def change_view_key(key: str, number: int | None = None) -> str:
+@console_command("RflyChangeViewKeyCmd", usage="key number")
+def change_view_key(key: Annotated[str, Word(_key_word)], number: OptionalNumber = None) -> None:
     """Press one of `KEYS` in RflySim3D's window, and a number unless it is None: V and 1, S and -1.
 
     docs/howto/console-commands.md says what each does.
     """
-    if not isinstance(key, str) or key.upper() not in KEYS:
-        raise CommandError(f"key: {key!r}, expected one of {', '.join(KEYS)}")
-    numbers = [] if number is None else [integer_word("number", number, -1)]
-    return command_text("RflyChangeViewKeyCmd", key.upper(), *numbers)
 
 
+@console_command("RflyCameraPosAng", usage=_POSE)
 def camera_pose(
-    x: float = 0.0,
-    y: float = 0.0,
-    z: float = 0.0,
-    roll_deg: float = 0.0,
-    pitch_deg: float = 0.0,
-    yaw_deg: float = 0.0,
-) -> str:
+    x: Number = 0.0,
+    y: Number = 0.0,
+    z: Number = 0.0,
+    roll_deg: Number = 0.0,
+    pitch_deg: Number = 0.0,
+    yaw_deg: Number = 0.0,
+) -> None:
     """Put the camera at a pose: m NED from the map's origin."""
-    return command_text("RflyCameraPosAng", *pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg))
 
 
+@console_command("RflyCameraPosAngAdd", usage=_POSE)
 def camera_pose_add(
-    x: float = 0.0,
-    y: float = 0.0,
-    z: float = 0.0,
-    roll_deg: float = 0.0,
-    pitch_deg: float = 0.0,
-    yaw_deg: float = 0.0,
-) -> str:
+    x: Number = 0.0,
+    y: Number = 0.0,
+    z: Number = 0.0,
+    roll_deg: Number = 0.0,
+    pitch_deg: Number = 0.0,
+    yaw_deg: Number = 0.0,
+) -> None:
     """Move and turn the camera relative to its present pose."""
-    return command_text("RflyCameraPosAngAdd", *pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg))
 
 
-def camera_fov(fov_deg: float) -> str:
+@console_command("RflyCameraFovDegrees", usage="degrees")
+def camera_fov(fov_deg: Angle) -> None:
     """Set the camera's horizontal angle of view, above 0 and below 180 degrees."""
-    text = number_word("fov_deg", fov_deg, 0.0, 180.0)
     if not 0.0 < fov_deg < 180.0:
         raise CommandError(f"fov_deg: {fov_deg}, expected above 0 and below 180")
-    return command_text("RflyCameraFovDegrees", text)
 
 
-def clear_capture(seq_id: int | None = None) -> str:
+@console_command("RflyClearCapture", usage="SeqID, or nothing or -1 for all")
+def clear_capture(seq_id: OptionalNumber = None) -> None:
     """Clear the cameras and lidars that capture: the one of that SeqID, or (-1, None) all.
 
     Windows before 2025 know the command without a SeqID only, as None sends it.
     """
-    numbers = [] if seq_id is None else [integer_word("seq_id", seq_id, -1)]
-    return command_text("RflyClearCapture", *numbers)
 
 
-def synchronous_images(wanted: bool) -> str:
+@console_command("RflyEnImgSync")
+def synchronous_images(wanted: Flag) -> None:
     """Capture pictures in step with the simulation, or not."""
-    return command_text("RflyEnImgSync", flag_word("wanted", wanted))
 
 
-def simulation_speed(factor: float) -> str:
+@console_command("RflySetSimSpeed", usage="factor")
+def simulation_speed(factor: NotNegative) -> None:
     """Tell the window the speed of the simulation; RflySim's SDK does so after a map change."""
-    return command_text("RflySetSimSpeed", number_word("factor", factor, 0.0))
 
 
-def run_script(path: str) -> str:
+@console_command("RflyLoad3DFile")
+def run_script(path: Annotated[str, Word(_path_word)]) -> None:
     """Run a text file on RflySim3D's machine, which has one command on each line."""
-    text = quoted_text("path", path)
-    return command_text("RflyLoad3DFile", text if text.startswith('"') else f'"{text}"')
 
 
 # ---- vehicles
 
 
-def delete_vehicles(copter_ids: Iterable[int]) -> str:
+@console_command("RflyDelVehicles", usage="copterID,copterID,…")
+def delete_vehicles(copter_ids: Ids) -> None:
     """Delete vehicles.
 
     RflySim3D never forgets a vehicle by itself. The next state of a deleted one creates it again,
     so its sender has to stop first. CommandError for more ids than fit into 249 bytes; for them
     there is `delete_vehicles_by_parts`.
     """
-    return command_text("RflyDelVehicles", ids_word(copter_ids))
 
 
 def delete_vehicles_by_parts(copter_ids: Iterable[int]) -> list[str]:
     """Return as many `delete_vehicles` as it takes for these ids, each as long as it can be."""
     texts: list[str] = []
-    for word in map(id_word, copter_ids):
+    for word in (integer_word("copter_id", each) for each in copter_ids):
         longer = f"{texts[-1]},{word}" if texts else ""
         if longer and len(longer) <= MAX_LONG_BYTES:
             texts[-1] = longer
@@ -208,165 +278,133 @@ def delete_vehicles_by_parts(copter_ids: Iterable[int]) -> list[str]:
     return texts
 
 
-def delete_vehicle(copter_id: int) -> str:
+@console_command("RflyReqObjData", "11", tail=("0",), usage="flag name")
+def delete_vehicle(copter_id: Integer) -> None:
     """Delete a vehicle by RflyReqObjData; otherwise as `delete_vehicles`."""
-    return command_text("RflyReqObjData", _DELETE_VEHICLE, id_word(copter_id), "0")
 
 
-def disable_movement(copter_ids: Iterable[int], disabled: bool = True) -> str:
+@console_command("RflyDisableVeMove", usage="copterID,copterID,… 0 or 1")
+def disable_movement(copter_ids: Ids, disabled: Flag = True) -> None:
     """Ignore all states of these vehicles, so that they stand still, or follow them again."""
-    return command_text("RflyDisableVeMove", ids_word(copter_ids), flag_word("disabled", disabled))
 
 
-def set_track_colour(copter_id: int, colour: str) -> str:
+@console_command("RflySetCopterLine", usage="copterID RRGGBB")
+def set_track_colour(copter_id: Integer, colour: BareColour) -> None:
     """Set the colour, RRGGBB, of the track that key T shows behind a vehicle."""
-    return command_text("RflySetCopterLine", id_word(copter_id), colour_word(colour)[1:])
 
 
-def set_position_scale(factor: float) -> str:
+@console_command("RflySetPosScale", usage="factor")
+def set_position_scale(factor: NotNegative) -> None:
     """Multiply every position that arrives by UDP, which is in m; 1 restores it.
 
     RflySim's manual proposes 100, as Unreal counts in cm, although senders use m with 1.
     """
-    text = number_word("factor", factor, 0.0)
     if not factor > 0:
         raise CommandError(f"factor: {factor}, expected above 0")
-    return command_text("RflySetPosScale", text)
 
 
-def set_actuators(copter_id: int, values: Sequence[float]) -> str:
+@console_command("RflySetActuatorPWMs", usage="copterID p1 … p8 (rounds/s)")
+def set_actuators(copter_id: Integer, values: Actuators) -> None:
     """Give a vehicle's blueprint up to eight numbers, such as the speeds of its rotors, rounds/s.
 
     The model's blueprint alone knows their meaning.
     """
-    return _actuators("RflySetActuatorPWMs", copter_id, values, ACTUATORS)
 
 
-def set_actuators_extended(copter_id: int, values: Sequence[float]) -> str:
+@console_command("RflySetActuatorPWMsExt")
+def set_actuators_extended(copter_id: Integer, values: MoreActuators) -> None:
     """Give a vehicle's blueprint the up to sixteen numbers that follow the first eight."""
-    return _actuators("RflySetActuatorPWMsExt", copter_id, values, MORE_ACTUATORS)
 
 
-def change_3d_model(copter_id: int, vehicle_type: int | str = 0) -> str:
+@console_command("RflyChange3DModel", usage="copterID type")
+def change_3d_model(
+    copter_id: Integer, vehicle_type: Annotated[int | str, Word(_model_word)] = 0
+) -> None:
     """Show a vehicle as another model.
 
     The model is given by its number, by a name of the suite's model list, such as car_blue, or by
     the name of a style of RflySim3D's, such as FSJ150_Orange_FBPanddles, which is sent as it is.
     """
-    if isinstance(vehicle_type, str):
-        model = model_named(vehicle_type)
-        if model is not None:
-            return change_3d_model(copter_id, model.vehicle_type)
-        return command_text(
-            "RflyChange3DModel", id_word(copter_id), single_word("vehicle_type", vehicle_type)
-        )
-    return command_text(
-        "RflyChange3DModel", id_word(copter_id), integer_word("vehicle_type", vehicle_type, 0)
-    )
 
 
-def set_id_label(copter_id: int, text: str, colour: str = "#FF0000", size: float = 30.0) -> str:
+@console_command("RflySetIDLabel", usage="copterID text #RRGGBB size")
+def set_id_label(
+    copter_id: Integer, text: Text, colour: Colour = "#FF0000", size: Size = 30.0
+) -> None:
     """Set the first line over a vehicle: text, colour as #RRGGBB or RRGGBB, and size."""
-    words = [
-        id_word(copter_id),
-        quoted_text("text", text),
-        colour_word(colour),
-        number_word("size", size, 0.0),
-    ]
-    return command_text("RflySetIDLabel", *words)
 
 
+@console_command("RflySetMsgLabel", usage="copterID text #RRGGBB size seconds flag")
 def set_message_label(
-    copter_id: int,
-    text: str,
-    colour: str = "#FF0000",
-    size: float = 30.0,
-    seconds: float = 0.0,
-    flag: int = -1,
-) -> str:
+    copter_id: Integer,
+    text: Text,
+    colour: Colour = "#FF0000",
+    size: Size = 30.0,
+    seconds: Seconds = 0.0,
+    flag: Line = -1,
+) -> None:
     """Set a further line over a vehicle.
 
     `seconds` 0 shows it for ever; `flag` says which line, -1 for one more.
     """
-    words = [
-        id_word(copter_id),
-        quoted_text("text", text),
-        colour_word(colour),
-        number_word("size", size, 0.0),
-    ]
-    return command_text(
-        "RflySetMsgLabel", *words, number_word("seconds", seconds), integer_word("flag", flag)
-    )
 
 
-def change_vehicle_size(copter_id: int, size: float = 0.0) -> str:
+@console_command("RflyChangeVehicleSize", usage="copterID size")
+def change_vehicle_size(copter_id: Integer, size: Size = 0.0) -> None:
     """Show a vehicle in another size."""
-    return command_text("RflyChangeVehicleSize", id_word(copter_id), number_word("size", size, 0.0))
 
 
+@console_command("RflyMoveVehiclePosAng", usage=f"copterID fitGround {_POSE}", order=_POSE_ORDER)
 def move_vehicle(
-    copter_id: int,
-    x: float = 0.0,
-    y: float = 0.0,
-    z: float = 0.0,
-    roll_deg: float = 0.0,
-    pitch_deg: float = 0.0,
-    yaw_deg: float = 0.0,
+    copter_id: Integer,
+    x: Number = 0.0,
+    y: Number = 0.0,
+    z: Number = 0.0,
+    roll_deg: Number = 0.0,
+    pitch_deg: Number = 0.0,
+    yaw_deg: Number = 0.0,
     *,
-    fit_ground: bool = False,
-) -> str:
+    fit_ground: Flag = False,
+) -> None:
     """Move and turn a vehicle relative to its present pose, m.
 
     `fit_ground` keeps it on the ground.
     """
-    pose = pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg)
-    return command_text(
-        "RflyMoveVehiclePosAng", id_word(copter_id), flag_word("fit_ground", fit_ground), *pose
-    )
 
 
+@console_command("RflySetVehiclePosAng", usage=f"copterID fitGround {_POSE}", order=_POSE_ORDER)
 def set_vehicle_pose(
-    copter_id: int,
-    x: float,
-    y: float,
-    z: float,
-    roll_deg: float = 0.0,
-    pitch_deg: float = 0.0,
-    yaw_deg: float = 0.0,
+    copter_id: Integer,
+    x: Number,
+    y: Number,
+    z: Number,
+    roll_deg: Number = 0.0,
+    pitch_deg: Number = 0.0,
+    yaw_deg: Number = 0.0,
     *,
-    fit_ground: bool = False,
-) -> str:
+    fit_ground: Flag = False,
+) -> None:
     """Put a vehicle at a pose: m NED from the map's origin; `fit_ground` keeps it on the ground."""
-    pose = pose_words(x, y, z, roll_deg, pitch_deg, yaw_deg)
-    return command_text(
-        "RflySetVehiclePosAng", id_word(copter_id), flag_word("fit_ground", fit_ground), *pose
-    )
 
 
 # ---- map files, requests, stencil values
 
 
+@console_command(
+    "RflyScanTerrainH", usage="xLeftBottom yLeftBottom xRightTop yRightTop scanHeight scanInterval"
+)
 def scan_terrain(
-    x_left_bottom: float,
-    y_left_bottom: float,
-    x_right_top: float,
-    y_right_top: float,
-    scan_height: float,
-    scan_interval: float,
-) -> str:
+    x_left_bottom: Number,
+    y_left_bottom: Number,
+    x_right_top: Number,
+    y_right_top: Number,
+    scan_height: Number,
+    scan_interval: NotNegative,
+) -> None:
     """Let RflySim3D write png and txt of the map's terrain.
 
     A rectangle, the height to scan from and the distance of the samples, all in m.
     """
-    words = [
-        number_word("x_left_bottom", x_left_bottom),
-        number_word("y_left_bottom", y_left_bottom),
-        number_word("x_right_top", x_right_top),
-        number_word("y_right_top", y_right_top),
-        number_word("scan_height", scan_height),
-        number_word("scan_interval", scan_interval, 0.0),
-    ]
-
     # a rectangle with an area
     if not scan_interval > 0:
         raise CommandError(f"scan_interval: {scan_interval}, expected above 0")
@@ -374,32 +412,26 @@ def scan_terrain(
         raise CommandError(
             "x_right_top and y_right_top: equal to the other corner's, the rectangle has no area"
         )
-    return command_text("RflyScanTerrainH", *words)
 
 
+@console_command("RflyCesiumOriPos")
 def cesium_origin(
-    latitude_deg: float, longitude_deg: float, altitude: float, solar_time: float | None = None
-) -> str:
+    latitude_deg: Latitude, longitude_deg: Longitude, altitude: Number, solar_time: Hours = None
+) -> None:
     """Set the geodetic origin of a Cesium map, altitude in m.
 
     `solar_time`, 0 to 24 hours, sets the light; None leaves it, as older windows want it.
     """
-    hours = [] if solar_time is None else [number_word("solar_time", solar_time, 0.0, 24.0)]
-    return command_text(
-        "RflyCesiumOriPos",
-        number_word("latitude_deg", latitude_deg, -90.0, 90.0),
-        number_word("longitude_deg", longitude_deg, -180.0, 180.0),
-        number_word("altitude", altitude),
-        *hours,
-    )
 
 
-def request_vehicle_data(wanted: bool = True) -> str:
+@console_command("RflyReqVehicleData", usage="0 or 1")
+def request_vehicle_data(
+    wanted: Annotated[bool, Word(flag_word, lambda words, index: words[index] != "0")] = True,
+) -> None:
     """Ask for reqVeCrashData, or for no more of it.
 
     It is sent for vehicles that change, so ask before creating them.
     """
-    return command_text("RflyReqVehicleData", flag_word("wanted", wanted))
 
 
 def request_object(kind: int, name: int | str) -> str:
@@ -418,14 +450,14 @@ def request_object(kind: int, name: int | str) -> str:
     return command_text("RflyReqObjData", kind_text, integer_word("name", name), "0")
 
 
-def delete_camera(seq_id: int) -> str:
+@console_command("RflyReqObjData", "10", tail=("0",))
+def delete_camera(seq_id: Natural) -> None:
     """Delete a camera or lidar by its SeqID."""
-    return command_text("RflyReqObjData", _DELETE_CAMERA, integer_word("seq_id", seq_id, 0), "0")
 
 
-def delete_object(name: str) -> str:
+@console_command("RflyReqObjData", "12", tail=("0",))
+def delete_object(name: Name) -> None:
     """Delete an object of the scene by its name, which a double click shows."""
-    return command_text("RflyReqObjData", _DELETE_OBJECT, single_word("name", name), "0")
 
 
 def clear(what: Cleared = "all") -> str:
@@ -435,26 +467,26 @@ def clear(what: Cleared = "all") -> str:
     return command_text("RflyReqObjData", str(_CLEAR_FLAGS[what]), "0", "0")
 
 
-def set_stencil_value_by_copter_id(copter_id: int, value: int) -> str:
+@console_command("RflySetStencilValueByCopterID")
+def set_stencil_value_by_copter_id(copter_id: Integer, value: Byte) -> None:
     """Set a vehicle's stencil value, 0 to 255, which segmentation and infrared pictures show."""
-    return command_text(
-        "RflySetStencilValueByCopterID", id_word(copter_id), integer_word("value", value, 0, 255)
-    )
 
 
-def set_stencil_value_by_actor_name(name: str, value: int, *, is_regex: bool = False) -> str:
+@console_command("RflySetStencilValueByActorName")
+def set_stencil_value_by_actor_name(
+    name: Name, value: Byte, *, is_regex: RegexFlag = False
+) -> None:
     """Set the stencil value, 0 to 255, of actors by name.
 
     With `is_regex` it is that of all actors whose name matches the regular expression.
     """
-    return _stencil("RflySetStencilValueByActorName", name, value, is_regex)
 
 
+@console_command("RflySetStencilValueByMeshComponentName")
 def set_stencil_value_by_mesh_component_name(
-    name: str, value: int, *, is_regex: bool = False
-) -> str:
+    name: Name, value: Byte, *, is_regex: RegexFlag = False
+) -> None:
     """Set the stencil value, 0 to 255, of mesh components by name, as that of actors."""
-    return _stencil("RflySetStencilValueByMeshComponentName", name, value, is_regex)
 
 
 # ---- of this suite's own window
@@ -468,35 +500,17 @@ unknown words.
 """
 
 
-def weather(light: float, visibility: float, cloud_cover: float, rain_rate: float) -> str:
+@console_command(
+    WEATHER,
+    usage="light visibility cloudCover rainRate (0 to 1, m or 0 in clear air, 0 to 1, mm/h)",
+)
+def weather(
+    light: Share,
+    visibility: NotNegative,
+    cloud_cover: Share,
+    rain_rate: Annotated[float, Word(_rain_word, read_number)],
+) -> None:
     """Set the weather of `rfly view`.
 
     Light 0 (night) to 1 (day), visibility in m (0: clear air), cloud cover 0 to 1, rain in mm/h.
     """
-    from rfly_terrain.world.weather import MOST_RAIN  # NumPy: not for the other commands
-
-    return command_text(
-        WEATHER,
-        number_word("light", light, 0.0, 1.0),
-        number_word("visibility", visibility, 0.0),
-        number_word("cloud_cover", cloud_cover, 0.0, 1.0),
-        number_word("rain_rate", rain_rate, 0.0, MOST_RAIN),
-    )
-
-
-def _stencil(command: str, name: str, value: int, is_regex: bool) -> str:
-    flag_word("is_regex", is_regex)
-    return command_text(
-        command,
-        single_word("name", name),
-        integer_word("value", value, 0, 255),
-        str(bool(is_regex)),
-    )
-
-
-def _actuators(command: str, copter_id: int, values: Sequence[float], most: int) -> str:
-    if not 1 <= len(values) <= most:
-        raise CommandError(f"values: {len(values)}, expected 1 to {most}")
-    return command_text(
-        command, id_word(copter_id), *(number_word("values", value) for value in values)
-    )

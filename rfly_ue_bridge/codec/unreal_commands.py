@@ -12,7 +12,13 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from rfly_common.errors import CommandError
-from rfly_ue_bridge.codec.command_words import command_text, integer_word, number_word
+from rfly_ue_bridge.codec.command_words import (
+    command_text,
+    console_command,
+    integer_word,
+    number_word,
+)
+from rfly_ue_bridge.codec.commands import NotNegative
 
 Statistics = Literal["fps", "unit", "rhi", "game", "gpu", "engine", "scenerendering"]
 Screen = Literal["", "window", "full screen"]
@@ -40,10 +46,9 @@ r.ForceLOD -1 leaves the level of detail to Unreal.
 _SCREENS = {"": "", "window": "w", "full screen": "f"}
 
 
-def max_fps(frames_per_s: float) -> str:
+@console_command("t.MaxFPS", usage="pictures a second, 0 or less: no limit")
+def max_fps(frames_per_s: NotNegative) -> None:
     """Limit the pictures a second, and with them the rates of RflySim3D's cameras and lidars."""
-    text = number_word("frames_per_s", frames_per_s, 0.0)
-    return command_text("t.MaxFPS", text)
 
 
 def slow_motion(factor: float) -> str:

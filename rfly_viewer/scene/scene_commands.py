@@ -6,15 +6,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from rfly_common.arrays import Triple
-from rfly_terrain.world.weather import Weather
 
 Rgb = tuple[int, int, int]
 
 
 class ConsoleCommand:
     """Base class of the commands that a text can hold."""
+
+
+@dataclass(frozen=True)
+class ReadCommand(ConsoleCommand):
+    """Command whose words are its meaning, as `rfly_ue_bridge.codec.commands` declares them."""
+
+    word: str
+    """First word, such as RflySetPosScale."""
+    values: tuple[Any, ...]
+    """Values of the words that follow."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +58,6 @@ class ChangeModel(ConsoleCommand):
 
     vehicle_id: int
     vehicle_type: int
-
-
-@dataclass(frozen=True)
-class ChangeSize(ConsoleCommand):
-    """RflyChangeVehicleSize; id -1: all vehicles."""
-
-    vehicle_id: int
-    size: float
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,6 @@ class ClearSensors(ConsoleCommand):
 
 
 @dataclass(frozen=True)
-class RequestVehicles(ConsoleCommand):
-    """RflyReqVehicleData."""
-
-    on: bool
-
-
-@dataclass(frozen=True)
 class ScanTerrain(ConsoleCommand):
     """RflyScanTerrainH: corners in m, x north and y east, and the distance of the samples."""
 
@@ -111,70 +106,10 @@ class ScanTerrain(ConsoleCommand):
 
 
 @dataclass(frozen=True)
-class ShowText(ConsoleCommand):
-    """RflyShowText and RflyShowTextTime."""
-
-    text: str
-    seconds: float
-
-
-@dataclass(frozen=True)
 class DeleteVehicles(ConsoleCommand):
     """RflyDelVehicles, and RflyReqObjData 11; None, as 21 and 23: all vehicles."""
 
     vehicle_ids: tuple[int, ...] | None
-
-
-@dataclass(frozen=True)
-class DisableMovement(ConsoleCommand):
-    """RflyDisableVeMove: states of these vehicles are ignored, or no longer."""
-
-    vehicle_ids: tuple[int, ...]
-    disabled: bool
-
-
-@dataclass(frozen=True)
-class SetTrackColour(ConsoleCommand):
-    """RflySetCopterLine."""
-
-    vehicle_id: int
-    rgb: Rgb
-
-
-@dataclass(frozen=True)
-class SetPositionScale(ConsoleCommand):
-    """RflySetPosScale: a factor for every position that arrives."""
-
-    factor: float
-
-
-@dataclass(frozen=True)
-class SetActuators(ConsoleCommand):
-    """RflySetActuatorPWMs: speeds of up to eight rotors, rounds/s."""
-
-    vehicle_id: int
-    rounds_per_s: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class SetSpeed(ConsoleCommand):
-    """RflySetSimSpeed: a number that the window shows."""
-
-    factor: float
-
-
-@dataclass(frozen=True)
-class LimitFrames(ConsoleCommand):
-    """t.MaxFPS: most pictures a second; None: as many as usual."""
-
-    frames_per_s: float | None
-
-
-@dataclass(frozen=True)
-class SetWeather(ConsoleCommand):
-    """RflySuiteWeather, of this suite."""
-
-    weather: Weather
 
 
 @dataclass(frozen=True)

@@ -138,11 +138,11 @@ class SceneState:
                 self.change_map(name)
             case commands.ChangeModel(vehicle_id, vehicle_type):
                 self._set_column(vehicle_id, vehicle_type=vehicle_type)
-            case commands.ChangeSize(vehicle_id, size):
+            case commands.ReadCommand("RflyChangeVehicleSize", (vehicle_id, size)):
                 self._set_column(vehicle_id, scale=size or 1.0)
             case commands.MoveVehicle():
                 self._move(command)
-            case commands.RequestVehicles(on):
+            case commands.ReadCommand("RflyReqVehicleData", (on,)):
                 self.reports_vehicles = on
                 self.add_log_line(
                     f"vehicle reports to port {FEEDBACK_PORT} are {'on' if on else 'off'}"
@@ -152,16 +152,16 @@ class SceneState:
             case commands.ClearAll():
                 self._delete(None)
                 self._events.append(commands.ClearSensors(None))
-            case commands.DisableMovement(vehicle_ids, disabled):
+            case commands.ReadCommand("RflyDisableVeMove", (vehicle_ids, disabled)):
                 self.vehicles.hold(vehicle_ids, disabled)
-            case commands.SetPositionScale(factor):
+            case commands.ReadCommand("RflySetPosScale", (factor,)):
                 self.position_scale = factor
                 self.add_log_line(f"positions that arrive are multiplied by {factor:g}")
-            case commands.SetActuators(vehicle_id, rounds_per_s):
+            case commands.ReadCommand("RflySetActuatorPWMs", (vehicle_id, rounds_per_s)):
                 turning = [speed for speed in rounds_per_s if speed]
                 mean = sum(turning) / max(len(turning), 1)
                 self._set_column(vehicle_id, motor_speed_rpm=60.0 * mean)
-            case commands.SetSpeed(factor):
+            case commands.ReadCommand("RflySetSimSpeed", (factor,)):
                 self.add_log_line(f"the simulation runs at {factor:g} times real time")
 
             # keys

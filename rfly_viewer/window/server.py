@@ -294,14 +294,14 @@ class Viewer:
 
                 case commands.Key():
                     self._press(event)
-                case commands.SetTrackColour(vehicle_id, rgb):
+                case commands.ReadCommand("RflySetCopterLine", (vehicle_id, rgb)):
                     self._trails.set_colour(vehicle_id, rgb)
-                case commands.LimitFrames(frames_per_s):
+                case commands.ReadCommand("t.MaxFPS", (frames_per_s,)):
                     self._rate_hz = min(frames_per_s or RATE_HZ, RATE_HZ)
-                case commands.SetWeather(weather):
+                case commands.ReadCommand("RflySuiteWeather", (weather,)):
                     self._weather = weather
                     self._sky.show(weather)
-                case commands.ShowText(text, seconds):
+                case commands.ReadCommand("RflyShowText" | "RflyShowTextTime", (text, seconds)):
                     self._notify(text, "", seconds)
                 case commands.RequestObject():
                     self.feedback.answer(event, self._poses, self.cameras.current(), now_s)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_common.errors import CommandError
-from rfly_ue_bridge.codec import commands
+from rfly_ue_bridge.codec import commands, unreal_commands
+from rfly_ue_bridge.codec.command_words import DECLARED
 from rfly_ue_bridge.codec.commands import changes_map, encode_command, encode_command_lan
 
 
@@ -325,3 +327,52 @@ def test_many_deletes_are_parted_without_losing_or_changing_an_id(ids):
     for text, following in itertools.pairwise(texts):
         first = following.split()[1].split(",")[0]
         assert len(f"{text},{first}") > 249
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("RflyChangeVehicleSize 7 2.5", [7, 2.5]),
+        ("RflyChangeVehicleSize 7", [7, 0.0]),  # a word that may miss
+        ("RflySetVehiclePosAng 7 1 1 2 -3 0 0 90", [7, True, 1.0, 2.0, -3.0, 0.0, 0.0, 90.0]),
+        ("RflyShowTextTime take off now 10", ["take off now", 10.0]),
+        ("RflySetCopterLine 3 0080ff", [3, (0, 128, 255)]),
+        ("RflyDisableVeMove 1,2 0", [(1, 2), False]),
+        ("RflySetActuatorPWMs 1 10 20", [1, (10.0, 20.0)]),
+        ("RflyReqVehicleData 127.0.0.1", [True]),
+        ("RflyClearCapture", [None]),
+    ],
+)
+def test_a_declaration_reads_what_it_writes(text, values):
+    word, *words = text.split()
+    assert DECLARED[word].read(words) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("RflyChangeVehicleSize", "argument 1 is missing"),
+        ("RflySetCopterLine 3", "argument 2 is missing"),
+        ("RflySetCopterLine 3 red", "argument 2 is red, expected a colour"),
+        ("RflyDelVehicles ,", "argument 1 is ,, expected ids"),
+        ("RflyChangeVehicleSize 1.5", "argument 1 is 1.5, no whole number"),
+        ("RflySetPosScale nan", "argument 1 is nan"),
+    ],
+)
+def test_words_that_are_missing_or_wrong_are_named(text, problem):
+    word, *words = text.split()
+    with pytest.raises(ValueError, match=problem):
+        DECLARED[word].read(words)
+
+
+def test_only_an_optional_argument_may_be_none():
+    with pytest.raises(CommandError, match="seq_id: None"):
+        commands.delete_camera(None)
+    assert commands.clear_capture(None) == "RflyClearCapture"
+
+
+def test_the_page_names_every_declared_command():
+    page = (Path(__file__).parents[3] / "docs/howto/console-commands.md").read_text("utf-8")
+    assert unreal_commands.max_fps(30) == "t.MaxFPS 30"  # declares its word
+    missing = [word for word in DECLARED if f"`{word}" not in page]
+    assert not missing

@@ -274,7 +274,7 @@ def test_texts_in_double_quotes_are_one_word_and_colours_have_a_hash_or_none(sta
     """The first two are examples of RflySim's manual, the third has the form of public scripts."""
     tell(state, command('RflyShowTextTime "TakeOff cmd:1 2 3" 10'))
     (shown,) = state.take_events()
-    assert (shown.text, shown.seconds) == ("TakeOff cmd:1 2 3", 10.0)
+    assert shown.values == ("TakeOff cmd:1 2 3", 10.0)
 
     tell(state, pose(1000), command('RflySetMsgLabel 1000 "Hi, here" FFFF00 20 5 0'))
     first, *_ = state.labels.lines_of(1000)
