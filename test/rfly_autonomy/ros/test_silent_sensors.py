@@ -43,8 +43,9 @@ class Loop:
             **seeing,
             "scenario": str(scenario),
             "real_time_factor": "0.0" if lock_step else "0.5",
-            # a busy machine is no reason for the fail-safe
-            "command_timeout": "1.0",
+            # a busy machine is no reason for the fail-safe, nor for a flight by old commands
+            "command_timeout": "0.2",
+            "command_patience": "60.0",
         }
         self.peer = peer = Peer(domain_id)
         stack.callback(peer.close)
