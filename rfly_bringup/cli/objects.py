@@ -7,6 +7,7 @@ They are given singly or by a list. Model offsets belong here too.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Optional
 
 import typer
@@ -38,14 +39,16 @@ YawDeg = Annotated[
 ]
 
 
-@objects_app.command(context_settings=_NEGATIVE)
-def place(
+@dataclass(frozen=True)
+class PlaceOptions:
+    """Arguments and options of `rfly objects place`."""
+
     vehicle_type: Annotated[
         options.MaybeText,
         typer.Argument(metavar="TYPE", help="the model: its name, e.g. person, or its number, 30"),
-    ] = None,
-    x: options.MaybeX = None,
-    y: options.MaybeY = None,
+    ] = None
+    x: options.MaybeX = None
+    y: options.MaybeY = None
     file: Annotated[
         options.MaybeText,
         options.optional(
@@ -54,40 +57,40 @@ def place(
             "-f",
             metavar="LIST",
         ),
-    ] = None,
+    ] = None
     object_id: Annotated[
         int, typer.Option("--id", min=0, help="CopterID; 0: the next free id from 1001 up")
-    ] = 0,
-    yaw_deg: YawDeg = 0.0,
+    ] = 0
+    yaw_deg: YawDeg = 0.0
     offset: Annotated[
         float,
         typer.Option(
             help="height of the model's origin above the ground, m; see `rfly objects fit`"
         ),
-    ] = 0.0,
+    ] = 0.0
     z: Annotated[
         options.MaybeFloat,
         options.optional(
             "height of the origin in place of the terrain's, m (up in map, down in map_ned)"
         ),
-    ] = None,
+    ] = None
     scale: Annotated[
         float, typer.Option(min=0.001, max=1000.0, help="factor on the model's size")
-    ] = 1.0,
+    ] = 1.0
     ground: Annotated[
         bool,
         typer.Option(
             "--ground",
             help="RflySim3D finds the ground itself, as with sendUE4Pos2Ground",
         ),
-    ] = False,
+    ] = False
     frame: Annotated[
         MaybeFrame,
         options.optional(
             "map: x east, y north, z up (default); map_ned: x north, y east, z down; a YAML list "
             "names its own"
         ),
-    ] = None,
+    ] = None
     map_name: Annotated[
         options.MaybeText,
         options.optional(
@@ -96,20 +99,24 @@ def place(
             "-m",
             metavar="MAP",
         ),
-    ] = None,
-    search_path: options.SearchPath = None,
-    host: options.HostOption = "127.0.0.1",
-    port: options.PortOption = WINDOW_PORT,
-    window: options.WindowOption = -1,
+    ] = None
+    search_path: options.SearchPath = None
+    host: options.HostOption = "127.0.0.1"
+    port: options.PortOption = WINDOW_PORT
+    window: options.WindowOption = -1
     bridge: Annotated[
         bool,
         typer.Option(
             "--bridge",
             help="place with the running ue_bridge_node, on its terrain; it remembers the objects",
         ),
-    ] = False,
-    namespace: Namespace = "",
-) -> None:
+    ] = False
+    namespace: Namespace = ""
+
+
+@objects_app.command(context_settings=_NEGATIVE)
+@options.takes(PlaceOptions)
+def place(given: PlaceOptions) -> None:
     """Place one object, or a list, on the terrain: at its altitude plus the model's offset.
 
     Without --bridge the datagrams are sent once and nothing remembers the objects. To move one,
@@ -129,38 +136,45 @@ def place(
     from rfly_common.config.vehicle_models import type_number
     from rfly_ue_bridge.objects.placement_file import load_placements
 
-    frame_name = "" if frame is None else frame.value
-    if file is not None:
-        if vehicle_type is not None:
+    frame_name = "" if given.frame is None else given.frame.value
+    if given.file is not None:
+        if given.vehicle_type is not None:
             raise typer.BadParameter("give TYPE X Y or --file LIST, not both")
-        objects = load_placements(file, frame_name)
+        objects = load_placements(given.file, frame_name)
     else:
-        if vehicle_type is None or x is None or y is None:
+        if given.vehicle_type is None or given.x is None or given.y is None:
             raise typer.BadParameter("give TYPE X Y, or --file LIST")
-        factors = (scale, scale, scale)
+        factors = (given.scale, given.scale, given.scale)
         objects = [
             one_object(
-                type_number(vehicle_type),
-                x,
-                y,
-                math.radians(yaw_deg),
-                z,
+                type_number(given.vehicle_type),
+                given.x,
+                given.y,
+                math.radians(given.yaw_deg),
+                given.z,
                 frame_name,
-                object_id,
-                offset,
-                ground,
+                given.object_id,
+                given.offset,
+                given.ground,
                 factors,
             )
         ]
 
-    if bridge:
-        if map_name is not None:
+    if given.bridge:
+        if given.map_name is not None:
             raise typer.BadParameter("--map: with --bridge the terrain is that of terrain_map")
-        with _bridge(namespace) as client:
+        with _bridge(given.namespace) as client:
             client.place(objects)
         return
 
-    send_objects(objects, map_name or options.DEMO_MAP, search_path or (), host, port, window)
+    send_objects(
+        objects,
+        given.map_name or options.DEMO_MAP,
+        given.search_path or (),
+        given.host,
+        given.port,
+        given.window,
+    )
 
 
 @objects_app.command()

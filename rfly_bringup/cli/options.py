@@ -10,13 +10,15 @@ __future__ import annotations`, optional types are written with `Optional`, and 
 a tuple option that is not on the command line.
 """
 
+import inspect
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar, get_type_hints
 
 import typer
 
@@ -49,6 +51,38 @@ class MapFrame(str, Enum):
 
     map = "map"
     map_ned = "map_ned"
+
+
+def takes(record: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the arguments and options that a dataclass declares.
+
+    The command gets the record as its last parameter, `given`.
+    """
+    hints = get_type_hints(record, include_extras=True)
+    declared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(record)
+    ]
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command).parameters.values())[:-1]
+
+        def run(**values: Any) -> None:
+            given = record(**{each.name: values.pop(each.name) for each in declared})
+            command(**values, given=given)
+
+        run.__name__ = command.__name__
+        run.__doc__ = command.__doc__
+        run.__annotations__ = {each.name: each.annotation for each in (*own, *declared)}
+        run.__signature__ = inspect.Signature([*own, *declared])  # type: ignore[attr-defined]
+        return run
+
+    return with_options
 
 
 def finite(value: float) -> float:

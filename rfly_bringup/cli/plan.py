@@ -4,6 +4,7 @@
 """`rfly plan`: a path over a map for a class of vehicles, without ROS."""
 
 import math
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,9 +36,12 @@ PlaceArgument = Annotated[
 ]
 
 
-def plan(
-    start: PlaceArgument,
-    goal: PlaceArgument,
+@dataclass(frozen=True)
+class PlanOptions:
+    """Arguments and options of `rfly plan`."""
+
+    start: PlaceArgument
+    goal: PlaceArgument
     map_name: Annotated[
         options.MaybeText,
         options.optional(
@@ -46,8 +50,8 @@ def plan(
             "-m",
             metavar="MAP",
         ),
-    ] = None,
-    world: WorldOption = None,
+    ] = None
+    world: WorldOption = None
     vehicle_class: Annotated[
         str,
         typer.Option(
@@ -56,37 +60,38 @@ def plan(
             help="class of the vehicle; by default the first",
             show_default=False,
         ),
-    ] = "",
-    classes: Annotated[options.MaybeText, options.file_option("your own vehicle classes")] = None,
-    mode: Annotated[
-        PlanMode, typer.Option(help="drive, fly, or both in one path")
-    ] = PlanMode.drive,
+    ] = ""
+    classes: Annotated[options.MaybeText, options.file_option("your own vehicle classes")] = None
+    mode: Annotated[PlanMode, typer.Option(help="drive, fly, or both in one path")] = PlanMode.drive
     out: Annotated[
         options.MaybeText,
         options.optional(
             "draw it: .png, .pdf, .svg …", "--out", "--output", "-o", metavar="PICTURE"
         ),
-    ] = None,
+    ] = None
     csv: Annotated[
         options.MaybeText,
         options.file_option("write the waypoints, in the form that `file:` in a fleet file reads"),
-    ] = None,
+    ] = None
     water_level: Annotated[
         options.MaybeFloat, options.optional("m up: the path does not drive on lower ground")
-    ] = None,
+    ] = None
     margin: Annotated[
         float,
         typer.Option(
             min=0.0, max=1e4, help="m between vehicle and objects, in addition to its radius"
         ),
-    ] = 0.5,
+    ] = 0.5
     resolution: Annotated[
         options.MaybeFloat,
         options.optional("side of the cells, m (default: the map's)", min=1e-3),
-    ] = None,
-    overwrite: options.Overwrite = False,
-    search_path: options.SearchPath = None,
-) -> None:
+    ] = None
+    overwrite: options.Overwrite = False
+    search_path: options.SearchPath = None
+
+
+@options.takes(PlanOptions)
+def plan(given: PlanOptions) -> None:
     """Plan a path from A to B and print its length, energy, time and climb.
 
     Driven paths use ground that the class can drive on and respect its turning radius. Flown paths
@@ -111,27 +116,33 @@ def plan(
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
 
     # check the arguments before the long work
-    a = _place("A", start)
-    b = _place("B", goal)
-    if water_level is not None and not math.isfinite(water_level):
-        raise typer.BadParameter(f"--water-level {water_level}: expected a finite number of metres")
-    vehicle = find_class(load_vehicle_classes(classes), vehicle_class)
-    options.check_new_picture(out, overwrite)
-    if csv is not None:
-        options.check_target(Path(csv), overwrite)
+    a = _place("A", given.start)
+    b = _place("B", given.goal)
+    if given.water_level is not None and not math.isfinite(given.water_level):
+        raise typer.BadParameter(
+            f"--water-level {given.water_level}: expected a finite number of metres"
+        )
+    vehicle = find_class(load_vehicle_classes(given.classes), given.vehicle_class)
+    options.check_new_picture(given.out, given.overwrite)
+    if given.csv is not None:
+        options.check_target(Path(given.csv), given.overwrite)
 
     # plan
-    if mode is not PlanMode.fly:
+    if given.mode is not PlanMode.fly:
         compile_first(["planner"])
-    populated_map = world_on_map(world, map_name, search_path, options.DEMO_MAP)
+    populated_map = world_on_map(given.world, given.map_name, given.search_path, options.DEMO_MAP)
     terrain = populated_map.terrain
     solids = populated_map.solids
     assert terrain is not None
     planner = Planner(
-        terrain, solids, water_level=water_level, resolution=resolution, margin=margin
+        terrain,
+        solids,
+        water_level=given.water_level,
+        resolution=given.resolution,
+        margin=given.margin,
     )
     with options.status("planning"):
-        path = planner.plan(vehicle, a, b, MODES[mode.value])
+        path = planner.plan(vehicle, a, b, MODES[given.mode.value])
 
     # results
     minutes, seconds = divmod(round(path.duration), 60)
@@ -142,21 +153,21 @@ def plan(
     for note in path.notes:
         print(f"note     {note}")
 
-    if csv is not None:
-        write_plan(path, csv)
-        print(csv)
-    if out is not None:
+    if given.csv is not None:
+        write_plan(path, given.csv)
+        print(given.csv)
+    if given.out is not None:
         from rfly_bringup.cli.track_plots import draw_plan
 
         grid = (
             planner.grid(vehicle)
-            if vehicle.drive is not None and mode is not PlanMode.fly
+            if vehicle.drive is not None and given.mode is not PlanMode.fly
             else None
         )
-        with options.status(f"drawing {out}"):
-            title = f"{vehicle.name}, {mode.value}, over {terrain.name}"
-            draw_plan(populated_map, path, Path(out), title, grid)
-        print(out)
+        with options.status(f"drawing {given.out}"):
+            title = f"{vehicle.name}, {given.mode.value}, over {terrain.name}"
+            draw_plan(populated_map, path, Path(given.out), title, grid)
+        print(given.out)
 
 
 def _place(name: str, text: str) -> "PlanPose":

@@ -3,6 +3,7 @@
 
 """`rfly terrain import` and `export`: conversion of maps from and to other file formats."""
 
+from dataclasses import dataclass
 from enum import Enum
 from math import degrees
 from pathlib import Path
@@ -53,20 +54,22 @@ _MOSTLY = 0.9
 _FOR_ARRAYS = ("cell_size", "key", "first_row", "geo_origin")
 
 
-def import_(
-    ctx: typer.Context,
+@dataclass(frozen=True)
+class ImportOptions:
+    """Arguments and options of `rfly terrain import`."""
+
     source: Annotated[
         Path,
         typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt, USGS DEM, .npy or .npz"),
-    ],
+    ]
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt"),
-    ],
+    ]
     resolution: Annotated[
         options.MaybeFloat,
         options.optional("cell size, m; by default the raster's own"),
-    ] = None,
+    ] = None
     center: Annotated[
         options.Pair,
         typer.Option(
@@ -74,7 +77,7 @@ def import_(
             show_default=False,
             help="place of x = y = 0, degrees; by default the raster's middle",
         ),
-    ] = options.NO_PAIR,
+    ] = options.NO_PAIR
     size: Annotated[
         options.Pair,
         typer.Option(
@@ -82,21 +85,21 @@ def import_(
             show_default=False,
             help="only this much around the center, m",
         ),
-    ] = options.NO_PAIR,
+    ] = options.NO_PAIR
     origin_altitude: Annotated[
         str,
         typer.Option(
             metavar="M|ground",
             help="elevation that becomes z = 0; ground: that of the ground at x = y = 0",
         ),
-    ] = "0",
+    ] = "0"
     unit: Annotated[
         options.MaybeText,
         options.optional(
             "unit of the heights: m, km, dm, cm, mm, ft or us-ft; by default the file's, or metres",
             metavar="UNIT",
         ),
-    ] = None,
+    ] = None
     nodata: Annotated[
         options.MaybeText,
         options.optional(
@@ -104,21 +107,21 @@ def import_(
             "default what the file says, and what can be no height",
             metavar="NUMBER|none",
         ),
-    ] = None,
+    ] = None
     fill_nodata: Annotated[
         bool, typer.Option("--fill-nodata", help="interpolate cells without data")
-    ] = False,
-    resampling: Annotated[
-        Resampling, typer.Option(help="how new cells are computed")
-    ] = Resampling.bilinear,
+    ] = False
+    resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
+        Resampling.bilinear
+    )
     band: Annotated[
         options.MaybeInt,
         options.optional("band of the heights; by default the only one that can hold them", min=1),
-    ] = None,
+    ] = None
     crs: Annotated[
         options.MaybeText,
         options.optional("coordinates of a raster that does not name them", metavar="EPSG:N"),
-    ] = None,
+    ] = None
     keep_cells: Annotated[
         bool,
         typer.Option(
@@ -126,18 +129,21 @@ def import_(
             help="keep a metric raster's cells though its scale or north is not true; the map then "
             "names no latitude and longitude",
         ),
-    ] = False,
+    ] = False
     cell_size: Annotated[
         options.Pair,
         typer.Option(metavar="EAST NORTH", show_default=False, help="size of an array's cells, m"),
-    ] = options.NO_PAIR,
-    key: Annotated[options.MaybeText, options.optional("name of the array in an .npz")] = None,
+    ] = options.NO_PAIR
+    key: Annotated[options.MaybeText, options.optional("name of the array in an .npz")] = None
     first_row: Annotated[
         FirstRow, typer.Option(help="edge of the map that an array's first row lies on")
-    ] = FirstRow.north,
-    geo_origin: options.GeoOrigin = options.NO_TRIPLE,
-    overwrite: options.Overwrite = False,
-) -> None:
+    ] = FirstRow.north
+    geo_origin: options.GeoOrigin = options.NO_TRIPLE
+    overwrite: options.Overwrite = False
+
+
+@options.takes(ImportOptions)
+def import_(ctx: typer.Context, given: ImportOptions) -> None:
     """Make an RflySim map (png and txt) from an elevation model or an array.
 
     A raster in degrees, or whose projection is not true to scale and north at the origin, is
@@ -153,65 +159,18 @@ def import_(
     """
     from rfly_terrain.files.writer import new_files, write_height_map
 
-    cell = options.given(cell_size, "--cell-size")
-    origin = options.given(geo_origin, "--geo-origin")
-
-    gaps: list[Gaps] = []
-    facts: list[ImportFacts] = []
-    is_array = source.suffix.lower() in (".npy", ".npz")
+    is_array = given.source.suffix.lower() in (".npy", ".npz")
     if is_array:
         options.refuse_options(ctx, "for an array", _FOR_RASTERS)
     else:
         options.refuse_options(ctx, "for a raster, which takes --resolution,", _FOR_ARRAYS)
-    new_files(out, overwrite)  # before a long import
+    new_files(given.out, given.overwrite)  # before a long import
 
-    void: float | Literal["none"] | None = None
-    if nodata is not None:
-        void = "none" if nodata == "none" else _number(nodata, "--nodata", "none")
-    if is_array:
-        from rfly_terrain.files.arrays import import_array
-        from rfly_terrain.files.raster_file import metres_per_unit
-
-        terrain = import_array(
-            source,
-            cell_size=cell,
-            key=key,
-            first_row=first_row.value,
-            geo_origin=origin,
-            metres=metres_per_unit(unit) if unit else 1.0,
-            nodata=void,
-            fill_nodata=fill_nodata,
-            name=out.stem,
-            on_read=gaps.append,
-        )
-    else:
-        from rfly_terrain.files.dem_import import import_dem
-
-        with progress_bar(f"reading {source.name}", says=True) as progress:
-            terrain = import_dem(
-                source,
-                band=band,
-                resolution=resolution,
-                center=options.given(center, "--center"),
-                size=options.given(size, "--size"),
-                crs=crs,
-                keep_cells=keep_cells,
-                unit=unit,
-                nodata=void,
-                origin_altitude=(
-                    "ground"
-                    if origin_altitude == "ground"
-                    else _number(origin_altitude, "--origin-altitude", "ground")
-                ),
-                fill_nodata=fill_nodata,
-                resampling=resampling.value,
-                name=out.stem,
-                progress=progress,
-                on_read=facts.append,
-            )
-
-    with options.status(f"writing {out}"):
-        files = write_height_map(terrain, out, overwrite=overwrite)
+    gaps: list[Gaps] = []
+    facts: list[ImportFacts] = []
+    terrain = _imported_array(given, gaps) if is_array else _imported_raster(given, facts)
+    with options.status(f"writing {given.out}"):
+        files = write_height_map(terrain, given.out, overwrite=given.overwrite)
     x_min, x_max, y_min, y_max = terrain.bounds
     print(f"{files.png}\n{files.txt}")
     for each in facts:
@@ -224,6 +183,59 @@ def import_(
         f"{terrain.step_y:g} m, x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, "
         f"z {terrain.z_min:.2f} … {terrain.z_max:.2f} m, heights to ±{step / 2:.2g} m"
     )
+
+
+def _imported_array(given: ImportOptions, gaps: "list[Gaps]") -> "HeightMap":
+    """Return the map of an array; `gaps` gets what it lacked."""
+    from rfly_terrain.files.arrays import import_array
+    from rfly_terrain.files.raster_file import metres_per_unit
+
+    return import_array(
+        given.source,
+        cell_size=options.given(given.cell_size, "--cell-size"),
+        key=given.key,
+        first_row=given.first_row.value,
+        geo_origin=options.given(given.geo_origin, "--geo-origin"),
+        metres=metres_per_unit(given.unit) if given.unit else 1.0,
+        nodata=_void(given.nodata),
+        fill_nodata=given.fill_nodata,
+        name=given.out.stem,
+        on_read=gaps.append,
+    )
+
+
+def _imported_raster(given: ImportOptions, facts: "list[ImportFacts]") -> "HeightMap":
+    """Return the map of an elevation model; `facts` gets what was done to it."""
+    from rfly_terrain.files.dem_import import import_dem
+
+    altitude: float | Literal["ground"] = "ground"
+    if given.origin_altitude != "ground":
+        altitude = _number(given.origin_altitude, "--origin-altitude", "ground")
+    with progress_bar(f"reading {given.source.name}", says=True) as progress:
+        return import_dem(
+            given.source,
+            band=given.band,
+            resolution=given.resolution,
+            center=options.given(given.center, "--center"),
+            size=options.given(given.size, "--size"),
+            crs=given.crs,
+            keep_cells=given.keep_cells,
+            unit=given.unit,
+            nodata=_void(given.nodata),
+            origin_altitude=altitude,
+            fill_nodata=given.fill_nodata,
+            resampling=given.resampling.value,
+            name=given.out.stem,
+            progress=progress,
+            on_read=facts.append,
+        )
+
+
+def _void(nodata: str | None) -> float | Literal["none"] | None:
+    """Return the number of --nodata that stands for no height."""
+    if nodata is None:
+        return None
+    return "none" if nodata == "none" else _number(nodata, "--nodata", "none")
 
 
 def _print_gaps(gaps: "Gaps") -> None:

@@ -6,6 +6,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,8 @@ from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 
 if TYPE_CHECKING:
     from rfly_terrain.world.world import World
+    from rfly_ue_bridge.recording.recorded_states import WindowRecording
+    from rfly_viewer.window.server import Settings
     from rfly_viewer.wire.sensor_answering import SensorAnswering
 
 _FILMS = (".webp", ".gif")
@@ -29,8 +32,10 @@ _TOPIC_OPTIONS = ("topic", "exclude")
 _FOXGLOVE_OPTIONS = (*_TOPIC_OPTIONS, "foxglove", "host", "port")
 
 
-def view(
-    ctx: typer.Context,
+@dataclass(frozen=True)
+class ViewOptions:
+    """Arguments and options of `rfly view`."""
+
     recording: Annotated[
         options.MaybePath,
         typer.Argument(
@@ -39,7 +44,7 @@ def view(
             "rfly sim run --mcap",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     map: Annotated[
         options.MaybeText,
         options.optional(
@@ -49,9 +54,9 @@ def view(
             "-m",
             metavar="MAP",
         ),
-    ] = None,
-    world: WorldOption = None,
-    search_path: options.SearchPath = None,
+    ] = None
+    world: WorldOption = None
+    search_path: options.SearchPath = None
     port: Annotated[
         int,
         typer.Option(
@@ -59,66 +64,66 @@ def view(
             max=65535,
             help="port of the web page; for Foxglove 8765 by default; 0: any free one",
         ),
-    ] = 8080,
-    udp_port: options.PortOption = WINDOW_PORT,
+    ] = 8080
+    udp_port: options.PortOption = WINDOW_PORT
     window: Annotated[
         int,
         typer.Option(
             min=0,
             help="number of this window, from 0; each window listens one UDP port higher",
         ),
-    ] = 0,
+    ] = 0
     host: Annotated[
         str,
         typer.Option(
             help="address to listen on, for UDP and web page; 0.0.0.0: open to other machines"
         ),
-    ] = "127.0.0.1",
+    ] = "127.0.0.1"
     lan_interface: Annotated[
         str,
         typer.Option(
             help="this machine's IPv4 address, to receive LAN commands too (multicast "
             "224.0.0.10:20009)"
         ),
-    ] = "",
-    feedback_host: Annotated[
-        str, typer.Option(help="host that receives answers and contacts")
-    ] = "127.0.0.1",
+    ] = ""
+    feedback_host: Annotated[str, typer.Option(help="host that receives answers and contacts")] = (
+        "127.0.0.1"
+    )
     feedback_port: Annotated[
         int, typer.Option(min=1, max=65535, help="UDP port of answers and contacts")
-    ] = FEEDBACK_PORT,
+    ] = FEEDBACK_PORT
     scan_folder: Annotated[
         options.MaybePath,
         options.optional("existing folder that RflyScanTerrainH may write png and txt into"),
-    ] = None,
+    ] = None
     max_triangles: Annotated[
         int, typer.Option(min=2, max=4_000_000, help="most triangles of the terrain")
-    ] = 400_000,
+    ] = 400_000
     shadows: Annotated[
         bool,
         typer.Option(help="vehicles cast shadows; off is faster without a graphics card"),
-    ] = True,
+    ] = True
     sensors: Annotated[
         bool,
         typer.Option(help="answer requests for cameras and lidars of the vehicles"),
-    ] = True,
+    ] = True
     sensors_to: Annotated[
         options.MaybeTexts,
         options.optional(
             "IPv4 address of another machine that may request them and receive their data",
             metavar="ADDRESS",
         ),
-    ] = None,
+    ] = None
     follow: Annotated[
         options.MaybeText,
         options.optional(
             "follow this vehicle once it appears, or the middle of all vehicles",
             metavar="ID|all",
         ),
-    ] = None,
+    ] = None
     enlarge: Annotated[
         int, typer.Option(min=1, max=30, help="magnification of vehicles; the page can change it")
-    ] = 1,
+    ] = 1
     vehicle_xml: Annotated[
         options.MaybePath,
         options.optional(
@@ -126,32 +131,35 @@ def view(
             "types",
             metavar="PATH",
         ),
-    ] = None,
+    ] = None
     speed: Annotated[
         float,
         typer.Option(min=0.01, max=1000.0, help="factor on the speed of the recording"),
-    ] = 1.0,
+    ] = 1.0
     film: Annotated[
         options.MaybePath,
         options.file_option(
             "write the recording as an animation, .webp or .gif, by a Chromium without a window, "
             "and end"
         ),
-    ] = None,
-    overwrite: options.Overwrite = False,
+    ] = None
+    overwrite: options.Overwrite = False
     foxglove: Annotated[
         bool,
         typer.Option(
             "--foxglove",
             help="serve ROS topics to Foxglove by WebSocket, in place of the web page",
         ),
-    ] = False,
-    topic: options.TopicOption = None,
-    exclude: options.ExcludeOption = None,
+    ] = False
+    topic: options.TopicOption = None
+    exclude: options.ExcludeOption = None
     open_browser: Annotated[
         bool, typer.Option("--open/--no-open", help="open the page in the browser")
-    ] = False,
-) -> None:
+    ] = False
+
+
+@options.takes(ViewOptions)
+def view(ctx: typer.Context, given: ViewOptions) -> None:
     """Show in a browser what RflySim3D would show, from the same datagrams.
 
     It listens on RflySim3D's ports, so RflySim3D must not run on the same machine and port.
@@ -174,82 +182,110 @@ def view(
 
         rfly view --foxglove                        ROS topics at ws://127.0.0.1:8765
     """
-    if foxglove:
+    if given.foxglove:
         meaningless = [name for name in ctx.params if name not in _FOXGLOVE_OPTIONS]
         options.refuse_options(ctx, "with --foxglove", meaningless)
     else:
         options.refuse_options(ctx, "without --foxglove", _TOPIC_OPTIONS)
 
-    if foxglove:
+    if given.foxglove:
         is_given = options.on_command_line(ctx, "port")
-        _serve_foxglove(host, port if is_given else _FOXGLOVE_PORT, topic or (), exclude or ())
+        _serve_foxglove(
+            given.host,
+            given.port if is_given else _FOXGLOVE_PORT,
+            given.topic or (),
+            given.exclude or (),
+        )
         return
 
-    if recording is None:
+    if given.recording is None:
         options.refuse_options(ctx, "without a recording", ("speed", "film"))
-    if film is not None:
-        options.check_new_file("--film", str(film), overwrite)
-        if film.suffix not in _FILMS:
-            raise ConfigError(f"--film {film}: expected a name that ends in {' or '.join(_FILMS)}")
-    require("viser", "rfly view")
-    if udp_port + window > 65535:
-        raise ConfigError(
-            f"--udp-port {udp_port} --window {window}: there is no UDP port {udp_port + window}"
-        )
-    if scan_folder is not None and not scan_folder.is_dir():
-        raise ConfigError(f"--scan-folder {scan_folder}: no such folder")
+    _check(given)
 
-    from rfly_collision.shapes.vehicle_descriptions import (
-        NONE,
-        read_vehicle_descriptions,
-    )
     from rfly_ue_bridge.recording.recorded_states import open_for_window
-    from rfly_viewer.window.server import Settings
     from rfly_viewer.window.server import view as run
     from rfly_viewer.wire.playback import Playback
 
-    answers = _answers(sensors_to or ()) if sensors else None
-    placed, folders = read_world(world, search_path)
     with ExitStack() as closing:
         shown = None
-        if recording is not None:
-            shown = closing.enter_context(open_for_window(recording, udp_port + window))
-        recorded = None if shown is None else shown.map
-        maps = (map, placed.map or None, recorded, options.DEMO_MAP)
-        settings = Settings(
-            map=next(name for name in maps if name is not None),
-            search_path=tuple(folders),
-            world=placed,
-            host=host,
-            http_port=port,
-            udp_port=udp_port + window,
-            lan_interface=lan_interface,
-            feedback_host=feedback_host,
-            feedback_port=feedback_port,
-            scan_folder=scan_folder,
-            max_triangles=max_triangles,
-            shadows=shadows,
-            follow=_followed(follow),
-            enlarge=enlarge,
-            sensors=answers,
-            descriptions=NONE if vehicle_xml is None else read_vehicle_descriptions(vehicle_xml),
-        )
-        if film is None or shown is None:
-            playback = None
-            if shown is not None:
-                playback = Playback(str(recording), shown.datagrams(), time.monotonic, speed)
-            run(settings, typer.echo, open_browser, playback)
+        if given.recording is not None:
+            port = given.udp_port + given.window
+            shown = closing.enter_context(open_for_window(given.recording, port))
+        settings = _settings(given, None if shown is None else shown.map)
+
+        if given.film is not None and shown is not None:
+            _make_film(given, settings, shown)
             return
+        playback = None
+        if shown is not None:
+            playback = Playback(
+                str(given.recording), shown.datagrams(), time.monotonic, given.speed
+            )
+        run(settings, typer.echo, given.open_browser, playback)
 
-        from rfly_viewer.window.film import frames_of, make_film
 
-        times = [datagram.time for datagram in shown.datagrams()]
-        if not times:
-            raise ConfigError(f"{recording}: nothing that a window shows on its UDP port")
-        frames = frames_of(times[-1] - times[0], speed)
-        with progress_bar(f"{film}, {frames} frames", says=True) as bar:
-            make_film(settings, shown.datagrams(), frames, speed, film, bar)
-    print(film)
+def _check(given: ViewOptions) -> None:
+    """Raise ConfigError for options that no window can have."""
+    film = given.film
+    if film is not None:
+        options.check_new_file("--film", str(film), given.overwrite)
+        if film.suffix not in _FILMS:
+            raise ConfigError(f"--film {film}: expected a name that ends in {' or '.join(_FILMS)}")
+    require("viser", "rfly view")
+
+    port = given.udp_port + given.window
+    if port > 65535:
+        raise ConfigError(
+            f"--udp-port {given.udp_port} --window {given.window}: there is no UDP port {port}"
+        )
+    if given.scan_folder is not None and not given.scan_folder.is_dir():
+        raise ConfigError(f"--scan-folder {given.scan_folder}: no such folder")
+
+
+def _settings(given: ViewOptions, recorded: str | None) -> "Settings":
+    """Return the settings of the window; `recorded`: the map that a recording names."""
+    from rfly_collision.shapes.vehicle_descriptions import NONE, read_vehicle_descriptions
+    from rfly_viewer.window.server import Settings
+
+    descriptions = NONE
+    if given.vehicle_xml is not None:
+        descriptions = read_vehicle_descriptions(given.vehicle_xml)
+    answers = _answers(given.sensors_to or ()) if given.sensors else None
+    placed, folders = read_world(given.world, given.search_path)
+    maps = (given.map, placed.map or None, recorded, options.DEMO_MAP)
+
+    return Settings(
+        map=next(name for name in maps if name is not None),
+        search_path=tuple(folders),
+        world=placed,
+        host=given.host,
+        http_port=given.port,
+        udp_port=given.udp_port + given.window,
+        lan_interface=given.lan_interface,
+        feedback_host=given.feedback_host,
+        feedback_port=given.feedback_port,
+        scan_folder=given.scan_folder,
+        max_triangles=given.max_triangles,
+        shadows=given.shadows,
+        follow=_followed(given.follow),
+        enlarge=given.enlarge,
+        sensors=answers,
+        descriptions=descriptions,
+    )
+
+
+def _make_film(given: ViewOptions, settings: "Settings", shown: "WindowRecording") -> None:
+    """Write a recording as an animation."""
+    from rfly_viewer.window.film import frames_of, make_film
+
+    assert given.film is not None
+    times = [datagram.time for datagram in shown.datagrams()]
+    if not times:
+        raise ConfigError(f"{given.recording}: nothing that a window shows on its UDP port")
+    frames = frames_of(times[-1] - times[0], given.speed)
+    with progress_bar(f"{given.film}, {frames} frames", says=True) as bar:
+        make_film(settings, shown.datagrams(), frames, given.speed, given.film, bar)
+    print(given.film)
 
 
 def _answers(allowed: Sequence[str]) -> "Callable[[World], SensorAnswering]":
