@@ -1,23 +1,37 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Messages of ROS 2 in recordings of unknown origin, decoded without ROS.
+"""Messages of ROS 2 in recordings of unknown origin, decoded without ROS, and their numbers.
 
 They need mcap and mcap-ros2-support, the extra `log`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError
 from rfly_common.imports import require
+from rfly_common.transform_buffer import Transform
 from rfly_common.untrusted_files.bag_reader import Bag, open_bag
 from rfly_common.untrusted_files.mcap_reader import Topic
 from rfly_common.untrusted_files.reader_errors import reader_errors
+
+LARGEST = 1e9
+"""Bound of numbers in SI units that no vehicle reaches."""
+WENT_BACK_S = 0.05
+"""Step back of stamps beyond which a log is no log of one run, s."""
+
+Columns = Callable[[Any], "list[float] | None"]
+"""Function from a message to its numbers; None: the message does not count."""
+Links = dict[str, tuple[str, Transform]]
+"""Parent, and transform into it, by child frame."""
 
 
 class LoggedMessage(NamedTuple):
@@ -99,3 +113,107 @@ def open_log(path: Path) -> Iterator[MessageLog]:
             reasons = "; ".join(f"{topic}: {why}" for topic, why in list(log.left_out.items())[:3])
             raise refuse(f"no messages of ROS 2{f' ({reasons})' if reasons else ''}")
         yield log
+
+
+class Table(NamedTuple):
+    """Messages of a topic, in the order in which they were logged."""
+
+    time: Floats
+    """Times of the stamps, s, (k,); NaN for messages without a header."""
+    arrival: Floats
+    """Times at which they were logged, s, (k,)."""
+    value: Floats
+    """Numbers, (k, n)."""
+    frame: str
+    """Frame of the first message."""
+
+
+class LoggedTables(NamedTuple):
+    """Numbers of a log's messages."""
+
+    tables: dict[str, Table]
+    """By the part that the topic plays; topics without messages are left out."""
+    links: Links
+    """Links of the static transforms."""
+    first: dict[str, Any]
+    """First message of the parts that have no columns."""
+
+
+def header_frame(_part: str, message: Any) -> str:
+    """Return the frame in a message's header, "" without one."""
+    return str(message.header.frame_id) if hasattr(message, "header") else ""
+
+
+def read_tables(
+    name: str,
+    log: MessageLog,
+    topics: Mapping[str, str],
+    columns: Mapping[str, Columns],
+    statics: Iterable[str],
+    frame_of: Callable[[str, Any], str] = header_frame,
+) -> LoggedTables:
+    """Read the topics of all parts, and the links of the topics `statics`.
+
+    `topics`: topic of each part; `frame_of`: function of part and message. Raise CaptureError for
+    lists of different lengths.
+    """
+    parts = {topic: part for part, topic in topics.items()}
+    statics = frozenset(statics)
+    rows: dict[str, list[tuple[float, float, list[float]]]] = {}
+    frames: dict[str, str] = {}
+    links: Links = {}
+    first: dict[str, Any] = {}
+    for topic, arrival, message in log.messages([*parts, *statics]):
+        if topic in statics:
+            links.update(_links(message))
+            continue
+
+        part = parts[topic]
+        if part not in columns:
+            first.setdefault(part, message)
+            continue
+        values = columns[part](message)
+        if values is not None:
+            rows.setdefault(part, []).append((stamp_of(message), arrival, values))
+            frames.setdefault(part, frame_of(part, message))
+
+    tables = {
+        part: table_of(f"{name}: {topics[part]}", found, frames[part])
+        for part, found in rows.items()
+    }
+    return LoggedTables(tables, links, first)
+
+
+def table_of(where: str, rows: list[tuple[float, float, list[float]]], frame: str) -> Table:
+    """Return the table of rows of stamp, arrival and numbers. Raise CaptureError."""
+    if len({len(values) for _, _, values in rows}) > 1:
+        raise CaptureError(f"{where}: messages of different lengths; expected one length")
+    time, arrival = np.array([row[:2] for row in rows]).T
+    return Table(time, arrival, np.array([row[2] for row in rows], float), frame)
+
+
+def _links(message: Any) -> Links:
+    """Return the links of a TFMessage."""
+    links = {}
+    for link in message.transforms:
+        t = link.transform.translation
+        q = link.transform.rotation
+        transform = Transform(np.array((t.x, t.y, t.z)), np.array((q.x, q.y, q.z, q.w)))
+        links[link.child_frame_id] = link.header.frame_id, transform
+    return links
+
+
+def xyz_of(vector: Any) -> list[float]:
+    """Return the numbers of a vector or a point."""
+    return [vector.x, vector.y, vector.z]
+
+
+def check_forward(where: str, time: Floats) -> None:
+    """Raise CaptureError for times that go back."""
+    steps = np.diff(time)
+    if steps.size and steps.min() < -WENT_BACK_S:
+        worst = int(np.argmin(steps))
+        raise CaptureError(
+            f"{where}: its time goes back by {-steps[worst]:.3f} s after {time[worst]:.3f} s; "
+            "expected the log of one run"
+        )

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,16 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.physics import GRAVITY
-from rfly_common.untrusted_files.message_log import MessageLog, open_log, stamp_of
+from rfly_common.transform_buffer import IDENTITY
+from rfly_common.untrusted_files.message_log import (
+    LARGEST,
+    Columns,
+    LoggedTables,
+    check_forward,
+    open_log,
+    read_tables,
+    xyz_of,
+)
 
 RATE = 100.0
 """Rate of `LoggedMotion`, Hz."""
@@ -33,16 +41,12 @@ SHORTEST = 10.0
 """Shortest log, s."""
 LONGEST = 7200.0
 """Longest log, s. With a stamp that is far off, a log would need all of the memory."""
-LARGEST = 1e9
-"""Bound of all values, in SI units, which no vehicle reaches."""
 LEAST_QUATERNION = 0.5
 """Norm of a quaternion below which it is no attitude."""
 LEAST_STEP = 1e-4
 """Distance of stamps below which the second message does not count, s: no sensor is so fast."""
 LONGEST_GAP = 0.5
 """Longest time without messages over which values are interpolated, s."""
-WENT_BACK = 0.05
-"""Step back of stamps beyond which a log is no log of one run, s."""
 ODOMETRY = ("ground_truth/odom", "odometry/global", "odometry/filtered")
 """Topics of odometry, of which the first that was recorded is used."""
 NEEDED = ("imu/data", "joint_states")
@@ -84,42 +88,20 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
     `namespace`: of the vehicle, if more than one was recorded. Raises ConfigError if a needed topic
     is missing, CaptureError for a file that can't be read.
     """
-    with open_log(path) as log:
-        return _log(path.name, *_read(log, path, params, namespace))
-
-
-def _read(
-    log: MessageLog, path: Path, params: VehicleParameters, namespace: str | None
-) -> tuple[Any, Any, str]:
-    """Return the rows of each topic, the links of /tf_static and the IMU's frame."""
     columns = _columns(params)
-    rows: dict[str, list[tuple[float, float, list[float]]]] = {}
-    links: dict[str, tuple[list[float], list[float]]] = {}
-    imu_frame = ""
-
-    # messages of the vehicle's topics
-    prefix = _prefix(path, list(log.topics), namespace)
-    wanted = ["/tf_static", prefix + "tf_static", *(prefix + topic for topic in columns)]
-    for full_topic, logged_at, message in log.messages(wanted):
-        if full_topic.endswith("tf_static"):
-            for link in message.transforms:
-                t = link.transform.translation
-                q = link.transform.rotation
-                links[link.child_frame_id] = [t.x, t.y, t.z], [q.x, q.y, q.z, q.w]
-            continue
-
-        topic = full_topic.removeprefix(prefix)
-        values = columns[topic](message)
-        if values is not None:
-            rows.setdefault(topic, []).append((stamp_of(message), logged_at, values))
-        if topic == "imu/data":
-            imu_frame = message.header.frame_id
-    return rows, links, imu_frame
+    with open_log(path) as log:
+        prefix = _prefix(path, list(log.topics), namespace)
+        topics = {topic: prefix + topic for topic in columns}
+        statics = ("/tf_static", prefix + "tf_static")
+        logged = read_tables(path.name, log, topics, columns, statics)
+    return _log(path.name, logged)
 
 
-def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
-    missing = [topic for topic in NEEDED if topic not in rows]
-    if not any(topic in rows for topic in ODOMETRY):
+def _log(name: str, logged: LoggedTables) -> VehicleLog:
+    """Return a log of the needed topics. Raise ConfigError if one is missing, CaptureError."""
+    tables = logged.tables
+    missing = [topic for topic in NEEDED if topic not in tables]
+    if not any(topic in tables for topic in ODOMETRY):
         missing.append(" or ".join(ODOMETRY))
     if missing:
         raise ConfigError(
@@ -129,48 +111,41 @@ def _log(name: str, rows: Any, links: Any, imu_frame: str) -> VehicleLog:
 
     # series of each topic
     notes = []
-    joint = np.array([row[:2] for row in rows["joint_states"]])
+    joints = tables["joint_states"]
     series = {}
-    for topic, messages in rows.items():
-        time, arrival = np.array([row[:2] for row in messages]).T
+    for topic, table in tables.items():
         # messages without a stamp get the time of the joint states that arrived with them
-        time = np.where(np.isfinite(time), time, np.interp(arrival, joint[:, 1], joint[:, 0]))
-        series[topic] = _series(f"{name}: {topic}", time, [row[2] for row in messages])
-        lost = len(messages) - series[topic].time.size
+        stamped = np.isfinite(table.time)
+        time = np.where(stamped, table.time, np.interp(table.arrival, joints.arrival, joints.time))
+        series[topic] = _series(f"{name}: {topic}", time, table.value)
+        lost = time.size - series[topic].time.size
         if lost:
             notes.append(
-                f"{topic}: {lost} of {len(messages)} messages are not used: NaN, numbers beyond "
+                f"{topic}: {lost} of {time.size} messages are not used: NaN, numbers beyond "
                 f"{LARGEST:g}, or stamps that were there already"
             )
     notes += _crop_to_longest_stretch(series)
 
     # mounting of the IMU
-    if imu_frame in links:
-        place, turned = map(np.array, links[imu_frame])
-    else:
-        place = np.zeros(3)
-        turned = np.array((0.0, 0.0, 0.0, 1.0))
-        if imu_frame.split("/")[-1] != "base_link":
-            notes.append(
-                f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link"
-            )
+    imu_frame = tables["imu/data"].frame
+    mount = IDENTITY
+    if imu_frame in logged.links:
+        _, mount = logged.links[imu_frame]
+    elif imu_frame.split("/")[-1] != "base_link":
+        notes.append(
+            f"/tf_static does not say where {imu_frame} is: it is taken to be in base_link"
+        )
 
     if ODOMETRY[0] not in series:
         notes.append(f"no {ODOMETRY[0]}: velocities are those of the estimator")
+    place = np.asarray(mount.translation, float)
+    turned = np.asarray(mount.quat_xyzw, float)
     return VehicleLog(name, series, place, turned, tuple(notes))
 
 
-def _series(where: str, time: Floats, values: list[list[float]]) -> Series:
+def _series(where: str, time: Floats, rows: Floats) -> Series:
     """Return the rows with possible numbers, each time once. Raise CaptureError."""
-    if len(set(map(len, values))) > 1:
-        raise CaptureError(f"{where}: messages of different lengths; expected one length")
-    back = -np.diff(time).min(initial=0.0)
-    if back > WENT_BACK:
-        raise CaptureError(
-            f"{where}: its time goes back by {back:.3f} s; expected the log of one run"
-        )
-
-    rows = np.array(values, float)
+    check_forward(where, time)
     possible = (np.abs(rows) <= LARGEST).all(axis=1)
     if not possible.any():
         raise CaptureError(f"{where}: NaN, or numbers beyond {LARGEST:g}, in all messages")
@@ -221,12 +196,9 @@ def _prefix(path: Path, topics: list[str], namespace: str | None) -> str:
     return prefixes[0] if prefixes else "/"
 
 
-def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float] | None]]:
+def _columns(params: VehicleParameters) -> dict[str, Columns]:
     """Return, by topic, functions from a message to its numbers. None: it does not count."""
     names = joint_names(params)
-
-    def xyz(vector: Any) -> list[float]:
-        return [vector.x, vector.y, vector.z]
 
     def joints(message: Any) -> list[float] | None:
         where = {name: k for k, name in enumerate(message.name)}
@@ -247,13 +219,13 @@ def _columns(params: VehicleParameters) -> dict[str, Callable[[Any], list[float]
         attitude = [q.x, q.y, q.z, q.w]
         if math.hypot(*attitude) < LEAST_QUATERNION:
             attitude = [math.nan] * 4
-        return [*xyz(pose.position), *attitude, *xyz(twist.linear), *xyz(twist.angular)]
+        return [*xyz_of(pose.position), *attitude, *xyz_of(twist.linear), *xyz_of(twist.angular)]
 
     return {
-        "imu/data": lambda m: xyz(m.linear_acceleration) + xyz(m.angular_velocity),
+        "imu/data": lambda m: xyz_of(m.linear_acceleration) + xyz_of(m.angular_velocity),
         "joint_states": joints,
         "wheel_loads": lambda m: list(m.data),
-        "environment/wind": lambda m: xyz(m.vector),
+        "environment/wind": lambda m: xyz_of(m.vector),
         "cmd/rotors": lambda m: list(m.value) if m.mode == 0 else None,
         **dict.fromkeys(ODOMETRY, odometry),
     }

@@ -1,12 +1,11 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Numbers of a log's messages in tables, with their stamps checked."""
+"""Numbers of the parts that a replay needs of a log, with their stamps checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,119 +13,57 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.transform_buffer import IDENTITY, Transform
-from rfly_common.untrusted_files.message_log import MessageLog, stamp_of
+from rfly_common.untrusted_files.message_log import (
+    LARGEST,
+    Columns,
+    Links,
+    LoggedTables,
+    MessageLog,
+    Table,
+    check_forward,
+    header_frame,
+    read_tables,
+    xyz_of,
+)
 from rfly_lab.replay.topic_map import TopicMap
 
-WENT_BACK_S = 0.05
-"""Step back of stamps beyond which a log is no log of one run, s."""
 OTHER_CLOCK_S = 10.0
 """Distance from the IMU's time beyond which stamps are of another clock, s."""
 LONGEST = 7200.0
 """Longest log, s. A stamp that is far off would need all of the memory."""
-
-LARGEST = 1e9
-"""Bound of all numbers, in SI units, which no vehicle reaches."""
 INPUTS = ("rotor_commands", "wheel_commands", "wind")
 """Parts whose numbers go into the model."""
 
-Columns = Callable[[Any], "list[float] | None"]
-"""Function from a message to its numbers; None: the message does not count."""
-Links = dict[str, tuple[str, Transform]]
-"""Parent, and transform into it, by child frame."""
 
-
-class Table(NamedTuple):
-    """Messages of a topic, in the order in which they were logged."""
-
-    time: Floats
-    """Times of the stamps, s, (k,)."""
-    arrival: Floats
-    """Times at which they were logged, s, (k,)."""
-    value: Floats
-    """Numbers, (k, n)."""
-    frame: str
-    """Frame of the first message."""
-
-
-class RawLog(NamedTuple):
-    """Content of a log."""
-
-    tables: dict[str, Table]
-    """By the part that the topic plays; topics without messages are left out."""
-    links: Links
-    """Links of /tf_static."""
-    terrain: Any
-    """First message of the terrain's topic, or None."""
-
-
-def read_tables(
+def read_parts(
     name: str, log: MessageLog, topics: dict[str, str], columns: dict[str, Columns]
-) -> RawLog:
+) -> LoggedTables:
     """Read the topics of all parts. Raise CaptureError for lists of different lengths."""
-    parts = {topic: part for part, topic in topics.items()}
     statics = [topic for topic in log.topics if topic.endswith("tf_static")]
-    rows: dict[str, list[tuple[float, float, list[float]]]] = {}
-    frames: dict[str, str] = {}
-    links: Links = {}
-    terrain = None
-    for topic, arrival, message in log.messages([*parts, *statics]):
-        if topic in statics:
-            links.update(_links(message))
-            continue
-        part = parts[topic]
-        if part == "terrain":
-            terrain = terrain or message
-            continue
-        values = columns[part](message)
-        if values is not None:
-            rows.setdefault(part, []).append((stamp_of(message), arrival, values))
-            frames.setdefault(part, _frame(part, message))
-
-    tables = {
-        part: _table(part, f"{name}: {topics[part]}", found, frames[part])
-        for part, found in rows.items()
-    }
-    tables = {part: table for part, table in tables.items() if table.time.size}
-    return RawLog(tables, links, terrain)
+    raw = read_tables(name, log, topics, columns, statics, _frame)
+    tables = {part: _possible(part, table) for part, table in raw.tables.items()}
+    return raw._replace(tables={part: table for part, table in tables.items() if table.time.size})
 
 
 def _frame(part: str, message: Any) -> str:
     """Return the frame of a message's numbers; a twist of an odometry is in its child's."""
     if part == "wheel_odometry" and hasattr(message, "child_frame_id"):
         return str(message.child_frame_id)
-    return str(message.header.frame_id) if hasattr(message, "header") else ""
+    return header_frame(part, message)
 
 
-def _table(
-    part: str, where: str, rows: list[tuple[float, float, list[float]]], frame: str
-) -> Table:
-    """Return a topic's table. Impossible numbers are NaN; a command with such numbers is left out.
+def _possible(part: str, table: Table) -> Table:
+    """Return a table whose impossible numbers are NaN; a command with such numbers is left out.
 
     Infinite heights stay, which mean that the sensor saw no ground.
     """
-    if len({len(values) for _, _, values in rows}) > 1:
-        raise CaptureError(f"{where}: messages of different lengths; expected one length")
-    time, arrival = np.array([row[:2] for row in rows]).T
-    value = np.array([row[2] for row in rows], float)
-    possible = np.abs(value) <= LARGEST
-    if part == "height":
-        possible |= np.isinf(value)
-    table = Table(time, arrival, np.where(possible, value, np.nan), frame)
+    possible = np.abs(table.value) <= LARGEST
     if part in INPUTS:
         kept = possible.all(axis=1)
-        table = Table(time[kept], arrival[kept], value[kept], frame)
-    return table
-
-
-def _links(message: Any) -> Links:
-    """Return the links of a TFMessage."""
-    links = {}
-    for link in message.transforms:
-        t = link.transform.translation
-        q = link.transform.rotation
-        transform = Transform(np.array((t.x, t.y, t.z)), np.array((q.x, q.y, q.z, q.w)))
-        links[link.child_frame_id] = link.header.frame_id, transform
-    return links
+        return Table(table.time[kept], table.arrival[kept], table.value[kept], table.frame)
+    if part == "height":
+        possible |= np.isinf(table.value)
+    return table._replace(value=np.where(possible, table.value, np.nan))
 
 
 def mount_of(links: Links, frame: str) -> Transform | None:
@@ -166,13 +103,7 @@ def on_clock_of_imu(
 
 def _check_times(where: str, time: Floats, imu_time: Floats) -> None:
     """Raise CaptureError unless the times belong to one run of the IMU's clock."""
-    steps = np.diff(time)
-    if steps.size and steps.min() < -WENT_BACK_S:
-        worst = int(np.argmin(steps))
-        raise CaptureError(
-            f"{where}: its time goes back by {-steps[worst]:.3f} s after {time[worst]:.3f} s; "
-            "expected the log of one run"
-        )
+    check_forward(where, time)
     begin = imu_time.min()
     end = imu_time.max()
     if not end - begin <= LONGEST:
@@ -202,25 +133,21 @@ def columns_of(params: VehicleParameters, topic_map: TopicMap) -> dict[str, Colu
     return {
         "imu": lambda m: _imu(m, topic_map.orientation),
         "gps": lambda m: [m.latitude, m.longitude, m.altitude] if m.status.status >= 0 else None,
-        "gps_velocity": lambda m: _xyz(m.vector if hasattr(m, "vector") else _twist(m).linear),
-        "magnetometer": lambda m: _xyz(m.magnetic_field),
+        "gps_velocity": lambda m: xyz_of(m.vector if hasattr(m, "vector") else _twist(m).linear),
+        "magnetometer": lambda m: xyz_of(m.magnetic_field),
         "barometer": lambda m: [m.fluid_pressure],
         "height": lambda m: [m.range],
         "joints": JointColumns(params, topic_map),
         "wheel_odometry": lambda m: [
-            *_xyz(_twist(m).linear)[:2],
+            *xyz_of(_twist(m).linear)[:2],
             _twist(m).angular.z,
         ],
         "wheel_loads": lambda m: list(m.data),
         "rotor_commands": lambda m: [float(m.mode), *m.value],
         "wheel_commands": lambda m: _wheel_command(m, len(params.wheels)),
-        "wind": lambda m: _xyz(m.vector),
+        "wind": lambda m: xyz_of(m.vector),
         "reference": _reference,
     }
-
-
-def _xyz(vector: Any) -> list[float]:
-    return [vector.x, vector.y, vector.z]
 
 
 def _twist(message: Any) -> Any:
@@ -234,7 +161,7 @@ def _imu(message: Any, oriented: bool) -> list[float]:
     turn = [q.x, q.y, q.z, q.w]
     if not oriented or message.orientation_covariance[0] == -1.0:  # as sensor_msgs/Imu says
         turn = [0.0] * 4
-    return _xyz(message.linear_acceleration) + _xyz(message.angular_velocity) + turn
+    return xyz_of(message.linear_acceleration) + xyz_of(message.angular_velocity) + turn
 
 
 def _wheel_command(message: Any, wheels: int) -> list[float]:
@@ -248,8 +175,8 @@ def _reference(message: Any) -> list[float]:
     """Return position, orientation and velocity (in body axes, NaN if a pose has none)."""
     pose = getattr(message.pose, "pose", message.pose)
     q = pose.orientation
-    velocity = _xyz(message.twist.twist.linear) if hasattr(message, "twist") else [np.nan] * 3
-    return [*_xyz(pose.position), q.x, q.y, q.z, q.w, *velocity]
+    velocity = xyz_of(message.twist.twist.linear) if hasattr(message, "twist") else [np.nan] * 3
+    return [*xyz_of(pose.position), q.x, q.y, q.z, q.w, *velocity]
 
 
 class JointColumns:

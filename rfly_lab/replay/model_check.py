@@ -24,7 +24,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import DynamicsError
 from rfly_common.frames import quat_conjugate, quat_rotate, quat_to_euler
 from rfly_common.physics import GRAVITY
-from rfly_lab.replay.log_tables import Table
+from rfly_common.untrusted_files.message_log import Table
 from rfly_lab.replay.recording import Recording
 from rfly_lab.replay.replay import Replay, Track
 

@@ -27,17 +27,15 @@ from rfly_common.frames import (
     quat_to_euler,
 )
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
-from rfly_common.untrusted_files.message_log import MessageLog, open_log
+from rfly_common.untrusted_files.message_log import LoggedTables, MessageLog, Table, open_log
 from rfly_lab.replay.log_tables import (
     INPUTS,
     JointColumns,
-    RawLog,
-    Table,
     columns_of,
     gap_note,
     mount_of,
     on_clock_of_imu,
-    read_tables,
+    read_parts,
 )
 from rfly_lab.replay.topic_map import TopicMap
 from rfly_terrain.files.terrain_message import msg_to_height_map
@@ -129,7 +127,7 @@ def read_recording(
     with open_log(path) as log:
         topics, notes = topic_map.resolve(path.name, log.topics, namespace)
         notes += [f"{topic} is not used: {reason}" for topic, reason in log.left_out.items()]
-        raw = read_tables(path.name, log, topics, columns)
+        raw = read_parts(path.name, log, topics, columns)
         place = _recorded_origin(log)
     if "imu" not in raw.tables:
         raise ConfigError(f"{path.name}: no messages on {topics['imu']}; expected some of an IMU")
@@ -141,8 +139,8 @@ def read_recording(
     assert isinstance(joints, JointColumns)
     reader.read(tables, joints.missing)
     _check_commands(path.name, topics, tables, params)
-    if terrain is None and raw.terrain is not None:
-        terrain = msg_to_height_map(raw.terrain)
+    if terrain is None and "terrain" in raw.first:
+        terrain = msg_to_height_map(raw.first["terrain"])
 
     # origin of the world
     origin = topic_map.geo_origin or (terrain.geo_origin if terrain is not None else None) or place
@@ -229,7 +227,7 @@ class _Reader:
         params: VehicleParameters,
         sensors: SensorParameters,
         topic_map: TopicMap,
-        raw: RawLog,
+        raw: LoggedTables,
         notes: list[str],
     ) -> None:
         self._name = name

@@ -21,6 +21,7 @@ from rfly_autonomy.control.attitude_controller import Mixer
 from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
+from rfly_common.untrusted_files.message_log import LoggedTables, table_of
 from rfly_lab.identification import vehicle_log
 from rfly_lab.identification.excitation import excitation
 from rfly_lab.identification.flight_fit import fit_flight
@@ -347,15 +348,19 @@ def test_a_log_with_a_stamp_that_is_far_off_is_refused_before_it_takes_all_memor
 
 
 def rows_of(times, second):
-    """Rows of the needed topics; the second has other numbers."""
+    """Rows of a topic; the second has other numbers."""
     values = [[1.0, 2.0] for _ in times]
     values[1] = second
-    rows = [(time, time, value) for time, value in zip(times, values, strict=True)]
-    return {topic: list(rows) for topic in ("imu/data", "joint_states", "ground_truth/odom")}
+    return [(time, time, value) for time, value in zip(times, values, strict=True)]
 
 
 def log_of(times, second=(1.0, 2.0)):
-    return vehicle_log._log("a.mcap", rows_of(times, list(second)), {}, "base_link")
+    rows = rows_of(times, list(second))
+    tables = {
+        topic: table_of(f"a.mcap: {topic}", rows, "base_link")
+        for topic in ("imu/data", "joint_states", "ground_truth/odom")
+    }
+    return vehicle_log._log("a.mcap", LoggedTables(tables, {}, {}))
 
 
 @pytest.mark.parametrize("second", [[1.0, np.nan], [1.0, np.inf], [1e300, 1.0]])
@@ -370,7 +375,7 @@ def test_messages_with_impossible_numbers_are_not_used(second):
     [
         ([0.0, 0.1], [1.0], "imu/data: messages of different lengths"),
         ([0.0, 0.1], [], "imu/data: messages of different lengths"),
-        ([0.0, 5.0, 1.0], [1.0, 2.0], r"imu/data: its time goes back by 4\.000 s"),
+        ([0.0, 5.0, 1.0], [1.0, 2.0], r"imu/data: its time goes back by 4\.000 s after 5\.000 s"),
     ],
 )
 def test_messages_that_are_of_no_one_run_are_refused(times, second, told):
