@@ -159,7 +159,7 @@ def test_all_nodes_in_one_process(domain_id):
     from rfly_common.ros.qos import FLEET_IN
 
     with rfly_up("--single-process", "--collision", "--fleet", "demo_convoy") as up:
-        up.read_until(r"rfly_nodes \| .*ue_bridge_node.*sending to")
+        up.read_until(r"rfly_nodes +\| .*ue_bridge_node.*sending to")
         peer = Peer(domain_id)
         try:
             states = peer.receive(VehicleStateArray, "vehicle_states", FLEET_IN)
