@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""`make demo`: a convoy on real terrain, observed from outside the nodes.
+"""`make demo`: `rfly up` with a convoy on real terrain, observed from outside the nodes.
 
 Every figure comes from a topic, a service call or a datagram that a socket received. If something
 that the demo promises does not arrive, it prints the reason, and the exit code is 1.
@@ -30,22 +30,13 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
-from rfly_bringup.nodes.argument_files import check_files
-from rfly_bringup.nodes.node_set import node_processes
-from rfly_bringup.runner.supervisor import (
-    STOP_TIMEOUT_S,
-    Output,
-    Supervisor,
-    node_environment,
-    node_supervisor,
-)
-from rfly_bringup.runner.up import BRIDGE_AFTER_VIEWER, RFLY, VIEWER, LinePrinter
-from rfly_bringup.warm_up import compile_for_nodes
+from rfly_bringup.runner.supervisor import STOP_TIMEOUT_S, Supervisor, node_environment
+from rfly_bringup.runner.up import RFLY, VIEWER, Observer, up
 from rfly_common.errors import PacketError, RflyError
 from rfly_common.frames import ned_to_enu
 from rfly_common.imports import how_to_install
+from rfly_common.sockets.socket_thread import Address, SocketThread
 from rfly_common.startup import stop_by_signal
-from rfly_common.threads.loop_thread import LoopThread
 from rfly_trajectory import load_fleet
 from rfly_trajectory.ros.node_parameters import TrajectoryParameters
 from rfly_ue_bridge.codec.addresses import WINDOW_PORT
@@ -91,7 +82,6 @@ class DatagramWatch:
         self._ids = ids
         self._relay = (resolve(relay_to), WINDOW_PORT) if relay_to else None
         self._socket = _bound_before_a_free_port()
-        self._socket.settimeout(0.2)
         self.port: int = self._socket.getsockname()[1]
         self.port_was_free = self.port == WINDOW_PORT
 
@@ -105,9 +95,9 @@ class DatagramWatch:
         self._begun = False
         self.last_arrival = time.monotonic()
         self.lock = threading.Lock()
-        self._closed = False
 
-        self._thread = LoopThread(self._receive, "rfly demo: UDP")
+        self._thread = SocketThread("rfly demo: UDP")
+        self._thread.receive(self._socket, self._receive)
         self._thread.start()
 
     def begin(self) -> None:
@@ -116,29 +106,22 @@ class DatagramWatch:
 
     def close(self) -> None:
         """Stop receiving."""
-        self._closed = True
-        self._thread.join()
-        self._socket.close()
+        self._thread.close()
 
-    def _receive(self) -> bool:
-        """Wait a moment for a datagram and count it; return False at the end."""
-        try:
-            datagram, sender = self._socket.recvfrom(65536)
-        except TimeoutError:
-            return not self._closed
+    def _receive(self, datagram: bytes, sender: Address) -> None:
+        """Count a datagram of the demo, and relay it."""
         if not self._begun:
             self._others.add(sender)
 
         if sender in self._others:
             self.foreign += 1
-            return not self._closed
+            return
         if self._relay is not None:
             with contextlib.suppress(OSError):  # nothing listens there yet
                 self._socket.sendto(datagram, self._relay)
 
         with self.lock:
             self._take(datagram)
-        return not self._closed
 
     def _take(self, datagram: bytes) -> None:
         """Count a datagram, and add its vehicle's position to the track."""
@@ -183,6 +166,7 @@ def _bound_before_a_free_port() -> socket.socket:
             except (OSError, OverflowError):
                 opened.close()
                 continue
+        opened.setblocking(False)
         return opened
     raise DemoFailed("no two neighbouring UDP ports are free")
 
@@ -190,12 +174,11 @@ def _bound_before_a_free_port() -> socket.socket:
 class DemoViewer:
     """The viewer's process.
 
-    `command` starts it, [] without viser. `take_line` passes on what the processes print.
+    `command` starts it, [] without viser.
     """
 
-    def __init__(self, udp_port: int, map_name: str, output: Output) -> None:
+    def __init__(self, udp_port: int, map_name: str) -> None:
         """Prepare the command. `map_name` "" stands for the default map."""
-        self._output = output
         self.address = ""
         """Address of the page, once the viewer has printed it."""
         self.command: list[str] = []
@@ -209,12 +192,11 @@ class DemoViewer:
                 *(["--map", map_name] if map_name else []),
             ]
 
-    def take_line(self, name: str, line: str) -> None:
-        """Pass on one line of one process."""
+    def hear(self, name: str, line: str) -> None:
+        """Take the page's address from a line of a process."""
         found = _URL.search(line) if name == VIEWER and not self.address else None
         if found is not None:
             self.address = found[0]
-        self._output(name, line)
 
     def answers(self) -> bool:
         """Return whether the page exists: a real request, answered with 200."""
@@ -227,68 +209,68 @@ class DemoViewer:
             return False
 
 
-class Demo:
-    """Run of the demo: it starts the nodes, observes, and ends them."""
+class Demo(Observer):
+    """Observer of `rfly up`, which counts what arrives, shows it, and draws the tracks."""
+
+    within_s = STOP_TIMEOUT_S + PICTURE_S
 
     def __init__(self, console: Console, arguments: Mapping[str, str], relay_to: str = "") -> None:
         """Prepare the run.
 
         `arguments` are those of `rfly up`. The host `relay_to` gets each datagram too.
         """
-        self._console = console
+        self.console: Console = console
         self._arguments = {"log_level": "info", **arguments}
+        self._duration_s: float | None = None
 
         vehicles = load_fleet(arguments.get("fleet") or TrajectoryParameters.fleet).vehicles
         self._on_ground = {vehicle.id for vehicle in vehicles if vehicle.kind == "ground"}
 
-        self._stop = False
-        self._supervisor: Supervisor | None = None
         self._watch = DatagramWatch({vehicle.id for vehicle in vehicles}, relay_to)
+        self._viewer = DemoViewer(self._watch.port + 1, arguments.get("map", ""))
+        if self._viewer.command:
+            self.others = [(VIEWER, self._viewer.command)]
+        windows = 1 + len(self.others)
+        self.extra = {"ue_bridge_node": {"port": self._watch.port, "windows": windows}}
+
+        self._supervisor: Supervisor
+        self._stopped: Callable[[], bool]
         self._started = time.monotonic()
         self._rate_from = (0.0, 0)
         self._rate = 0.0
 
+    def hear(self, name: str, line: str) -> None:
+        """Pass a line on to the viewer, which looks for its address."""
+        self._viewer.hear(name, line)
+
     def run(self, duration_s: float | None) -> None:
         """Run until Ctrl-C, SIGTERM, SIGHUP or the end of the duration. Raise DemoFailed."""
-        with stop_by_signal(self._on_signal, within_s=STOP_TIMEOUT_S + PICTURE_S):
-            self._run(duration_s)
-
-    def _run(self, duration_s: float | None) -> None:
-        """Start the nodes, observe them, and end them."""
-        os.environ.update(node_environment())
-        from rfly_bringup.demo.ros.demo_probe import TerrainObserver
-
-        printer = LinePrinter(["terrain_node", "ue_bridge_node", "trajectory_node"], self._console)
-        viewer = DemoViewer(self._watch.port + 1, self._arguments.get("map", ""), printer)
-        bridge = {"port": self._watch.port, "windows": 2 if viewer.command else 1}
-        processes = node_processes(self._arguments, extra={"ue_bridge_node": bridge})
-        self._supervisor = node_supervisor(processes, self._arguments, viewer.take_line)
-        if viewer.command:
-            viewer_process = (VIEWER, viewer.command)
-            self._supervisor.commands = [*self._supervisor.commands, viewer_process]
-            self._supervisor.after = BRIDGE_AFTER_VIEWER
+        self._duration_s = duration_s
         if not self._watch.port_was_free:
-            self._console.print(
+            self.console.print(
                 f"UDP port {WINDOW_PORT} is in use: the demo's datagrams go to {self._watch.port} "
                 "instead"
             )
+        with stop_by_signal(within_s=self.within_s), contextlib.closing(self._watch):
+            up(self._arguments, observer=self)
 
-        compile_for_nodes(name for name, _ in self._supervisor.commands)
+    def watch(self, supervisor: Supervisor, stopped: Callable[[], bool]) -> None:
+        """Start the nodes, observe them, and draw. Raise DemoFailed."""
+        os.environ.update(node_environment())
+        from rfly_bringup.demo.ros.demo_probe import TerrainObserver
+
+        self._supervisor = supervisor
+        self._stopped = stopped
         self._watch.begin()
-
-        try:
-            self._supervisor.start(lambda: self._stop)
-            with TerrainObserver() as observer:
-                self._wait_until_started(observer)
-                if viewer.command:
-                    self._wait(observer, viewer.answers, "an answer from the viewer's page")
-                if not self._stop:
-                    self._print_addresses(observer, viewer)
-                    self._observe(observer, duration_s)
-                    self._draw(observer)
-        finally:
-            self._supervisor.stop()
-            self._watch.close()
+        supervisor.start(stopped)
+        with TerrainObserver() as observer:
+            self._wait_until_started(observer)
+            if self.others:
+                self._wait(observer, self._viewer.answers, "an answer from the viewer's page")
+            if not stopped():
+                self._print_addresses(observer)
+                self._observe(observer)
+                self._draw(observer)
 
     def _wait_until_started(self, observer: Any) -> None:
         """Wait for the terrain and the first datagram. Raise DemoFailed."""
@@ -302,42 +284,42 @@ class Demo:
     def _wait(self, observer: Any, ready: Callable[[], bool], what: str) -> None:
         """Wait until `ready`, or a signal. Raise DemoFailed after START_TIMEOUT_S."""
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self._stop and not observer.spin(ready, 0.2):
+        while not self._stopped() and not observer.spin(ready, 0.2):
             self._check_nodes()
             if time.monotonic() > deadline:
                 raise DemoFailed(f"{what} has not arrived within {START_TIMEOUT_S:.0f} s")
 
     def _check_nodes(self) -> None:
         """Raise DemoFailed if a node has ended."""
-        assert self._supervisor is not None
         self._supervisor.poll()
         if self._supervisor.ended:
             raise DemoFailed(f"{', '.join(self._supervisor.ended)} has ended")
 
-    def _print_addresses(self, observer: Any, viewer: DemoViewer) -> None:
+    def _print_addresses(self, observer: Any) -> None:
         """Print where to look."""
         cloud = observer.cloud
         no_page = f"no page, as viser is missing; {how_to_install('view')}"
-        self._console.print(
+        self.console.print(
             f"\n[bold]outTerrainPoint[/bold]: {cloud.rows} x {cloud.columns} = "
             f"{cloud.rows * cloud.columns:,} points, "
             f"heights {cloud.lowest:.1f} … {cloud.highest:.1f} m\n"
             f"[bold]datagrams[/bold]: 127.0.0.1:{self._watch.port}, as for RflySim3D\n"
-            f"[bold]see it[/bold]: {viewer.address or no_page}\n"
+            f"[bold]see it[/bold]: {self._viewer.address or no_page}\n"
             f"[bold]look closer[/bold]: RViz with rviz/rfly.rviz, or any ROS 2 program on domain "
             f"{os.environ.get('ROS_DOMAIN_ID', '0')} of this host; Ctrl-C ends the demo\n"
         )
 
-    def _observe(self, observer: Any, duration_s: float | None) -> None:
+    def _observe(self, observer: Any) -> None:
         """Show figures until a signal or the end of the duration. Raise DemoFailed."""
         self._started = time.monotonic()
         self._rate_from = (self._started, self._watch.total)
         next_report = 0.0
         threading.Thread(target=_import_drawing_modules, daemon=True).start()
-        is_terminal = self._console.is_terminal
-        with Live(console=self._console) if is_terminal else contextlib.nullcontext() as live:
-            while not self._stop:
-                if duration_s is not None and time.monotonic() - self._started >= duration_s:
+        is_terminal = self.console.is_terminal
+        with Live(console=self.console) if is_terminal else contextlib.nullcontext() as live:
+            while not self._stopped():
+                elapsed_s = time.monotonic() - self._started
+                if self._duration_s is not None and elapsed_s >= self._duration_s:
                     break
                 self._check_nodes()
                 silence = time.monotonic() - self._watch.last_arrival
@@ -350,10 +332,10 @@ class Demo:
                 if live is not None:
                     live.update(Group(self._table(rows)))
                 elif time.monotonic() >= next_report:
-                    self._console.print(self._status_line(rows))
+                    self.console.print(self._status_line(rows))
                     next_report = time.monotonic() + 2.0
-                observer.spin(lambda: self._stop, 0.25)
-        self._console.print(self._table(self._measure(observer)) if live is None else "")
+                observer.spin(self._stopped, 0.25)
+        self.console.print(self._table(self._measure(observer)) if live is None else "")
 
     def _measure(self, observer: Any) -> list[tuple[int, MeasuredTrack, float]]:
         """Return (id, track, height above the ground) of each vehicle.
@@ -458,10 +440,7 @@ class Demo:
             }
         PICTURE.parent.mkdir(parents=True, exist_ok=True)
         draw_convoy(observer.terrain, tracks, PICTURE)
-        self._console.print(f"picture of the tracks that the datagrams made: {PICTURE}")
-
-    def _on_signal(self) -> None:
-        self._stop = True
+        self.console.print(f"picture of the tracks that the datagrams made: {PICTURE}")
 
 
 def _import_drawing_modules() -> None:
@@ -514,7 +493,6 @@ def main() -> None:
         arguments = {
             name: getattr(options, name) for name in ("map", "fleet") if getattr(options, name)
         }
-        check_files(arguments)
         Demo(console, arguments, options.host).run(options.duration)
     except RflyError as error:
         print(f"demo: {error}", file=sys.stderr)

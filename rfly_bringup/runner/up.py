@@ -8,9 +8,11 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -72,7 +74,33 @@ class LinePrinter:
             )
 
 
-def up(arguments: Mapping[str, str], lan: bool = False) -> int:
+class Observer:
+    """What goes with a node set that runs; this one only waits for its end."""
+
+    console: Console | None = None
+    """Where the lines of the processes are printed; None: on the standard output."""
+    within_s = STOP_TIMEOUT_S + 1.0
+    """Time after a signal in which everything must have ended, s."""
+    extra: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    """Further parameters by node."""
+    others: Sequence[tuple[str, list[str]]] = ()
+    """Names and commands of further processes."""
+
+    def hear(self, name: str, line: str) -> None:
+        """Take note of a line of a process, which is printed."""
+
+    def watch(self, supervisor: Supervisor, stopped: Callable[[], bool]) -> None:
+        """Start the processes; return when they are to be stopped."""
+        supervisor.start(stopped)
+        while not stopped() and (supervisor.processes or supervisor.respawn):
+            supervisor.poll()
+            time.sleep(0.05)
+
+
+_ONLY_WAIT = Observer()
+
+
+def up(arguments: Mapping[str, str], lan: bool = False, observer: Observer = _ONLY_WAIT) -> int:
     """Run the node set until Ctrl-C, SIGTERM or the last node's end.
 
     Return 1 if a node ended by itself, else 0.
@@ -88,7 +116,8 @@ def up(arguments: Mapping[str, str], lan: bool = False) -> int:
     warning = tracks_off_map(arguments)
     if warning:
         _warn(warning)
-    return _run(node_processes(arguments), arguments, lan, "rfly.rviz")
+    processes = node_processes(arguments, extra=observer.extra)
+    return _run(processes, arguments, lan, "rfly.rviz", observer)
 
 
 def _warn(text: str) -> None:
@@ -100,35 +129,32 @@ def _run(
     arguments: Mapping[str, str],
     lan: bool,
     rviz_config: str,
-    others: Sequence[tuple[str, list[str]]] = (),
+    observer: Observer,
 ) -> int:
-    """Run the processes, other commands, and RViz on request."""
+    """Run the processes, the observer's, and RViz on request."""
     started = [node for _, nodes in processes for node in nodes]
     for warning in check_params_file(arguments.get("params_file", ""), started):
         _warn(warning)
     rviz = []
     if arguments.get("rviz") == "true":
         rviz.append(("rviz2", rviz_command(arguments, rviz_config)))
+    others = observer.others
     names = [*(name for name, _ in (*others, *processes, *rviz)), *(n.label for n in started)]
-    printer = LinePrinter(list(dict.fromkeys(names)))
-    supervisor = node_supervisor(processes, arguments, printer, lan=lan)
+    printer = LinePrinter(list(dict.fromkeys(names)), observer.console)
+
+    def output(name: str, line: str) -> None:
+        observer.hear(name, line)
+        printer(name, line)
+
+    supervisor = node_supervisor(processes, arguments, output, lan=lan)
     supervisor.commands = [*others, *supervisor.commands, *rviz]
     supervisor.after = BRIDGE_AFTER_VIEWER
     compile_for_nodes(node.executable for node in started)
-    return _run_until_signal(supervisor, printer)
 
-
-def _run_until_signal(supervisor: Supervisor, printer: LinePrinter) -> int:
-    """Run processes until Ctrl-C, SIGTERM, SIGHUP or the last one's end.
-
-    Return 1 if one ended by itself, else 0.
-    """
-    with stop_by_signal(within_s=STOP_TIMEOUT_S + 1.0) as stopped:
+    # until Ctrl-C, SIGTERM, SIGHUP or the end of the last process
+    with stop_by_signal(within_s=observer.within_s) as stopped:
         try:
-            supervisor.start(stopped)
-            while not stopped() and (supervisor.processes or supervisor.respawn):
-                supervisor.poll()
-                time.sleep(0.05)
+            observer.watch(supervisor, stopped)
         finally:
             supervisor.stop()
 
@@ -170,9 +196,11 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
 
     for line in start_commands(arguments.get("autopilot", ""), nodes):
         print(line, flush=True)
-    viewer = [(VIEWER, _viewer_command(nodes))] if view else []
+    observer = Observer()
+    if view:
+        observer.others = [(VIEWER, _viewer_command(nodes))]
     processes = amphibious_processes(nodes, arguments)
-    return _run(processes, arguments, lan, "amphibious.rviz", viewer)
+    return _run(processes, arguments, lan, "amphibious.rviz", observer)
 
 
 def _viewer_command(nodes: list[StartedNode]) -> list[str]:

@@ -65,22 +65,19 @@ def test_a_missing_viser_says_what_to_install():
 
 
 def test_the_demos_window_goes_with_the_convoy_over_the_demos_map():
-    viewer = DemoViewer(20011, "MountainTerrain", print)
+    viewer = DemoViewer(20011, "MountainTerrain")
     expected = "view --udp-port 20011 --follow all --enlarge 3 --map MountainTerrain"
     assert " ".join(viewer.command).endswith(expected)
-    assert "--map" not in DemoViewer(20011, "", print).command
+    assert "--map" not in DemoViewer(20011, "").command
 
 
 @pytest.mark.slow
 def test_the_demos_window_answers_and_ends_with_ctrl_c():
     """`answers` is False before the process runs, True while it does; SIGINT ends it with 0."""
-    lines = []
-    viewer = DemoViewer(free_port(), "", lambda name, line: lines.append((name, line)))
+    viewer = DemoViewer(free_port(), "")
     assert not viewer.answers()
     process = subprocess.Popen([*viewer.command, "--port", "0"], stdout=subprocess.PIPE, text=True)
-    reader = threading.Thread(
-        target=lambda: [viewer.take_line(VIEWER, line) for line in process.stdout]
-    )
+    reader = threading.Thread(target=lambda: [viewer.hear(VIEWER, line) for line in process.stdout])
     reader.start()
     try:
         wait_until(viewer.answers, poll_s=0.1)
@@ -89,5 +86,4 @@ def test_the_demos_window_answers_and_ends_with_ctrl_c():
         assert process.wait(PATIENCE) == 0
         reader.join()
         process.stdout.close()
-    assert lines[0][0] == VIEWER
     assert not viewer.answers()

@@ -35,15 +35,16 @@ def test_help_is_help():
 
 
 STOPPED_BEFORE = """
+import signal
 from rich.console import Console
 from rfly_bringup.demo.demo import Demo
+from rfly_bringup.runner import up
 from rfly_bringup.runner.supervisor import Supervisor
 
 started = []
 Supervisor._start = lambda self, name, command: started.append(name)
-demo = Demo(Console(), {})
-demo._on_signal()
-demo.run(None)
+up.compile_for_nodes = lambda executables: signal.raise_signal(signal.SIGINT)
+Demo(Console(), {}).run(None)
 print("started", started)
 """
 
