@@ -36,8 +36,12 @@ def test_both_spellings_name_one_property():
     ("options", "error", "text"),
     [
         ({"AirSpeed": 0}, ValueError, "air_speed: 0, expected a finite number above 0"),
-        ({"air_speed": 1, "AirSpeed": 2}, TypeError, "the same property, given twice"),
-        ({"Airspace": 1}, TypeError, "no property Airspace, expected one of AirSpeed, UAVType"),
+        (
+            {"air_speed": 1, "AirSpeed": 2},
+            TypeError,
+            "air_speed and AirSpeed are the same option, given twice",
+        ),
+        ({"Airspace": 1}, TypeError, "no option Airspace, expected one of AirSpeed, UAVType"),
     ],
 )
 def test_bad_properties_are_refused(options, error, text):

@@ -276,7 +276,7 @@ def test_a_call_that_fits_no_form_is_a_value_error(call, text):
 def test_the_table_knows_both_spellings_of_every_option():
     """Every option works by keyword and as a pair; Python's name is the one in a signature."""
     for name, form in CALL_FORMS.items():
-        for option, matlab in form.options.items():
+        for option, matlab in form.options.matlab.items():
             value = "x" if option in form.words else 7
             for spelt in (option, matlab):
                 assert arguments(name, form, (1,), {spelt: value}) == ([1], {option: value})

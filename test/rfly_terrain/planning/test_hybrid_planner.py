@@ -100,7 +100,7 @@ def test_bad_requests_are_refused(options, start, text):
 def test_bad_properties_are_refused():
     with pytest.raises(ValueError, match="min_turning_radius"):
         PlannerHybridAStar(min_turning_radius=0)
-    with pytest.raises(TypeError, match="no property NumMotionPrimitives, expected one of"):
+    with pytest.raises(TypeError, match="no option NumMotionPrimitives, expected one of"):
         PlannerHybridAStar(NumMotionPrimitives=5)
 
 
