@@ -33,8 +33,8 @@ from rfly_collision.world.scene import motion_of, pairs_of, place
 from rfly_collision.world.scene import warm_up as warm_up_collision
 from rfly_common.arrays import Floats
 from rfly_terrain import HeightMap
-from rfly_terrain.height_map import kernels as terrain_kernels
-from rfly_terrain.planning import kernels as plan_kernels
+from rfly_terrain.height_map import altitude_kernels as terrain_kernels
+from rfly_terrain.planning import cost_kernels as plan_kernels
 from rfly_terrain.planning import search_kernels
 from rfly_terrain.planning.drive import MOST_NODES, weights
 from rfly_terrain.planning.planner import warm_up as warm_up_planning

@@ -21,7 +21,7 @@ from oracles.planning import least_costs
 
 from benchmarks.budgets import SCALED, scaled
 from benchmarks.harness import DISAGREES, Row, agreement, measure
-from rfly_terrain.planning import kernels as plan_kernels
+from rfly_terrain.planning import cost_kernels as plan_kernels
 from rfly_terrain.planning.drive import PlanPose, check_drive, plan_drive, weights
 from rfly_terrain.planning.planner import warm_up
 

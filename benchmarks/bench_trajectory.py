@@ -26,7 +26,7 @@ from oracles import motion_kernels as motion_oracle
 from benchmarks.cpp import PEER, cpp_call, cpp_ground, cpp_library
 from benchmarks.harness import Row, agreement, measure
 from rfly_common.vehicle_states import VehicleStates
-from rfly_terrain.height_map import kernels
+from rfly_terrain.height_map import altitude_kernels as kernels
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
 from rfly_trajectory.kernels import motion_kernels

@@ -205,7 +205,7 @@ def test_what_would_be_found(tmp_path):
         "viser\n"
     )
     assert set(imported(path)) == {"rasterio.transform"}
-    kernels = ROOT / "rfly_terrain" / "height_map" / "kernels.py"
+    kernels = ROOT / "rfly_terrain" / "height_map" / "altitude_kernels.py"
     assert imported_from_outside(kernels)["numba"].startswith("rfly_common/kernels/")
 
 

@@ -254,7 +254,7 @@ class Run:
     """Memories, (k, memory) or (n, k, memory), as in `ModelState`."""
 
 
-Pilot = Callable[[ModelState], Controls]
+ControlLaw = Callable[[ModelState], Controls]
 """Function of the state that returns the controls."""
 
 
@@ -496,7 +496,7 @@ class AmphibiousModel:
     def run(
         self,
         state: ModelState,
-        controls: Controls | Pilot,
+        controls: Controls | ControlLaw,
         duration: float,
         dt: float = 0.001,
         *,

@@ -107,7 +107,7 @@ class NoiseSource:
     ) -> None:
         finite_number(f"{name}: the period between samples", period, "s", above=0.0)
         # imported here: a process that only reads sensor files needs no kernels
-        from rfly_amphibious.sensors import kernels
+        from rfly_amphibious.sensors import sensor_kernels as kernels
 
         self._disturb = kernels.disturb
         self.model = model

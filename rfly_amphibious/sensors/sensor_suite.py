@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.dynamics.wind import Wind
-from rfly_amphibious.sensors import kernels, samples
+from rfly_amphibious.sensors import samples
+from rfly_amphibious.sensors import sensor_kernels as kernels
 from rfly_amphibious.sensors.noise import NoiseModel, NoiseSource
 from rfly_amphibious.sensors.samples import SensorSamples, joint_names
 from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters

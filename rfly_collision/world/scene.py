@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rfly_collision.broad_phase import kernels
+from rfly_collision.broad_phase import overlap_kernels as kernels
 from rfly_collision.narrow_phase import pair_kernels
 from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts

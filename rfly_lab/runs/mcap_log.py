@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.sensors.kernels import turn_joints
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, joint_names
+from rfly_amphibious.sensors.sensor_kernels import turn_joints
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP

@@ -13,7 +13,7 @@ from rfly_amphibious.sensors import samples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.frames import quat_conjugate, quat_rotate
-from rfly_mavlink.links.frames import StateReport
+from rfly_mavlink.links.link_frames import StateReport
 
 PATIENCE_S = 0.1
 """Simulation time to wait for the slower sensors, from the first IMU sample, s."""

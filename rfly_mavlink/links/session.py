@@ -19,7 +19,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import OUTER_WHEELS
 from rfly_common.errors import CommandError, ConfigError, LinkFrameError
 from rfly_mavlink.links.controller_session import HEARTBEAT_EVERY_S, ControllerSession
-from rfly_mavlink.links.frames import (
+from rfly_mavlink.links.link_frames import (
     LOCK_STEP,
     REASONS,
     SUPPLIES_CHASSIS,

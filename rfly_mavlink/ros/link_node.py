@@ -19,7 +19,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
-from rfly_mavlink.links.frames import SUPPLIES_CHASSIS, SUPPLIES_ROTORS, GpsReport
+from rfly_mavlink.links.link_frames import SUPPLIES_CHASSIS, SUPPLIES_ROTORS, GpsReport
 from rfly_mavlink.links.perception import Perception
 from rfly_mavlink.links.session import LINK_LOSS_S, Command, LinkSession, LockStep
 from rfly_mavlink.links.transport import (

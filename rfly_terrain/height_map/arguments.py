@@ -107,7 +107,7 @@ def run(
     `outputs` are trailing shape, after the broadcast shape, and dtype of each result. Raises
     ValueError that names argument and index of the first NaN or infinite coordinate.
     """
-    from rfly_terrain.height_map import kernels
+    from rfly_terrain.height_map import altitude_kernels as kernels
 
     shape, arrays = flat_arrays(names, values, keep_float32=kernel in _TAKE_FLOAT32)
     count = arrays[0].size

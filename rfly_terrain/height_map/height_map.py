@@ -303,7 +303,7 @@ class HeightMap:
 
     def surface(self, x: ArrayLike, y: ArrayLike, vx: ArrayLike, vy: ArrayLike) -> Surface:
         """Return altitude, both gradients and `gradient_rate` of n points (one axis)."""
-        from rfly_terrain.height_map import kernels
+        from rfly_terrain.height_map import altitude_kernels as kernels
 
         names = ("x", "y", "vx", "vy")
         (n,), arrays = flat_arrays(names, (x, y, vx, vy))

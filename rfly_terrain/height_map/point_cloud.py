@@ -46,7 +46,7 @@ def point_cloud(
     points = np.empty((row.size, column.size, 3), np.float32)
     fill: Callable[..., None] = _fill
     if KERNELS in sys.modules:
-        from rfly_terrain.height_map import kernels
+        from rfly_terrain.height_map import altitude_kernels as kernels
 
         fill = kernels.cloud
 

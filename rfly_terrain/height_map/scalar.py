@@ -17,7 +17,7 @@ from struct import Struct
 
 from rfly_terrain.height_map.ground import GroundGrid
 
-KERNELS = "rfly_terrain.height_map.kernels"
+KERNELS = "rfly_terrain.height_map.altitude_kernels"
 """Module of kernels whose import makes single points compiled too."""
 
 Altitude = Callable[[float, float], float]

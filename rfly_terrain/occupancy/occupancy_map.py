@@ -28,7 +28,7 @@ from rfly_terrain.occupancy.cell_grid import (
     points,
 )
 from rfly_terrain.occupancy.cells import inflated, resample, sampled, shifted
-from rfly_terrain.occupancy.frames import MapFrames
+from rfly_terrain.occupancy.map_frames import MapFrames
 from rfly_terrain.occupancy.places import (
     observed_rays,
     places_of,

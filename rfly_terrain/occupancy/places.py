@@ -24,7 +24,7 @@ from rfly_terrain.occupancy.cell_grid import (
     pair,
     points,
 )
-from rfly_terrain.occupancy.frames import MapFrames
+from rfly_terrain.occupancy.map_frames import MapFrames
 from rfly_terrain.occupancy.scan import Scan, directions, pose_of, scan_of
 
 

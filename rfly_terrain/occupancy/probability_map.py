@@ -35,7 +35,7 @@ from rfly_terrain.occupancy.cell_grid import (
     numbers,
 )
 from rfly_terrain.occupancy.cells import largest_nearby, resample, sampled, shifted
-from rfly_terrain.occupancy.frames import MapFrames
+from rfly_terrain.occupancy.map_frames import MapFrames
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 from rfly_terrain.occupancy.places import (
     observed_rays,
@@ -385,7 +385,7 @@ class OccupancyMap(MapFrames):
         may end with the probabilities of miss and hit ([0.4 0.7]). A ray of `max_range` or more
         misses over `max_range` metres, and its last cells are not updated; NaN is skipped.
         """
-        from rfly_terrain.occupancy import ray_kernels
+        from rfly_terrain.occupancy import cell_ray_kernels as ray_kernels
 
         names = _ray_arguments(start, rays, others)
         options = {"angles": angles, "max_range": max_range, "inverse_model": inverse_model}

@@ -47,7 +47,7 @@ def touched_cells(
     border included. The cells of segment n lie from offsets[n] to offsets[n + 1], in the order in
     which it first meets them.
     """
-    from rfly_terrain.occupancy import ray_kernels
+    from rfly_terrain.occupancy import cell_ray_kernels as ray_kernels
 
     offsets = np.zeros(len(segments) + 1, np.int64)
     plain = np.zeros(len(segments), bool)
@@ -76,7 +76,7 @@ def touched_cells(
 
 def free_touched(segments: Floats, occupied: Bools) -> None:
     """Set every cell that a segment touches to False, in place."""
-    from rfly_terrain.occupancy import ray_kernels
+    from rfly_terrain.occupancy import cell_ray_kernels as ray_kernels
 
     # chunks may write the same cell at once: all write the same value
     in_chunks(
@@ -91,7 +91,7 @@ def first_hits(segments: Floats, clearance: NDArray[np.uint8]) -> tuple[Floats, 
 
     A hit is the first point on a closed occupied cell.
     """
-    from rfly_terrain.occupancy import ray_kernels
+    from rfly_terrain.occupancy import cell_ray_kernels as ray_kernels
 
     distances = np.empty(len(segments))
     hits = np.empty((len(segments), 2))

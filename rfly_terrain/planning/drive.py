@@ -22,9 +22,9 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_common.kernels.interruptible import check_memory
-from rfly_terrain.planning import kernels
+from rfly_terrain.planning import cost_kernels as kernels
 from rfly_terrain.planning import search_kernels as searching
-from rfly_terrain.planning.kernels import Steering
+from rfly_terrain.planning.cost_kernels import Steering
 from rfly_terrain.planning.plan import off_the_map, parts_of
 from rfly_terrain.planning.plan_pose import PlanPose
 

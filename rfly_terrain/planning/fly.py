@@ -268,8 +268,8 @@ class _FlySearch:
 
         The points are `spacing` (m) apart.
         """
+        from rfly_terrain.planning.cost_kernels import piece_end
         from rfly_terrain.planning.drive import DrivePath
-        from rfly_terrain.planning.kernels import piece_end
 
         radius = self._fly.turning_radius
         joints = []

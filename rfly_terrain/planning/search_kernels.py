@@ -18,7 +18,7 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.interruptible import interruptible
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.vectors import set_vector, vector_at
-from rfly_terrain.planning.kernels import (
+from rfly_terrain.planning.cost_kernels import (
     BLOCKED,
     Steering,
     piece_end,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.models import vehicle_models as models
+from rfly_collision.models import vehicle_meshes as models
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Triple
 from rfly_common.config.vehicle_models import model_text

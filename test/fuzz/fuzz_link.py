@@ -30,7 +30,7 @@ from fuzz.fuzz_packets import mutated
 
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_common.errors import LinkFrameError
-from rfly_mavlink.links.frames import (
+from rfly_mavlink.links.link_frames import (
     REASONS,
     FrameReader,
     GpsReport,

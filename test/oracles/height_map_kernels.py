@@ -1,9 +1,9 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Oracle of `rfly_terrain.height_map.kernels`: look-ups in a height map, whole arrays at a time.
+"""Oracle of `rfly_terrain.height_map.altitude_kernels`: look-ups, whole arrays at a time.
 
-The conventions are those that `kernels.py` states.
+The conventions are those that `altitude_kernels.py` states.
 """
 
 from __future__ import annotations

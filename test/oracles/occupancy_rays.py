@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Oracle of `rfly_terrain.occupancy.ray_kernels`: rays over an occupancy grid.
+"""Oracle of `rfly_terrain.occupancy.cell_ray_kernels`: rays over an occupancy grid.
 
 The conventions are those that `ray_kernels.py` states. Touched cells are made for all slabs of all
 segments at once; hits are looked for slab by slab, all segments together.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_terrain.occupancy.cell_grid import SNAP
-from rfly_terrain.occupancy.ray_kernels import LEVEL
+from rfly_terrain.occupancy.cell_ray_kernels import LEVEL
 
 Array = NDArray[Any]
 

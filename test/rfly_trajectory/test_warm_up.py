@@ -15,7 +15,7 @@ SAMPLES = """
 import numpy as np
 from rfly_trajectory.warm_up import warm_up
 warm_up()
-from rfly_terrain.height_map import kernels as terrain_kernels
+from rfly_terrain.height_map import altitude_kernels as terrain_kernels
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.kernels import motion_kernels as kernels
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle

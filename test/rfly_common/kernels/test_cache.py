@@ -261,7 +261,7 @@ def test_digest_of_kernels_changes_with_an_inner_kernel_only(tmp_path):
     assert before.strip() != digest_of_kernels()  # of all packages
     for name, same in (
         ("rfly_terrain/planning/planner.py", True),
-        ("rfly_terrain/planning/kernels.py", False),
+        ("rfly_terrain/planning/cost_kernels.py", False),
     ):
         (tmp_path / name).write_text((tmp_path / name).read_text() + "\n# edited\n")
         assert (digest() == before) == same, name

@@ -16,7 +16,8 @@ from rfly_common.errors import PlanError
 from rfly_common.kernels import interruptible as module
 from rfly_common.kernels.interruptible import check_memory, interruptible
 from rfly_terrain import BinaryOccupancyMap, PlannerAStarGrid, PlannerHybridAStar
-from rfly_terrain.planning import grid_search_kernels, kernels, search_kernels
+from rfly_terrain.planning import cost_kernels as kernels
+from rfly_terrain.planning import grid_search_kernels, search_kernels
 
 
 def test_ctrl_c_ends_a_kernel_that_runs():

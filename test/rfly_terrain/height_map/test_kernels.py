@@ -22,7 +22,8 @@ from oracles import height_map_kernels as oracle
 
 import rfly_terrain
 from rfly_terrain import HeightMap
-from rfly_terrain.height_map import bilinear, kernels
+from rfly_terrain.height_map import altitude_kernels as kernels
+from rfly_terrain.height_map import bilinear
 from rfly_terrain.height_map.point_kernel import altitude_at, compiled_altitude
 from rfly_terrain.height_map.scalar import python_altitude
 

@@ -21,7 +21,7 @@ from oracles import occupancy_rays as oracle
 from scipy.ndimage import distance_transform_cdt
 
 from rfly_terrain import BinaryOccupancyMap
-from rfly_terrain.occupancy import ray_kernels
+from rfly_terrain.occupancy import cell_ray_kernels as ray_kernels
 from rfly_terrain.occupancy import rays as ray_module
 
 Point = tuple[Fraction, Fraction]

@@ -14,7 +14,7 @@ from oracles.planning import least_costs
 
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
-from rfly_terrain.planning import kernels as plan_kernels
+from rfly_terrain.planning import cost_kernels as plan_kernels
 from rfly_terrain.planning.drive import PlanPose, check_drive, plan_drive, weights
 
 

@@ -163,14 +163,14 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class VehicleModel:
+class VehicleMesh:
     """Parts that are drawn of a kind."""
 
     name: str
     parts: tuple[Part, ...]
 
 
-def _multirotor() -> VehicleModel:
+def _multirotor() -> VehicleMesh:
     arm = 0.32
     radius = 0.22
     positions = np.array(
@@ -197,13 +197,13 @@ def _multirotor() -> VehicleModel:
     ]
 
     blade = join(box(2 * radius, 0.045, 0.012), tube([0.03, 0.02], [0, 0.035], 8))
-    return VehicleModel(
+    return VehicleMesh(
         "multirotor",
         (Part(body), Part(join(*posts, *legs), DARK), Part(blade, WHITE, positions, turns="z")),
     )
 
 
-def _car() -> VehicleModel:
+def _car() -> VehicleMesh:
     hull = join(
         tapered_box(4.3, 1.8, 0.48, (-2.12, 2.05, -0.88, 0.88)).moved((0, 0, 0.32)),
         tapered_box(2.3, 1.55, 0.06, (-1.1, 1.1, -0.72, 0.72)).moved((-0.25, 0, 1.36)),
@@ -219,7 +219,7 @@ def _car() -> VehicleModel:
     )
     positions = np.array([(x, y, 0.34) for x in (1.35, -1.35) for y in (0.86, -0.86)])
 
-    return VehicleModel(
+    return VehicleMesh(
         "car",
         (
             Part(hull),
@@ -231,11 +231,11 @@ def _car() -> VehicleModel:
     )
 
 
-def _person() -> VehicleModel:
+def _person() -> VehicleMesh:
     legs = [tube([0.09, 0.11], [0.05, 0.85], 8).moved((0, side * 0.11, 0)) for side in (-1, 1)]
     shoes = [box(0.28, 0.11, 0.09).moved((0.05, side * 0.11, 0)) for side in (-1, 1)]
     arms = [tube([0.05, 0.07], [0.82, 1.42], 8).moved((0.02, side * 0.29, 0)) for side in (-1, 1)]
-    return VehicleModel(
+    return VehicleMesh(
         "person",
         (
             Part(join(tube([0.17, 0.24, 0.22, 0.1], [0.82, 1.1, 1.4, 1.5], 10), *arms)),
@@ -248,7 +248,7 @@ def _person() -> VehicleModel:
     )
 
 
-def _truck() -> VehicleModel:
+def _truck() -> VehicleMesh:
     bed = box(4.5, 2.2, 0.3).moved((-0.95, 0, 0.55))
     cargo = box(4.4, 2.3, 1.85).moved((-1.0, 0, 0.85))
     cab = join(
@@ -259,7 +259,7 @@ def _truck() -> VehicleModel:
     lamps = [box(0.05, 0.35, 0.16).moved((3.26, side * 0.8, 0.65)) for side in (-1, 1)]
     wheel = lying(tube([0.42, 0.48, 0.48, 0.42], [-0.15, -0.1, 0.1, 0.15], 14), "y")
     positions = np.array([(x, y, 0.48) for x in (2.3, -1.2, -2.3) for y in (0.98, -0.98)])
-    return VehicleModel(
+    return VehicleMesh(
         "truck",
         (
             Part(join(cab, cargo)),
@@ -271,18 +271,18 @@ def _truck() -> VehicleModel:
     )
 
 
-def _light() -> VehicleModel:
+def _light() -> VehicleMesh:
     pole = join(tube([0.15, 0.1], [0.0, 0.12], 12), tube([0.06, 0.045], [0.1, 3.65], 10))
     head = tube([0.08, 0.15, 0.15, 0.05], [3.6, 3.68, 3.9, 4.0], 12)
-    return VehicleModel("light", (Part(pole, DARK), Part(head, (255, 236, 170))))
+    return VehicleMesh("light", (Part(pole, DARK), Part(head, (255, 236, 170))))
 
 
-def _frame(name: str) -> VehicleModel:
+def _frame(name: str) -> VehicleMesh:
     """Return a target to fly through, as it is in contacts; its post is dark."""
     parts = parts_of(SHAPES[int(SHAPES.index_of(type_number(name)))].shape)
     sides = [_side(part) for part in parts if isinstance(part, ConvexHull)]
     posts = [_post(part) for part in parts if isinstance(part, Box)]
-    return VehicleModel(name, (Part(join(*sides)), Part(join(*posts), DARK)))
+    return VehicleMesh(name, (Part(join(*sides)), Part(join(*posts), DARK)))
 
 
 def _side(hull: ConvexHull) -> Mesh:
@@ -306,7 +306,7 @@ def _post(shape: Box) -> Mesh:
     return box(*shape.size).moved((x, y, z - shape.size[2] / 2))
 
 
-def _plane() -> VehicleModel:
+def _plane() -> VehicleMesh:
     fuselage = lying(tube([0.03, 0.12, 0.14, 0.09, 0.04], [-0.9, -0.3, 0.25, 0.6, 0.75], 10), "x")
 
     wing = tapered_box(0.34, 2.4, 0.04, (-0.14, 0.1, -1.15, 1.15)).moved((0.1, 0, 0.05))
@@ -317,7 +317,7 @@ def _plane() -> VehicleModel:
 
     propeller = lying(join(box(0.5, 0.05, 0.015), tube([0.04, 0.02], [0, 0.06], 8)), "x")
 
-    return VehicleModel(
+    return VehicleMesh(
         "aeroplane",
         (
             Part(join(fuselage, wing)),
@@ -327,7 +327,7 @@ def _plane() -> VehicleModel:
     )
 
 
-def _land_air(rotors: int) -> VehicleModel:
+def _land_air(rotors: int) -> VehicleMesh:
     """Return a chassis on four wheels below rotors in a circle.
 
     It has the size of the shipped 30 kg vehicle.
@@ -361,7 +361,7 @@ def _land_air(rotors: int) -> VehicleModel:
     )
     wheels = np.array([(x, y, -0.116) for x in (0.32, -0.34) for y in (0.28, -0.28)])
 
-    return VehicleModel(
+    return VehicleMesh(
         f"land_air_{rotors}",
         (
             Part(hull),
@@ -374,7 +374,7 @@ def _land_air(rotors: int) -> VehicleModel:
     )
 
 
-def _marker() -> VehicleModel:
+def _marker() -> VehicleMesh:
     """Return the plain marker of a type without a model of its own: a cube with its front marked.
 
     The window writes name or number of the type over it.
@@ -382,7 +382,7 @@ def _marker() -> VehicleModel:
     ahead = join(
         box(0.02, 0.5, 0.5).moved((0.5, 0, -0.25)), box(0.4, 0.1, 0.02).moved((0.3, 0, 0.49))
     )
-    return VehicleModel("marker", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
+    return VehicleMesh("marker", (Part(box(1.0, 1.0, 1.0).moved((0, 0, -0.5))), Part(ahead, DARK)))
 
 
 _DRAWN = {

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_common.errors import LinkFrameError
-from rfly_mavlink.links.frames import (
+from rfly_mavlink.links.link_frames import (
     MAX_FRAME,
     MAX_PAYLOAD,
     FrameReader,
