@@ -52,6 +52,7 @@ FROM_PIP = {
         "pymavlink",
         "pyoctomap",
         "pyproj",
+        "xdist",
     ),
     *("mapbox_earcut", "osmium", "rasterio", "rosbags", "shapely", "viser", "zstandard"),
     *("catkin_pkg", "docutils"),  # with colcon
