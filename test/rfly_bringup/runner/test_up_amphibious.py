@@ -172,7 +172,16 @@ def test_kernels_are_compiled_before_nodes_start_by_whatever_name_they_have(
     Each would compile the same as the others at the same time, and without any message.
     """
     asked: set[str] = set()
-    monkeypatch.setattr(up, "compile_for_nodes", asked.update)
-    monkeypatch.setattr(up, "_run_until_signal", lambda *_: 0)
-    assert start() == 0
+
+    class CompiledError(Exception):
+        pass
+
+    def compile_only(executables):
+        asked.update(executables)
+        raise CompiledError
+
+    monkeypatch.setattr(up, "compile_for_nodes", compile_only)
+    monkeypatch.setattr(up.Supervisor, "start", lambda _: pytest.fail("it has started nodes"))
+    with pytest.raises(CompiledError):
+        start()
     assert compiled <= asked
