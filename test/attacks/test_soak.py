@@ -98,9 +98,9 @@ def test_a_short_soak_watches_all_processes_and_counts_all_series(tmp_path, monk
         "terrain_node",
         "ue_bridge_node",
         "amphibious_sim_node",
-        "state_estimator_node",
+        "rfly_nodes",  # estimator, guidance and both controllers
+        "mapping_node",
     ]
-    vehicle += ["flight_control_node", "chassis_control_node", "guidance_node", "mapping_node"]
     expected = {
         "view: rfly view",
         *(f"fleet: {name}" for name in fleet),
