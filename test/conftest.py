@@ -22,6 +22,7 @@ from typing import Any
 import claims
 import fork_server  # noqa: F401  notes the environment as it is now
 import pytest
+from end_of_run import end_in_time
 from hypothesis import HealthCheck, settings
 from optional_parts import missing
 from whole_files import whole_files
@@ -157,6 +158,10 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
         reporter.write_line(
             f"second try needed: {len(session.items)}" + (f" ({names})" if names else "")
         )
+
+
+def pytest_unconfigure() -> None:
+    end_in_time(float(os.environ.get("RFLY_TESTS_END_WITHIN_S", "60")))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -255,23 +255,47 @@ CRASHES = {
 @pytest.mark.needs("xdist")
 def test_a_crashed_process_costs_one_test_and_not_the_run(tmp_path):
     """Its other tests run elsewhere, and the run ends."""
-    (tmp_path / "conftest.py").write_text(
+    conftest = (
         "def pytest_xdist_make_scheduler(config, log):\n"
         "    from whole_files import whole_files\n"
-        "    return whole_files(config, log)\n",
-        encoding="utf-8",
+        "    return whole_files(config, log)\n"
     )
-    for name, text in CRASHES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = run_tests(tmp_path, {"conftest.py": conftest, **CRASHES}, "-n2", "--dist", "loadfile")
+    assert done.returncode == 1, done.stdout
+    assert "1 failed, 7 passed" in done.stdout
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_ADDOPTS": ""},
+
+def test_a_thread_that_a_test_has_left_ends_the_run_as_a_failure(tmp_path):
+    """Python itself would wait for it for ever, after the last line of the run."""
+    files = {
+        "conftest.py": (
+            "from end_of_run import end_in_time\ndef pytest_unconfigure(): end_in_time(0.5)\n"
+        ),
+        "test_a.py": (
+            "import threading\n"
+            "def endless(): threading.Event().wait()\n"
+            "def test_leaves_a_thread(): threading.Thread(target=endless).start()\n"
+        ),
+    }
+    done = run_tests(tmp_path, files)
+    assert "1 passed" in done.stdout
+    assert done.returncode == 1, done.stdout
+    assert "in endless" in done.stderr
+
+
+def run_tests(
+    folder: Path, files: Mapping[str, str], *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Write these files and run pytest on them, to its end."""
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+        cwd=folder,
+        env={**own, "PYTHONPATH": str(TESTS)},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
-    assert done.returncode == 1, done.stdout
-    assert "1 failed, 7 passed" in done.stdout

@@ -25,9 +25,8 @@ def interruptible(kernel: Callable[..., Any], *arguments: Any) -> Any:
     """
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
-        job = pool.submit(kernel, *arguments, stopped)
-        try:
-            return job.result()
+        try:  # around the start, too: a kernel that runs already must see the flag
+            return pool.submit(kernel, *arguments, stopped).result()
         finally:
             stopped[0] = True
 

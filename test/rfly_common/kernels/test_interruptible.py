@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from node_harness import PATIENCE
 
 from rfly_common.errors import PlanError
 from rfly_common.kernels import interruptible as module
@@ -21,6 +23,7 @@ from rfly_terrain.planning import grid_search_kernels, search_kernels
 
 
 def test_ctrl_c_ends_a_kernel_that_runs():
+    """Also where it comes while the thread of the kernel is being started, as here now and then."""
     runs = threading.Event()
     ended = threading.Event()
 
@@ -37,7 +40,27 @@ def test_ctrl_c_ends_a_kernel_that_runs():
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         interruptible(kernel)
-    assert ended.is_set()
+    assert ended.wait(PATIENCE)
+
+
+def test_ctrl_c_while_a_kernel_starts_ends_it(monkeypatch):
+    """The kernel runs already when the interrupt comes, and its submission has not returned."""
+    ended = threading.Event()
+
+    def kernel(stopped):
+        while not stopped[0]:
+            pass
+        ended.set()
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *job):
+            super().submit(*job)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(kernel)
+    assert ended.wait(PATIENCE)
 
 
 def test_a_kernel_that_is_stopped_returns_at_once():
