@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+
+from reference_pages import PAGES, full_page  # noqa: E402
 
 project = "rfly_suite"
 html_theme = "furo"
@@ -143,7 +147,19 @@ def short_types(
     return signature and short(signature), result and short(result)
 
 
+def append_generated_part(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Give the pages of docs/reference what follows from the code."""
+    source[0] = full_page(Path(app.env.doc2path(docname)))
+
+
+def generated_pages(app: Sphinx, *changes: Any) -> list[str]:
+    """Return the pages that are built anew, whether or not their files have changed."""
+    return [f"reference/{name}" for name in PAGES]
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", append_generated_part)
+    app.connect("env-get-outdated", generated_pages)
     app.connect("builder-inited", public_constants)
     app.connect("autodoc-skip-member", is_left_out)
     app.connect("autodoc-process-signature", short_types)

@@ -1,9 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""The page docs/reference/measurements.md: published measurements beside the model's figures.
+"""Tables of docs/reference/measurements.md: published measurements beside the model's figures.
 
-`python docs/reference_pages.py` writes it, from the numbers below and the vehicles' sets.
+They come from the numbers below and the vehicles' sets. docs/reference_pages.py appends them to the
+page.
 """
 
 from __future__ import annotations
@@ -76,9 +77,8 @@ SETS = ("full", "scale", "scale_quad")
 
 
 def measurements_page() -> str:
-    """Return the page."""
+    """Return the sections of the page."""
     parts = [
-        *_introduction(),
         *_thrust_law(),
         *_coefficients(),
         *_rolling(),
@@ -105,20 +105,6 @@ def _points(*texts: str) -> list[str]:
         for text in texts
     ]
     return [*filled, ""]
-
-
-def _introduction() -> list[str]:
-    return [
-        "# Measurements of real vehicles",
-        "",
-        _paragraph(
-            "What others measured on multirotors, cars and land-air robots, next to the same "
-            "figures of [the model](../model/README.md). No measurement of a vehicle like the "
-            "patent's was found, so its parts are compared one by one. Each figure has its "
-            "source, and none was measured for this page. Logs of your own vehicle are compared "
-            "by [`rfly sim replay`](../howto/replay-a-log.md)."
-        ),
-    ]
 
 
 def _not_compared() -> list[str]:

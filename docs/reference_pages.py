@@ -1,26 +1,29 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Pages of docs/reference that follow from the code; `python docs/reference_pages.py` writes them.
+"""Parts of pages of docs/reference that follow from the code. Git has only what precedes them.
 
-So does the list of shapes in the schema of fleet files.
-
-Commands come from the `rfly` application, messages from msg/, srv/ and action/, topics from the
-running nodes.
+`make docs` appends them (docs/conf.py), and `python docs/reference_pages.py PAGE` prints one.
+Commands come from the `rfly` application, messages from msg/, srv/ and action/, parameters from the
+dataclasses that declare them, models from their list.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
-import textwrap
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from measurements_page import measurements_page
+
+from rfly_common.ros.node_parameters import TYPE_NAMES, Parameter, parameters_of
+
 ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "docs" / "reference"
 _WORDS = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 
 # --- commands
@@ -32,14 +35,7 @@ def commands_page() -> str:
 
     from rfly_bringup.cli.main import app
 
-    lines = [
-        "# Commands",
-        "",
-        "What `rfly --help` and `rfly COMMAND --help` say, on one page.",
-        "",
-    ]
-    lines += _command_sections(typer.main.get_command(app), "rfly")
-    return "\n".join(lines)
+    return "\n".join(_command_sections(typer.main.get_command(app), "rfly"))
 
 
 def _command_sections(command: Any, name: str) -> Iterator[str]:
@@ -135,56 +131,84 @@ def _escaped(text: str) -> str:
 
 def messages_page() -> str:
     """Return every interface of rfly_suite, as its file states it."""
-    lines = [
-        "# Messages, services, actions",
-        "",
-        "The files of `msg/`, `srv/` and `action/`, with units and frames.",
-    ]
+    lines = []
     for kind, heading in (
         ("msg", "Messages"),
         ("srv", "Services"),
         ("action", "Actions"),
     ):
-        lines += ["", f"## {heading}"]
+        lines += [f"## {heading}", ""]
         for file in sorted((ROOT / kind).glob(f"*.{kind}")):
             text = file.read_text(encoding="utf-8").strip("\n")
             lines += [
-                "",
                 f"### rfly_suite/{kind}/{file.stem}",
                 "",
                 "```text",
                 text,
                 "```",
+                "",
             ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
-# --- schema of fleet files
-
-FLEET_SCHEMA = ROOT / "rfly_trajectory" / "data" / "schemas" / "fleet.schema.json"
+# --- parameters
 
 
-def fleet_schema() -> str:
-    """Return the schema of fleet files, with the shapes that the classes of the code are.
+def parameters_page() -> str:
+    """Return the tables of all nodes' parameters. It needs no ROS."""
+    from rfly_bringup.nodes.entry_points import MODULES
 
-    The keys of each shape stand in the schema itself, as a definition with the shape's name.
-    """
-    from rfly_trajectory.fleet.fleet_file import shape_types
+    sections = []
+    for node, module in MODULES.items():
+        groups = importlib.import_module(module.rpartition(".")[0] + ".node_parameters").NODES[node]
+        sections.append(f"## {node}\n\n" + "\n".join(_parameter_rows(groups)) + "\n")
+    return "\n".join(sections)
 
-    rule = (
-        '        {"if": {"required": ["type"], "properties": {"type": {"const": "NAME"}}}, '
-        '"then": {"$ref": "#/definitions/NAME"}}'
-    )
-    rules = [rule.replace("NAME", name) for name in shape_types()]
-    names = ", ".join(f'"{name}"' for name in shape_types())
-    before, start, rest = FLEET_SCHEMA.read_text(encoding="utf-8").partition('    "shape": {\n')
-    shape, end, after = rest.partition("\n      ]\n    },\n")
-    head = shape.partition('      "properties"')[0]
-    shape = (
-        f'{head}      "properties": {{"type": {{"enum": [{names}]}}}},\n'
-        '      "allOf": [\n' + ",\n".join(rules)
-    )
-    return before + start + shape + end + after
+
+def _parameter_rows(groups: tuple[type, ...]) -> Iterator[str]:
+    yield "| parameter | type | default | allowed | meaning |"
+    yield "| --- | --- | --- | --- | --- |"
+    for group in groups:
+        for each in parameters_of(group):
+            name = getattr(group, "PREFIX", "") + each.name
+            meaning = each.description + (" (*changeable*)" if each.changeable else "")
+            cells = (
+                f"`{name}`",
+                TYPE_NAMES[each.type],
+                _parameter_default(each),
+                _allowed(each),
+                meaning,
+            )
+            escaped = (cell.replace("|", "&#124;").replace("<", "&lt;") for cell in cells)
+            yield f"| {' | '.join(escaped)} |"
+
+
+def _parameter_default(each: Parameter) -> str:
+    if each.shown:
+        return each.shown
+    if each.type is float:
+        return f"{each.default:g}" if abs(each.default) >= 1e6 else str(each.default)
+    if each.type is bool:
+        return str(each.default).lower()
+    if isinstance(each.default, list):
+        return f"[{', '.join(map(str, each.default))}]"
+    return str(each.default) or '""'
+
+
+def _allowed(each: Parameter) -> str:
+    if each.choices:
+        return ", ".join(each.choices)
+    if each.low is None and each.high is None:
+        return ""
+    if each.high is None:
+        return f"≥ {each.low:g}"
+    if each.low is None:
+        return f"≤ {each.high:g}"
+    return f"{_number(each.low)} … {_number(each.high)}"
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 # --- models
@@ -195,22 +219,6 @@ def models_page() -> str:
     from rfly_common.config.vehicle_models import vehicle_models
 
     lines = [
-        "# Models",
-        "",
-        _paragraph(
-            "Names of RflySim3D's models, from `rfly_common/data/vehicle_models.yaml`. Fleets, "
-            "placements and worlds take a name or a number as `type`; so do `rfly objects place`, "
-            "`rfly listen --type`, `PlaceObject` and `rfly://NAME` of the spawn services. Capitals "
-            "do not count."
-        ),
-        "",
-        _paragraph(
-            "Numbers that the list lacks are sent as they are. A class's further models have the "
-            "number DisplayOrder · 10000 + ClassID; the full edition's manual has · 100000. Both "
-            "are read as looks of their class: 100050 is a car. Key F2 in RflySim3D's window "
-            "writes `ModelData.csv`, the complete list of an installation."
-        ),
-        "",
         "| name | also | type | ClassID | DisplayOrder | look in `rfly view` | source |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -225,33 +233,25 @@ def models_page() -> str:
             model.source,
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        _paragraph(
-            "Sources: *manual*: the SDK's manual of July 2025; *scripts*: public scripts of users, "
-            "of which the manual says nothing; *suite*: this project's own numbers."
-        ),
-    ]
     return "\n".join(lines) + "\n"
 
 
-def _paragraph(text: str) -> str:
-    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
+PAGES: dict[str, Callable[[], str]] = {
+    "cli": commands_page,
+    "measurements": measurements_page,
+    "messages": messages_page,
+    "models": models_page,
+    "parameters": parameters_page,
+}
+"""Functions that return the generated part of a page, by its name in docs/reference."""
+
+
+def full_page(page: Path) -> str:
+    """Return the text of a Markdown page in git, with its generated part if it has one."""
+    text = page.read_text(encoding="utf-8")
+    generated = PAGES.get(page.stem) if page.parent.name == "reference" else None
+    return f"{text}\n{generated()}" if generated else text
 
 
 if __name__ == "__main__":
-    from measurements_page import measurements_page
-    from parameters_page import parameters_page
-    from topics_page import topics_page
-
-    pages = {
-        "cli": commands_page,
-        "measurements": measurements_page,
-        "messages": messages_page,
-        "models": models_page,
-        "parameters": parameters_page,
-        "topics": topics_page,
-    }
-    for name, page in pages.items():
-        (FOLDER / f"{name}.md").write_text(page(), encoding="utf-8")
-    FLEET_SCHEMA.write_text(fleet_schema(), encoding="utf-8")
+    print(full_page(ROOT / "docs" / "reference" / f"{sys.argv[1]}.md"), end="")

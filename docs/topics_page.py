@@ -1,15 +1,17 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""The page docs/reference/topics.md: each node's topics and services.
+"""Tables of docs/reference/topics.md: each node's topics and services; `--write` renews them.
 
-It shows what each node publishes, subscribes to and serves, with types and QoS. All nodes are made
-in this process and asked for their endpoints. `python docs/reference_pages.py` writes the page.
+They show what each node publishes, subscribes to and serves, with types and QoS. All nodes are made
+in this process and asked for their endpoints. That needs ROS, which `make docs` does without, so
+git has the tables.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -70,61 +72,13 @@ vehicles:
      shape: {{type: circle, center: [0, 0], radius: 50}}}}
 """
 _OF_EVERY_NODE = ("rcl_interfaces/", "type_description_interfaces/")
-_INTRODUCTION = f"""# Topics, services and actions
-
-What each node publishes, subscribes to and serves. Names without a leading `/` are in the node's namespace, `~/` in the
-node's own; `{VEHICLE}` stands for the name of each vehicle. The number is the queue's depth.
-
-- *Latched* is transient local: a late subscriber gets the last message, if it is transient local itself.
-- Every publisher is reliable, so that each subscription matches it, best effort or reliable. A best-effort
-  subscription matches every publisher.
-- Every topic's QoS can be changed by parameters `qos_overrides.…`, see [other ROS tools](../howto/other-ros-tools.md).
-- Each node also publishes `/diagnostics` and `/rosout`, and has the parameter services of ROS.
-- With `lock_step` subscriptions to sensors are reliable, and `amphibious_sim_node` publishes `simulation_tick`
-  (rfly_suite/SimulationTick; reliable, 10), `guidance_node` `guidance_tick` of the same type, which controllers
-  with `guided` subscribe to; `chassis_control_node` then subscribes to `cmd/rotors`. With `simulate:=false` `mission_node` subscribes to `{VEHICLE}/pose` and
-  publishes `{VEHICLE}/cmd/pose`.
-
-`python docs/reference_pages.py` writes this page from the running nodes; a test compares them.
-
-## The nodes at a glance
-
-Main inputs and outputs of each node; the sections below list all of them. `<name>` is the name of a vehicle.
-
-| node | input | output |
-| --- | --- | --- |
-| `terrain_node` | a map, `placed_objects` | `outTerrainPoint`, `terrain_map`, `terrain_occupancy`, `terrain_marker`, `traversability_marker` (latched); `get_terrain_altitude`, `get_terrain_altitudes`, `get_grid_map`, `load_terrain` |
-| `trajectory_node` | `terrain_map`, a fleet file, `<name>/follow_path` | `vehicle_states`, `removed_vehicles`; for small fleets `<name>/pose`, `<name>/path`, `/tf`, `fleet_markers`; `~/start`, `~/pause`, `~/reset`, `~/load_fleet`; services of `simulation_interfaces` |
-| `mission_node` | `terrain_map`, missions: `<name>/execute_mission`, `.plan` and `.waypoints` files | `vehicle_states`, `<name>/pose`, `<name>/mission`, `<name>/mission_params`, `/tf`, `fleet_markers`; for your own vehicles `<name>/cmd/pose` |
-| `mavlink_node` | missions, commands, parameters of [ground stations](../howto/ground-stations.md) by MAVLink (UDP); `<name>/pose`, `<name>/mission`, `terrain_map` | telemetry; goals of `mission_node`, `<name>/fence`, `<name>/battery_state`, `<name>/gimbal/cmd` |
-| `collision_node` | `vehicle_states`, `terrain_map`, `placed_objects`, shapes by vehicle type | `contacts`, `contact_markers`, `check_collision` |
-| `planner_node` | `terrain_map`, `placed_objects`, `vehicle_states`, `/tf`, `goal_pose` | `plan_path`; `<name>/follow_path`, `planned_path` (latched) |
-| `spawner_node` | `terrain_map` | [land-air vehicles](../howto/spawn-vehicles.md#spawn-a-land-air-vehicle) as processes in namespaces of their own; `removed_vehicles`; services of `simulation_interfaces`: spawn, delete, list what can be spawned |
-| `recorder_node` | all topics | an MCAP file for `ros2 bag play`, Foxglove, PlotJuggler |
-| `ue_bridge_node` | `vehicle_states`, poses, odometry, `ue_command`, `terrain_map` | UDP 20010 + window; `send_ue_command`; `place_object` …, `placed_objects` (latched) |
-| `ue_sensors_node` | UDP of RflySim3D's cameras and lidars, 9999 + SeqID; a `Config.json` | `rflysim/sensor<SeqID>/…`, `rflysim/imu`, `/tf_static`; `~/set_sensor` |
-| `coptersim_node` | UDP of CopterSim, 30101, 20101, 20005; with `offboard` `copter<id>/cmd_vel`, `copter<id>/cmd/pose` | `copter<id>/truth/…`, `copter<id>/estimate/odometry`, `copter<id>/pose`, `/tf`, `/clock`; UDP 20100; `~/copter<id>/arm` |
-
-The nodes of [the land-air vehicle](../howto/land-air-vehicle.md) run in the vehicle's namespace. Estimator and
-controllers use the sensors' topics only.
-
-| node | input | output |
-| --- | --- | --- |
-| `amphibious_sim_node` | `cmd/rotors`, `cmd/wheels`, `gimbal/cmd`, `terrain_map` | `imu/data`, `gps/fix`, `baro`, `joint_states` …, `lidar/points`, `scan`, `camera/…`, `ground_truth/odom`, `vehicle_states`, `failsafe`, `battery`; `~/inject_fault`, services of `simulation_interfaces` |
-| `state_estimator_node` | the sensors' topics, `terrain_map` | `odometry/filtered`, `odometry/global`, `/tf` |
-| `flight_control_node` | sensors, estimate, `cmd/mode`, `cmd/pose`, `cmd_vel` | `cmd/rotors`, `mode` |
-| `chassis_control_node` | sensors, estimate, `mode`, `cmd/ackermann`, `cmd_vel`, `cmd/pose` | `cmd/wheels` |
-| `guidance_node` | a scenario, `follow_path`, estimate, `mode`, `battery` | `cmd/mode`, `cmd/ackermann`, `cmd/pose`, `pose`; `~/start`, `~/stop` |
-| `teleop_node` | `joy` | `cmd_vel`, `cmd/mode` |
-| `mapping_node` | `lidar/points`, `odometry/global` | `octomap`, `occupied_voxels`, `elevation_map` (latched); `~/save`, `~/reset` |
-| `link_node`, `mavlink_hil_node`, `ardupilot_json_node` | a controller outside ROS, by UDP, TCP, serial line, MAVLink or as ArduPilot SITL | its `cmd/rotors`, `cmd/wheels` |
-| `motor_output_node` | `cmd/rotors`, `cmd/wheels` | the motor commands of a real vehicle: `motor_output`, a serial line |
-"""  # noqa: E501
+PAGE = Path(__file__).parent / "reference" / "topics.md"
 
 
 def topics_page() -> str:
-    """The whole page, in Markdown."""
-    sections = [_INTRODUCTION]
+    """Return the whole page: what is written by hand, and the tables."""
+    first = f"## {next(iter(MODULES))}\n"
+    sections = [PAGE.read_text(encoding="utf-8").partition(first)[0].rstrip() + "\n"]
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # nodes that write files put them here
@@ -223,4 +177,7 @@ def _qos(profile: QoSProfile) -> str:
 
 
 if __name__ == "__main__":
-    print(topics_page(), end="")
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(topics_page(), encoding="utf-8")
+    else:
+        print(topics_page(), end="")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import pkgutil
 import re
@@ -22,6 +23,7 @@ from node_harness import PATIENCE
 from page_commands import ROOT, fenced, parse, run, shell_lines
 from PIL import Image
 from recorded_runs import recorded
+from reference_pages import full_page
 
 from rfly_amphibious import SensorParameters
 from rfly_bringup.cli.main import main
@@ -36,7 +38,6 @@ from rfly_trajectory.fleet.fleet_file import parse_fleet
 
 AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
 PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
-TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",
@@ -60,6 +61,12 @@ ONLY_PARSED = {
 
 OPTIONAL = {".tif": "rasterio", ".mcap": "mcap_ros2"}
 """File types that need an optional library."""
+
+
+@functools.cache
+def texts() -> dict[Path, str]:
+    """Return the pages as the site has them, with what follows from the code."""
+    return {page: full_page(page) for page in PAGES}
 
 
 def name(page: Path) -> str:
@@ -134,7 +141,7 @@ def test_no_row_of_a_table_is_wider_than_300_columns():
     """Wider rows hold sentences, which belong below the table."""
     wide = [
         f"{page.relative_to(ROOT)}:{number}: {len(line)} columns"
-        for page, text in TEXTS.items()
+        for page, text in texts().items()
         for number, line in enumerate(text.splitlines(), 1)
         if line.startswith("|") and len(line) > 300
     ]
@@ -165,7 +172,7 @@ def test_there_is_something_to_check():
 def test_the_search_of_the_site_finds(words, page):
     """A heading comes first in the results, and the words are rare in others."""
     headings = {
-        name(each): re.findall(r"^#+ (.*)$", text, re.MULTILINE) for each, text in TEXTS.items()
+        name(each): re.findall(r"^#+ (.*)$", text, re.MULTILINE) for each, text in texts().items()
     }
     found = [
         each for each, lines in headings.items() for line in lines if words.lower() in line.lower()
@@ -176,21 +183,21 @@ def test_the_search_of_the_site_finds(words, page):
 def test_the_film_of_the_readme_is_short_and_small():
     """It runs once through a trip of 128.68 s, 14 times as fast, at ten frames a second."""
     film = ROOT / "docs" / "pictures" / "valley.webp"
-    assert f"]({film.relative_to(ROOT)})" in TEXTS[ROOT / "README.md"]
+    assert f"]({film.relative_to(ROOT)})" in texts()[ROOT / "README.md"]
     assert film.stat().st_size < 2_000_000
     with Image.open(film) as pictures:
         assert (pictures.n_frames, pictures.size) == (1 + int(10 * 128.68 / 14), (640, 360))
 
 
 def test_the_readme_is_read_in_one_go():
-    assert TEXTS[ROOT / "README.md"].count("\n") <= 110
+    assert texts()[ROOT / "README.md"].count("\n") <= 110
 
 
 def test_links_lead_to_files():
     link = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
     lost = {
         (name(page), target)
-        for page, text in TEXTS.items()
+        for page, text in texts().items()
         for target in link.findall(text)
         if "://" not in target and not (page.parent / target).exists()
     }
@@ -238,7 +245,7 @@ def test_named_python_objects_exist():
     """
     named = {
         (name(page), words)
-        for page, text in TEXTS.items()
+        for page, text in texts().items()
         if page.name != "moved-imports.md"  # see test_the_table_of_moved_imports_is_true
         for words in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text)
         if ".ros." not in words or importlib.util.find_spec("rclpy")
@@ -360,7 +367,7 @@ def test_launch_arguments_exist():
 def test_interfaces_and_make_targets_exist():
     missing = {
         (name(page), interface)
-        for page, text in TEXTS.items()
+        for page, text in texts().items()
         for kind, interface in re.findall(r"rfly_suite/(msg|srv|action)/(\w+)", text)
         if not (ROOT / kind / f"{interface}.{kind}").is_file()
     }

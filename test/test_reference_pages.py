@@ -1,56 +1,94 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""The pages of docs/reference say what the code does, and ROS's tools can read the changelog.
-
-If not: python docs/reference_pages.py.
-"""
+"""The pages of docs/reference say what the code does, and ROS's tools can read the changelog."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
-import runpy
 import subprocess
 import sys
 
 import pytest
+import yaml
 from page_commands import ROOT
+from reference_pages import PAGES, full_page
+
+from rfly_trajectory.fleet.fleet_file import shape_types
 
 REFERENCE = ROOT / "docs" / "reference"
 
 
-@pytest.fixture(scope="module")
-def pages() -> dict[str, object]:
-    return runpy.run_path(str(ROOT / "docs" / "reference_pages.py"))
+def page(name: str) -> str:
+    """Return a page as the site has it."""
+    return full_page(REFERENCE / f"{name}.md")
 
 
-@pytest.mark.parametrize(
-    ("page", "function"),
-    [("cli", "commands_page"), ("messages", "messages_page"), ("models", "models_page")],
-)
-def test_the_page_is_up_to_date(page, function, pages):
-    assert (REFERENCE / f"{page}.md").read_text(encoding="utf-8") == pages[function]()
+def section(name: str, heading: str) -> str:
+    """Return the section of a page below a heading of the second level."""
+    return page(name).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
-def test_the_page_of_measurements_is_up_to_date():
-    """It follows from the vehicles' sets: a new value shows next to what others measured."""
-    page = runpy.run_path(str(ROOT / "docs" / "measurements_page.py"))["measurements_page"]()
-    assert (REFERENCE / "measurements.md").read_text(encoding="utf-8") == page
-    # the law T = c_T ϖ² on Bitcraze's scale, worked out by hand: 2.2e-8 N s² within 3 %
-    found = re.search(r"The best c_T is (\S+) N", page)
+@pytest.mark.parametrize("name", PAGES)
+def test_what_follows_from_the_code_is_not_in_git(name):
+    """A page says in git how to get the rest, and the site has both."""
+    text = (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
+    assert "`make docs`" in text
+    assert "\n|" not in text
+    assert "\n##" not in text
+    assert page(name).startswith(text)
+    assert len(page(name)) > 2 * len(text)
+
+
+def test_the_measurements_are_next_to_figures_of_the_vehicles():
+    """The law T = c_T ϖ² on Bitcraze's scale, worked out by hand: 2.2e-8 N s² within 3 %."""
+    found = re.search(r"The best c_T is (\S+) N", page("measurements"))
     assert found is not None
     assert float(found[1]) == pytest.approx(2.2e-8, rel=0.03)
+    # rolling resistance in the files of the sets
+    for name in ("full", "scale"):
+        file = ROOT / "rfly_amphibious" / "data" / "vehicles" / f"{name}.yaml"
+        vehicle = yaml.safe_load(file.read_text(encoding="utf-8"))
+        rolling = vehicle["tyre"]["rolling_resistance"]
+        assert f"| `{name}` | {rolling:g} |" in section("measurements", "Rolling resistance")
 
 
-def test_the_fleet_schema_has_all_shapes_of_the_code(pages):
+def test_the_messages_are_the_files():
+    """Each file of an interface is a section, and its text is the file's."""
+    text = page("messages")
+    files = [file for kind in ("msg", "srv", "action") for file in (ROOT / kind).iterdir()]
+    assert len(files) > 30
+    headings = {f"rfly_suite/{file.parent.name}/{file.stem}" for file in files}
+    assert headings == set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert all(f"\n{file.read_text(encoding='utf-8').strip()}\n" in text for file in files)
+
+
+def test_the_models_are_those_of_the_list():
+    file = ROOT / "rfly_common" / "data" / "vehicle_models.yaml"
+    listed = yaml.safe_load(file.read_text(encoding="utf-8"))["models"]
+    rows = re.findall(r"^\| `(\w+)` \| .*? \| (\d+) \| (\d+) \|", page("models"), re.MULTILINE)
+    assert [name for name, *_ in rows] == [model["name"] for model in listed]
+    # DisplayOrder · 10000 + ClassID
+    assert ("f450", str(1000 * 10000 + 3), "3") in rows
+
+
+def test_the_fleet_schema_has_all_shapes_of_the_code():
     """Each class of a shape is a type of the schema, which has a definition of its keys."""
-    text = pages["FLEET_SCHEMA"].read_text(encoding="utf-8")
-    assert text == pages["fleet_schema"]()
-    schema = json.loads(text)["definitions"]
-    names = schema["shape"]["properties"]["type"]["enum"]
-    assert {"circle", "dubins", "lawn_mower"} < set(names) < set(schema)
+    file = ROOT / "rfly_trajectory" / "data" / "schemas" / "fleet.schema.json"
+    definitions = json.loads(file.read_text(encoding="utf-8"))["definitions"]
+    shape = definitions["shape"]
+    names = list(shape_types())
+    assert {"circle", "dubins", "lawn_mower"} < set(names) < set(definitions)
+    assert shape["properties"]["type"]["enum"] == names
+    assert shape["allOf"] == [
+        {
+            "if": {"required": ["type"], "properties": {"type": {"const": name}}},
+            "then": {"$ref": f"#/definitions/{name}"},
+        }
+        for name in names
+    ]
 
 
 @pytest.mark.needs("catkin_pkg", "docutils")
@@ -74,15 +112,14 @@ def test_ros_tools_read_the_changelog():
 
 def test_a_command_is_described_as_its_help_does():
     """The page shows an argument, a number, a choice, and a switch with two names."""
-    text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
-    fly = text.partition("## rfly mission fly\n")[2].partition("\n## ")[0]
+    fly = section("cli", "rfly mission fly")
     assert "| `FILE` | required | a .plan or .waypoints file |" in fly
     assert "| `--limit NUMBER` | 3600.0 | give up after this time of flight, s |" in fly
     assert "| `--uav-type multirotor\\|fixed-wing\\|ground\\|land-air` | multirotor |" in fly
     stamped = (
         "| `--stamped, --unstamped` | --stamped | publish cmd_vel as TwistStamped or as Twist |"
     )
-    assert stamped in text
+    assert stamped in section("cli", "rfly drive")
 
 
 @pytest.mark.ros
@@ -106,7 +143,8 @@ def test_the_parameters_are_those_that_the_nodes_declare():
     """The modules that declare them are read where no ROS is."""
     program = (
         "import runpy, sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; "
-        f"runpy.run_path({str(ROOT / 'docs' / 'parameters_page.py')!r}, run_name='__main__')"
+        f"sys.argv = ['', 'parameters']; sys.path.insert(0, {str(ROOT / 'docs')!r}); "
+        "runpy.run_module('reference_pages', run_name='__main__')"
     )
     run = subprocess.run(
         [sys.executable, "-c", program],
@@ -116,4 +154,9 @@ def test_the_parameters_are_those_that_the_nodes_declare():
         check=True,
     )
 
-    assert (REFERENCE / "parameters.md").read_text(encoding="utf-8") == run.stdout
+    assert run.stdout == page("parameters")
+    terrain = section("parameters", "terrain_node")
+    assert "| `max_slope_deg` | double | 25.0 | 0.01 … 90 | " in terrain
+    assert "degrees (*changeable*) |" in terrain
+    assert "| `geo_origin` | double[] | [] |  | " in terrain
+    assert "| `goal_mode` | string | drive | drive, fly, mixed | " in page("parameters")

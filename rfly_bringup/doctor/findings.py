@@ -34,7 +34,6 @@ _BAD_MAP = (
     "rfly terrain info MAP says what is wrong with the files; "
     "call load_terrain with another map, or restart with it"
 )
-_ALL_PARAMETERS = "docs/reference/parameters.md lists the parameters of each node"
 _IS_RFLYSIM3D_RUNNING = "is RflySim3D running there? Is its firewall open?"
 _START_TERRAIN = (
     "start terrain_node (rfly up does), in this namespace and domain; "
@@ -597,7 +596,7 @@ def _unknown_parameter(name: str, report: DiagnosticReport, _snapshot: Snapshot)
     return Finding(
         f"status:{report.node}:unknown_parameter:{name}",
         f"it has no parameter {name}, which it was given at its start",
-        f"did you mean {close}?" if close else _ALL_PARAMETERS,
+        f"did you mean {close}?" if close else f"ros2 param list {report.node} lists its parameters",
     )
 
 

@@ -4,7 +4,7 @@
 """Parameters of nodes as fields of dataclasses: type, default, unit, range, meaning. No ROS.
 
 A node's parameters are frozen dataclasses whose fields are made by `parameter`. The module
-`parameters` declares them to ROS; `docs/reference/parameters.md` lists them.
+`parameters` declares them to ROS; `docs/reference_pages.py` lists them.
 """
 
 from __future__ import annotations
