@@ -596,7 +596,7 @@ def _unknown_parameter(name: str, report: DiagnosticReport, _snapshot: Snapshot)
     return Finding(
         f"status:{report.node}:unknown_parameter:{name}",
         f"it has no parameter {name}, which it was given at its start",
-        f"did you mean {close}?" if close else f"ros2 param list {report.node} lists its parameters",
+        f"did you mean {close}?" if close else f"see ros2 param list {report.node}",
     )
 
 
