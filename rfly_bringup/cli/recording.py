@@ -200,7 +200,7 @@ def replay_from(
             except ConfigError as error:
                 if not reader.skipped:
                     raise
-                raise ConfigError(f"{error}; {_left_out(reader)}") from error
+                raise ConfigError(f"{error}; {reader.skipped.text()}") from error
         error_texts = destinations.error_texts()
     finally:
         destinations.close()
@@ -255,6 +255,8 @@ def recover_mcap(source: Path, out: str, *, overwrite: bool) -> None:
     print(
         f"{out}: {recovery.messages} messages on {recovery.topics} topics, {recovery.seconds:.1f} s"
     )
+    if recovery.left_out:
+        print(f"rfly: {source}: {recovery.left_out.text()}", file=sys.stderr)
 
 
 @contextmanager
@@ -320,11 +322,4 @@ def _notes(report: ReplayReport, reader: RecordingReader) -> Iterator[str]:
         ports = ", ".join(f"{port} ({count})" for port, count in report.other_ports.most_common(8))
         yield f"left out, to other ports: {ports}"
     if reader.skipped:
-        yield _left_out(reader)
-
-
-def _left_out(reader: RecordingReader) -> str:
-    """Return how many frames held no datagram that can be sent, by reason."""
-    return "left out: " + ", ".join(
-        f"{reason.replace('_', ' ')} ({count})" for reason, count in reader.skipped.most_common()
-    )
+        yield reader.skipped.text()

@@ -3,6 +3,7 @@
 
 """`rfly view`: a browser viewer of RflySim3D's datagrams."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,13 +15,14 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption, read_world
-from rfly_bringup.terminal import progress_bar
+from rfly_bringup.terminal import printable, progress_bar
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 
 if TYPE_CHECKING:
+    from rfly_common.untrusted_files.reader_errors import LeftOut
     from rfly_terrain.world.world import World
     from rfly_ue_bridge.recording.recorded_states import WindowRecording
     from rfly_viewer.window.server import Settings
@@ -213,6 +215,8 @@ def view(ctx: typer.Context, given: ViewOptions) -> None:
             shown = closing.enter_context(open_for_window(given.recording, port))
         settings = _settings(given, None if shown is None else shown.map)
 
+        if shown is not None:
+            closing.callback(_say_left_out, str(given.recording), shown.left_out)
         if given.film is not None and shown is not None:
             _make_film(given, settings, shown)
             return
@@ -222,6 +226,13 @@ def view(ctx: typer.Context, given: ViewOptions) -> None:
                 str(given.recording), shown.datagrams(), time.monotonic, given.speed
             )
         run(settings, typer.echo, given.open_browser, playback)
+
+
+def _say_left_out(recording: str, left_out: "LeftOut") -> None:
+    """Print what a recording holds that the window could not show."""
+    text = left_out.text()
+    if text:
+        print(f"rfly: {recording}: {printable(text)}", file=sys.stderr)
 
 
 def _check(given: ViewOptions) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from rfly_common.errors import ConfigError, TruncatedCaptureError
 from rfly_common.untrusted_files.mcap_reader import McapReader
+from rfly_common.untrusted_files.reader_errors import LeftOut
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Recovery:
     topics: int
     seconds: float
     """Time from the first message to the last, s."""
+    left_out: LeftOut
+    """Bytes from the end of the readable part, and messages, that are not in the new file."""
 
 
 def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
@@ -60,9 +62,14 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
 def _copy(reader: McapReader, file: IO[bytes]) -> Recovery:
     """Copy all records up to the end of the file."""
     copier = _Copier(file)
-    with suppress(TruncatedCaptureError):
+    try:
         for record in reader.records():
             copier.copy(record)
+    except TruncatedCaptureError as error:
+        lost = reader.path.stat().st_size - reader.readable_bytes
+        if lost:
+            kind = f"bytes from byte {reader.readable_bytes}"
+            copier.left_out.add(kind, str(error.__cause__), lost)
     return copier.finish()
 
 
@@ -78,6 +85,7 @@ class _Copier:
         """Numbers in the new file by those in the old one; 0: no schema."""
         self._channels: dict[int, int] = {}
         self._messages = 0
+        self.left_out = LeftOut()
         self._first_ns = 0
         self._last_ns = 0
 
@@ -95,7 +103,7 @@ class _Copier:
             self._channels[record.id] = writer.register_channel(
                 record.topic, record.message_encoding, schema, record.metadata
             )
-        elif isinstance(record, Message) and record.channel_id in self._channels:
+        elif isinstance(record, Message):
             self._copy_message(record)
         elif isinstance(record, Attachment):
             writer.add_attachment(
@@ -105,6 +113,11 @@ class _Copier:
             writer.add_metadata(record.name, record.metadata)
 
     def _copy_message(self, message: Any) -> None:
+        if message.channel_id not in self._channels:
+            kind = f"messages of channel {message.channel_id}"
+            self.left_out.add(kind, "no record before them describes it")
+            return
+
         time_ns = message.log_time
         is_first = not self._messages
         self._first_ns = time_ns if is_first else min(self._first_ns, time_ns)
@@ -119,4 +132,4 @@ class _Copier:
         """End the new file with its index."""
         self._writer.finish()
         seconds = (self._last_ns - self._first_ns) / 1e9
-        return Recovery(self._messages, len(self._channels), seconds)
+        return Recovery(self._messages, len(self._channels), seconds, self.left_out)

@@ -79,6 +79,8 @@ class McapReader(Closing):
         self._file: BinaryIO = open_regular(path)
         self.position = 0
         """Messages read in this pass."""
+        self.readable_bytes = 0
+        """End of the last record that was read whole, of a file without an end."""
 
         summary: Any
         try:
@@ -104,6 +106,8 @@ class McapReader(Closing):
         self.topics: dict[int, Topic] = {}
         self.left_out: dict[str, str] = {}
         """Reasons by topic."""
+        for number in self.counts.keys() - channels.keys():
+            self.left_out[f"channel {number}"] = "no record describes its messages"
         for number, channel in channels.items():
             schema = schemas.get(channel.schema_id)
             reason = _why_left_out(channel, schema)
@@ -161,12 +165,13 @@ class McapReader(Closing):
         from mcap.stream_reader import StreamReader, breakup_chunk
 
         self._file.seek(0)
+        self.readable_bytes = 0
         size = os.fstat(self._file.fileno()).st_size
 
         with reader_errors(
             lambda _: TruncatedCaptureError(
                 f"{self.path} has no end, as if its writer was killed: it can be read to byte "
-                f"{self._file.tell()}; rfly record --recover makes a whole file of it"
+                f"{self.readable_bytes}; rfly record --recover makes a whole file of it"
             )
         ):
             try:
@@ -181,6 +186,7 @@ class McapReader(Closing):
                         yield from breakup_chunk(record, validate_crc=True)
                     else:
                         yield record
+                    self.readable_bytes = self._file.tell()
             except InvalidMagic as error:
                 self._file.close()
                 raise CaptureError(f"{self.path}: no MCAP file: its first bytes differ") from error

@@ -21,15 +21,15 @@ from rfly_common.imports import require
 from rfly_common.transform_buffer import Transform
 from rfly_common.untrusted_files.bag_reader import Bag, open_bag
 from rfly_common.untrusted_files.mcap_reader import Topic
-from rfly_common.untrusted_files.reader_errors import reader_errors
+from rfly_common.untrusted_files.reader_errors import LeftOut, reader_errors
 
 LARGEST = 1e9
 """Bound of numbers in SI units that no vehicle reaches."""
 WENT_BACK_S = 0.05
 """Step back of stamps beyond which a log is no log of one run, s."""
 
-Columns = Callable[[Any], "list[float] | None"]
-"""Function from a message to its numbers; None: the message does not count."""
+Columns = Callable[[Any], "list[float] | str"]
+"""Function from a message to its numbers, or to the reason why it is left out."""
 Links = dict[str, tuple[str, Transform]]
 """Parent, and transform into it, by child frame."""
 
@@ -137,6 +137,8 @@ class LoggedTables(NamedTuple):
     """Links of the static transforms."""
     first: dict[str, Any]
     """First message of the parts that have no columns."""
+    left_out: LeftOut
+    """Messages that are not used, by topic."""
 
 
 def header_frame(_part: str, message: Any) -> str:
@@ -163,6 +165,7 @@ def read_tables(
     frames: dict[str, str] = {}
     links: Links = {}
     first: dict[str, Any] = {}
+    left_out = LeftOut()
     for topic, arrival, message in log.messages([*parts, *statics]):
         if topic in statics:
             links.update(_links(message))
@@ -173,15 +176,17 @@ def read_tables(
             first.setdefault(part, message)
             continue
         values = columns[part](message)
-        if values is not None:
-            rows.setdefault(part, []).append((stamp_of(message), arrival, values))
-            frames.setdefault(part, frame_of(part, message))
+        if isinstance(values, str):
+            left_out.add(topic, values)
+            continue
+        rows.setdefault(part, []).append((stamp_of(message), arrival, values))
+        frames.setdefault(part, frame_of(part, message))
 
     tables = {
         part: table_of(f"{name}: {topics[part]}", found, frames[part])
         for part, found in rows.items()
     }
-    return LoggedTables(tables, links, first)
+    return LoggedTables(tables, links, first, left_out)
 
 
 def table_of(where: str, rows: list[tuple[float, float, list[float]]], frame: str) -> Table:

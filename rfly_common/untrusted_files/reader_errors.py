@@ -1,10 +1,11 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Typed errors for whatever a library raises when it reads bytes of unknown origin."""
+"""Typed errors for bytes of unknown origin that a library cannot read, and a count of the rest."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,43 @@ from rfly_common.files import StrPath
 
 _LONGEST = 200
 """Characters of a reason."""
+_MOST_KINDS = 8
+"""Topics or kinds that a line names."""
+
+
+class LeftOut(Counter[str]):
+    """Count of what is not used of a file, by topic or kind, and why the first of each is not.
+
+    A kind without a reason is a reason itself, such as `not_udp`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reasons: dict[str, str] = {}
+
+    def add(self, kind: str, reason: str, count: int = 1) -> None:
+        """Count something of a kind."""
+        self[kind] += count
+        self._reasons.setdefault(kind, reason)
+
+    def clear(self) -> None:
+        """Forget everything, because the file is read anew."""
+        super().clear()
+        self._reasons.clear()
+
+    def text(self) -> str:
+        """Return a line with the most frequent kinds; empty if everything is used."""
+        kinds = []
+        for kind, count in self.most_common(_MOST_KINDS):
+            if kind in self._reasons:
+                first = _shortened(self._reasons[kind])
+                kinds.append(f"{_shortened(kind)} ({count}; the first: {first})")
+            else:
+                kinds.append(f"{kind.replace('_', ' ')} ({count})")
+        others = len(self) - len(kinds)
+        if others:
+            kinds.append(f"{others} other kinds")
+        return f"left out: {', '.join(kinds)}" if kinds else ""
 
 
 @contextmanager
@@ -54,5 +92,10 @@ def _reason(error: Exception) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
-    text = " ".join(text.split()) or type(error).__name__
+    return _shortened(text) or type(error).__name__
+
+
+def _shortened(text: str) -> str:
+    """Return a text as one line of limited length."""
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -79,7 +79,7 @@ class VehicleLog:
     imu_orientation: Floats
     """Quaternion x y z w, IMU -> body, (4,)."""
     notes: tuple[str, ...] = ()
-    """Topics that were not recorded, and what is used instead."""
+    """Topics and messages that are not used, and what is used instead."""
 
 
 def read_log(path: Path, params: VehicleParameters, namespace: str | None = None) -> VehicleLog:
@@ -94,23 +94,33 @@ def read_log(path: Path, params: VehicleParameters, namespace: str | None = None
         topics = {topic: prefix + topic for topic in columns}
         statics = ("/tf_static", prefix + "tf_static")
         logged = read_tables(path.name, log, topics, columns, statics)
-    return _log(path.name, logged)
+        notes = [
+            f"{topic} is not used: {reason}"
+            for topic, reason in log.left_out.items()
+            if topic in topics.values()
+        ]
+    return _log(path.name, logged, notes)
 
 
-def _log(name: str, logged: LoggedTables) -> VehicleLog:
-    """Return a log of the needed topics. Raise ConfigError if one is missing, CaptureError."""
+def _log(name: str, logged: LoggedTables, notes: list[str]) -> VehicleLog:
+    """Return a log of the needed topics. Raise ConfigError if one is missing, CaptureError.
+
+    `notes`: of topics that cannot be read.
+    """
+    if logged.left_out:
+        notes = [*notes, logged.left_out.text()]
     tables = logged.tables
     missing = [topic for topic in NEEDED if topic not in tables]
     if not any(topic in tables for topic in ODOMETRY):
         missing.append(" or ".join(ODOMETRY))
     if missing:
+        reasons = f" ({'; '.join(notes)})" if notes else ""
         raise ConfigError(
-            f"{name}: no messages on {', '.join(missing)}; "
+            f"{name}: no messages on {', '.join(missing)}{reasons}; "
             "expected them, in the vehicle's namespace"
         )
 
     # series of each topic
-    notes = []
     joints = tables["joint_states"]
     series = {}
     for topic, table in tables.items():
@@ -197,10 +207,10 @@ def _prefix(path: Path, topics: list[str], namespace: str | None) -> str:
 
 
 def _columns(params: VehicleParameters) -> dict[str, Columns]:
-    """Return, by topic, functions from a message to its numbers. None: it does not count."""
+    """Return, by topic, functions from a message to its numbers."""
     names = joint_names(params)
 
-    def joints(message: Any) -> list[float] | None:
+    def joints(message: Any) -> list[float]:
         where = {name: k for k, name in enumerate(message.name)}
         missing = [name for name in names if name not in where]
         if missing:
@@ -210,12 +220,12 @@ def _columns(params: VehicleParameters) -> dict[str, Columns]:
         order = [where[name] for name in names]
         return [message.position[k] for k in order] + [message.velocity[k] for k in order]
 
-    def odometry(message: Any) -> list[float] | None:
+    def odometry(message: Any) -> list[float] | str:
         pose = message.pose.pose
         twist = message.twist.twist
         q = pose.orientation
         if not message.pose.covariance[0] >= 0.0:
-            return None
+            return "its covariance says that the pose is unknown"
         attitude = [q.x, q.y, q.z, q.w]
         if math.hypot(*attitude) < LEAST_QUATERNION:
             attitude = [math.nan] * 4
@@ -226,7 +236,7 @@ def _columns(params: VehicleParameters) -> dict[str, Columns]:
         "joint_states": joints,
         "wheel_loads": lambda m: list(m.data),
         "environment/wind": lambda m: xyz_of(m.vector),
-        "cmd/rotors": lambda m: list(m.value) if m.mode == 0 else None,
+        "cmd/rotors": lambda m: list(m.value) if m.mode == 0 else "no speeds of rotors",
         **dict.fromkeys(ODOMETRY, odometry),
     }
 

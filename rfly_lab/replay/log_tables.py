@@ -38,10 +38,17 @@ INPUTS = ("rotor_commands", "wheel_commands", "wind")
 def read_parts(
     name: str, log: MessageLog, topics: dict[str, str], columns: dict[str, Columns]
 ) -> LoggedTables:
-    """Read the topics of all parts. Raise CaptureError for lists of different lengths."""
+    """Read the topics of all parts. Raise CaptureError for lists of different lengths.
+
+    A command with impossible numbers is left out.
+    """
     statics = [topic for topic in log.topics if topic.endswith("tf_static")]
     raw = read_tables(name, log, topics, columns, statics, _frame)
     tables = {part: _possible(part, table) for part, table in raw.tables.items()}
+    for part, table in raw.tables.items():
+        lost = table.time.size - tables[part].time.size
+        if lost:
+            raw.left_out.add(topics[part], f"NaN, or numbers beyond {LARGEST:g}", lost)
     return raw._replace(tables={part: table for part, table in tables.items() if table.time.size})
 
 
@@ -53,7 +60,7 @@ def _frame(part: str, message: Any) -> str:
 
 
 def _possible(part: str, table: Table) -> Table:
-    """Return a table whose impossible numbers are NaN; a command with such numbers is left out.
+    """Return a table whose impossible numbers are NaN, without the commands that have some.
 
     Infinite heights stay, which mean that the sensor saw no ground.
     """
@@ -132,7 +139,9 @@ def columns_of(params: VehicleParameters, topic_map: TopicMap) -> dict[str, Colu
     """Return the function of each part from a message to its numbers."""
     return {
         "imu": lambda m: _imu(m, topic_map.orientation),
-        "gps": lambda m: [m.latitude, m.longitude, m.altitude] if m.status.status >= 0 else None,
+        "gps": lambda m: (
+            [m.latitude, m.longitude, m.altitude] if m.status.status >= 0 else "without a fix"
+        ),
         "gps_velocity": lambda m: xyz_of(m.vector if hasattr(m, "vector") else _twist(m).linear),
         "magnetometer": lambda m: xyz_of(m.magnetic_field),
         "barometer": lambda m: [m.fluid_pressure],
@@ -182,8 +191,7 @@ def _reference(message: Any) -> list[float]:
 class JointColumns:
     """Rates, angles and steering of the wheels, struts and rotors from a JointState.
 
-    Each has one number for every wheel or rotor; NaN where a joint was not recorded. `missing`
-    holds the wheels' joints that no message had.
+    Each has one number for every wheel or rotor; NaN where a joint was not recorded.
     """
 
     def __init__(self, params: VehicleParameters, topic_map: TopicMap) -> None:
@@ -192,10 +200,9 @@ class JointColumns:
         self._others = [f"strut_{w}_joint" for w in params.wheels]
         self._rotors = [f"rotor_{j + 1}_joint" for j in range(params.rotors)]
         self._explicit = {*topic_map.wheels.values(), *topic_map.steering.values()}
-        self.missing: list[str] = []
 
-    def __call__(self, message: Any) -> list[float] | None:
-        """Return rates, steering, angles, struts and rotor speeds; None without the wheels."""
+    def __call__(self, message: Any) -> list[float] | str:
+        """Return rates, steering, angles, struts and rotor speeds, or which wheel is missing."""
         where = {name: k for k, name in enumerate(message.name)}
         absent = [name for name in self._wheels if name not in where]
         named = sorted(self._explicit - where.keys())
@@ -204,8 +211,7 @@ class JointColumns:
                 f"joint_states: there is no {named[0]}; it has {', '.join(message.name)}"
             )
         if absent:
-            self.missing = absent
-            return None
+            return f"there is no {absent[0]}"
 
         def of(values: Any, names: list[str], default: float) -> list[float]:
             return [

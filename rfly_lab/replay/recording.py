@@ -30,7 +30,6 @@ from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.untrusted_files.message_log import LoggedTables, MessageLog, Table, open_log
 from rfly_lab.replay.log_tables import (
     INPUTS,
-    JointColumns,
     columns_of,
     gap_note,
     mount_of,
@@ -135,9 +134,7 @@ def read_recording(
     tables = on_clock_of_imu(path.name, topics, raw.tables)
     notes += _gaps(topics, tables, estimator)
     reader = _Reader(path.name, params, sensors, topic_map, raw, notes)
-    joints = columns["joints"]
-    assert isinstance(joints, JointColumns)
-    reader.read(tables, joints.missing)
+    reader.read(tables)
     _check_commands(path.name, topics, tables, params)
     if terrain is None and "terrain" in raw.first:
         terrain = msg_to_height_map(raw.first["terrain"])
@@ -148,6 +145,12 @@ def read_recording(
     fixes = reader.readings.get("gps")
     if origin is None:
         origin = DEFAULT_GEO_ORIGIN if fixes is None else _first_fix(path.name, fixes)
+    # poses to compare with
+    reference, lost = _reference_of(tables)
+    if lost:
+        raw.left_out.add(topics["reference"], "NaN in its pose", lost)
+    if raw.left_out:
+        notes.append(raw.left_out.text())
     return Recording(
         name=path.name,
         topics={part: topic for part, topic in topics.items() if part in tables},
@@ -157,7 +160,7 @@ def read_recording(
         geo_origin=geo_point(origin, f"{path.name}: geo_origin"),
         origin_known=known,
         terrain=terrain,
-        reference=_reference_of(tables),
+        reference=reference,
         commands={part: tables[part] for part in INPUTS if part in tables},
         notes=tuple(notes),
     )
@@ -204,9 +207,10 @@ def _gaps(
     return notes
 
 
-def _reference_of(tables: dict[str, Table]) -> Reference | None:
+def _reference_of(tables: dict[str, Table]) -> tuple[Reference | None, int]:
+    """Return the poses to compare with, if any, and the number of those that are NaN."""
     if "reference" not in tables:
-        return None
+        return None, 0
     table = tables["reference"]
     finite = np.isfinite(table.value[:, :7]).all(axis=1)
     time, first = np.unique(table.time[finite], return_index=True)
@@ -215,7 +219,8 @@ def _reference_of(tables: dict[str, Table]) -> Reference | None:
     lengths = np.linalg.norm(turn, axis=1, keepdims=True)
     turn = turn / np.where(lengths > 0.0, lengths, np.nan)
     velocity = quat_rotate(turn, rows[:, 7:10])
-    return Reference(time, rows[:, :3], turn, np.asarray(velocity, float))
+    reference = Reference(time, rows[:, :3], turn, np.asarray(velocity, float))
+    return reference, int(np.count_nonzero(~finite))
 
 
 class _Reader:
@@ -240,8 +245,8 @@ class _Reader:
         self.readings: dict[str, Any] = {}
         self.arrivals: dict[str, Floats] = {}
 
-    def read(self, tables: dict[str, Table], missing: list[str]) -> None:
-        """Convert the tables of all sensors; `missing`: joints that no message had."""
+    def read(self, tables: dict[str, Table]) -> None:
+        """Convert the tables of all sensors."""
         self._read_imu(tables["imu"])
         if "gps" in tables:
             self._read_gps(tables["gps"], tables.get("gps_velocity"))
@@ -258,8 +263,6 @@ class _Reader:
             self._keep("height", table, samples.HeightSamples(table.time, table.value[:, 0]))
 
         # wheels
-        if missing:
-            self._notes.append(f"joint_states: there is no {missing[0]}; it is not used")
         if "joints" in tables:
             self._read_joints(tables["joints"])
         elif "wheel_odometry" in tables:

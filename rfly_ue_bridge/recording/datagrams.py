@@ -20,12 +20,12 @@ is under the GPL, joins fragments without a time limit.
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
 from rfly_common.errors import CaptureError
+from rfly_common.untrusted_files.reader_errors import LeftOut
 from rfly_ue_bridge.codec.addresses import MAX_UDP_PAYLOAD
 
 MAX_PENDING = 256
@@ -90,7 +90,7 @@ class DatagramExtractor:
     """Extractor of UDP datagrams from frames; `skipped` counts the other frames, by reason."""
 
     def __init__(self) -> None:
-        self.skipped: Counter[str] = Counter()
+        self.skipped = LeftOut()
         """Numbers by reason.
 
         not_ipv4, not_udp, cut_short, malformed, incomplete_fragments, bad_checksum, and link_type_

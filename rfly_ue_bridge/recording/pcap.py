@@ -15,13 +15,13 @@ interfaces has an Ethernet address.
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from rfly_common.errors import CaptureError, TruncatedCaptureError
 from rfly_common.files import Closing, open_regular
+from rfly_common.untrusted_files.reader_errors import LeftOut
 from rfly_ue_bridge.recording.datagrams import (
     RAW,
     CapturedFrame,
@@ -96,7 +96,7 @@ class RecordingReader(Closing):
         return self._file.tell()
 
     @property
-    def skipped(self) -> Counter[str]:
+    def skipped(self) -> LeftOut:
         """Number of frames without a UDP datagram over IPv4, by reason.
 
         The reasons are those of `DatagramExtractor.skipped`.

@@ -23,9 +23,10 @@ from rfly_bringup.ros.message_definitions import (
     same_fields,
 )
 from rfly_bringup.ros.topic_taps import topic_qos
-from rfly_common.errors import ConfigError
+from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
 from rfly_common.untrusted_files.bag_reader import Bag
+from rfly_common.untrusted_files.reader_errors import LeftOut, reader_errors
 from rfly_ue_bridge.recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.recording.replay import ReplayReport, replay
 
@@ -96,7 +97,8 @@ def play_topics(
         f"published {report.sent} messages on {len(publishers)} topics in {seconds:.3f} s{late}"
     )
     cut = [f"{report.truncated}; what comes before it was published"] if report.truncated else []
-    return [report_text, *cut, *notes, *ids.notes()]
+    skipped = [messages.left_out.text()] if messages.left_out else []
+    return [report_text, *cut, *skipped, *notes, *ids.notes()]
 
 
 class _Messages:
@@ -106,13 +108,21 @@ class _Messages:
         self._reader = reader
         self._publishers = publishers
         self._ids = ids
+        self.left_out = LeftOut()
+        """Messages that cannot be read, so that they cannot get new ids."""
 
     def __iter__(self) -> Iterator[RecordedDatagram]:
+        self.left_out.clear()
         for message in self._reader.messages(self._publishers):
             data = message.data
-            kind = self._reader.topics[message.channel].type
-            if self._ids and kind in ID_FIELDS:
-                data = _with_new_ids(data, kind, self._ids)
+            topic = self._reader.topics[message.channel]
+            if self._ids and topic.type in ID_FIELDS:
+                try:
+                    with reader_errors(CaptureError):
+                        data = _with_new_ids(data, topic.type, self._ids)
+                except CaptureError as error:
+                    self.left_out.add(topic.name, str(error))
+                    continue
             yield RecordedDatagram(message.time_ns, _NOWHERE, ("", message.channel), data)
 
 

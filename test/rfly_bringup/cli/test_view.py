@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -45,6 +46,22 @@ def test_mistakes_are_one_line(arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_what_the_window_could_not_show_is_said_at_the_end(tmp_path, monkeypatch, capsys):
+    """The window ends before a datagram is due; the recording begins with one that is cut."""
+    from rfly_bringup.cli.main import main
+
+    path = tmp_path / "a.pcap"
+    frame = b"\x45\0\0"  # an IPv4 header of 3 bytes
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    path.write_bytes(header + struct.pack("<4I", 0, 0, 3, 3) + frame)
+    monkeypatch.setattr("rfly_viewer.window.server.view", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["rfly", "view", str(path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    assert capsys.readouterr().err == f"rfly: {path}: left out: cut short (1)\n"
 
 
 def test_a_missing_viser_says_what_to_install():

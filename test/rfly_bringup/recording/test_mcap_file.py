@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from rfly_bringup.recording.mcap_file import McapWriter
@@ -266,6 +268,12 @@ def test_a_cut_file_is_made_whole_with_every_message_that_can_be_read(tmp_path):
         recovery = recover(cut, whole, overwrite=True)
         assert recovery.messages == sum(map(len, found.values()))
         assert recovery.seconds == max(0, max(map(len, found.values()), default=0) - 1)
+        # a cut within a record loses the record's bytes; 9 are its kind and length
+        lost = recovery.left_out.total()
+        assert (lost > 0) is (length < len(flushed))
+        begin = length - lost
+        if lost > 9:
+            assert begin + 9 + int.from_bytes(flushed[begin + 1 : begin + 9], "little") > length
         with McapReader(whole) as reader:
             assert reader.is_whole
             assert read(reader) == found
@@ -277,6 +285,22 @@ def test_a_cut_file_is_made_whole_with_every_message_that_can_be_read(tmp_path):
     with whole.open("rb") as stream:
         assert SeekingReader(stream).get_summary().statistics.message_count == 9
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mcap", "cut.mcap", "whole.mcap"]
+
+
+def test_messages_without_a_description_are_counted(tmp_path):
+    """Of a file that lost its beginning: kind 5 is a message; channel, sequence, two times."""
+    from mcap.writer import Writer
+
+    message = struct.pack("<BQHIQQ", 5, 22, 7, 0, 10, 10)
+    file = tmp_path / "a.mcap"
+    with file.open("wb") as stream:
+        Writer(stream).start(profile="ros2")
+    file.write_bytes(file.read_bytes() + 3 * message)
+    with McapReader(file) as reader:
+        assert reader.left_out == {"channel 7": "no record describes its messages"}
+    recovery = recover(file, tmp_path / "whole.mcap")
+    text = "left out: messages of channel 7 (3; the first: no record before them describes it)"
+    assert (recovery.messages, recovery.left_out.text()) == (0, text)
 
 
 def test_a_recovery_writes_over_nothing_and_needs_a_cut_file(tmp_path):

@@ -385,6 +385,31 @@ def test_vehicles_get_other_ids_in_a_replay():
         assert all(types[name] in ("int32", "sequence<int32>") for name in names)
 
 
+def test_messages_that_cannot_get_new_ids_are_counted(tmp_path):
+    """A VehicleState of 2 bytes is left out; the whole one gets its new id."""
+    from rclpy.serialization import deserialize_message, serialize_message
+    from rfly_suite.msg import VehicleState
+
+    from rfly_bringup.cli.ros.play_topics import _Messages
+    from rfly_bringup.recording.mcap_file import McapWriter
+    from rfly_bringup.recording.topics import IdMap
+    from rfly_common.untrusted_files.bag_reader import open_bag
+    from rfly_common.untrusted_files.mcap_reader import Topic
+
+    path = tmp_path / "a.mcap"
+    topic = Topic("/robot/state", "rfly_suite/msg/VehicleState", "")
+    writer = McapWriter(path)
+    channel = writer.add_topic(topic)
+    for data in (b"\0\1", bytes(serialize_message(VehicleState(id=1)))):
+        writer.write(channel, data, 1)
+    writer.close()
+    with open_bag(path) as bag:
+        messages = _Messages(bag, dict.fromkeys(bag.topics), IdMap(["1:=7"]))
+        (message,) = messages
+    assert deserialize_message(message.payload, VehicleState).id == 7
+    assert messages.left_out == {"/robot/state": 1}
+
+
 def test_a_type_with_other_fields_is_left_out_of_a_replay(tmp_path):
     from rfly_bringup.ros.message_definitions import message_definition, same_fields
 

@@ -22,6 +22,7 @@ from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.untrusted_files.message_log import LoggedTables, table_of
+from rfly_common.untrusted_files.reader_errors import LeftOut
 from rfly_lab.identification import vehicle_log
 from rfly_lab.identification.excitation import excitation
 from rfly_lab.identification.flight_fit import fit_flight
@@ -360,7 +361,7 @@ def log_of(times, second=(1.0, 2.0)):
         topic: table_of(f"a.mcap: {topic}", rows, "base_link")
         for topic in ("imu/data", "joint_states", "ground_truth/odom")
     }
-    return vehicle_log._log("a.mcap", LoggedTables(tables, {}, {}))
+    return vehicle_log._log("a.mcap", LoggedTables(tables, {}, {}, LeftOut()), [])
 
 
 @pytest.mark.parametrize("second", [[1.0, np.nan], [1.0, np.inf], [1e300, 1.0]])

@@ -285,6 +285,23 @@ def test_a_foreign_robot_is_found_where_it_drove(tmp_path, frd):
     assert abs(track.orientation[-1] @ (0.0, 0.0, math.sin(half), math.cos(half))) > 0.9999
 
 
+def test_messages_that_are_not_used_are_counted_with_the_first_reason(tmp_path):
+    """Two fixes of none, a reference of NaN, joints of another robot: each topic in one line."""
+    rows = robot()
+    for row in [row for row in rows if row[1] == "/robot/fix"][:2]:
+        row[3]["status"]["status"] = -1
+    lost = next(row[3] for row in rows if row[1] == "/mocap/pose")
+    lost["pose"]["position"]["x"] = math.nan
+    arm = {"header": header(0.5, ""), "name": ["arm"], "position": [0.0], "velocity": [0.0]}
+    rows.append((0.5, "/robot/joints", "sensor_msgs/JointState", arm | {"effort": []}))
+    path = tmp_path / "robot.mcap"
+    write(path, rows)
+    assert read(path, topics_of(FOREIGN)).notes[-1] == (
+        "left out: /robot/fix (2; the first: without a fix), /robot/joints (1; the first: "
+        "there is no wheel_fl_joint), /mocap/pose (1; the first: NaN in its pose)"
+    )
+
+
 def test_a_reference_of_another_world_is_turned_and_moved(tmp_path):
     path = tmp_path / "robot.mcap"
     write(path, robot())
