@@ -10,6 +10,7 @@ import configparser
 import contextlib
 import importlib
 import importlib.metadata
+import itertools
 import os
 import re
 import shutil
@@ -523,7 +524,8 @@ def test_the_share_of_a_step_never_falls_and_tells_the_time_left(set_up_modules,
                 ("kernels", "[1/80]"),
             ):
                 now += 16.0
-                shown._show_progress(line, job)
+                shown._take_line(line, job)
+                shown._show_progress()
     # halves of 34/36, then also of 10/40, then of 60/80: what is less does not count
     assert capsys.readouterr().err.splitlines()[:-1] == [
         "  both ... 47%, about 18 s left",
@@ -533,6 +535,53 @@ def test_the_share_of_a_step_never_falls_and_tells_the_time_left(set_up_modules,
         "  both ... 85%, about 14 s left",
         "  both ... 85%, about 17 s left",
     ]
+
+
+def test_downloads_are_shown_in_mebibytes_with_the_time_left(set_up_modules, tmp_path, capsys):
+    """Lines as uv 0.13 prints them, 16 s apart, and then a command that prints nothing."""
+    import steps
+
+    now = 0.0
+    lines = """Resolved 8 packages in 505ms
+Downloading llvmlite (56.9MiB)
+Downloading numpy (16.0MiB)
+Downloading pygments (1.1MiB)
+ Downloaded numpy
+ Downloaded pygments
+ Downloaded llvmlite
+ + numpy==2.2.6""".splitlines()
+    with open(os.devnull) as lock:
+        shown = steps.Steps(tmp_path / "setup.log", lock.fileno(), clock=lambda: now)
+        with shown.step("packages"):
+            for line in lines:
+                now += 16.0
+                shown._take_line(line, "")
+                shown._show_progress()
+    assert capsys.readouterr().err.splitlines()[:-1] == [
+        "  packages ... busy for 16 s",
+        "  packages ... busy for 32 s",
+        "  packages ... busy for 48 s",
+        "  packages ... busy for 64 s",
+        "  packages ... 16 of 74 MiB downloaded, about 5 min left",  # 80 s * (74 / 16 - 1)
+        "  packages ... 17 of 74 MiB downloaded, about 5 min left",
+        "  packages ... busy for 112 s",
+        "  packages ... busy for 128 s",
+    ]
+
+
+def test_a_command_that_prints_nothing_is_seen_to_live(
+    set_up_modules, monkeypatch, tmp_path, capsys
+):
+    import steps
+
+    ticks = itertools.count(0.0, 16.0)
+    monkeypatch.setattr(steps, "_STILL_BUSY_EVERY", 0.001)
+    with open(os.devnull) as lock:
+        shown = steps.Steps(tmp_path / "setup.log", lock.fileno(), clock=lambda: next(ticks))
+        seen = ""
+        with shown.step("compiler"):
+            while "compiler ... busy for" not in seen:
+                seen += capsys.readouterr().err
 
 
 class Commands:

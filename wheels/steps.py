@@ -22,6 +22,8 @@ import layout  # noqa: F401  which puts the suite on the path
 from rfly_bringup.terminal import time_left
 
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\]")  # ninja's, and that of rfly_bringup.warm_up
+_DOWNLOAD = re.compile(r"^\s*(Downloading|Downloaded) (\S+)(?: \(([\d.]+)([MG])iB\))?$")  # uv's
+_MIB = {"M": 1.0, "G": 1024.0}
 _BAR_WIDTH = 20
 _STILL_BUSY_EVERY = 15.0  # s between signs of life where the output is no terminal
 
@@ -52,6 +54,11 @@ class Steps:
         """Number of jobs of the step."""
         self._shares: dict[str, float] = {}
         """Largest share that each job has said is done."""
+        self._to_download: dict[str, float] = {}
+        """MiB of each package that uv downloads; it names those of 1 MiB and more."""
+        self._downloaded = 0.0
+        self._line = ""
+        """The commands' last line."""
         self._writing = threading.Lock()
 
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -68,14 +75,35 @@ class Steps:
         self._step = name
         self._jobs = 1
         self._shares.clear()
+        self._to_download.clear()
+        self._downloaded = 0.0
+        self._line = ""
         self._step_started = self._last_sign = self._clock()
 
         if self._terminal:
             print(f"  {name} ...", end="", file=sys.stderr, flush=True)
-        yield
+        with self._signs_of_life():
+            yield
 
         line = f"  {name:<58} {self._clock() - self._step_started:5.1f} s"
         self.say(f"\r\033[K{line}" if self._terminal else line)
+
+    @contextmanager
+    def _signs_of_life(self) -> Iterator[None]:
+        """Show the progress now and then, for commands that print nothing for minutes."""
+        ended = threading.Event()
+
+        def show() -> None:
+            while not ended.wait(_STILL_BUSY_EVERY):
+                self._show_progress()
+
+        thread = threading.Thread(target=show)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def together(self, jobs: Sequence[Callable[[], None]]) -> None:
         """Run all jobs of a step at the same time; raise the first failure when all have ended."""
@@ -125,7 +153,8 @@ class Steps:
                     self._write_to_log(output)
                 if line.strip():
                     tail.append(line.rstrip())
-                self._show_progress(line, job)
+                self._take_line(line, job)
+                self._show_progress()
 
         output.append(f"exit {process.returncode}\n")
         self._write_to_log(output)
@@ -152,23 +181,42 @@ class Steps:
             log.writelines(lines)
         lines.clear()
 
-    def _show_progress(self, line: str, job: str) -> None:
+    def _take_line(self, line: str, job: str) -> None:
+        """Note what a job has done by a line of its output."""
+        counted = _PROGRESS.search(line)
+        download = _DOWNLOAD.match(line)
+        with self._writing:
+            self._line = line.strip()
+            if counted:
+                done = int(counted[1]) / int(counted[2])
+                self._shares[job] = max(done, self._shares.get(job, 0.0))
+            elif download and download[3]:
+                self._to_download[download[2]] = float(download[3]) * _MIB[download[4]]
+            elif download:
+                self._downloaded += self._to_download.get(download[2], 0.0)
+
+    def _show_progress(self) -> None:
         """Keep the step's line alive: its share and time left, or the command's last line.
 
         Without a terminal, print a line from time to time. Jobs of a step count as equally long.
         """
-        counted = _PROGRESS.search(line)
         with self._writing:
-            if counted:
-                done = int(counted[1]) / int(counted[2])
-                self._shares[job] = max(done, self._shares.get(job, 0.0))
-
             now = self._clock()
             elapsed = now - self._step_started
             share = sum(self._shares.values()) / self._jobs
             progress = f"{share:.0%}{time_left(share, elapsed)}"
+
+            # installing follows after the last download
+            total = sum(self._to_download.values())
+            if self._downloaded < total:
+                share = self._downloaded / total
+                progress = (
+                    f"{self._downloaded:.0f} of {total:.0f} MiB downloaded"
+                    f"{time_left(share, elapsed)}"
+                )
+
             if self._terminal:
-                text = f"... {line.strip()}"
+                text = f"... {self._line}"
                 if share:
                     full = round(_BAR_WIDTH * share)
                     text = f"[{'=' * full}{' ' * (_BAR_WIDTH - full)}] {progress}"
