@@ -5,18 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import TwistStamped, Vector3Stamped
 from nav_msgs.msg import Odometry
+from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
 from sensor_msgs.msg import FluidPressure, Imu, JointState, MagneticField, NavSatFix, Range
 from std_msgs.msg import Float64MultiArray
 
 from rfly_amphibious.ros import amphibious_msgs as convert
+from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.qos import STATE_OUT, sensor_qos
+from rfly_common.ros.stamps import stamp_to_ns
 
 
 class SensorTopic(NamedTuple):
@@ -59,6 +65,27 @@ SENSOR_TOPICS = MappingProxyType(
 
 GUIDANCE_TOPICS = MappingProxyType({"cmd/ackermann": 0, "cmd/pose": 1, "cmd/mode": 2})
 """Commands of guidance_node, and their indices in the count of `guidance_tick`."""
+
+
+def subscribe_sensors(
+    node: Node, topics: Iterable[str], take: Callable[[str, Any], None], *, lock_step: bool
+) -> None:
+    """Subscribe to sensor topics; `take(topic, message)` is called for each message."""
+    qos = sensor_qos(lock_step)
+    for topic in topics:
+        subscription(node, SENSOR_TOPICS[topic].msg_type, topic, partial(take, topic), qos)
+
+
+def subscribe_ticks(node: Node, gate: TickGate, topic: str = "simulation_tick") -> None:
+    """Announce the ticks of a topic to a gate.
+
+    Subscribe to it after the topics that are counted: once ticks arrive, so do their messages.
+    """
+
+    def on_tick(message: SimulationTick) -> None:
+        gate.tick(stamp_to_ns(message.header.stamp), message.count)
+
+    subscription(node, SimulationTick, topic, on_tick, STATE_OUT)
 
 
 class SampleReader:

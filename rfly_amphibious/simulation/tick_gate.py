@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 
 class TickGate:
@@ -16,16 +16,28 @@ class TickGate:
     tick (`answered`) and that it waits for as well, such as the estimator's. The first tick opens
     at once, because the gate can't wait for messages from before. A tick that is announced a second
     time, because nobody answered it, opens at once too.
+
+    `answer(stamp_ns)` is called when the gate opens for a tick, and `again(stamp_ns)` (by default
+    `answer`) when it opens once more, as the answer was lost. `begin()` is called when a new tick
+    is announced, and before it `reset()` if the simulation was reset: that tick is announced before
+    any sample.
     """
 
     def __init__(
         self,
-        watched: Sequence[int],
-        on_tick: Callable[[int], None],
+        watched: Iterable[int],
+        answer: Callable[[int], None],
         answers: Sequence[str] = (),
+        *,
+        again: Callable[[int], None] | None = None,
+        begin: Callable[[], None] = lambda: None,
+        reset: Callable[[], None] = lambda: None,
     ) -> None:
         self._watched = tuple(watched)
-        self._on_tick = on_tick
+        self._answer = answer
+        self._again = again or answer
+        self._begin = begin
+        self._reset = reset
         self._answered = dict.fromkeys(answers, -1)
         self._heard = dict.fromkeys(self._watched, 0)
         self._due = dict.fromkeys(self._watched, 0)
@@ -52,6 +64,9 @@ class TickGate:
             self._answered = dict.fromkeys(self._answered, -1)
             self._opened = -1
             self._last = -1
+            self._reset()
+        if stamp_ns != self._last:
+            self._begin()
         if stamp_ns == self._last or self._last < 0:
             self._restart(stamp_ns)
             return
@@ -91,5 +106,6 @@ class TickGate:
 
     def _pass(self, stamp_ns: int) -> None:
         """Open for a tick."""
+        call = self._again if stamp_ns == self._opened else self._answer
         self._opened = stamp_ns
-        self._on_tick(stamp_ns)
+        call(stamp_ns)

@@ -15,10 +15,15 @@ from geometry_msgs.msg import PoseStamped, Twist
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.ros.message_parts import WENT_BACK_S, time_of
-from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS, SENSOR_TOPICS, SampleReader
+from rfly_amphibious.ros.sensor_topics import (
+    GUIDANCE_TOPICS,
+    SENSOR_TOPICS,
+    SampleReader,
+    subscribe_sensors,
+    subscribe_ticks,
+)
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -31,7 +36,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS, STATE_IN, STATE_OUT, sensor_qos
+from rfly_common.ros.qos import COMMANDS, STATE_IN, sensor_qos
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.ros.velocity_commands import VelocityCommands
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
@@ -197,60 +202,49 @@ class ControlLoop:
         self._step = step
         self._commands = commands
         self._reset_text = reset_text
-        self._before_tick = before_tick
 
         self._read = SampleReader(params, lambda: controller.time)
+        self._clock_topic = sensors[0]
         self._first_ns = -1
         """Newest stamp of the first sensor."""
         self._others_since_ns = -1
         """First stamp of another topic."""
         self._last_ns = -1
         """Newest stamp that was answered."""
-        self._tick_ns = -1
-        self._answered_ns = -1
         self._answer: Any = None
         self.answers = 0
         """Number of commands."""
         self.estimate: Estimate | None = None
         """Newest estimate."""
-
-        # subscriptions
-        watched = [SENSOR_TOPICS[topic].tick_index for topic in sensors]
-        self._gate: TickGate | None = None
-        self._guidance: TickGate | None = None
         self._waiting_commands: list[tuple[int, Callable[[], None]]] = []
         """Commands of guidance_node for the present tick, with their topics' indices."""
 
-        before = ["odometry/global", *answers]
-        if lock_step and guided_by:
-            indices = [GUIDANCE_TOPICS[topic] for topic in guided_by]
-            self._guidance = TickGate(indices, lambda ns: self.answered("guidance_tick", ns))
-            before.append("guidance_tick")
+        # gates
+        self._gate: TickGate | None = None
+        self._guidance: TickGate | None = None
         if lock_step:
-            self._gate = TickGate(watched, self._answer_tick, before)
-        qos = sensor_qos(lock_step)
-        for topic in sensors:
-            callback = self._sensor_callback(topic, is_clock=topic == sensors[0])
-            subscription(node, SENSOR_TOPICS[topic].msg_type, topic, callback, qos)
-
-        if lock_step:  # last: once its ticks reach this node, so do the samples
-            subscription(
-                node,
-                SimulationTick,
-                "simulation_tick",
-                self._on_simulation_tick,
-                STATE_OUT,
+            before = ["odometry/global", *answers]
+            if guided_by:
+                indices = [GUIDANCE_TOPICS[topic] for topic in guided_by]
+                self._guidance = TickGate(indices, partial(self.answered, "guidance_tick"))
+                before.append("guidance_tick")
+            self._gate = TickGate(
+                [SENSOR_TOPICS[topic].tick_index for topic in sensors],
+                self._compute,
+                before,
+                again=lambda _: self._send(),
+                begin=before_tick,
+                reset=self._reset,
             )
 
-        subscription(
-            node,
-            Odometry,
-            "odometry/global",
-            self._on_odometry,
-            qos if lock_step else STATE_IN,
-        )
+        # subscriptions
+        subscribe_sensors(node, sensors, self._on_sensor, lock_step=lock_step)
+        if self._gate is not None:
+            subscribe_ticks(node, self._gate)
+        odometry_qos = sensor_qos(True) if lock_step else STATE_IN
+        subscription(node, Odometry, "odometry/global", self._on_odometry, odometry_qos)
         if self._guidance is not None:
-            subscription(node, SimulationTick, "guidance_tick", self._on_guidance_tick, STATE_OUT)
+            subscribe_ticks(node, self._guidance, "guidance_tick")
 
     def subscribe(self, msg_type: Any, topic: str, callback: Callable[[Any], None]) -> None:
         """Subscribe to a command of guidance_node; in lock-step with it, the command waits."""
@@ -279,26 +273,23 @@ class ControlLoop:
             counter = f"refused_{topic.replace('/', '_')}"
             self._diagnostics.refuse(counter, f"{topic} refused: {error}")
 
-    def _sensor_callback(self, topic: str, *, is_clock: bool) -> Callable[[Any], None]:
+    def _on_sensor(self, topic: str, message: Any) -> None:
         kind, _, index, _ = SENSOR_TOPICS[topic]
+        is_clock = topic == self._clock_topic
+        if is_clock:
+            stamp_ns = stamp_to_ns(message.header.stamp)
+            if stamp_ns < self._first_ns - round(WENT_BACK_S * 1e9):
+                self._reset()
+            self._first_ns = max(self._first_ns, stamp_ns)
 
-        def on_message(message: Any) -> None:
-            if is_clock:
-                stamp_ns = stamp_to_ns(message.header.stamp)
-                if stamp_ns < self._first_ns - round(WENT_BACK_S * 1e9):
-                    self._reset()
-                self._first_ns = max(self._first_ns, stamp_ns)
+        self.sense(topic, lambda: SensorSamples(**{kind: self._read(topic, message)}))
 
-            self.sense(topic, lambda: SensorSamples(**{kind: self._read(topic, message)}))
-
-            if self._gate is not None:
-                self._gate.heard(index)
-            elif is_clock:
-                self._answer_stamp(stamp_to_ns(message.header.stamp))
-            elif hasattr(message, "header"):
-                self._answer_other(stamp_to_ns(message.header.stamp))
-
-        return on_message
+        if self._gate is not None:
+            self._gate.heard(index)
+        elif is_clock:
+            self._answer_stamp(stamp_to_ns(message.header.stamp))
+        elif hasattr(message, "header"):
+            self._answer_other(stamp_to_ns(message.header.stamp))
 
     def _answer_other(self, stamp_ns: int) -> None:
         """Answer a message of another topic if the first sensor is silent."""
@@ -311,11 +302,8 @@ class ControlLoop:
 
     def _answer_stamp(self, stamp_ns: int) -> None:
         """Answer a message unless a newer one has been answered."""
-        last = self._last_ns
-        if stamp_ns > last:
-            self._last_ns = stamp_ns
-            dt = 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, LONGEST_STEP)
-            self._compute(stamp_ns, dt)
+        if stamp_ns > self._last_ns:
+            self._compute(stamp_ns, LONGEST_STEP)
 
     def _on_odometry(self, message: Odometry) -> None:
         try:
@@ -329,31 +317,6 @@ class ControlLoop:
         else:
             self._answer_other(stamp_ns)
 
-    def _on_simulation_tick(self, message: SimulationTick) -> None:
-        """Take a tick; the first after a simulation's reset comes before any sample."""
-        assert self._gate is not None
-        stamp_ns = stamp_to_ns(message.header.stamp)
-        if stamp_ns < self._tick_ns:
-            self._answered_ns = -1
-            self._reset()
-        if stamp_ns != self._tick_ns:
-            self._before_tick()
-        self._tick_ns = stamp_ns
-        self._gate.tick(stamp_ns, message.count)
-
-    def _on_guidance_tick(self, message: SimulationTick) -> None:
-        assert self._guidance is not None
-        self._guidance.tick(stamp_to_ns(message.header.stamp), message.count)
-
-    def _answer_tick(self, stamp_ns: int) -> None:
-        """Answer a tick whose messages have arrived; answer a repeated tick as before."""
-        last = self._answered_ns
-        if stamp_ns == last:
-            self._send()
-            return
-        self._answered_ns = stamp_ns
-        self._compute(stamp_ns, 0.0 if last < 0 else max(stamp_ns - last, 0) * 1e-9)
-
     def _reset(self) -> None:
         self._node.get_logger().warning(self._reset_text)
         self._diagnostics.count("clock_jumps_back")
@@ -363,7 +326,12 @@ class ControlLoop:
         self._others_since_ns = -1
         self._last_ns = -1
 
-    def _compute(self, stamp_ns: int, dt: float) -> None:
+    def _compute(self, stamp_ns: int, longest: float = math.inf) -> None:
+        """Answer a stamp; the time step since the last one is at most `longest`, s."""
+        last = self._last_ns
+        self._last_ns = stamp_ns
+        dt = 0.0 if last < 0 else min((stamp_ns - last) * 1e-9, longest)
+
         self._controller.advance_clock(stamp_ns * 1e-9)
         self._run_commands()
         command = self._step(self.estimate, dt)

@@ -42,8 +42,6 @@ class EstimateTopics:
     def __init__(self, node: Node, vehicle: str, *, tf: bool) -> None:
         self._vehicle = vehicle
         self._answer: list[tuple[Publisher, Odometry]] = []
-        self.answer_ns = -1
-        """Stamp of the last message, -1 before."""
         self._transformed_ns = -1
         self._odom = frame_of(vehicle, "odom")
         self._filtered = publisher(node, Odometry, "odometry/filtered", STATE_OUT)
@@ -69,8 +67,7 @@ class EstimateTopics:
         comes first: in lock-step the controllers, and so the simulation, wait for it.
         """
         self._answer = []
-        self.answer_ns = stamp_ns
-        self._publish(self._global, estimate, WORLD, rates)
+        self._publish(self._global, estimate, stamp_ns, WORLD, rates)
 
         if estimate is not None:
             self._odometry_frame.update(estimate)
@@ -78,6 +75,7 @@ class EstimateTopics:
             self._publish(
                 self._filtered,
                 None if estimate is None else self._odometry_frame.local(),
+                stamp_ns,
                 self._odom,
                 rates,
             )
@@ -100,16 +98,18 @@ class EstimateTopics:
                 TFMessage(transforms=[self._transform(stamp_ns, *frames) for frames in transforms])
             )
 
-    def publish_again(self, stamp_ns: int) -> bool:
-        """Publish the last messages again if they are of this time, and return whether they are."""
-        if not self._answer or stamp_ns != self.answer_ns:
-            return False
+    def publish_again(self) -> None:
+        """Publish the last messages again."""
         for output, message in self._answer:
             output.publish(message)
-        return True
 
     def _publish(
-        self, output: Publisher, estimate: Estimate | None, frame: str, rates: Floats
+        self,
+        output: Publisher,
+        estimate: Estimate | None,
+        stamp_ns: int,
+        frame: str,
+        rates: Floats,
     ) -> None:
         vehicle = self._vehicle
         message = (
@@ -118,7 +118,7 @@ class EstimateTopics:
             else estimate_to_odometry(estimate, vehicle, frame, rates=rates)
         )
 
-        message.header.stamp = ns_to_stamp(self.answer_ns)
+        message.header.stamp = ns_to_stamp(stamp_ns)
         output.publish(message)
         self._answer.append((output, message))
 

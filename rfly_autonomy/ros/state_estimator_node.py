@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.message_parts import UNKNOWN, WENT_BACK_S
-from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.ros.sensor_topics import (
+    SENSOR_TOPICS,
+    SampleReader,
+    subscribe_sensors,
+    subscribe_ticks,
+)
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -29,11 +32,8 @@ from rfly_autonomy.ros.node_parameters import EstimatorNodeParameters, TrustPara
 from rfly_common.errors import SensorMessageError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
-from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import STATE_OUT, sensor_qos
 from rfly_common.ros.run_loop import run
-from rfly_common.ros.stamps import stamp_to_ns
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
@@ -99,61 +99,45 @@ class StateEstimatorNode(Node):
         )
 
         warm_up()  # before a node waits for an answer, after the first words to the user
-        watched = self._subscribe()
-        self._gate = TickGate(watched, self._answer_tick) if self._lock_step else None
-        if self._gate is not None:
-            subscription(
-                self,
-                SimulationTick,
-                "simulation_tick",
-                self._on_simulation_tick,
-                STATE_OUT,
+        # wheel_loads has no stamp: its time is the sensor's last one up to now, or in lock-step up
+        # to the tick
+        self._read = SampleReader(self._params, lambda: self._load_time(self._imu_time))
+        fitted = self._sensors.sensors()
+        topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in fitted]
+        self._gate: TickGate | None = None
+        if self._lock_step:
+            self._gate = TickGate(
+                {SENSOR_TOPICS[topic].tick_index for topic in topics},
+                self._answer_tick,
+                again=lambda _: self._topics.publish_again(),
+                reset=self._reset,
             )
+        subscribe_sensors(self, topics, self._on_sensor, lock_step=self._lock_step)
+        if self._gate is not None:
+            subscribe_ticks(self, self._gate)
 
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
 
-    def _subscribe(self) -> list[int]:
-        """Subscribe to the fitted sensors, and return their indices in SimulationTick."""
-        # wheel_loads has no stamp: its time is the sensor's last one up to now, or in lock-step up
-        # to the tick
-        read = SampleReader(self._params, lambda: self._load_time(self._imu_time))
-        fitted = self._sensors.sensors()
-        topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in fitted]
-        for topic in topics:
-            callback = self._sensor_callback(topic, read)
-            subscription(
-                self,
-                SENSOR_TOPICS[topic].msg_type,
-                topic,
-                callback,
-                sensor_qos(self._lock_step),
-            )
-        return sorted({SENSOR_TOPICS[topic].tick_index for topic in topics})
-
     # --- subscriptions
 
-    def _sensor_callback(self, topic: str, read: SampleReader) -> Callable[[Any], None]:
+    def _on_sensor(self, topic: str, message: Any) -> None:
         kind, _, index, _ = SENSOR_TOPICS[topic]
-
-        def take(message: Any) -> None:
-            try:
-                samples = read(topic, message)
-            except SensorMessageError as error:
-                self._diagnostics.refuse("refused_messages", str(error), subject=topic)
-            else:
-                if samples is None:  # the other half has not come yet
-                    return
-                if kind == "imu":
-                    self._heard_at = time.monotonic()
-                if self._gate is not None:
-                    self._waiting.append((kind, samples))
-                else:
-                    self._use(kind, samples)
+        try:
+            samples = self._read(topic, message)
+        except SensorMessageError as error:
+            self._diagnostics.refuse("refused_messages", str(error), subject=topic)
+        else:
+            if samples is None:  # the other half has not come yet
+                return
+            if kind == "imu":
+                self._heard_at = time.monotonic()
             if self._gate is not None:
-                self._gate.heard(index)
-
-        return take
+                self._waiting.append((kind, samples))
+            else:
+                self._use(kind, samples)
+        if self._gate is not None:
+            self._gate.heard(index)
 
     def _load_time(self, now: float, before: int = 0) -> float:
         """Return the last reading time of wheel_loads up to now, or some readings earlier, s."""
@@ -220,18 +204,7 @@ class StateEstimatorNode(Node):
 
     # --- lock-step
 
-    def _on_simulation_tick(self, message: SimulationTick) -> None:
-        stamp_ns = stamp_to_ns(message.header.stamp)
-        assert self._gate is not None
-        if stamp_ns < self._topics.answer_ns:
-            self._reset()
-            self._topics.answer_ns = -1
-        self._gate.tick(stamp_ns, message.count)
-
     def _answer_tick(self, stamp_ns: int) -> None:
-        if self._topics.publish_again(stamp_ns):
-            return
-
         tick = stamp_ns * 1e-9
         waiting = self._waiting
         self._waiting = []

@@ -61,10 +61,8 @@ class ArdupilotJsonNode(Node):
         )
 
         # state of the exchange
-        self._stamp_ns = -1
         self._reported_ns = -1
         self._tick_at = -math.inf
-        self._state_at = -math.inf
         self._frame: ServoFrame | None = None
         self._frame_rate = 0
         self._answer: tuple[RotorCommand, WheelCommand] | None = None
@@ -87,11 +85,9 @@ class ArdupilotJsonNode(Node):
         self._session.close()
         super().destroy_node()
 
-    def _on_state(self, stamp_ns: int) -> None:
-        """Use a new tick, or without lock-step a new IMU message."""
-        self._state_at = time.monotonic()
-        if stamp_ns != self._stamp_ns:
-            self._stamp_ns = stamp_ns
+    def _on_state(self, _stamp_ns: int, again: bool) -> None:
+        """Use a tick, or without lock-step a new IMU message."""
+        if not again:
             self._answer = None
             self._reported_ns = -1
             self._tick_at = time.monotonic()
@@ -104,16 +100,17 @@ class ArdupilotJsonNode(Node):
 
     def _exchange(self) -> None:
         """Answer ArduPilot's frame with the state, if both exist and the state is not yet sent."""
-        if self._stamp_ns < 0 or self._frame is None:
+        stamp_ns = self._topics.stamp_ns
+        if stamp_ns < 0 or self._frame is None:
             return
 
         if not self._ready:
             if self._topics.lock_step and self._answer is None:
-                self._answer = self._control.rest(self._stamp_ns)
+                self._answer = self._control.rest(stamp_ns)
                 self._control.publish(*self._answer)
-        elif self._reported_ns != self._stamp_ns:
-            self._session.reply(self._frame, encode_state(self._stamp_ns * 1e-9, self._perception))
-            self._reported_ns = self._stamp_ns
+        elif self._reported_ns != stamp_ns:
+            self._session.reply(self._frame, encode_state(stamp_ns * 1e-9, self._perception))
+            self._reported_ns = stamp_ns
             self._frame = None
 
     def _use_frames(self) -> None:
@@ -123,12 +120,12 @@ class ArdupilotJsonNode(Node):
             self._frame_rate = frame.rate
             pulses = self._interlock.pulses(frame)
 
-            if self._stamp_ns >= 0 and (
+            if self._topics.stamp_ns >= 0 and (
                 not self._topics.lock_step
-                or (self._reported_ns == self._stamp_ns and self._answer is None)
+                or (self._reported_ns == self._topics.stamp_ns and self._answer is None)
             ):
                 self._answer = servo_commands(
-                    self._stamp_ns * 1e-9, pulses, self._mapping, self._params
+                    self._topics.stamp_ns * 1e-9, pulses, self._mapping, self._params
                 )
                 self._control.publish(*self._answer)
             self._exchange()
@@ -153,7 +150,7 @@ class ArdupilotJsonNode(Node):
         session = self._session
         now = time.monotonic()
         lock_step = self._topics.lock_step
-        simulated = now - self._state_at < 1.0
+        simulated = self._topics.simulated
         unanswered = lock_step and self._answer is None and math.isfinite(self._tick_at)
         waited = now - self._tick_at if unanswered else 0.0
 

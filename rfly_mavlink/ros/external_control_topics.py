@@ -8,8 +8,9 @@ They are part of link_node, mavlink_hil_node and ardupilot_json_node.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,12 @@ from rfly_suite.msg import WheelCommand as WheelCommandMsg
 from sensor_msgs.msg import NavSatFix
 
 from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg, wheel_command_to_msg
-from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, SampleReader
+from rfly_amphibious.ros.sensor_topics import (
+    SENSOR_TOPICS,
+    SampleReader,
+    subscribe_sensors,
+    subscribe_ticks,
+)
 from rfly_amphibious.sensors.samples import GpsSamples, SensorSamples
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.simulation.tick_gate import TickGate
@@ -49,10 +55,10 @@ HEARD = ("imu/data", "joint_states", "wheel_loads", "baro", "imu/mag")
 
 
 class PerceptionTopics:
-    """Subscriptions that fill a Perception, and call `on_state(stamp_ns)` when an answer is due.
+    """Subscriptions that fill a Perception, and call `on_state(stamp_ns, again)` for an answer.
 
     Without lock-step that is each imu/data. With the parameter `lock_step` it is each tick, once
-    all of its messages have come, and again when the tick is repeated. `on_gps(samples, fix)` is
+    all of its messages have come, and `again` when the tick is repeated. `on_gps(samples, fix)` is
     called for each pair of gps/fix and gps/vel, in a tick before `on_state`; without it these
     topics are not subscribed to. `heard` names the other sensors' topics.
     """
@@ -63,7 +69,7 @@ class PerceptionTopics:
         perception: Perception,
         diagnostics: Diagnostics,
         settings: PerceptionParameters,
-        on_state: Callable[[int], None],
+        on_state: Callable[[int, bool], None],
         on_gps: Callable[[GpsSamples, NavSatFix], None] | None = None,
         heard: Sequence[str] = HEARD,
     ) -> None:
@@ -79,36 +85,39 @@ class PerceptionTopics:
         self._on_gps = on_gps
         self._read = SampleReader(perception.params)
         self._fix = NavSatFix()
-        self._stamp_ns = -1
+        self.stamp_ns = -1
+        """Stamp of the present tick, or without lock-step of the newest imu/data; -1 before."""
+        self._state_at = -math.inf
 
         topics = [*heard, *(("gps/fix", "gps/vel") if on_gps is not None else ())]
         watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
         watched |= set() if self._filtered else {SimulationTick.GROUND_TRUTH}
         answers = (self.odometry,) if self._filtered else ()
-        self._gate = TickGate(sorted(watched), self._tick, answers)
+        self._gate = TickGate(watched, self._new_state, answers, reset=perception.reset)
 
+        subscribe_sensors(node, topics, self._on_sensor, lock_step=self.lock_step)
         qos = sensor_qos(self.lock_step)
-        for topic in topics:
-            subscription(
-                node, SENSOR_TOPICS[topic].msg_type, topic, partial(self._on_sensor, topic), qos
-            )
         subscription(node, Odometry, self.odometry, self._on_odometry, qos)
         if self.lock_step:
-            subscription(
-                node, SimulationTick, "simulation_tick", self._on_simulation_tick, COMMANDS
-            )
+            subscribe_ticks(node, self._gate)
 
     @property
     def repeated(self) -> int:
         """Ticks that were repeated before all of their messages had come."""
         return self._gate.repeated
 
+    @property
+    def simulated(self) -> bool:
+        """True if there was a tick or imu/data within the last second."""
+        return time.monotonic() - self._state_at < 1.0
+
     def _on_sensor(self, topic: str, message: Any) -> None:
         kind, _, index, _ = SENSOR_TOPICS[topic]
 
         is_clock = kind == "imu" and not self.lock_step
         if is_clock:
-            self._forget_if_back(stamp_to_ns(message.header.stamp))
+            if stamp_to_ns(message.header.stamp) < self.stamp_ns:
+                self._perception.reset()
         elif topic == "gps/fix":
             self._fix = message
 
@@ -126,7 +135,7 @@ class PerceptionTopics:
         if self.lock_step:
             self._gate.heard(index)
         elif is_clock:
-            self._new(stamp_to_ns(message.header.stamp))
+            self._new_state(stamp_to_ns(message.header.stamp))
 
     def _refuse(self, topic: str, error: SensorMessageError) -> None:
         self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic}: {error}")
@@ -144,21 +153,11 @@ class PerceptionTopics:
         else:
             self._gate.heard(SimulationTick.GROUND_TRUTH)
 
-    def _on_simulation_tick(self, message: SimulationTick) -> None:
-        self._gate.tick(stamp_to_ns(message.header.stamp), message.count)
-
-    def _tick(self, stamp_ns: int) -> None:
-        self._forget_if_back(stamp_ns)
-        self._new(stamp_ns)
-
-    def _forget_if_back(self, stamp_ns: int) -> None:
-        """Forget the past after a reset, which a tick without samples announces."""
-        if stamp_ns < self._stamp_ns:
-            self._perception.reset()
-
-    def _new(self, stamp_ns: int) -> None:
-        self._stamp_ns = stamp_ns
-        self._on_state(stamp_ns)
+    def _new_state(self, stamp_ns: int) -> None:
+        again = stamp_ns == self.stamp_ns
+        self.stamp_ns = stamp_ns
+        self._state_at = time.monotonic()
+        self._on_state(stamp_ns, again)
 
 
 class ExternalControl:

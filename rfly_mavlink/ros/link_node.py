@@ -9,7 +9,6 @@ It is a thin shell around LinkSession and Perception. See docs/model, section 12
 from __future__ import annotations
 
 import math
-import time
 
 from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
@@ -65,8 +64,6 @@ class LinkNode(Node):
 
         self._step = LockStep()
         self._answers = dict[type, Command]()
-        self._stamp_ns = -1
-        self._state_at = -math.inf
         self._ready = False
 
         self._session = LinkSession(
@@ -87,12 +84,9 @@ class LinkNode(Node):
 
     # --- to the controller
 
-    def _answer(self, stamp_ns: int) -> None:
-        """Send the state of a new tick, or without lock-step of a new IMU message."""
-        repeated = stamp_ns == self._stamp_ns
-        self._stamp_ns = stamp_ns
+    def _answer(self, stamp_ns: int, again: bool) -> None:
+        """Send the state of a tick, or without lock-step of a new IMU message."""
         now = stamp_ns * 1e-9
-        self._state_at = time.monotonic()
         self._ready = self._perception.ready(now)
 
         if not self._topics.lock_step:
@@ -100,7 +94,7 @@ class LinkNode(Node):
                 self._session.send(self._perception.report(now))
             return
 
-        if not repeated:
+        if not again:
             self._answers.clear()
         self._step.ask(now)
         self._control.publish(*self._answers.values())
@@ -117,7 +111,7 @@ class LinkNode(Node):
         if self._step.complete(supplies):
             return
 
-        rotors, wheels = self._control.rest(self._stamp_ns)
+        rotors, wheels = self._control.rest(self._topics.stamp_ns)
         if supplies & SUPPLIES_ROTORS:
             self._accept(rotors)
         if supplies & SUPPLIES_CHASSIS:
@@ -155,7 +149,7 @@ class LinkNode(Node):
 
     def _check(self) -> None:
         # the controller may have said meanwhile what it supplies
-        if self._topics.lock_step and self._stamp_ns >= 0 and not self._ready:
+        if self._topics.lock_step and self._topics.stamp_ns >= 0 and not self._ready:
             self._publish_rest()
         self._use_commands()
         self._update_diagnostics()
@@ -171,7 +165,7 @@ class LinkNode(Node):
         supplied = [name for bit, name in _SUPPLIED.items() if supplies & bit]
         told = f"{peer} supplies {' and '.join(supplied)}"
         lock_step = self._topics.lock_step
-        simulated = time.monotonic() - self._state_at < 1.0
+        simulated = self._topics.simulated
 
         # texts
         overdue = self._step.overdue_s(supplies) if lock_step else 0.0

@@ -77,12 +77,10 @@ class MavlinkHilNode(Node):
         self._autopilot_clock = AutopilotClock()
         self._rhythm = AnswerRhythm()
         self._reported_pattern: tuple[int, ...] = EVERY_TICK
-        self._stamp_ns = -1
         self._sent_ns = -1
         self._sent_usec = -1
         self._sent_to = 0
         self._asked_at = -math.inf
-        self._state_at = -math.inf
         self._answer_made: tuple[RotorCommand, WheelCommand] | None = None
         self._sent: tuple[Any, ...] = ()
         self._newest: ActuatorControls | None = None
@@ -135,17 +133,14 @@ class MavlinkHilNode(Node):
 
     # --- to the autopilot
 
-    def _answer(self, stamp_ns: int) -> None:
-        """Send the state of a new tick, or without lock-step of a new IMU message."""
-        if stamp_ns != self._stamp_ns:
-            if stamp_ns < self._stamp_ns:
+    def _answer(self, stamp_ns: int, again: bool) -> None:
+        """Send the state of a tick, or without lock-step of a new IMU message."""
+        if not again:
+            if stamp_ns <= self._sent_ns:  # simulated time went back
                 self._sent_ns = -1
-            self._stamp_ns = stamp_ns
             self._answer_made = None
             self._asked_at = time.monotonic()
-
-        self._state_at = time.monotonic()
-        if self._topics.lock_step and self._answer_made is not None:
+        elif self._topics.lock_step and self._answer_made is not None:
             self._control.publish(*self._answer_made)  # it was lost on the way
             return
 
@@ -204,7 +199,7 @@ class MavlinkHilNode(Node):
 
     def _publish_rest(self) -> None:
         """Publish rest and brakes while no autopilot controls."""
-        self._answer_made = self._control.rest(self._stamp_ns)
+        self._answer_made = self._control.rest(self._topics.stamp_ns)
         self._control.publish(*self._answer_made)
 
     def _meet_silence(self) -> None:
@@ -253,9 +248,9 @@ class MavlinkHilNode(Node):
     def _use_controls(self) -> None:
         for controls in self._session.commands():
             self._use_control(controls)
-        if self._topics.lock_step and self._answer_made is None and self._stamp_ns >= 0:
+        if self._topics.lock_step and self._answer_made is None and self._topics.stamp_ns >= 0:
             if self._ready:
-                self._send_state(self._stamp_ns)
+                self._send_state(self._topics.stamp_ns)
             if self._session.booting or (not self._ready and self._session.up):
                 self._publish_rest()
 
@@ -270,17 +265,17 @@ class MavlinkHilNode(Node):
             if (
                 self._answer_made is not None
                 or controls.time_usec != self._sent_usec
-                or self._sent_ns != self._stamp_ns
+                or self._sent_ns != self._topics.stamp_ns
             ):
                 self._other_time += 1
                 return
             self._in_effect = controls
             self._settle()
-        if self._stamp_ns >= 0:
+        if self._topics.stamp_ns >= 0:
             self._command(controls)
 
     def _command(self, controls: ActuatorControls) -> None:
-        now = self._stamp_ns * 1e-9
+        now = self._topics.stamp_ns * 1e-9
         self._answer_made = (
             self._mapping.rotor_command(now, controls.controls, self._params),
             self._mapping.wheel_command(now, controls.controls, self._params, controls.armed),
@@ -306,7 +301,7 @@ class MavlinkHilNode(Node):
         now = time.monotonic()
         waited = self._waited_s
         lock_step = self._topics.lock_step
-        simulated = now - self._state_at < 1.0
+        simulated = self._topics.simulated
 
         # texts
         unready = (
