@@ -170,7 +170,8 @@ def run_rfly(*words: object, **options: Any) -> subprocess.CompletedProcess[Any]
 class NodeProcess:
     """One node as a process, its output kept. `prefix` is a command that runs it, such as nsenter.
 
-    It is a `Program`, forked unless it is to be `fresh` or is run by a prefix.
+    It is a `Program`, forked unless it is to be `fresh` or is run by a prefix. `nodes` are those
+    that the executable `rfly_nodes` runs in one process, all with the same parameters.
     """
 
     def __init__(
@@ -179,10 +180,11 @@ class NodeProcess:
         domain_id: int,
         parameters: Mapping[str, str] | None = None,
         *arguments: str,
+        nodes: Sequence[str] = (),
         prefix: Sequence[str] = (),
         fresh: bool = False,
     ) -> None:
-        options = ["--ros-args", *arguments]
+        options = [*nodes, "--ros-args", *arguments]
         for key, value in (parameters or {}).items():
             options += ["-p", f"{key}:={value}"]
         environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
