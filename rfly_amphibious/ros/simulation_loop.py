@@ -20,11 +20,11 @@ from rclpy.node import Node
 from rfly_suite.msg import RotorCommand, WheelCommand
 from std_msgs.msg import String
 
-from rfly_amphibious.ros.amphibious_msgs import msg_to_rotor_command, msg_to_wheel_command
+from rfly_amphibious.ros.command_msgs import msg_to_rotor_command, msg_to_wheel_command
 from rfly_amphibious.ros.fault_service import FaultService
-from rfly_amphibious.ros.message_parts import WORLD
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
+from rfly_amphibious.sensors.message_parts import WORLD
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout

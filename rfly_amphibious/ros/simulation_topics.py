@@ -21,12 +21,12 @@ from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.description.footprint import footprint
-from rfly_amphibious.ros.amphibious_msgs import SampleMessages
-from rfly_amphibious.ros.message_parts import WORLD, frame_of
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
-from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, sample_messages
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
+from rfly_amphibious.sensors.message_parts import WORLD, frame_of
+from rfly_amphibious.sensors.sample_messages import SampleMessages
 from rfly_amphibious.sensors.samples import OdometrySamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
@@ -241,33 +241,36 @@ class SamplePublisher:
         self._vehicle = vehicle
         self._messages: SampleMessages | None = None
         fitted = sensors.sensors()
-        self._publishers: dict[tuple[str, int], list[Publisher]] = {}
-        """Publishers by kind of samples and index in SimulationTick."""
+        self._publishers: dict[tuple[str, int], dict[str, Publisher]] = {}
+        """Publishers by topic, for each kind of samples and index in SimulationTick."""
         for topic, (kind, sensor, index, msg_type) in SENSOR_TOPICS.items():
             if sensor in fitted and (truth or kind != "ground_truth"):
                 output = publisher(node, msg_type, topic, STATE_OUT)
-                self._publishers.setdefault((kind, index), []).append(output)
+                self._publishers.setdefault((kind, index), {})[topic] = output
 
     def begin(self, simulation: Simulation, epoch_ns: int) -> None:
         """Publish samples of this simulation from now on; `epoch_ns`: stamp of its time 0."""
-        self._messages = SampleMessages(simulation.sensors, self._vehicle, epoch_ns)
+        self._messages = sample_messages(simulation.sensors, self._vehicle, epoch_ns)
 
     def publish(self, samples: SensorSamples) -> list[int]:
         """Publish a tick's samples and return the number of messages by kind.
 
         The kinds are those of SimulationTick.
         """
+        messages_of = self._messages
+        assert messages_of is not None
         counts = [0] * KINDS
         for (kind, index), outs in self._publishers.items():
-            samples_of_kind = getattr(samples, kind)
-            if samples_of_kind is None or not any(out.get_subscription_count() for out in outs):
+            readings = getattr(samples, kind)
+            heard = any(out.get_subscription_count() for out in outs.values())
+            if readings is None or not heard:
                 continue
 
-            messages = getattr(self._messages, kind)(samples_of_kind)
-            counts[index] = len(messages)
-            for message in messages:
-                for out, part in zip(outs, message if len(outs) > 1 else (message,), strict=True):
-                    out.publish(part)
+            counts[index] = len(readings.time)
+            messages = [messages_of(topic, readings) for topic in outs]
+            for sample in zip(*messages, strict=True):
+                for out, message in zip(outs.values(), sample, strict=True):
+                    out.publish(message)
         return counts
 
 

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rfly_suite.msg import RotorCommand, WheelCommand
 from std_msgs.msg import String
 
-from rfly_amphibious.ros.amphibious_msgs import wheel_command_to_msg
+from rfly_amphibious.ros.command_msgs import wheel_command_to_msg
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters

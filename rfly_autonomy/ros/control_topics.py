@@ -16,14 +16,14 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 
-from rfly_amphibious.ros.message_parts import WENT_BACK_S, time_of
 from rfly_amphibious.ros.sensor_topics import (
     GUIDANCE_TOPICS,
     SENSOR_TOPICS,
-    SampleReader,
     subscribe_sensors,
     subscribe_ticks,
 )
+from rfly_amphibious.sensors.message_parts import WENT_BACK_S, time_of
+from rfly_amphibious.sensors.sample_messages import SampleReader
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -13,12 +13,12 @@ from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 
-from rfly_amphibious.ros.message_parts import (
+from rfly_amphibious.sensors.message_parts import (
     WORLD,
     finite,
     frame_of,
-    odometry,
     quaternion_of,
+    set_odometry,
     set_quaternion,
     set_vector,
     stamped,
@@ -49,7 +49,7 @@ def estimate_to_odometry(
 
     base = frame_of(vehicle, "base_link")
     message = stamped(
-        odometry(base, *pose, velocity, np.asarray(estimate.rates).tolist()),
+        set_odometry(Odometry(), base, *pose, velocity, np.asarray(estimate.rates).tolist()),
         estimate.time,
         frame,
     )
@@ -64,7 +64,8 @@ def unknown_odometry(vehicle: str, frame: str = WORLD) -> Odometry:
     Its first covariance is -1.
     """
     nowhere = (0.0, 0.0, 0.0)
-    message = odometry(frame_of(vehicle, "base_link"), nowhere, (*nowhere, 1.0), nowhere, nowhere)
+    base = frame_of(vehicle, "base_link")
+    message = set_odometry(Odometry(), base, nowhere, (*nowhere, 1.0), nowhere, nowhere)
     message.header.frame_id = frame
     message.pose.covariance[0] = message.twist.covariance[0] = -1.0
     return message

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rfly_suite.msg import AttitudeTarget, RotorCommand
 from std_msgs.msg import Bool, String
 
-from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg
+from rfly_amphibious.ros.command_msgs import rotor_command_to_msg
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_controller import WORDS, FlightController

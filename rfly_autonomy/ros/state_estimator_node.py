@@ -13,13 +13,13 @@ import numpy as np
 from rclpy.node import Node
 
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.message_parts import UNKNOWN, WENT_BACK_S
 from rfly_amphibious.ros.sensor_topics import (
     SENSOR_TOPICS,
-    SampleReader,
     subscribe_sensors,
     subscribe_ticks,
 )
+from rfly_amphibious.sensors.message_parts import UNKNOWN, WENT_BACK_S
+from rfly_amphibious.sensors.sample_messages import SampleReader
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rfly_amphibious.sensors.sample_messages import numbers_of
 from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
@@ -26,7 +27,6 @@ from rfly_common.untrusted_files.message_log import (
     check_forward,
     open_log,
     read_tables,
-    xyz_of,
 )
 
 RATE = 100.0
@@ -221,21 +221,18 @@ def _columns(params: VehicleParameters) -> dict[str, Columns]:
         return [message.position[k] for k in order] + [message.velocity[k] for k in order]
 
     def odometry(message: Any) -> list[float] | str:
-        pose = message.pose.pose
-        twist = message.twist.twist
-        q = pose.orientation
         if not message.pose.covariance[0] >= 0.0:
             return "its covariance says that the pose is unknown"
-        attitude = [q.x, q.y, q.z, q.w]
-        if math.hypot(*attitude) < LEAST_QUATERNION:
-            attitude = [math.nan] * 4
-        return [*xyz_of(pose.position), *attitude, *xyz_of(twist.linear), *xyz_of(twist.angular)]
+        numbers = numbers_of(ODOMETRY[0])(message)
+        if math.hypot(*numbers[3:7]) < LEAST_QUATERNION:
+            numbers[3:7] = [math.nan] * 4
+        return numbers
 
     return {
-        "imu/data": lambda m: xyz_of(m.linear_acceleration) + xyz_of(m.angular_velocity),
+        "imu/data": lambda m: numbers_of("imu/data")(m)[:6],
         "joint_states": joints,
-        "wheel_loads": lambda m: list(m.data),
-        "environment/wind": lambda m: xyz_of(m.vector),
+        "wheel_loads": numbers_of("wheel_loads"),
+        "environment/wind": numbers_of("environment/wind"),
         "cmd/rotors": lambda m: list(m.value) if m.mode == 0 else "no speeds of rotors",
         **dict.fromkeys(ODOMETRY, odometry),
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rfly_amphibious.sensors.sample_messages import numbers_of
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CaptureError, ConfigError
@@ -139,24 +140,26 @@ def columns_of(params: VehicleParameters, topic_map: TopicMap) -> dict[str, Colu
     """Return the function of each part from a message to its numbers."""
     return {
         "imu": lambda m: _imu(m, topic_map.orientation),
-        "gps": lambda m: (
-            [m.latitude, m.longitude, m.altitude] if m.status.status >= 0 else "without a fix"
-        ),
+        "gps": lambda m: _FIX(m) if m.status.status >= 0 else "without a fix",
         "gps_velocity": lambda m: xyz_of(m.vector if hasattr(m, "vector") else _twist(m).linear),
-        "magnetometer": lambda m: xyz_of(m.magnetic_field),
-        "barometer": lambda m: [m.fluid_pressure],
-        "height": lambda m: [m.range],
+        "magnetometer": numbers_of("imu/mag"),
+        "barometer": numbers_of("baro"),
+        "height": numbers_of("height_above_ground"),
         "joints": JointColumns(params, topic_map),
         "wheel_odometry": lambda m: [
             *xyz_of(_twist(m).linear)[:2],
             _twist(m).angular.z,
         ],
-        "wheel_loads": lambda m: list(m.data),
+        "wheel_loads": numbers_of("wheel_loads"),
         "rotor_commands": lambda m: [float(m.mode), *m.value],
         "wheel_commands": lambda m: _wheel_command(m, len(params.wheels)),
-        "wind": lambda m: xyz_of(m.vector),
+        "wind": numbers_of("environment/wind"),
         "reference": _reference,
     }
+
+
+_FIX = numbers_of("gps/fix")
+_IMU = numbers_of("imu/data")
 
 
 def _twist(message: Any) -> Any:
@@ -166,11 +169,10 @@ def _twist(message: Any) -> Any:
 
 def _imu(message: Any, oriented: bool) -> list[float]:
     """Return force, rates and orientation; zeros for an orientation that is unknown."""
-    q = message.orientation
-    turn = [q.x, q.y, q.z, q.w]
+    numbers = _IMU(message)
     if not oriented or message.orientation_covariance[0] == -1.0:  # as sensor_msgs/Imu says
-        turn = [0.0] * 4
-    return xyz_of(message.linear_acceleration) + xyz_of(message.angular_velocity) + turn
+        numbers[6:] = [0.0] * 4
+    return numbers
 
 
 def _wheel_command(message: Any, wheels: int) -> list[float]:

@@ -9,45 +9,62 @@ of the nodes; times are simulated time.
 
 from __future__ import annotations
 
-import functools
 import heapq
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, joint_names
+from rfly_amphibious.sensors.message_parts import WORLD, set_odometry, stamped
+from rfly_amphibious.sensors.sample_messages import SAMPLE_TOPICS, SampleMessages
+from rfly_amphibious.sensors.samples import (
+    ImuSamples,
+    JointSamples,
+    OdometrySamples,
+    WheelLoadSamples,
+    WindSamples,
+)
 from rfly_amphibious.sensors.sensor_kernels import turn_joints
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.simulation.simulation import STEP
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type, motor_channels
+from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.imports import require
 from rfly_lab.runs.closed_loop import ClosedLoopRun
-from rfly_lab.runs.message_definitions import message_definition
+from rfly_lab.runs.message_definitions import message_definition, new_message
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_lab.runs.run import SAMPLE_STEPS
 
-Message = dict[str, Any]
+Message = Any
 Stamped = tuple[int, str, Message]
 """Time, ns, topic and message."""
 
-WORLD = "map"
-"""Frame of the world."""
+OF_TRUTH = ("ground_truth/odom", "imu/data", "joint_states", "wheel_loads", "environment/wind")
+"""Topics with the truth in the log of a run."""
+OF_SENSORS = (
+    "imu/data",
+    "joint_states",
+    "gps/fix",
+    "gps/vel",
+    "imu/mag",
+    "baro",
+    "height_above_ground",
+    "wheel_loads",
+    "environment/wind",
+)
+"""Topics with samples in the log of a closed loop, in the order of a tick."""
 
 TOPICS = {
     "/tf": "tf2_msgs/TFMessage",
-    "/ground_truth/odom": "nav_msgs/Odometry",
-    "/imu/data": "sensor_msgs/Imu",
-    "/joint_states": "sensor_msgs/JointState",
-    "/wheel_loads": "std_msgs/Float64MultiArray",
+    **{f"/{topic}": SAMPLE_TOPICS[topic].type for topic in OF_TRUTH},
     "/rotor_speeds": "std_msgs/Float64MultiArray",
-    "/environment/wind": "geometry_msgs/Vector3Stamped",
     "/mode": "std_msgs/String",
     "/vehicle_states": "rfly_suite/VehicleStateArray",
 }
@@ -55,11 +72,7 @@ TOPICS = {
 
 SENSED_TOPICS = {
     "/tf_static": "tf2_msgs/TFMessage",
-    "/gps/fix": "sensor_msgs/NavSatFix",
-    "/gps/vel": "geometry_msgs/TwistStamped",
-    "/imu/mag": "sensor_msgs/MagneticField",
-    "/baro": "sensor_msgs/FluidPressure",
-    "/height_above_ground": "sensor_msgs/Range",
+    **{f"/{topic}": SAMPLE_TOPICS[topic].type for topic in OF_SENSORS if topic not in OF_TRUTH},
     "/odometry/global": "nav_msgs/Odometry",
     "/cmd/rotors": "rfly_suite/RotorCommand",
     "/cmd/wheels": "rfly_suite/WheelCommand",
@@ -92,10 +105,10 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
     run = run.run if isinstance(run, ClosedLoopRun) else run
     scenario = run.scenario
 
-    messages = _in_time(_modes(run), _messages(run, f"{vehicle}/base_link"))
+    messages = _in_time(_modes(run), _messages(run, vehicle))
     topics = TOPICS
     if closed is not None and closed.ticks:
-        truth = (m for m in messages if m[1] not in _OF_SENSORS)
+        truth = (m for m in messages if m[1].removeprefix("/") not in OF_SENSORS)
         messages = _in_time(truth, _sensed(closed, vehicle))
         topics = TOPICS | SENSED_TOPICS
 
@@ -123,18 +136,16 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
         )
 
 
-_in_time = functools.partial(heapq.merge, key=lambda message: message[0])
-_OF_SENSORS = ("/imu/data", "/joint_states", "/wheel_loads", "/environment/wind")
-"""Topics with the truth in the log of a run, and with samples in that of a closed loop."""
+_in_time = partial(heapq.merge, key=lambda message: message[0])
 
 
 def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
-    """Yield samples, estimates and commands of a closed loop, at the times of their ticks."""
+    """Yield samples, estimates and commands of a closed loop, at the times of their ticks.
+
+    Covariances of samples are 0, which means unknown.
+    """
     params = closed.run.scenario.params
     base = f"{vehicle}/base_link"
-    imu_frame = f"{vehicle}/imu_link"
-    names = joint_names(params)
-    steered = params.steering_sign != 0.0
 
     # places of the sensors
     links = []
@@ -147,34 +158,30 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
         )
     yield 0, "/tf_static", {"transforms": links}
 
+    height = closed.sensors.height
+    constants = {"wheel_loads": _layout("wheel", len(params.wheels))}
+    if height is not None:
+        variance = float(height.noise.variance(1.0 / height.rate)[0])
+        constants["height_above_ground"] = {"variance": variance}
+    messages_of = _sample_messages(params, closed.sensors, vehicle, constants)
+
     estimated = -1.0
     for tick in closed.ticks:
         now = round(tick.time * 1e9)
-        samples = tick.samples
-
-        if samples.imu is not None:
-            for time, force, rates, attitude in zip(*samples.imu, strict=True):
-                yield now, "/imu/data", _imu(_header(time, imu_frame), attitude, rates, force)
-        if samples.joints is not None:
-            columns = samples.joints.columns(steered, 0.0)
-            for time, positions, speeds in zip(samples.joints.time, *columns, strict=True):
-                yield now, "/joint_states", _joints(_header(time, base), names, positions, speeds)
-        yield from _air_sensors(samples, now, vehicle, closed.sensors)
-        if samples.wheel_loads is not None:
-            for load in samples.wheel_loads.load:
-                yield now, "/wheel_loads", _array("wheel", load)
-        if samples.wind is not None:
-            for time, velocity in zip(*samples.wind, strict=True):
-                wind = {"header": _header(time, WORLD), "vector": _vector(velocity)}
-                yield now, "/environment/wind", wind
+        for topic in OF_SENSORS:
+            readings = getattr(tick.samples, SAMPLE_TOPICS[topic].kind)
+            for message in [] if readings is None else messages_of(topic, readings):
+                yield now, f"/{topic}", message
 
         estimate = tick.estimate
         if estimate is not None and estimate.time > estimated:
             estimated = estimate.time
             velocity = rotation_matrix(estimate.orientation).T @ estimate.velocity
-            pose = _header(estimated, WORLD), base, estimate.position, estimate.orientation
+            odometry = stamped(new_message("nav_msgs/Odometry"), estimated, WORLD)
+            pose = estimate.position, estimate.orientation
+            set_odometry(odometry, base, *pose, velocity, estimate.rates)
             covariances = estimate.odometry_covariances(closed.sensors.rates_covariance)
-            odometry = _odometry(*pose, velocity, estimate.rates, covariances)
+            odometry.pose.covariance, odometry.twist.covariance = map(list, covariances)
             yield now, "/odometry/global", odometry
 
         rotors = tick.rotors
@@ -194,90 +201,44 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
         yield now, "/cmd/wheels", wheel_command
 
 
-def _air_sensors(
-    samples: SensorSamples, now: int, vehicle: str, sensors: SensorParameters
-) -> Iterator[Stamped]:
-    """Yield the samples of GPS, magnetometer, barometer and height sensor of a tick, at `now`, ns.
-
-    Covariances are 0, which means unknown.
-    """
-    if samples.gps is not None:
-        for time, (latitude, longitude, altitude), velocity in zip(*samples.gps, strict=True):
-            fix = {
-                "header": _header(time, f"{vehicle}/gps_link"),
-                "status": {"status": 0, "service": 1},
-                "latitude": float(latitude),
-                "longitude": float(longitude),
-                "altitude": float(altitude),
-                "position_covariance": _EXACT_3,
-                "position_covariance_type": 0,
-            }
-            yield now, "/gps/fix", fix
-            twist = {"linear": _vector(velocity), "angular": _vector(np.zeros(3))}
-            yield now, "/gps/vel", {"header": _header(time, WORLD), "twist": twist}
-    if samples.magnetometer is not None:
-        for time, field in zip(*samples.magnetometer, strict=True):
-            header = _header(time, f"{vehicle}/imu_link")
-            reading = {"magnetic_field": _vector(field), "magnetic_field_covariance": _EXACT_3}
-            yield now, "/imu/mag", {"header": header, **reading}
-    if samples.barometer is not None:
-        for time, pressure in zip(*samples.barometer, strict=True):
-            header = _header(time, f"{vehicle}/baro_link")
-            yield now, "/baro", {"header": header, "fluid_pressure": pressure, "variance": 0.0}
-    if samples.height is not None and sensors.height is not None:
-        height = sensors.height
-        beam = {
-            "radiation_type": 1,  # infrared
-            "field_of_view": height.field_of_view,
-            "min_range": height.min_range,
-            "max_range": height.max_range,
-            "variance": float(height.noise.variance(1.0 / height.rate)[0]),
-        }
-        for time, distance in zip(*samples.height, strict=True):
-            header = _header(time, f"{vehicle}/height_link")
-            yield now, "/height_above_ground", {"header": header, **beam, "range": distance}
-
-
-def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
+def _messages(run: ScenarioRun, vehicle: str) -> Iterator[Stamped]:
     """Yield the truth at each sample, in the order of time."""
-    times = np.round(run.time * 1e9).astype(np.int64)
-    position = run.position
-    orientation = run.x[:, state_layout.QUATERNION_XYZW]
-    velocity = quat_rotate(
-        quat_conjugate(orientation), run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]
-    )
-    rates = run.x[:, state_layout.RATES : state_layout.RATES + 3]
-    force = run.outputs.specific_force
-
-    names, angles, speeds = joint_states(run)
+    base = f"{vehicle}/base_link"
     params = run.scenario.params
+    constants = {
+        "imu/data": {"header.frame_id": base},
+        "wheel_loads": _layout("wheel", len(params.wheels)),
+    }
+    messages_of = _sample_messages(params, SensorParameters(name=""), vehicle, constants)
+    truth = _truth(run)
+    sampled = {topic: messages_of(topic, truth[topic]) for topic in OF_TRUTH}
+
     rotors = params.rotors
     rotor_speed = run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + rotors]
+    times = np.round(run.time * 1e9).astype(np.int64)
+    odometry = truth["ground_truth/odom"]
 
     for k, time_ns in enumerate(times.tolist()):
         in_world = _header(time_ns * 1e-9, WORLD)
-        in_body = _header(time_ns * 1e-9, frame)
-        transform = {"translation": _vector(position[k]), "rotation": _quaternion(orientation[k])}
-        link = {"header": in_world, "child_frame_id": frame, "transform": transform}
-        odometry = _odometry(in_world, frame, position[k], orientation[k], velocity[k], rates[k])
+        place = run.position[k]
+        orientation = odometry.orientation[k]
+        transform = {"translation": _vector(place), "rotation": _quaternion(orientation)}
+        link = {"header": in_world, "child_frame_id": base, "transform": transform}
 
         yield time_ns, "/tf", {"transforms": [link]}
-        yield time_ns, "/ground_truth/odom", odometry
-        yield time_ns, "/imu/data", _imu(in_body, orientation[k], rates[k], force[k])
-        yield time_ns, "/joint_states", _joints(in_body, names, angles[k], speeds[k])
-        yield time_ns, "/wheel_loads", _array("wheel", run.outputs.wheel_load[k])
         yield time_ns, "/rotor_speeds", _array("rotor", rotor_speed[k])
-        yield time_ns, "/environment/wind", {"header": in_world, "vector": _vector(run.wind[k])}
+        for topic, messages in sampled.items():
+            yield time_ns, f"/{topic}", messages[k]
         motors = motor_channels(run.x[k], rotors, len(params.wheels))
         shown = {
             "header": in_world,
             "source": "",
             "id": [FIRST_ID],
             "vehicle_type": [model_type(rotors)],
-            "position": position[k].tolist(),
-            "orientation": orientation[k].tolist(),
+            "position": place.tolist(),
+            "orientation": orientation.tolist(),
             "velocity": run.x[k, state_layout.VELOCITY : state_layout.VELOCITY + 3].tolist(),
-            "angular_velocity": rates[k].tolist(),
+            "angular_velocity": odometry.rates[k].tolist(),
             "motors": len(motors),
             "motor_speed": motors.tolist(),
             "scale": [],
@@ -286,19 +247,31 @@ def _messages(run: ScenarioRun, frame: str) -> Iterator[Stamped]:
         yield time_ns, "/vehicle_states", shown
 
 
-_EXACT_3 = [0.0] * 9
-"""Covariance of exact values, (3, 3)."""
+def _truth(run: ScenarioRun) -> dict[str, Any]:
+    """Return the true motion as exact samples, by topic."""
+    orientation = run.x[:, state_layout.QUATERNION_XYZW]
+    velocity = run.x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]
+    rates = run.x[:, state_layout.RATES : state_layout.RATES + 3]
+    in_body = np.asarray(quat_rotate(quat_conjugate(orientation), velocity), float)
+    return {
+        "ground_truth/odom": OdometrySamples(run.time, run.position, orientation, in_body, rates),
+        "imu/data": ImuSamples(run.time, run.outputs.specific_force, rates, orientation),
+        "joint_states": joint_samples(run),
+        "wheel_loads": WheelLoadSamples(run.time, run.outputs.wheel_load),
+        "environment/wind": WindSamples(run.time, run.wind),
+    }
 
-_EXACT_6 = [0.0] * 36
-"""Covariance of exact values, (6, 6)."""
+
+def _sample_messages(
+    params: VehicleParameters, sensors: SensorParameters, vehicle: str, constants: Any
+) -> SampleMessages:
+    """Return the messages of a log, in which the steering's rates are 0."""
+    new = lambda name: partial(new_message, name)  # noqa: E731
+    return SampleMessages(new, params, sensors, vehicle, 0, constants, steering_rate=0.0)
 
 
-def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
-    """Return names, positions and rates, (k, names), of the joints, as in `/joint_states`.
-
-    Positions are in rad and m. The joints are wheels, steered wheels, struts and rotors. Angles of
-    wheels and rotors count from the first sample; steering angles have no rates (0).
-    """
+def joint_samples(run: ScenarioRun) -> JointSamples:
+    """Return the joints, whose angles count from the first sample."""
     params = run.scenario.params
     geometry = joint_geometry(params)
     wheels = len(params.wheels)
@@ -320,10 +293,7 @@ def joint_states(run: ScenarioRun) -> tuple[list[str], Floats, Floats]:
         for key in ("strut", "strut_rate")
     )
 
-    joints = JointSamples(
-        run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate
-    )
-    return joint_names(params), *joints.columns(params.steering_sign != 0.0, 0.0)
+    return JointSamples(run.time, angle, rate, steering, strut, strut_rate, rotor_angle, rotor_rate)
 
 
 def _modes(run: ScenarioRun) -> Iterator[Stamped]:
@@ -342,50 +312,6 @@ def _header(time: float, frame: str) -> Message:
     return {"stamp": {"sec": sec, "nanosec": nanosec}, "frame_id": frame}
 
 
-def _odometry(
-    header: Message,
-    child: str,
-    position: Floats,
-    orientation: Floats,
-    velocity: Floats,
-    rates: Floats,
-    covariances: tuple[Any, Any] = (_EXACT_6, _EXACT_6),
-) -> Message:
-    """Return a nav_msgs/Odometry; `covariances` (36,) are those of pose and twist, 0: exact."""
-    pose = {"position": _vector(position), "orientation": _quaternion(orientation)}
-    twist = {"linear": _vector(velocity), "angular": _vector(rates)}
-    return {
-        "header": header,
-        "child_frame_id": child,
-        "pose": {"pose": pose, "covariance": list(covariances[0])},
-        "twist": {"twist": twist, "covariance": list(covariances[1])},
-    }
-
-
-def _imu(header: Message, orientation: Floats, rates: Floats, force: Floats) -> Message:
-    """Return a sensor_msgs/Imu of exact values."""
-    return {
-        "header": header,
-        "orientation": _quaternion(orientation),
-        "orientation_covariance": _EXACT_3,
-        "angular_velocity": _vector(rates),
-        "angular_velocity_covariance": _EXACT_3,
-        "linear_acceleration": _vector(force),
-        "linear_acceleration_covariance": _EXACT_3,
-    }
-
-
-def _joints(header: Message, names: list[str], positions: Floats, speeds: Floats) -> Message:
-    """Return a sensor_msgs/JointState."""
-    return {
-        "header": header,
-        "name": names,
-        "position": positions.tolist(),
-        "velocity": speeds.tolist(),
-        "effort": [],
-    }
-
-
 def _vector(values: Floats) -> Message:
     x, y, z = values.tolist()
     return {"x": x, "y": y, "z": z}
@@ -398,6 +324,10 @@ def _quaternion(xyzw: Floats) -> Message:
 
 def _array(label: str, values: Floats) -> Message:
     """Return a std_msgs/Float64MultiArray with one dimension."""
-    size = len(values)
-    dimension = {"label": label, "size": size, "stride": size}
-    return {"layout": {"dim": [dimension], "data_offset": 0}, "data": values.tolist()}
+    dim = _layout(label, len(values))["layout.dim"]
+    return {"layout": {"dim": dim}, "data": values.tolist()}
+
+
+def _layout(label: str, size: int) -> dict[str, Any]:
+    """Return the layout of a std_msgs/Float64MultiArray with one dimension, by field."""
+    return {"layout.dim": [{"label": label, "size": size, "stride": size}]}

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 _FIELDS = {
     "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
     "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id",
@@ -99,3 +101,13 @@ def message_definition(name: str) -> str:
 
     parts = [_FIELDS[name], *(f"MSG: {message}\n{_FIELDS[message]}" for message in needed[1:])]
     return f"\n{_BETWEEN}\n".join(parts) + "\n"
+
+
+def new_message(name: str) -> SimpleNamespace:
+    """Return an empty message, with the messages in it; fields that stay unset are written as 0."""
+    message = SimpleNamespace()
+    for line in _FIELDS[name].splitlines():
+        kind, field = line.split()[:2]
+        if kind in _FIELDS:
+            setattr(message, field, new_message(kind))
+    return message

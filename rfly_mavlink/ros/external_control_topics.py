@@ -22,13 +22,13 @@ from rfly_suite.msg import SimulationTick
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
 from sensor_msgs.msg import NavSatFix
 
-from rfly_amphibious.ros.amphibious_msgs import rotor_command_to_msg, wheel_command_to_msg
+from rfly_amphibious.ros.command_msgs import rotor_command_to_msg, wheel_command_to_msg
 from rfly_amphibious.ros.sensor_topics import (
     SENSOR_TOPICS,
-    SampleReader,
     subscribe_sensors,
     subscribe_ticks,
 )
+from rfly_amphibious.sensors.sample_messages import SampleReader
 from rfly_amphibious.sensors.samples import GpsSamples, SensorSamples
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.simulation.tick_gate import TickGate

@@ -24,11 +24,8 @@ from rfly_suite.msg import WheelCommand as WheelCommandMsg
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
-from rfly_amphibious.ros.amphibious_msgs import (
-    JointReader,
-    msg_to_rotor_command,
-    msg_to_wheel_command,
-)
+from rfly_amphibious.ros.command_msgs import msg_to_rotor_command, msg_to_wheel_command
+from rfly_amphibious.sensors.sample_messages import JointReader
 from rfly_amphibious.sensors.samples import JointSamples
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters

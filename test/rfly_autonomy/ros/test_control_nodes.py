@@ -35,7 +35,7 @@ class Plant:
         from sensor_msgs.msg import Imu, JointState, Range
         from std_msgs.msg import Bool, Float64MultiArray, String
 
-        from rfly_amphibious.ros.amphibious_msgs import SampleMessages
+        from rfly_amphibious.ros.sensor_topics import sample_messages
         from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
 
         self.peer = peer
@@ -47,13 +47,14 @@ class Plant:
             noise=False,
             fail_safe=abort_pilot,
         )
-        self.made = SampleMessages(self.sim.sensors, vehicle)
+        self.made = sample_messages(self.sim.sensors, vehicle)
         qos = sensor_qos(lock_step)
         kinds = {"imu": ("imu/data", Imu), "joints": ("joint_states", JointState)}
         kinds |= {
             "height": ("height_above_ground", Range),
             "wheel_loads": ("wheel_loads", Float64MultiArray),
         }
+        self.topics = {kind: topic for kind, (topic, _) in kinds.items()}
         self.out = {
             kind: peer.publisher(of, f"{vehicle}/{topic}", qos)
             for kind, (topic, of) in kinds.items()
@@ -92,7 +93,7 @@ class Plant:
         counts = dict.fromkeys(self.out, 0)
         for kind in self.out:
             given = getattr(samples, kind)
-            for message in [] if given is None else getattr(self.made, kind)(given):
+            for message in [] if given is None else self.made(self.topics[kind], given):
                 if kind == "joints":
                     self.joints_stamp = message.header.stamp
                 self.out[kind].publish(message)

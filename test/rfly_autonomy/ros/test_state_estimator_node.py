@@ -66,7 +66,7 @@ class Vehicle:
         from std_msgs.msg import Float64MultiArray
         from tf2_msgs.msg import TFMessage
 
-        from rfly_amphibious.ros.amphibious_msgs import SampleMessages
+        from rfly_amphibious.ros.sensor_topics import sample_messages
         from rfly_common.ros.qos import STATE_OUT, TF, TF_STATIC_IN, sensor_qos
 
         self.peer = peer
@@ -97,7 +97,7 @@ class Vehicle:
             peer.publisher(SimulationTick, "simulation_tick", STATE_OUT) if lock_step else None
         )
         self.begin()
-        self._messages = SampleMessages(self.suite, "amphibious")
+        self._messages = sample_messages(self.suite, "amphibious")
 
     def begin(self):
         self.model = AmphibiousModel(PARAMS)
@@ -135,11 +135,11 @@ class Vehicle:
         }
         for kind, index in kinds.items():
             given = getattr(samples, kind)
-            for message in getattr(self._messages, kind)(given) if given is not None else []:
-                parts = message if kind == "gps" else (message,)
-                counts[index] += 1
-                for topic, part in zip(TOPICS[kind].split(), parts, strict=True):
-                    self._out[topic].publish(part)
+            for topic in [] if given is None else TOPICS[kind].split():
+                messages = self._messages(topic, given)
+                counts[index] = len(messages)
+                for message in messages:
+                    self._out[topic].publish(message)
         if self.lock_step:
             self.tell_tick(counts)
 

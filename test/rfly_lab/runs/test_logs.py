@@ -17,7 +17,7 @@ from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
 from rfly_common.imports import how_to_install
-from rfly_lab.runs.mcap_log import TOPICS, joint_states, message_definition, write_mcap
+from rfly_lab.runs.mcap_log import TOPICS, joint_samples, message_definition, write_mcap
 from rfly_lab.runs.run import run_scenario
 
 pytestmark = pytest.mark.needs("mcap", "mcap_ros2")
@@ -278,8 +278,10 @@ def test_a_missing_library_is_named_with_what_to_install(run, tmp_path, monkeypa
 def test_a_run_that_ends_between_two_samples_is_written_to_its_end(run):
     assert run.time[-1] == pytest.approx(9.009)
     assert run.time[-2] == pytest.approx(9.0)
-    _, place, rate = joint_states(run)
-    turned = 0.5 * (rate[-1] + rate[-2])[:4] * 0.009  # the trapezoidal rule over what is left
-    assert (place[-1] - place[-2])[:4] == pytest.approx(turned, rel=1e-9, abs=1e-15)
-    turned = 0.5 * (rate[20] + rate[19])[:4] * 0.02
-    assert (place[20] - place[19])[:4] == pytest.approx(turned, rel=1e-9)
+    joints = joint_samples(run)
+    angle = joints.wheel_angle
+    rate = joints.wheel_rate
+    turned = 0.5 * (rate[-1] + rate[-2]) * 0.009  # the trapezoidal rule over what is left
+    assert angle[-1] - angle[-2] == pytest.approx(turned, rel=1e-9, abs=1e-15)
+    turned = 0.5 * (rate[20] + rate[19]) * 0.02
+    assert angle[20] - angle[19] == pytest.approx(turned, rel=1e-9)

@@ -13,6 +13,13 @@ import pytest
 from optional_parts import late_module
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
+from rfly_amphibious.sensors.message_parts import time_of
+from rfly_amphibious.sensors.sample_messages import (
+    SAMPLE_TOPICS,
+    JointReader,
+    SampleReader,
+    numbers_of,
+)
 from rfly_amphibious.sensors.samples import OdometrySamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite, joint_names
@@ -23,7 +30,8 @@ from rfly_common.errors import CommandError, SensorMessageError
 
 pytestmark = pytest.mark.ros
 
-msgs = late_module("rfly_amphibious.ros.amphibious_msgs")
+msgs = late_module("rfly_amphibious.ros.command_msgs")
+topics = late_module("rfly_amphibious.ros.sensor_topics")
 geometry_msgs = late_module("geometry_msgs.msg")
 nav_msgs = late_module("nav_msgs.msg")
 sensor_msgs = late_module("sensor_msgs.msg")
@@ -59,63 +67,73 @@ def odometry_samples(message):
     ]
     position, velocity, rates = (np.array([part]) for part in parts)
     turn = np.array([[getattr(pose.orientation, axis) for axis in "xyzw"]])
-    return OdometrySamples(np.array([msgs.time_of(message)]), position, turn, velocity, rates)
+    return OdometrySamples(np.array([time_of(message)]), position, turn, velocity, rates)
 
 
-READERS = {
-    "imu": msgs.imu_samples,
-    "magnetometer": msgs.magnetometer_samples,
-    "barometer": msgs.barometer_samples,
-    "joints": msgs.JointReader(PARAMS),
-    "wheel_odometry": odometry_samples,
-    "height": msgs.height_samples,
-    "wind": msgs.wind_samples,
-    "ground_truth": odometry_samples,
-}
+SINGLE_TOPICS = [topic for topic in SAMPLE_TOPICS if topic not in ("gps/fix", "gps/vel")]
+STAMPED = [topic for topic in SINGLE_TOPICS if topic != "wheel_loads"]
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_samples_come_back_from_their_messages_in_their_order(sensed, kind: str) -> None:
+def read(topic, message, time=0.0):
+    if SAMPLE_TOPICS[topic].type == "nav_msgs/Odometry":
+        return odometry_samples(message)
+    return SampleReader(PARAMS, lambda: time)(topic, message)
+
+
+@pytest.mark.parametrize("topic", STAMPED)
+def test_samples_come_back_from_their_messages_in_their_order(sensed, topic: str) -> None:
     suite, samples = sensed
-    given = getattr(samples, kind)
-    messages = getattr(msgs.SampleMessages(suite, "car"), kind)(given)
+    given = getattr(samples, SAMPLE_TOPICS[topic].kind)
+    messages = topics.sample_messages(suite, "car")(topic, given)
     assert len(messages) == len(given.time) > 0
-    back = [READERS[kind](through_the_wire(message)) for message in messages]
+    back = [read(topic, through_the_wire(message)) for message in messages]
     exact = {"distance": 1e-6}  # Range has single precision
     for name in given._fields:
-        read = np.concatenate([getattr(one, name) for one in back])
-        assert read == pytest.approx(getattr(given, name), abs=exact.get(name, 1e-12), rel=1e-6), (
-            name
-        )
+        values = np.concatenate([getattr(one, name) for one in back])
+        assert values == pytest.approx(
+            getattr(given, name), abs=exact.get(name, 1e-12), rel=1e-6
+        ), name
+
+
+@pytest.mark.parametrize("topic", ["imu/data", "gps/vel", "baro", "wheel_loads", "wheel/odom"])
+def test_numbers_of_a_message_are_those_of_its_sample_in_order(sensed, topic: str) -> None:
+    suite, samples = sensed
+    given = getattr(samples, SAMPLE_TOPICS[topic].kind)
+    message = topics.sample_messages(suite, "car")(topic, given)[0]
+    columns = [getattr(given, name)[0] for name in SAMPLE_TOPICS[topic].fields]
+    assert numbers_of(topic)(message) == np.hstack(columns).tolist()
 
 
 def test_gps_comes_in_two_messages_that_find_each_other_by_their_time(sensed) -> None:
     suite, samples = sensed
-    (fix, velocity), *_ = msgs.SampleMessages(suite, "car").gps(samples.gps)
-    fix = through_the_wire(fix)
-    velocity = through_the_wire(velocity)
+    make = topics.sample_messages(suite, "car")
+    fix, velocity = (
+        through_the_wire(make(topic, samples.gps)[0]) for topic in ("gps/fix", "gps/vel")
+    )
     assert (fix.header.frame_id, velocity.header.frame_id) == ("car/gps_link", "map")
     # 0.3 m white and 1.5 m drift across, 0.6 m and 3 m up: variances add
     assert np.diag(fix.position_covariance.reshape(3, 3)) == pytest.approx((2.34, 2.34, 9.36))
-    for first, second in (("fix", "velocity"), ("velocity", "fix")):
-        pairs = msgs.GpsPairs()
-        halves = {"fix": fix, "velocity": velocity}
-        assert pairs(halves[first]) is None
-        old = geometry_msgs.TwistStamped() if second == "velocity" else sensor_msgs.NavSatFix()
-        assert pairs(old) is None  # of another time
-        found = pairs(halves[second])
+    for first, second in (("gps/fix", "gps/vel"), ("gps/vel", "gps/fix")):
+        pairs = SampleReader(PARAMS)
+        halves = {"gps/fix": fix, "gps/vel": velocity}
+        assert pairs(first, halves[first]) is None
+        old = geometry_msgs.TwistStamped() if second == "gps/vel" else sensor_msgs.NavSatFix()
+        assert pairs(second, old) is None  # of another time
+        found = pairs(second, halves[second])
         assert found.geodetic == pytest.approx(samples.gps.geodetic[:1], abs=1e-12)
         assert found.velocity == pytest.approx(samples.gps.velocity[:1])
         assert found.time == pytest.approx(samples.gps.time[:1])
     fix.status.status = -1
+    pairs = SampleReader(PARAMS)
+    assert pairs("gps/fix", fix) is None
     with pytest.raises(SensorMessageError, match="no fix"):
-        msgs.gps_samples(fix, velocity)
+        pairs("gps/vel", velocity)
 
 
 def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     suite, samples = sensed
-    make = msgs.SampleMessages(suite, "car")
-    imu = make.imu(samples.imu)[3]
+    make = topics.sample_messages(suite, "car")
+    imu = make("imu/data", samples.imu)[3]
     assert (imu.header.frame_id, imu.header.stamp.sec, imu.header.stamp.nanosec) == (
         "car/imu_link",
         0,
@@ -125,7 +143,7 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     assert imu.angular_velocity_covariance[0] == pytest.approx(3.4e-4**2 * 250)
     assert imu.linear_acceleration_covariance[8] == pytest.approx(4e-3**2 * 250)
     assert imu.orientation_covariance[8] == pytest.approx(0.002**2 + 0.017**2)
-    joints = make.joints(samples.joints)[0]
+    joints = make("joint_states", samples.joints)[0]
     assert joints.name[:7] == [
         "wheel_fl_joint",
         "wheel_fr_joint",
@@ -137,34 +155,33 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
     ]
     assert joints.name[-1] == "rotor_6_joint"
     assert all(math.isnan(rate) for rate in joints.velocity[4:6])
-    truth = make.ground_truth(samples.ground_truth)[0]
-    wheels = make.wheel_odometry(samples.wheel_odometry)[0]
+    truth = make("ground_truth/odom", samples.ground_truth)[0]
+    wheels = make("wheel/odom", samples.wheel_odometry)[0]
     assert (truth.header.frame_id, truth.child_frame_id) == ("map", "car/base_link")
     assert (wheels.header.frame_id, wheels.child_frame_id) == ("car/wheel_odom", "car/base_link")
     assert not truth.pose.covariance.any()
     assert wheels.twist.covariance[0] < 0.03**2 < 1.0 < wheels.twist.covariance[7]
-    height = make.height(samples.height)[0]
+    height = make("height_above_ground", samples.height)[0]
     assert (height.header.frame_id, height.max_range) == ("car/height_link", 100.0)
     # noise_m 0.02; a beam of 2 degrees
     assert height.variance == pytest.approx(0.02**2)
     assert height.field_of_view == pytest.approx(math.radians(2.0))
-    load = make.wheel_loads(samples.wheel_loads)[2]
-    read = msgs.wheel_load_samples(through_the_wire(load), 0.03)
-    expected = samples.wheel_loads.load[2:3]
-    assert read.load == pytest.approx(expected)
-    assert read.time == 0.03
+    load = make("wheel_loads", samples.wheel_loads)[2]
+    back = read("wheel_loads", through_the_wire(load), 0.03)
+    assert back.load == pytest.approx(samples.wheel_loads.load[2:3])
+    assert back.time == 0.03
 
 
 def test_stamps_are_simulation_time_after_the_epoch(sensed) -> None:
     """At 2026-11-28 00:00:00.02 UTC in all kinds of messages, to the nanosecond."""
     suite, samples = sensed
     epoch_ns = 1_795_824_000_020_000_000
-    for kind in READERS:
-        given = getattr(samples, kind)
+    for topic in STAMPED:
+        given = getattr(samples, SAMPLE_TOPICS[topic].kind)
         for start in (0, epoch_ns):
-            made = getattr(msgs.SampleMessages(suite, "car", start), kind)(given)
+            made = topics.sample_messages(suite, "car", start)(topic, given)
             stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in made]
-            assert stamps == [start + round(time * 1e9) for time in given.time], kind
+            assert stamps == [start + round(time * 1e9) for time in given.time], topic
 
     command = msgs.rotor_command_to_msg(RotorCommand(0.0, np.zeros(6)))
     assert msgs.msg_to_rotor_command(command, 9.0, epoch_ns).time == 9.0
@@ -178,7 +195,7 @@ def test_magnetic_field_is_in_tesla_and_of_the_imus_frame(sensed) -> None:
     """
     suite, samples = sensed
     message = through_the_wire(
-        msgs.SampleMessages(suite, "car").magnetometer(samples.magnetometer)[0]
+        topics.sample_messages(suite, "car")("imu/mag", samples.magnetometer)[0]
     )
     assert message.header.frame_id == "car/imu_link"
     field = message.magnetic_field
@@ -193,31 +210,31 @@ def test_what_sensors_cannot_have_said_is_refused() -> None:
     bad.orientation.w = 1.0
     bad.angular_velocity.y = math.nan
     with pytest.raises(SensorMessageError, match=r"angular_velocity\[1\]: nan"):
-        msgs.imu_samples(bad)
+        read("imu/data", bad)
     bad.angular_velocity.y = 0.0
     bad.orientation.w = 3.0
     with pytest.raises(SensorMessageError, match="length 3"):
-        msgs.imu_samples(bad)
-    reader = msgs.JointReader(PARAMS)
+        read("imu/data", bad)
+    reader = JointReader(PARAMS)
     with pytest.raises(SensorMessageError, match="wheel_fl_joint"):
         reader(sensor_msgs.JointState(name=["arm"], position=[0.0], velocity=[0.0]))
     with pytest.raises(SensorMessageError, match="3 numbers, expected 4"):
-        msgs.wheel_load_samples(std_msgs.Float64MultiArray(data=[1.0, 2.0, 3.0]), 0.0)
+        read("wheel_loads", std_msgs.Float64MultiArray(data=[1.0, 2.0, 3.0]))
     with pytest.raises(SensorMessageError, match="nan"):
-        msgs.height_samples(sensor_msgs.Range(range=math.nan))
-    assert msgs.height_samples(sensor_msgs.Range(range=math.inf)).distance[0] == math.inf
+        read("height_above_ground", sensor_msgs.Range(range=math.nan))
+    assert read("height_above_ground", sensor_msgs.Range(range=math.inf)).distance[0] == math.inf
 
 
 def test_joints_are_read_by_name(sensed) -> None:
     suite, samples = sensed
-    message = msgs.SampleMessages(suite, "car").joints(samples.joints)[4]
+    message = topics.sample_messages(suite, "car")("joint_states", samples.joints)[4]
     order = np.random.default_rng(1).permutation(len(message.name))
     mixed = sensor_msgs.JointState(header=message.header)
     mixed.name = ["arm", *(message.name[k] for k in order)]
     mixed.position = [9.0, *(message.position[k] for k in order)]
     mixed.velocity = [9.0, *(message.velocity[k] for k in order)]
-    straight = msgs.JointReader(PARAMS)(message)
-    turned = msgs.JointReader(PARAMS)(mixed)
+    straight = JointReader(PARAMS)(message)
+    turned = JointReader(PARAMS)(mixed)
     for a, b in zip(straight, turned, strict=True):
         assert np.array_equal(a, b)
     assert straight.steering[0, 0] > straight.steering[0, 1] > 0.0 == straight.steering[0, 2]
@@ -277,7 +294,7 @@ def test_joint_states_without_names_are_refused_before_and_after_a_good_one():
     from sensor_msgs.msg import JointState
 
     params = VehicleParameters.load("scale")
-    reader = msgs.JointReader(params)
+    reader = JointReader(params)
     names = joint_names(params)
     good = JointState(name=names, position=[0.0] * len(names), velocity=[0.0] * len(names))
     for _ in range(2):

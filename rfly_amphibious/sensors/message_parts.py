@@ -1,19 +1,20 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Parts that the vehicle's messages share: stamps, frames, vectors, and their checks."""
+"""Parts that the vehicle's messages share: stamps, frames, vectors, and their checks.
+
+A message is any object with the fields of a ROS message: one of ROS's own classes, or a plain one.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from nav_msgs.msg import Odometry
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import SensorMessageError
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 
 Message = TypeVar("Message", bound=Any)
 
@@ -36,24 +37,32 @@ def frame_of(vehicle: str, name: str) -> str:
 
 def stamped(message: Message, time: float, frame_id: str, epoch_ns: int = 0) -> Message:
     """Return the message with a time (s since the epoch) as its stamp, and its frame."""
-    message.header.stamp = ns_to_stamp(epoch_ns + round(time * 1e9))
-    message.header.frame_id = frame_id
+    header = message.header
+    header.stamp.sec, header.stamp.nanosec = divmod(epoch_ns + round(time * 1e9), 10**9)
+    header.frame_id = frame_id
     return message
+
+
+def stamp_ns_of(message: Any) -> int:
+    """Return the stamp of a message, ns."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * 10**9 + int(stamp.nanosec)
 
 
 def time_of(message: Any) -> float:
     """Return the time of a message's stamp, s."""
-    return stamp_to_ns(message.header.stamp) * 1e-9
+    return stamp_ns_of(message) * 1e-9
 
 
 def time_since(message: Any, epoch_ns: int, now: float) -> float:
     """Return the time of a message's stamp, s since the epoch; `now` without a stamp."""
-    stamp_ns = stamp_to_ns(message.header.stamp)
+    stamp_ns = stamp_ns_of(message)
     return (stamp_ns - epoch_ns) * 1e-9 if stamp_ns else now
 
 
-def odometry(child: str, p: Any, q: Any, v: Any, w: Any) -> Odometry:
-    message = Odometry(child_frame_id=child)
+def set_odometry(message: Message, child: str, p: Any, q: Any, v: Any, w: Any) -> Message:
+    """Return an odometry with the frame of its twist, its pose and its twist."""
+    message.child_frame_id = child
     pose = message.pose.pose
     twist = message.twist.twist
     set_vector(pose.position, p)
