@@ -136,6 +136,11 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
         "--no-index",
     ]
     subprocess.run([*pip, "--target", str(installed), str(source)], check=True, timeout=300)
+    (metadata,) = installed.glob("rfly_suite-*.dist-info/METADATA")
+    text = metadata.read_text(encoding="utf-8")
+    assert "\n\n# rfly_suite\n" in text
+    assert re.findall(r"\]\((?!https://)", text) == []  # an index shows no file beside it
+
     script = SCRIPT + "".join(f"reveal_type({expression})\n" for expression in TYPES)
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     cache = str(ROOT / ".mypy_cache/user")

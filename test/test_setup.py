@@ -13,6 +13,7 @@ import importlib.metadata
 import itertools
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,28 @@ def test_one_version_everywhere():
     assert re.search(r'^version = "(.+)"$', PYPROJECT, re.MULTILINE)[1] == version
     changelog = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
     assert re.findall(r"^(\d\S+) \(\d{4}-\d\d-\d\d\)\n-+$", changelog, re.MULTILINE)[0] == version
+
+
+@pytest.mark.parametrize(
+    ("repository", "expected"),
+    [
+        ("", "Film and still; [ROS](https://ros.org), start,\nthere."),
+        (
+            "https://example.org/a/b",
+            "[![Film](https://example.org/a/b/raw/HEAD/docs/film.webp)]"
+            "(https://example.org/a/b/blob/HEAD/docs/still.jpg) and "
+            "![still](https://example.org/a/b/raw/HEAD/docs/still.jpg); [ROS](https://ros.org), "
+            "[start,\nthere](https://example.org/a/b/blob/HEAD/docs/start.md#first).",
+        ),
+    ],
+)
+def test_an_index_shows_a_readme_without_dead_links(repository, expected):
+    description = runpy.run_path(str(ROOT / "setup.py"))["description"]
+    readme = (
+        "[![Film](docs/film.webp)](docs/still.jpg) and ![still](docs/still.jpg); "
+        "[ROS](https://ros.org), [start,\nthere](docs/start.md#first)."
+    )
+    assert description(readme, repository) == expected
 
 
 def test_every_interface_is_built():
