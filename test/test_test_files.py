@@ -101,7 +101,7 @@ def imported(
 @functools.cache
 def source_of(module: str) -> Path | None:
     """The file of a module of this repository."""
-    files = (folder.joinpath(*module.split(".")) for folder in (ROOT, TESTS))
+    files = (folder.joinpath(*module.split(".")) for folder in (ROOT, TESTS, ROOT / "docs"))
     return next(
         (f for at in files for f in (at.with_suffix(".py"), at / "__init__.py") if f.is_file()),
         None,
@@ -168,7 +168,8 @@ def test_every_import_is_declared():
 
     Imports in functions count too.
     """
-    ours = {path.stem for path in (*TESTS.glob("*.py"), *(ROOT / "wheels").glob("*.py"))}
+    folders = (TESTS, ROOT / "docs", ROOT / "wheels")
+    ours = {path.stem for folder in folders for path in folder.glob("*.py")}
     ours |= {
         "rfly_suite",
         "fuzz",
