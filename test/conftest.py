@@ -48,6 +48,8 @@ ALLOWED_SKIPS = re.compile(
 )
 
 LONGEST_IN_ID = 200
+STOP_WITHIN_S = 30.0
+"""Time after which a program that does not end is ended by force, s; a user waits less long."""
 
 # The folders `attacks` and `benchmarks` are not installed, and the root on the path would bring
 # `launch/` with it.
@@ -69,9 +71,11 @@ _NEEDED_MODULES = {
 def pytest_configure() -> None:
     """Take the signals that nohup and a shell's background job ignore; pin Hypothesis's constants.
 
-    All processes that tests start would ignore them, too, and never end. Hypothesis draws constants
-    of the modules that are loaded, so examples would depend on the tests before.
+    All processes that tests start would ignore them, too, and never end. Those may take their time
+    for the end: the machine is busy. Hypothesis draws constants of the modules that are loaded, so
+    examples would depend on the tests before.
     """
+    os.environ.setdefault("RFLY_STOP_WITHIN_S", str(STOP_WITHIN_S))
     providers = importlib.import_module("hypothesis.internal.conjecture.providers")
     if PROFILE == "same" and hasattr(providers, "_get_local_constants"):
         providers._get_local_constants = lambda: providers._local_constants

@@ -26,8 +26,6 @@ from fork_server import ENVIRONMENT, NODE, RFLY, ForkedProcess, ForkServer
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
 """Longest wall time to wait for a condition, s: far beyond what a busy machine needs."""
-STOP_WITHIN_S = 30.0
-"""Time after which a node that does not end prints where it hangs, and is ended by force, s."""
 
 
 def wait_until(ready: Callable[[], Any], what: Any = "", poll_s: float = 0.02) -> Any:
@@ -189,7 +187,6 @@ class NodeProcess:
             options += ["-p", f"{key}:={value}"]
         environment = {**shell_environment(), "ROS_DOMAIN_ID": str(domain_id)}
         environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        environment["RFLY_STOP_WITHIN_S"] = str(STOP_WITHIN_S)
         self.process = Program(
             NODE.format(name),
             [name, *options],

@@ -73,7 +73,7 @@ COMMANDS = {
 
 def stop_command_once(name, number, moment_s):
     """Send an `rfly` command a signal after a time. Return (exit code, output)."""
-    from node_harness import STOP_WITHIN_S, executable, shell_environment
+    from node_harness import executable, shell_environment
 
     rfly = str(executable("rfly", "bin"))
     started = time.monotonic()
@@ -82,7 +82,7 @@ def stop_command_once(name, number, moment_s):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**shell_environment(), "RFLY_STOP_WITHIN_S": str(STOP_WITHIN_S)},
+        env=shell_environment(),
         start_new_session=True,
     )
     try:

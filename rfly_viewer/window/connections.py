@@ -15,6 +15,7 @@ import functools
 import http
 import logging
 import time
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from unittest import mock
@@ -196,6 +197,8 @@ def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnect
     """
     rich.get_console().quiet = True
     logging.getLogger("websockets.server").addFilter(NoHandshakeErrors())
+    # a browser may go away while its panel is written: what is left of it harms nothing
+    warnings.filterwarnings("ignore", "Queued a .* on a closed connection", UserWarning)
 
     connections = BrowserConnections()
     loopback = is_loopback(host)
