@@ -26,6 +26,14 @@ from fork_server import ENVIRONMENT, NODE, RFLY, ForkedProcess, ForkServer
 EXECUTABLES = Path(sys.prefix) / "lib" / "rfly_suite"
 PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
 """Longest wall time to wait for a condition, s: far beyond what a busy machine needs."""
+OF_LIBRARIES = {
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+    "GDAL_CURL_CA_BUNDLE",
+    "PROJ_CURL_CA_BUNDLE",
+    "MAVLINK20",
+    "MAVLINK_DIALECT",
+}
+"""Variables that libraries set when this process imports them: rasterio, pymavlink, the wheels."""
 
 
 def wait_until(ready: Callable[[], Any], what: Any = "", poll_s: float = 0.02) -> Any:
@@ -51,10 +59,11 @@ def executable(name: str, folder: str = "lib/rfly_suite") -> Path:
 
 
 def shell_environment(of: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment without additions of this Python's start, as a user's shell has it."""
-    environment = {
-        key: value for key, value in of.items() if key != "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
-    }
+    """Return the environment without additions of this Python and its libraries, as a user has it.
+
+    With such an addition no program could be forked any more, and all would take seconds longer.
+    """
+    environment = {key: value for key, value in of.items() if key not in OF_LIBRARIES}
     folders = environment.pop("LD_LIBRARY_PATH", "").split(os.pathsep)
     foreign = [
         folder for folder in folders if folder and not folder.startswith(sys.prefix + os.sep)

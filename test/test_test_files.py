@@ -239,6 +239,34 @@ def test_all_packages_come_from_one_place():
     assert len(places) == 1
 
 
+IMPORTS = """
+import fork_server, importlib, json, sys
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+from node_harness import shell_environment
+before = shell_environment(fork_server.ENVIRONMENT)
+print(json.dumps(sorted(key for key, _ in before.items() ^ shell_environment().items())))
+"""
+
+
+def test_what_tests_import_changes_no_programs_environment():
+    """With another environment, none could be forked: each start would take seconds longer."""
+    modules = [
+        name
+        for name in ("rasterio", "pymavlink.mavutil", "cv2", "matplotlib.pyplot", "viser", "rclpy")
+        if importlib.util.find_spec(name.split(".", maxsplit=1)[0])
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, *modules, "ground_station"],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
+
+
 CRASHES = {
     "test_a.py": "def test_first(): pass\ndef test_second(): pass\n",
     "test_b.py": "def test_alone(): pass\n",
