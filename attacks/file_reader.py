@@ -161,7 +161,7 @@ def _mission() -> Callable[[Path], object]:
 
 
 def _recording() -> Callable[[Path], object]:
-    from rfly_ue_bridge.recording.pcap import RecordingReader
+    from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
     def read(path: Path) -> object:
         with RecordingReader(path) as recording:

@@ -32,7 +32,7 @@ from attacks.peers import (
 from attacks.running import Running, own_graph, rfly, wait_until
 from attacks.table import Result
 from attacks.traffic import Traffic
-from rfly_bringup.recording.foxglove_backlog import MAX_QUEUED_BYTES
+from rfly_bringup.topic_recording.foxglove_backlog import MAX_QUEUED_BYTES
 
 TRIES = 500
 SHORT_TRIES = 20

@@ -639,7 +639,7 @@ def foreign_pages(rng: random.Random, tries: int) -> Result:
     """Ask the viewer's page and Foxglove's server as pages from elsewhere."""
     import viser
 
-    from rfly_bringup.recording.foxglove_server import APP_ORIGINS
+    from rfly_bringup.topic_recording.foxglove_server import APP_ORIGINS
 
     failures = []
     with ExitStack() as opened:
@@ -671,7 +671,7 @@ def packets_to_monitors(rng: random.Random, tries: int) -> Result:
     from fuzz.fuzz_packets import datagrams
 
     from rfly_ue_bridge.codec.state_datagrams import encode_pose
-    from rfly_ue_bridge.recording.pcap import RecordingReader
+    from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
     good = encode_pose(31337, 3, (1.0, 2.0, -3.0), (0.0, 0.0, 0.0))
     failures = []

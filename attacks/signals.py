@@ -336,8 +336,8 @@ def _listening(*arguments: str) -> Callable[[Path, set[int]], list[str]]:
 def _replay(folder: Path, ports: set[int]) -> list[str]:
     """Return the command that replays a recording again and again."""
     from rfly_ue_bridge.codec.state_datagrams import encode_pose
-    from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-    from rfly_ue_bridge.recording.pcap import PcapWriter
+    from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+    from rfly_ue_bridge.datagram_recording.pcap import PcapWriter
 
     # a recording of ten seconds
     with (folder / "in.pcap").open("wb") as file:
@@ -377,7 +377,7 @@ def _demo(folder: Path, ports: set[int]) -> list[str]:
 def _recording_is_whole(folder: Path, output: str) -> str:
     """Return what is wrong with a recording that was stopped; "" if nothing is."""
     from rfly_common.errors import RflyError
-    from rfly_ue_bridge.recording.pcap import RecordingReader
+    from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
     path = folder / "out.pcap"
     if not path.exists():

@@ -60,7 +60,7 @@ def record_datagrams(blocks: int, file: Path) -> tuple[Running, str]:
     """Record datagrams until the limit; return the ended command, and what is wrong."""
     from rfly_common.errors import TruncatedCaptureError
     from rfly_ue_bridge.codec.state_datagrams import encode_pose
-    from rfly_ue_bridge.recording.pcap import RecordingReader
+    from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
     good = encode_pose(31337, 3, (1.0, 2.0, -3.0), (0.0, 0.0, 0.0))
     port = free_port()
@@ -83,7 +83,7 @@ def record_datagrams(blocks: int, file: Path) -> tuple[Running, str]:
 
 def record_topics(blocks: int, file: Path) -> tuple[Running, str]:
     """Record the topics of a fleet until the limit; return as `record_datagrams`."""
-    from rfly_bringup.recording.mcap_recovery import recover
+    from rfly_bringup.topic_recording.mcap_recovery import recover
     from rfly_common.errors import TruncatedCaptureError
     from rfly_common.untrusted_files.mcap_reader import McapReader
 

@@ -17,15 +17,15 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import FrameError, TransformTreeError
 from rfly_common.frames import (
     QUAT_ENU_NED_XYZW,
+    Array,
     ned_to_enu,
     quat_conjugate,
     quat_multiply,
@@ -46,8 +46,6 @@ SILENT_S = 10.0
 GONE_S = 600.0
 """Wall time without a transform after which a moving frame is forgotten, s."""
 
-Vector = NDArray[np.floating[Any]]
-
 
 @dataclass(frozen=True, eq=False)
 class Transform:
@@ -56,8 +54,8 @@ class Transform:
     p_parent = rotate(quat_xyzw, p_child) + translation
     """
 
-    translation: Vector
-    quat_xyzw: Vector
+    translation: Array
+    quat_xyzw: Array
 
     def __matmul__(self, inner: Transform) -> Transform:
         """Return the transform that applies `inner` first, then this one."""

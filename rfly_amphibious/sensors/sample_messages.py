@@ -45,7 +45,7 @@ DIAGONAL_KNOWN = 2
 GPS_SERVICE = 1
 """Service of a sensor_msgs/NavSatStatus."""
 
-Fields = Mapping[str, tuple[str, ...]]
+MessageFields = Mapping[str, tuple[str, ...]]
 """Numbers of a message by field of its samples; a single one may be a list."""
 Put = Callable[[Any, Any], None]
 """Function that puts a value into a message."""
@@ -62,7 +62,7 @@ class SampleTopic(NamedTuple):
     """Type of the messages."""
     frame: str
     """Frame of the messages, of the vehicle if it is not the world; "" without a header."""
-    fields: Fields
+    fields: MessageFields
 
 
 def _xyz(vector: str) -> tuple[str, ...]:
@@ -379,7 +379,7 @@ _READERS = {
     ]
     for topic, declared in SAMPLE_TOPICS.items()
 }
-"""Fields of the samples, functions that read their numbers, and their names in messages."""
+"""MessageFields of the samples, functions that read their numbers, and their names in messages."""
 
 
 class JointReader:

@@ -27,15 +27,15 @@ from rich.progress import (
 )
 
 from rfly_bringup.cli.options import needs_ros
-from rfly_bringup.recording.topics import IdMap, RecordLimits, TopicChoice
+from rfly_bringup.topic_recording.topics import IdMap, RecordLimits, TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
 from rfly_common.untrusted_files.bag_reader import Bag, open_bag
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
-from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
-from rfly_ue_bridge.recording.recorder import Recorder
-from rfly_ue_bridge.recording.replay import Destinations, ReplayReport, Target, replay
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter, RecordingReader
+from rfly_ue_bridge.datagram_recording.recorder import Recorder
+from rfly_ue_bridge.datagram_recording.replay import Destinations, ReplayReport, Target, replay
 
 _POLL_S = 0.1
 _DRAIN_S = 0.5
@@ -249,7 +249,7 @@ def play_from(
 
 def recover_mcap(source: Path, out: str, *, overwrite: bool) -> None:
     """Write a whole MCAP file from one that was cut off, and print what it holds."""
-    from rfly_bringup.recording.mcap_recovery import recover
+    from rfly_bringup.topic_recording.mcap_recovery import recover
 
     recovery = recover(source, Path(out), overwrite=overwrite)
     print(

@@ -13,8 +13,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from rfly_bringup.recording.sensor_log import SensorLog
 from rfly_bringup.terminal import printable
+from rfly_bringup.topic_recording.sensor_log import SensorLog
 from rfly_common.errors import ConfigError, FeedbackError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.sensor_payloads import sensor_type

@@ -24,7 +24,7 @@ from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 if TYPE_CHECKING:
     from rfly_common.untrusted_files.reader_errors import LeftOut
     from rfly_terrain.world.world import World
-    from rfly_ue_bridge.recording.recorded_states import WindowRecording
+    from rfly_ue_bridge.datagram_recording.recorded_states import WindowRecording
     from rfly_viewer.window.server import Settings
     from rfly_viewer.wire.sensor_answering import SensorAnswering
 
@@ -204,7 +204,7 @@ def view(ctx: typer.Context, given: ViewOptions) -> None:
         options.refuse_options(ctx, "without a recording", ("speed", "film"))
     _check(given)
 
-    from rfly_ue_bridge.recording.recorded_states import open_for_window
+    from rfly_ue_bridge.datagram_recording.recorded_states import open_for_window
     from rfly_viewer.window.server import view as run
     from rfly_viewer.wire.playback import Playback
 
@@ -325,8 +325,8 @@ def _followed(text: str | None) -> int | None:
 
 def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequence[str]) -> None:
     """Serve ROS topics to Foxglove until Ctrl-C."""
-    from rfly_bringup.recording.topics import TopicChoice
     from rfly_bringup.runner.supervisor import installed
+    from rfly_bringup.topic_recording.topics import TopicChoice
 
     with options.needs_ros("rfly view --foxglove"):
         from rfly_bringup.cli.ros.topic_commands import serve_foxglove

@@ -204,7 +204,7 @@ def record(
 
         rfly record --recover flight.mcap whole.mcap
     """
-    from rfly_bringup.recording.topics import RecordLimits
+    from rfly_bringup.topic_recording.topics import RecordLimits
 
     if recover is not None:
         options.refuse_options(ctx, "with --recover", _RECORD_OPTIONS)
@@ -336,9 +336,9 @@ def replay(
         rfly replay rosbag2_2026_11_28 --remap /vehicle_states:=/ghosts --id 1:=101
     """
     from rfly_bringup.cli.recording import play_from, replay_from
-    from rfly_bringup.recording.topics import IdMap, TopicChoice, renamings
+    from rfly_bringup.topic_recording.topics import IdMap, TopicChoice, renamings
     from rfly_common.untrusted_files.bag_reader import is_bag
-    from rfly_ue_bridge.recording.replay import Target
+    from rfly_ue_bridge.datagram_recording.replay import Target
 
     is_of_topics = is_bag(recording)
     options.refuse_options(

@@ -38,7 +38,7 @@ from rfly_ue_bridge.codec.commands import (
 )
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D, decode
-from rfly_ue_bridge.recording.recorder import listening_socket
+from rfly_ue_bridge.datagram_recording.recorder import listening_socket
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 MAX_SCRIPT_BYTES = 10_000_000

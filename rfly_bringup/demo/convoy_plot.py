@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.plots.relief import draw_relief, picture, region_about
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Region = tuple[float, float, float, float]
 Tracks = Mapping[int, NDArray[Any]]
 
 _MAX_COLOURS = 10

@@ -12,10 +12,10 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from rfly_bringup.recording.mcap_file import McapWriter
-from rfly_bringup.recording.topics import TopicChoice
 from rfly_bringup.ros.node_parameters import RecorderParameters
 from rfly_bringup.ros.topic_taps import TopicTaps
+from rfly_bringup.topic_recording.mcap_file import McapWriter
+from rfly_bringup.topic_recording.topics import TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters

@@ -15,8 +15,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
-from rfly_bringup.recording.topics import Sink, TopicChoice
 from rfly_bringup.ros.message_definitions import message_class, message_definition
+from rfly_bringup.topic_recording.topics import Sink, TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.ros.callback_errors import guarded
 from rfly_common.untrusted_files.mcap_reader import Topic

@@ -57,7 +57,7 @@ HALF_TURN_ABOUT_X = np.array((1.0, 0.0, 0.0, 0.0))
 
 
 @dataclasses.dataclass(frozen=True)
-class Reference:
+class ReferenceTrack:
     """Recorded poses to compare with, in the world of their own frame."""
 
     time: Floats
@@ -86,7 +86,7 @@ class Recording:
     origin_known: bool
     """True if the log or a file gives the world's origin; else it is the first fix."""
     terrain: HeightMap | None
-    reference: Reference | None
+    reference: ReferenceTrack | None
     commands: dict[str, Table]
     """Tables `rotor_commands`, `wheel_commands` and `wind`, as far as they were recorded."""
     notes: tuple[str, ...]
@@ -207,7 +207,7 @@ def _gaps(
     return notes
 
 
-def _reference_of(tables: dict[str, Table]) -> tuple[Reference | None, int]:
+def _reference_of(tables: dict[str, Table]) -> tuple[ReferenceTrack | None, int]:
     """Return the poses to compare with, if any, and the number of those that are NaN."""
     if "reference" not in tables:
         return None, 0
@@ -219,7 +219,7 @@ def _reference_of(tables: dict[str, Table]) -> tuple[Reference | None, int]:
     lengths = np.linalg.norm(turn, axis=1, keepdims=True)
     turn = turn / np.where(lengths > 0.0, lengths, np.nan)
     velocity = quat_rotate(turn, rows[:, 7:10])
-    reference = Reference(time, rows[:, :3], turn, np.asarray(velocity, float))
+    reference = ReferenceTrack(time, rows[:, :3], turn, np.asarray(velocity, float))
     return reference, int(np.count_nonzero(~finite))
 
 

@@ -27,7 +27,7 @@ from rfly_common.frames import (
     quat_rotate,
     quat_slerp,
 )
-from rfly_lab.replay.recording import Recording, Reference
+from rfly_lab.replay.recording import Recording, ReferenceTrack
 
 ESTIMATE_PERIOD = 0.01
 """Time between the estimates that are kept, s."""
@@ -137,7 +137,7 @@ class Errors:
     """Normalised squared errors of the position, (k,): chi-square of 3 degrees of freedom."""
     aligned: str
     """How the reference was moved into the world of the estimates: a sentence."""
-    reference: Reference
+    reference: ReferenceTrack
     """The reference, moved."""
 
     @property
@@ -265,7 +265,7 @@ def _alignment_of(recording: Recording) -> str:
     return "position" if "gps" in recording.readings else "heading"
 
 
-def compare(track: Track, reference: Reference, alignment: str) -> Errors:
+def compare(track: Track, reference: ReferenceTrack, alignment: str) -> Errors:
     """Return the errors of estimates against a reference.
 
     `alignment`: `none`; `position`, by the mean difference; or `heading`, by mean difference and
@@ -282,7 +282,7 @@ def compare(track: Track, reference: Reference, alignment: str) -> Errors:
             f"estimates {track.time[0]:.1f} … {track.time[-1]:.1f} s; expected common times"
         )
     found = Track(*(column[near] for column in track))
-    reference = Reference(
+    reference = ReferenceTrack(
         found.time,
         pairs.between(reference.position)[near],
         pairs.turned(reference.orientation)[near],
@@ -306,7 +306,7 @@ def compare(track: Track, reference: Reference, alignment: str) -> Errors:
     )
 
 
-def _moved(found: Track, reference: Reference, alignment: str) -> tuple[Reference, str]:
+def _moved(found: Track, reference: ReferenceTrack, alignment: str) -> tuple[ReferenceTrack, str]:
     """Return the reference in the world of the estimates, and how it got there."""
     if alignment == "none":
         return reference, "as recorded"
@@ -320,7 +320,7 @@ def _moved(found: Track, reference: Reference, alignment: str) -> tuple[Referenc
         yaw = math.atan2(cross, float((a * b).sum()))
     turn = np.asarray(euler_to_quat((0.0, 0.0, yaw)), float)
     shift = here - np.asarray(quat_rotate(turn, there), float)
-    moved = Reference(
+    moved = ReferenceTrack(
         reference.time,
         np.asarray(quat_rotate(turn, reference.position), float) + shift,
         np.asarray(quat_multiply(turn, reference.orientation), float),

@@ -33,7 +33,7 @@ class TunablePack:
         return self._values.battery_resistance
 
 
-class Battery(battery.Battery):
+class TunableBattery(battery.Battery):
     """The charge of one vehicle's battery, which `values` describe; it begins full."""
 
     def __init__(self, values: Tunables) -> None:

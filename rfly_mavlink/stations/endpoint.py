@@ -21,7 +21,7 @@ from rfly_mavlink.dialect.wire import (
     load_dialect,
     target_of,
 )
-from rfly_mavlink.stations.battery import Battery
+from rfly_mavlink.stations.battery import TunableBattery
 from rfly_mavlink.stations.command_protocol import CommandProtocol
 from rfly_mavlink.stations.component_metadata import FOLDER, ComponentMetadata
 from rfly_mavlink.stations.file_transfer import FileTransfer
@@ -102,7 +102,7 @@ class MavlinkVehicle:
         self.system_id = system_id
         self.values = values or Tunables()
         self.gains = ControllerGains()
-        self.battery = Battery(self.values)
+        self.battery = TunableBattery(self.values)
         self.flight = FlightLogic(uav_type, pilot, self.values, self.report)
 
         # protocols

@@ -16,7 +16,7 @@ from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_mavlink.dialect.newer_messages import message_number, newer_message
 from rfly_mavlink.dialect.wire import load_dialect
-from rfly_mavlink.stations.battery import Battery
+from rfly_mavlink.stations.battery import TunableBattery
 from rfly_mavlink.stations.component_metadata import (
     INTERFACE_VERSION,
     VERSION,
@@ -104,7 +104,7 @@ class Telemetry:
         uav_type: str,
         system_id: int,
         flight: FlightLogic,
-        battery: Battery,
+        battery: TunableBattery,
         gimbal: GimbalManager,
         metadata: ComponentMetadata,
         rotors: int = 4,

@@ -46,7 +46,7 @@ LEAST_CHORDS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Leg:
+class PlannedLeg:
     """A straight line of the way."""
 
     item: int
@@ -71,7 +71,7 @@ class Leg:
 class Way:
     """The whole way of a mission."""
 
-    legs: tuple[Leg, ...]
+    legs: tuple[PlannedLeg, ...]
     endless: str = ""
     """The reason why it has no end; "" if it has one."""
 
@@ -112,7 +112,7 @@ class _Walk:
         self._index_of = {number: index for index, number in enumerate(numbers)}
         self._tags = tags_of(items)
         self._speed = 0.0
-        self._legs: list[Leg] = []
+        self._legs: list[PlannedLeg] = []
         self._seen: set[tuple[int, int]] = set()
         self._last_index = -1
         self._endless = ""
@@ -181,7 +181,9 @@ class _Walk:
     def _add(self, index: int, end: Floats, *, flown: bool = True, seconds: float = 0.0) -> None:
         repeated = (self._last_index, index) in self._seen
         self._legs.append(
-            Leg(index, self._position, end, flown, self._height_of, repeated, seconds, self._speed)
+            PlannedLeg(
+                index, self._position, end, flown, self._height_of, repeated, seconds, self._speed
+            )
         )
         self._position = end
 
@@ -261,7 +263,7 @@ class _Walk:
         self._seen.add((self._last_index, index))
 
 
-def distinct(legs: Sequence[Leg]) -> Iterator[Leg]:
+def distinct(legs: Sequence[PlannedLeg]) -> Iterator[PlannedLeg]:
     """Return the legs over which the ground has to be cleared, each once."""
     return (leg for leg in legs if leg.flown and not leg.repeated)
 
@@ -469,12 +471,14 @@ def repaired(
     return tuple(raised), report
 
 
-def _on_leg(leg: Leg, kind: str, share: float, text: str, lacks: float) -> Problem:
+def _on_leg(leg: PlannedLeg, kind: str, share: float, text: str, lacks: float) -> Problem:
     north, east, down = (leg.start + share * (leg.end - leg.start)).tolist()
     return Problem(kind, leg.item, (north, east, down), text, lacks, (leg.before, leg.item))
 
 
-def _near_objects(legs: Sequence[Leg], boxes: Boxes | None, clearance: float) -> list[Problem]:
+def _near_objects(
+    legs: Sequence[PlannedLeg], boxes: Boxes | None, clearance: float
+) -> list[Problem]:
     if boxes is None or not len(boxes) or not legs:
         return []
     near = near_boxes(
@@ -507,7 +511,7 @@ def _worst_of_each(problems: list[Problem], items: Sequence[MissionItem]) -> lis
 
 
 def _places(
-    legs: Sequence[Leg], step: float, most: int = MAX_PLACES
+    legs: Sequence[PlannedLeg], step: float, most: int = MAX_PLACES
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Return places (n, 3) along legs, at most `step` apart, and the items (n,) they lead to."""
     lengths = [float(np.linalg.norm(leg.end - leg.start)) for leg in legs]
@@ -583,7 +587,7 @@ def _battery(
     return sum(times), length, []
 
 
-def _time(leg: Leg, limits: MultirotorLimits | FixedWingLimits) -> float:
+def _time(leg: PlannedLeg, limits: MultirotorLimits | FixedWingLimits) -> float:
     north, east, down = (leg.end - leg.start).tolist()
     speed = min(leg.speed, limits.max_speed) if leg.speed > 0.0 else limits.speed
     return (

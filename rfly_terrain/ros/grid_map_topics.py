@@ -26,10 +26,10 @@ from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.costmap.ground_layers import LAYERS, GridLayers, ground_layers
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.ros.grid_layers_msgs import layers_to_msg
 from rfly_terrain.ros.node_parameters import GridMapParameters
 
-Region = tuple[float, float, float, float]
 """Rectangle x_min, x_max, y_min, y_max, ENU, m."""
 
 

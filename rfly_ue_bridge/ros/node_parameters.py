@@ -256,7 +256,7 @@ class SensorsParameters:
 
 
 @dataclass(frozen=True)
-class SensorParameters:
+class SensorRequestParameters:
     """One sensor in `sensors`; its parameters stand after its name and a dot."""
 
     PREFIX: ClassVar = "SENSOR."
@@ -362,7 +362,7 @@ class OffboardParameters:
 
 NODES = {
     "coptersim_node": (CopterSimParameters, OffboardParameters, FrameParameters),
-    "ue_sensors_node": (SensorsParameters, SensorParameters, FrameParameters),
+    "ue_sensors_node": (SensorsParameters, SensorRequestParameters, FrameParameters),
     "ue_bridge_node": (
         BridgeParameters,
         BridgeFrameParameters,

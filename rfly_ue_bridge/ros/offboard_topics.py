@@ -41,11 +41,11 @@ from rfly_ue_bridge.sockets.udp_sender import UdpSender
 _HEALED_NS = 3_000_000_000
 """Time without a further error after which commands count as delivered again, ns."""
 _STOP = (ControlMode.VELOCITY_BODY, (0.0, 0.0, 0.0, 0.0))
-Command = tuple[ControlMode, tuple[float, ...]]
+OffboardCommand = tuple[ControlMode, tuple[float, ...]]
 
 
-class Phase(Enum):
-    """Phase of a vehicle's commands."""
+class OffboardPhase(Enum):
+    """OffboardPhase of a vehicle's commands."""
 
     DISARMED = "disarmed"
     """Nothing is sent."""
@@ -68,7 +68,7 @@ class OffboardTopics:
         host: str,
         frames: Frames,
     ) -> None:
-        self.phase = Phase.DISARMED
+        self.phase = OffboardPhase.DISARMED
         self.refused = 0
         """Number of refused commands."""
         self.faults = RecentFaults()
@@ -79,7 +79,7 @@ class OffboardTopics:
         self._frames = frames
         port = params.offboard_port + 2 * (topics.copter_id - 1)
         self._sender = UdpSender(host, port)
-        self._command: Command = _STOP
+        self._command: OffboardCommand = _STOP
         self._commanded_s = -math.inf
 
         name = topics.name
@@ -117,7 +117,7 @@ class OffboardTopics:
 
     def close(self) -> None:
         """Stop the vehicle if it was commanded, and close the socket."""
-        if self.phase in (Phase.COMMANDED, Phase.STOPPED):
+        if self.phase in (OffboardPhase.COMMANDED, OffboardPhase.STOPPED):
             self._send(_STOP)
         self._sender.close()
 
@@ -125,9 +125,9 @@ class OffboardTopics:
 
     def _serve_arm(self, request: Any, response: Any) -> Any:
         if not request.data:
-            self.phase = Phase.DISARMED
-        elif self.phase is Phase.DISARMED:
-            self.phase = Phase.ARMED
+            self.phase = OffboardPhase.DISARMED
+        elif self.phase is OffboardPhase.DISARMED:
+            self.phase = OffboardPhase.ARMED
 
         if self._params.udp_mode == "full":
             response.success = True
@@ -142,8 +142,8 @@ class OffboardTopics:
         arm = 1.0 if request.data else 0.0
         response.message = self._send((ControlMode.ARM, (arm, 0.0, 0.0, 0.0)))
         response.success = not response.message
-        if self.phase is Phase.ARMED and not response.success:
-            self.phase = Phase.DISARMED
+        if self.phase is OffboardPhase.ARMED and not response.success:
+            self.phase = OffboardPhase.DISARMED
         return response
 
     # --- commands
@@ -188,10 +188,10 @@ class OffboardTopics:
         place = np.array([pose.x, pose.y, pose.z or 0.0]) - start
         return (*enu_to_ned(place).tolist(), float(yaw_ned_to_enu(pose.heading)))
 
-    def _take(self, command: Command) -> None:
-        if self.phase is Phase.DISARMED:
+    def _take(self, command: OffboardCommand) -> None:
+        if self.phase is OffboardPhase.DISARMED:
             return
-        self.phase = Phase.COMMANDED
+        self.phase = OffboardPhase.COMMANDED
         self._command = command
         self._commanded_s = time.monotonic()
 
@@ -206,13 +206,13 @@ class OffboardTopics:
     def _send_due(self) -> None:
         """Send the newest command, or zero velocity after a silence."""
         silence_s = time.monotonic() - self._commanded_s
-        if self.phase is Phase.COMMANDED and silence_s > self._params.command_timeout:
-            self.phase = Phase.STOPPED
+        if self.phase is OffboardPhase.COMMANDED and silence_s > self._params.command_timeout:
+            self.phase = OffboardPhase.STOPPED
             self._command = _STOP
-        if self.phase in (Phase.COMMANDED, Phase.STOPPED):
+        if self.phase in (OffboardPhase.COMMANDED, OffboardPhase.STOPPED):
             self._send(self._command)
 
-    def _send(self, command: Command) -> str:
+    def _send(self, command: OffboardCommand) -> str:
         """Send a command; return "" or the error."""
         mode, controls = command
         if self._params.udp_mode == "full":

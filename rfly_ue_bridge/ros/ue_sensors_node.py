@@ -50,7 +50,7 @@ from rfly_ue_bridge.codec.sensor_requests import (
     VisionSensor,
     encode_request,
 )
-from rfly_ue_bridge.ros.node_parameters import SensorParameters, SensorsParameters
+from rfly_ue_bridge.ros.node_parameters import SensorRequestParameters, SensorsParameters
 from rfly_ue_bridge.ros.sensor_frame_msgs import fill_header, imu_to_msg
 from rfly_ue_bridge.ros.sensor_frame_topics import WORLD, SensorFrames, SensorFrameTopics
 from rfly_ue_bridge.ros.simulation_stamps import SimulationStamps
@@ -181,7 +181,7 @@ class UeSensorsNode(Node):
         sensors: list[VisionSensor] = []
         for number, name in enumerate(names):
             p = declare_parameters(
-                self, SensorParameters, prefix=f"{name}.", defaults={"seq_id": number}
+                self, SensorRequestParameters, prefix=f"{name}.", defaults={"seq_id": number}
             )
             for key, count in (("position", 3), ("euler_deg", 3)):
                 finite_array(f"{name}.{key}", getattr(p, key), (count,))

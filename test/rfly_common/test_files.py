@@ -18,7 +18,7 @@ from rfly_terrain.files.arrays import import_array
 from rfly_terrain.map_files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
 from rfly_trajectory.paths.point_files import read_points
-from rfly_ue_bridge.recording.pcap import RecordingReader
+from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
 
 def test_content_of_a_regular_file_up_to_its_limit(tmp_path):

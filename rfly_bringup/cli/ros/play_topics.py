@@ -15,7 +15,6 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 
-from rfly_bringup.recording.topics import IdMap, TopicChoice
 from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.message_definitions import (
     message_class,
@@ -23,12 +22,13 @@ from rfly_bringup.ros.message_definitions import (
     same_fields,
 )
 from rfly_bringup.ros.topic_taps import topic_qos
+from rfly_bringup.topic_recording.topics import IdMap, TopicChoice
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.startup import interrupt, stop_by_signal
 from rfly_common.untrusted_files.bag_reader import Bag
 from rfly_common.untrusted_files.reader_errors import LeftOut, reader_errors
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.replay import ReplayReport, replay
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.replay import ReplayReport, replay
 
 NOT_PLAYED = ("/rosout", "/parameter_events")
 """Topics about nodes that are not running now."""

@@ -15,10 +15,10 @@ import rclpy
 from rclpy.node import Node
 from rich.console import Console
 
-from rfly_bringup.recording.topics import RecordLimits, TopicChoice
 from rfly_bringup.ros.command_client import command_session
 from rfly_bringup.ros.recorder_node import RecorderNode
 from rfly_bringup.ros.topic_taps import TopicTaps
+from rfly_bringup.topic_recording.topics import RecordLimits, TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
 from rfly_common.startup import stop_by_signal
@@ -107,7 +107,7 @@ def serve_foxglove(host: str, port: int, choice: TopicChoice, say: Callable[[str
     Raise ConfigError for an address in use.
     """
     require("websockets", "rfly view --foxglove")
-    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+    from rfly_bringup.topic_recording.foxglove_server import FoxgloveServer
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     reported = Counter[str]()

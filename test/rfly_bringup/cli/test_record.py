@@ -103,7 +103,7 @@ def windows():
 
 def test_recorded_and_replayed(tmp_path, windows):
     """Same bytes, same windows, same order, gaps kept: a replay takes at least as long."""
-    from rfly_ue_bridge.recording.pcap import RecordingReader
+    from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
     out = tmp_path / "flight.pcap"
     with Recording(out, "--count", "7", windows=3) as recording:
@@ -153,8 +153,8 @@ def test_by_default_a_replay_goes_to_the_same_ports(tmp_path, windows):
 
 
 def write(path, datagrams):
-    from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-    from rfly_ue_bridge.recording.pcap import PcapWriter
+    from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+    from rfly_ue_bridge.datagram_recording.pcap import PcapWriter
 
     with path.open("wb") as file:
         writer = PcapWriter(file)

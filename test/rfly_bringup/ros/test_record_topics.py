@@ -201,8 +201,8 @@ def written(path, period_ns=0):
     """A file with all rounds, without ROS's own recorder, so that a replay's errors are its own."""
     from rclpy.serialization import serialize_message
 
-    from rfly_bringup.recording.mcap_file import McapWriter
     from rfly_bringup.ros.message_definitions import message_definition
+    from rfly_bringup.topic_recording.mcap_file import McapWriter
     from rfly_common.untrusted_files.mcap_reader import Topic
 
     writer = McapWriter(path)
@@ -361,7 +361,7 @@ def test_vehicles_get_other_ids_in_a_replay():
     from rfly_suite import msg
 
     from rfly_bringup.cli.ros.play_topics import ID_FIELDS, _with_new_ids
-    from rfly_bringup.recording.topics import IdMap
+    from rfly_bringup.topic_recording.topics import IdMap
 
     ids = IdMap(["1:=2", "2:=1", "9:=5"])
     for message, kind, fields in (
@@ -391,8 +391,8 @@ def test_messages_that_cannot_get_new_ids_are_counted(tmp_path):
     from rfly_suite.msg import VehicleState
 
     from rfly_bringup.cli.ros.play_topics import _Messages
-    from rfly_bringup.recording.mcap_file import McapWriter
-    from rfly_bringup.recording.topics import IdMap
+    from rfly_bringup.topic_recording.mcap_file import McapWriter
+    from rfly_bringup.topic_recording.topics import IdMap
     from rfly_common.untrusted_files.bag_reader import open_bag
     from rfly_common.untrusted_files.mcap_reader import Topic
 

@@ -22,7 +22,7 @@ SHORT_LIVED = {
     "rfly_bringup/doctor/ros/graph_watch.py",  # one question to a window
     "rfly_bringup/runner/supervisor.py",  # the lines of a child, until it ends
     "rfly_bringup/demo/demo.py",  # imports
-    "rfly_bringup/recording/foxglove_server.py",  # an asyncio loop, whose tasks do not end it
+    "rfly_bringup/topic_recording/foxglove_server.py",  # an asyncio loop, whose tasks do not end it
     "rfly_viewer/drawing/terrain_layer.py",  # one mesh
 }
 """Files with threads that read nothing from outside, or that are guarded otherwise."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_mavlink.stations.battery import Battery
+from rfly_mavlink.stations.battery import TunableBattery
 from rfly_mavlink.stations.parameter_protocol import Tunables
 
 
@@ -16,7 +16,9 @@ def test_voltage_falls_with_current_and_charge():
 
     I is (16.8 - √202.24)/0.2 = 12.894 A.
     """
-    battery = Battery(Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1))
+    battery = TunableBattery(
+        Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1)
+    )
     assert battery.voltage == pytest.approx(16.8)
 
     battery.draw(200.0, 1.0)
@@ -26,7 +28,9 @@ def test_voltage_falls_with_current_and_charge():
 
 
 def test_gives_no_more_than_its_resistance_lets_through():
-    battery = Battery(Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1))
+    battery = TunableBattery(
+        Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1)
+    )
 
     battery.draw(1e6, 0.0)
     assert battery.power == pytest.approx(16.8**2 / 0.4)
@@ -34,7 +38,9 @@ def test_gives_no_more_than_its_resistance_lets_through():
 
 
 def test_is_empty_in_the_end():
-    battery = Battery(Tunables(battery_capacity=100.0, battery_cells=1.0, battery_resistance=0.0))
+    battery = TunableBattery(
+        Tunables(battery_capacity=100.0, battery_cells=1.0, battery_resistance=0.0)
+    )
     for _ in range(100):
         battery.draw(40.0, 1.0)
 

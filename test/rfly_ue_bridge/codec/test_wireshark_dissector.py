@@ -17,8 +17,8 @@ from node_harness import PATIENCE
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
 from rfly_ue_bridge.codec.wireshark_dissector import dissector
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.pcap import PcapWriter
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter
 
 PACKET = re.compile(
     r'\{ name = "(.+?)", size = (\d+), mark = (\d), checksums = \{ (.+?) \}, '

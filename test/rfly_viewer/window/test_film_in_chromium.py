@@ -18,8 +18,8 @@ from optional_parts import late_module
 from PIL import Image
 
 from rfly_bringup.cli.main import main
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.pcap import PcapWriter
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter
 from rfly_viewer.window.chromium import chromium_program
 
 pytestmark = [

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.pcap import PcapWriter
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter
 from rfly_ue_bridge.sockets.udp_sender import UdpSender, resolve
 
 RECEIVE_BUFFER_BYTES = 1 << 22

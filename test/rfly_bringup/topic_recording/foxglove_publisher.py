@@ -12,7 +12,7 @@ IMAGE_BYTES = 1_000_000
 
 
 def main():
-    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+    from rfly_bringup.topic_recording.foxglove_server import FoxgloveServer
     from rfly_common.untrusted_files.mcap_reader import Topic
 
     server = FoxgloveServer("127.0.0.1", 0)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from rfly_common.errors import CaptureError, TruncatedCaptureError
-from rfly_ue_bridge.recording.datagrams import CapturedFrame
+from rfly_ue_bridge.datagram_recording.datagrams import CapturedFrame
 
 SECTION_HEADER = b"\n\r\r\n"
 """First bytes of every pcapng file, in either byte order."""

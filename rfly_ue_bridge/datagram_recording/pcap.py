@@ -22,14 +22,14 @@ from typing import BinaryIO
 from rfly_common.errors import CaptureError, TruncatedCaptureError
 from rfly_common.files import Closing, open_regular
 from rfly_common.untrusted_files.reader_errors import LeftOut
-from rfly_ue_bridge.recording.datagrams import (
+from rfly_ue_bridge.datagram_recording.datagrams import (
     RAW,
     CapturedFrame,
     DatagramExtractor,
     RecordedDatagram,
     to_ipv4,
 )
-from rfly_ue_bridge.recording.pcapng import SECTION_HEADER, read_exactly, read_pcapng
+from rfly_ue_bridge.datagram_recording.pcapng import SECTION_HEADER, read_exactly, read_pcapng
 
 MAX_FRAME = 262_144
 """Largest record, bytes; tcpdump and Wireshark set the same limit."""

@@ -26,8 +26,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from rfly_bringup.recording.foxglove_backlog import Backlog, QueuedMessage, Reader
-from rfly_bringup.recording.foxglove_protocol import (
+from rfly_bringup.topic_recording.foxglove_backlog import Backlog, QueuedMessage, Reader
+from rfly_bringup.topic_recording.foxglove_protocol import (
     MAX_REQUEST_BYTES,
     SUBPROTOCOLS,
     Subscribe,

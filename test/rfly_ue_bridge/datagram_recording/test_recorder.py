@@ -16,8 +16,8 @@ import pytest
 from node_harness import PATIENCE
 
 from rfly_common.errors import ConfigError
-from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
-from rfly_ue_bridge.recording.recorder import Recorder
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter, RecordingReader
+from rfly_ue_bridge.datagram_recording.recorder import Recorder
 
 SO_TIMESTAMPNS = 35
 

@@ -9,9 +9,9 @@ import struct
 
 import pytest
 
-from rfly_bringup.recording.mcap_file import McapWriter
-from rfly_bringup.recording.mcap_recovery import recover
-from rfly_bringup.recording.topics import TopicChoice
+from rfly_bringup.topic_recording.mcap_file import McapWriter
+from rfly_bringup.topic_recording.mcap_recovery import recover
+from rfly_bringup.topic_recording.topics import TopicChoice
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.untrusted_files.bag_reader import is_bag
 from rfly_common.untrusted_files.mcap_reader import McapReader, Topic

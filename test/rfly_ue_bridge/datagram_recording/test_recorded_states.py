@@ -13,9 +13,9 @@ from optional_parts import late_module
 
 from rfly_common.errors import CaptureError
 from rfly_lab.runs.message_definitions import message_definition
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.pcap import PcapWriter
-from rfly_ue_bridge.recording.recorded_states import open_for_window
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter
+from rfly_ue_bridge.datagram_recording.recorded_states import open_for_window
 
 pytestmark = pytest.mark.needs("mcap", "mcap_ros2")
 mcap_writer = late_module("mcap_ros2.writer")

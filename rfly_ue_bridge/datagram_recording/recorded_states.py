@@ -19,8 +19,8 @@ from rfly_common.vehicle_states import msg_to_states
 from rfly_ue_bridge.codec.ned_states import states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import datagrams, encode_states, goes_in_fleet
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
-from rfly_ue_bridge.recording.pcap import RecordingReader
-from rfly_ue_bridge.recording.replay import single_datagrams
+from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
+from rfly_ue_bridge.datagram_recording.replay import single_datagrams
 
 STATES = "rfly_suite/VehicleStateArray"
 """Type of the messages that are shown of a recording of topics."""

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rfly_common.errors import CaptureError, TruncatedCaptureError
-from rfly_ue_bridge.recording.datagrams import MAX_PENDING, RecordedDatagram, to_ipv4
-from rfly_ue_bridge.recording.pcap import PcapWriter, RecordingReader
+from rfly_ue_bridge.datagram_recording.datagrams import MAX_PENDING, RecordedDatagram, to_ipv4
+from rfly_ue_bridge.datagram_recording.pcap import PcapWriter, RecordingReader
 
 # 127.0.0.1:4660 -> 127.0.0.1:20010, "hi!". Both sums were added up by hand:
 # header: 4500+001f+0000+4000+4011+7f00+0001+7f00+0001 = 1c332 -> c333, complement 3ccc

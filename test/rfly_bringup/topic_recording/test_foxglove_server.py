@@ -312,7 +312,7 @@ def test_an_odd_request_is_answered_with_a_sentence(publisher, request_text, ans
 
 
 def test_a_port_that_is_taken_is_named():
-    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+    from rfly_bringup.topic_recording.foxglove_server import FoxgloveServer
     from rfly_common.errors import ConfigError
 
     with socket.socket() as taken:
@@ -326,7 +326,7 @@ def test_a_port_that_is_taken_is_named():
 
 
 def test_a_slow_reader_misses_the_oldest_and_gets_the_newest_latched():
-    from rfly_bringup.recording.foxglove_backlog import MAX_QUEUED_BYTES, Backlog, Reader
+    from rfly_bringup.topic_recording.foxglove_backlog import MAX_QUEUED_BYTES, Backlog, Reader
 
     backlog = Backlog()
     backlog.latch(0, 1)
@@ -350,7 +350,7 @@ def test_a_slow_reader_misses_the_oldest_and_gets_the_newest_latched():
 
 
 def test_it_ends_though_clients_do_not_read():
-    from rfly_bringup.recording.foxglove_server import FoxgloveServer
+    from rfly_bringup.topic_recording.foxglove_server import FoxgloveServer
     from rfly_common.untrusted_files.mcap_reader import Topic
 
     server = FoxgloveServer("127.0.0.1", 0)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import pytest
 
 from rfly_common.errors import CaptureError, TruncatedCaptureError
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.pcap import RecordingReader
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
 IP_HI = "4500 001f 0000 4000 40 11 3ccc 7f000001 7f000001  1234 4e2a 000b 180e 686921"
 HI = (("127.0.0.1", 0x1234), ("127.0.0.1", 20010), b"hi!")

@@ -21,7 +21,7 @@ import numpy as np
 from rfly_common.errors import ConfigError, PacketError, TruncatedCaptureError
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, WINDOW_PORT
 from rfly_ue_bridge.codec.packets import PacketTable
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
 from rfly_ue_bridge.sockets.udp_sender import UdpSender
 
 SPIN_NS = 2_000_000 if sys.platform == "win32" else 200_000

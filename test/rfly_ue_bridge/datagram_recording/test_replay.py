@@ -15,8 +15,8 @@ from node_harness import PATIENCE
 
 from rfly_common.errors import ConfigError, TruncatedCaptureError
 from rfly_ue_bridge.codec.to_rflysim3d import TO_RFLYSIM3D
-from rfly_ue_bridge.recording.datagrams import RecordedDatagram
-from rfly_ue_bridge.recording.replay import (
+from rfly_ue_bridge.datagram_recording.datagrams import RecordedDatagram
+from rfly_ue_bridge.datagram_recording.replay import (
     SPIN_NS,
     Destinations,
     Lateness,
