@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from node_harness import PATIENCE
+from node_harness import PATIENCE, Rfly
 from page_commands import ROOT, parse, shell_lines
 
 from rfly_bringup.cli.main import main
@@ -36,11 +36,6 @@ from rfly_ue_bridge import RecordingReader, decode
 
 WITH_NODES = {"up", "view", "record", "replay", "doctor"}
 """Commands that run with nodes in other tests below."""
-RFLY = [
-    sys.executable,
-    "-c",
-    "import sys; from rfly_bringup.cli.main import main; sys.argv[0] = 'rfly'; main()",
-]
 
 
 def commands(name: str) -> list[list[str]]:
@@ -212,17 +207,15 @@ class Program:
     """A command of a page as a process of its own, its output read as it comes."""
 
     def __init__(self, words: list[str], *more: str) -> None:
-        command = [
-            *(RFLY if words[0] == "rfly" else [sys.executable]),
-            *words[1:],
-            *more,
-        ]
-        self.process = subprocess.Popen(
-            [word.replace("$PWD", os.getcwd()) for word in command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"},
-            start_new_session=True,
+        options = [word.replace("$PWD", os.getcwd()) for word in (*words[1:], *more)]
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        environment = {**os.environ, "COLUMNS": "200"}
+        self.process: subprocess.Popen[bytes] = (
+            Rfly(*options, env=environment, **streams)
+            if words[0] == "rfly"
+            else subprocess.Popen(
+                [sys.executable, "-u", *options], start_new_session=True, env=environment, **streams
+            )
         )
         self.output = ""
 
@@ -307,6 +300,7 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
     client = line_of("a-mission", "python examples/tutorials/fly_mission.py")
 
     with Program(up, "--host", rflysim_host, "--time-scale", "0") as nodes:
+        nodes.read_until(r"mission_node +\| ")
         with Program(line_of("a-mission", "rfly mission start")) as started:
             started.read_until("hawk: item 1 of 7")
             assert started.end(signal.SIGINT) == 1, started.output
