@@ -530,8 +530,10 @@ def attack_line(
             peak = max(peak, watched.memory_info().rss / MB)
             used = sum(watched.cpu_times()[:2])
 
-        # ask it to end after its time, which is longer on a busy machine
+        # ask it to end after its time, which is longer on a busy machine, and not before it begins
         now = time.monotonic()
+        if not (folder / "stderr").exists():
+            start = now
         lasted = min(now - start, max(used, 0.2 * (now - start)))
         if code is None and stopped_at == math.inf and lasted > LASTS_S:
             stopped_at = now

