@@ -10,6 +10,7 @@ from rfly_autonomy.estimation.estimate import Estimate as Estimate
 from rfly_autonomy.estimation.estimator import StateEstimator as StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters as EstimatorParameters
 from rfly_autonomy.guidance.mission_guide import MissionGuide as MissionGuide
+from rfly_autonomy.guidance.on_board import OnBoard as OnBoard
 from rfly_autonomy.guidance.planner_class import planner_class as planner_class
 from rfly_autonomy.mapping.elevation_map import ElevationMap as ElevationMap
 from rfly_autonomy.mapping.elevation_map import ElevationParameters as ElevationParameters

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from rfly_amphibious.simulation.commands import Mode
 
+_REQUESTS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
+"""Words of cmd/mode for the modes of setpoints."""
+
 
 class Setpoint(NamedTuple):
     """Order of a guide: a mode to request, speed and steering on the ground, a target in the air.
@@ -36,3 +39,8 @@ class Setpoint(NamedTuple):
 
     yaw: float | None = None
     """Heading to turn to in flight and above the landing place, rad; None: keep the heading."""
+
+    @property
+    def request(self) -> str:
+        """Word of cmd/mode for the mode to request; "" for none."""
+        return "" if self.mode is None else _REQUESTS[self.mode]

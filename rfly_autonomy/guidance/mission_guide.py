@@ -50,9 +50,6 @@ LOWEST_HOVER = 1.0
 ASKING_TIME = 10.0
 """Time after which a requested mode that does not come is a problem, s."""
 
-ASK_AGAIN = 1.0
-"""Time after which a mode that does not come is requested again, s."""
-
 GIVE_UP_TIME = 10.0
 """Time with an estimate that is too uncertain after which the mission does not go on, s."""
 
@@ -64,9 +61,6 @@ _TRUST_TEXTS = {
     Trust.LOST: "it aborts",
 }
 """What follows from each level of trust."""
-
-WORDS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
-"""Words of cmd/mode for the requests of setpoints."""
 
 LONGEST_STEP = 0.1
 """Time between two estimates beyond which a flight's target waits, s."""

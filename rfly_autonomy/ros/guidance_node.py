@@ -28,9 +28,8 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
-from rfly_autonomy.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
+from rfly_autonomy.guidance.mission_guide import MissionGuide
 from rfly_autonomy.ros.estimate_msgs import (
     estimate_to_pose,
     is_unknown,
@@ -48,6 +47,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_missions.followers.land_air import ModeRequests
 from rfly_missions.mission.legs import DriveLeg, Leg, legs_of_path, way_of_legs
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.plan_msgs import path_to_points
@@ -100,8 +100,7 @@ class GuidanceNode(Node):
         self._mode: Mode | None = None
         self._last_ns = -1
         self._heard_at = time.monotonic()
-        self._requested_word = ""
-        self._ask_again_at = 0.0
+        self._mode_requests = ModeRequests()
 
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
@@ -224,7 +223,7 @@ class GuidanceNode(Node):
         self._active = True
         self._doing = what
         self._refused = ""
-        self._requested_word = ""
+        self._mode_requests.forget()
         self._logged = len(self._guide.log)
         if self._now is not None:
             way = way_of_legs(legs, self._now.position[:2], self._guide.terrain)
@@ -310,7 +309,8 @@ class GuidanceNode(Node):
             self._send("cmd/ackermann", order_to_ackermann(order, self._name))
         elif order.target is not None:
             self._send("cmd/pose", order_to_pose(order, now))
-        self._request_mode(order)
+        if self._mode_requests.is_due(order.request, order.time):
+            self._send("cmd/mode", String(data=order.request))
 
         if guide.done and mode in ON_WHEELS:
             self._active = False
@@ -318,14 +318,6 @@ class GuidanceNode(Node):
 
         if before != (guide.leg, guide.problem) or not self._active:
             self._update_diagnostics()
-
-    def _request_mode(self, order: Setpoint) -> None:
-        """Request the mode that the order needs, until the vehicle takes it."""
-        word = "" if order.mode is None else WORDS[order.mode]
-        if word and (word != self._requested_word or order.time >= self._ask_again_at):
-            self._send("cmd/mode", String(data=word))
-            self._ask_again_at = order.time + ASK_AGAIN
-        self._requested_word = word
 
     # --- diagnostics
 

@@ -1,9 +1,9 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Closed loop without ROS, in lock-step: sensors, estimator, guidance, controllers, commands.
+"""Closed loop without ROS, in lock-step: the simulation, its sensors, and the controller on board.
 
-Nothing in the loop knows the ground truth.
+Nothing on board knows the ground truth.
 """
 
 from __future__ import annotations
@@ -20,20 +20,12 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode, RotorCommand, WheelCommand
 from rfly_amphibious.simulation.power_system import PowerSystem
-from rfly_autonomy.control.chassis_controller import ChassisController
-from rfly_autonomy.control.flight_controller import FlightController
 from rfly_autonomy.control.pilot import abort_pilot
-from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
-from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
-from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
-from rfly_autonomy.guidance.mission_guide import ASK_AGAIN, WORDS, MissionGuide
+from rfly_autonomy.guidance.on_board import OnBoard
 from rfly_common.arrays import Floats
 from rfly_lab.runs.recorder import RunRecorder, ScenarioRun, run_to_end
-
-GUIDE_PERIOD = 0.02
-"""Time between setpoints of the guide, s."""
 
 SAMPLE_PERIOD = 0.02
 """Time between samples of the run, s."""
@@ -43,68 +35,6 @@ WAITING_TIME = 5.0
 
 WARM_UP_TIME = 1.2
 """Time of a run that compiles everything, s: the estimator is aligned by then."""
-
-
-class OnBoard:
-    """Computer aboard a vehicle, which sees only samples of its sensors."""
-
-    def __init__(
-        self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters
-    ) -> None:
-        params = scenario.params
-        self.estimator = StateEstimator(estimator, sensors, params, terrain=scenario.terrain)
-        self.guide: MissionGuide | ManoeuvreGuide
-        if scenario.manoeuvre is None:
-            self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
-        else:
-            self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
-
-        self.flight = FlightController(params, sensors)
-        self.chassis = ChassisController(params)
-        self.estimate: Estimate | None = None
-        self.refused = ""
-        """Reason for refusing the last request, if it was refused."""
-
-        self._guide_at = -np.inf
-        self._requested = ""
-        self._request_again_at = -np.inf
-
-    def tick(
-        self, time: float, samples: SensorSamples, dt: float
-    ) -> tuple[RotorCommand, WheelCommand]:
-        """Return the commands that answer a tick, which ended at `time` and took dt seconds."""
-        now = self.estimator.update(samples)
-        self.estimate = now
-        for controller in (self.flight, self.chassis):
-            controller.advance_clock(time)
-            controller.sense(samples)
-
-        # guide
-        due = now is not None and time >= self._guide_at - 1e-9
-        if now is not None and due and "estimate" not in self.flight.missing:
-            self._guide_at = time + GUIDE_PERIOD
-            self._apply(self.guide.step(now, self.flight.mode))
-
-        # controllers
-        rotors = self.flight.step(now, dt)
-        wheels = self.chassis.step(now, self.flight.mode, dt)
-        if isinstance(self.guide, ManoeuvreGuide):
-            return self.guide.superimpose(time, self.flight.mode, rotors, wheels)
-        return rotors, wheels
-
-    def _apply(self, setpoint: Setpoint) -> None:
-        """Pass a setpoint to the controllers."""
-        if self.flight.mode is Mode.DRIVE:
-            self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
-        elif setpoint.target is not None:
-            self.flight.set_target(setpoint.target, setpoint.velocity, setpoint.yaw, setpoint.time)
-
-        # ask for a mode until it comes
-        word = "" if setpoint.mode is None else WORDS[setpoint.mode]
-        if word and (word != self._requested or setpoint.time >= self._request_again_at):
-            self.refused = self.flight.request(word)
-            self._request_again_at = setpoint.time + ASK_AGAIN
-        self._requested = word
 
 
 class Tick(NamedTuple):

@@ -8,6 +8,8 @@ NED metres, radians, seconds.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rfly_missions.followers.ground import Ground
@@ -23,6 +25,8 @@ TAKEOFF_TOLERANCE = 1.0
 """Distance from the take-off's target, m, at which FLIGHT begins."""
 LANDING_RADIUS = 1.0
 """Horizontal distance from the touchdown point, m, within which a landing may begin."""
+REQUEST_AGAIN = 1.0
+"""Time after which a mode that does not come is requested again, s."""
 
 
 def mode_request(item: MissionItem, mode: str, position: Ned, driven: bool) -> str:
@@ -40,6 +44,26 @@ def mode_request(item: MissionItem, mode: str, position: Ned, driven: bool) -> s
     if mode == "DISARMED":
         return "arm"
     return "takeoff" if mode == "DRIVE" and not driven else ""
+
+
+class ModeRequests:
+    """Requests of modes, repeated every REQUEST_AGAIN until the vehicle takes the mode."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the last request, as for a new mission or when the time went back."""
+        self._word = ""
+        self._again_at = -math.inf
+
+    def is_due(self, word: str, time: float) -> bool:
+        """Return whether to request the mode that is needed at a time, s; "" for none."""
+        due = bool(word) and (word != self._word or time >= self._again_at)
+        if due:
+            self._again_at = time + REQUEST_AGAIN
+        self._word = word
+        return due
 
 
 class LandAir:

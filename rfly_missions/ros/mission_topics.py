@@ -29,7 +29,7 @@ from rfly_common.state_sources import StampFilter
 from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.land_air import mode_request
+from rfly_missions.followers.land_air import ModeRequests, mode_request
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.followers.vehicle_kinds import AIRBORNE_HEIGHT, GROUND_MODES, make_follower
 from rfly_missions.mission.checks import check_returns, ends_the_flight
@@ -55,8 +55,6 @@ MAX_STEP_S = 0.1
 """Longest step of a runner, s; a longer time is made in several steps."""
 MAX_STEPS = 20
 """Number of steps in one tick."""
-MODE_PERIOD_S = 1.0
-"""Time, s, after which a mode that a vehicle has not taken is requested again."""
 SILENCE_S = 2.0
 """Time without a pose, s, that is worth a diagnostic."""
 REPORT_SILENCE_S = 5.0
@@ -121,8 +119,7 @@ class MissionVehicle:
         self._stamps = StampFilter(on_set_back=diagnostics.set_back)
         self._heard_at = math.inf
         self._mode: str | None = None
-        self._requested_mode = ""
-        self._request_again_ns = 0
+        self._mode_requests = ModeRequests()
         self._mode_done = False
         self._reported_at = time.monotonic()
         self._switches = -1
@@ -265,7 +262,7 @@ class MissionVehicle:
     def forget_time(self) -> None:
         """Forget times: the clock jumped back."""
         self._stamps.reset()
-        self._request_again_ns = 0
+        self._mode_requests.forget()
         self._action.feedback_due()
 
     def _on_is_mode_done(self, message: Bool) -> None:
@@ -517,9 +514,5 @@ class MissionVehicle:
         assert self._pose is not None
 
         mode_needed = mode_request(state.flown, mode, self._pose[:3], state.driven)
-        if mode_needed and (
-            mode_needed != self._requested_mode or now_ns >= self._request_again_ns
-        ):
+        if self._mode_requests.is_due(mode_needed, now_ns * 1e-9):
             self._requests.publish(String(data=mode_needed))
-            self._request_again_ns = now_ns + int(MODE_PERIOD_S * 1e9)
-        self._requested_mode = mode_needed

@@ -13,9 +13,9 @@ import pytest
 from rfly_amphibious import Scenario, SensorParameters, Weather
 from rfly_autonomy import ElevationMap, ElevationParameters, EstimatorParameters
 from rfly_autonomy.control.pilot import abort_pilot
+from rfly_autonomy.guidance.on_board import OnBoard
 from rfly_common import ConfigError
 from rfly_common.frames import euler_to_quat
-from rfly_lab.runs.closed_loop import OnBoard
 from rfly_sensing import Lidar, SceneRays, VehicleTrack
 from rfly_terrain import HeightMap
 

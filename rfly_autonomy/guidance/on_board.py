@@ -1,0 +1,87 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Motion controller as a whole: from samples by estimator, guide and controllers to commands."""
+
+from __future__ import annotations
+
+import math
+
+from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode, RotorCommand, WheelCommand
+from rfly_autonomy.control.chassis_controller import ChassisController
+from rfly_autonomy.control.flight_controller import FlightController
+from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.estimator import StateEstimator
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
+from rfly_autonomy.guidance.mission_guide import MissionGuide
+from rfly_missions.followers.land_air import ModeRequests
+
+GUIDE_PERIOD = 0.02
+"""Time between setpoints of the guide, s."""
+
+
+class OnBoard:
+    """Motion controller of a scenario's vehicle: it sees samples of sensors, and never the truth.
+
+    It is what state_estimator_node, guidance_node, flight_control_node and chassis_control_node are
+    together in lock-step, without ROS.
+    """
+
+    def __init__(
+        self, scenario: Scenario, sensors: SensorParameters, estimator: EstimatorParameters
+    ) -> None:
+        params = scenario.params
+        self.estimator = StateEstimator(estimator, sensors, params, terrain=scenario.terrain)
+        self.guide: MissionGuide | ManoeuvreGuide
+        if scenario.manoeuvre is None:
+            self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
+        else:
+            self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
+
+        self.flight = FlightController(params, sensors)
+        self.chassis = ChassisController(params)
+        self.estimate: Estimate | None = None
+        self.refused = ""
+        """Reason for refusing the last request, if it was refused."""
+
+        self._guide_at = -math.inf
+        self._mode_requests = ModeRequests()
+
+    def tick(
+        self, time: float, samples: SensorSamples, dt: float
+    ) -> tuple[RotorCommand, WheelCommand]:
+        """Return the commands that answer a tick, which ended at `time` and took dt seconds."""
+        now = self.estimator.update(samples)
+        self.estimate = now
+        for controller in (self.flight, self.chassis):
+            controller.advance_clock(time)
+            controller.sense(samples)
+
+        # guide
+        due = now is not None and time >= self._guide_at - 1e-9
+        if now is not None and due and "estimate" not in self.flight.missing:
+            self._guide_at = time + GUIDE_PERIOD
+            self._apply(self.guide.step(now, self.flight.mode))
+
+        # controllers
+        rotors = self.flight.step(now, dt)
+        wheels = self.chassis.step(now, self.flight.mode, dt)
+        if isinstance(self.guide, ManoeuvreGuide):
+            return self.guide.superimpose(time, self.flight.mode, rotors, wheels)
+        return rotors, wheels
+
+    def _apply(self, setpoint: Setpoint) -> None:
+        """Pass a setpoint to the controllers."""
+        if self.flight.mode is Mode.DRIVE:
+            self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
+        elif setpoint.target is not None:
+            self.flight.set_target(setpoint.target, setpoint.velocity, setpoint.yaw, setpoint.time)
+
+        # ask for a mode until it comes
+        if self._mode_requests.is_due(setpoint.request, setpoint.time):
+            self.refused = self.flight.request(setpoint.request)
