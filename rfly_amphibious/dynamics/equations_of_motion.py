@@ -49,7 +49,7 @@ def state_derivative(
     # forces
     outputs = results.outputs
     force, moment = weight_and_drag(motion, p)
-    wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, wheels, dx, outputs)
+    wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, wheels, solids, dx, outputs)
     rotor_force, rotor_moment = rotor_forces(
         x, inputs, motion, p, points, solids, dx, results.rotors, outputs
     )

@@ -206,6 +206,7 @@ def no_contacts(p: Any, solids: Any) -> Any:
     for i in range(p.wheels):
         solids.distance[i] = math.inf
         solids.hub_height[i] = math.inf
+        solids.side_push[i] = 0.0
         solids.side_compression[i] = 0.0
     for j in range(p.rotors):
         solids.rotor_touches[j] = 0.0
@@ -393,7 +394,8 @@ def wheel_contact_with_part(
 ) -> tuple[Vector, Vector]:
     """Return (force, moment) on the body of wheels at part k, where it is too steep to roll on.
 
-    Add to `solids` the nearest part that each wheel may roll on. Eq. 6.10.
+    Add to `solids` the forces along their struts, and the nearest part that each wheel may roll on.
+    Eq. 6.10.
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
@@ -423,11 +425,17 @@ def wheel_contact_with_part(
         solids.hull_contacts += 1.0
         solids.side_compression[i] = max(solids.side_compression[i], compression)
         touched = add(hub, to_contact(distance * slope, normal, axle, TYRE_FLATNESS))
-        approach = dot(add(motion.velocity, cross(motion.rates, touched)), normal)
+        velocity = add(motion.velocity, cross(motion.rates, touched))
+        approach = dot(velocity, normal) + x.strut_rate[i] * normal[2]
         push = slope * (p.tyre_stiffness * compression - slope * p.tyre_damping * approach)
         pressed = scaled(max(0.0, push), normal)
-        force = add(force, pressed)
-        moment = add(moment, cross(touched, pressed))
+
+        # along the strut it moves the wheel, whose strut passes on its own force
+        solids.side_push[i] += pressed[2]
+        passed = (pressed[0], pressed[1], 0.0)
+        couple = cross(subtract(touched, hub), pressed)
+        force = add(force, passed)
+        moment = add(moment, add(cross(hub, passed), couple))
     return force, moment
 
 

@@ -86,7 +86,9 @@ _SOLID_CONTACTS: Shapes = {
     "normal": (MAX_WHEELS, 3),
     "slope": (MAX_WHEELS,),
     "velocity": (MAX_WHEELS, 3),
-    # compression of each wheel's side, and height of its hub above the highest part below, m
+    # force on each wheel's side along its strut, N; compression of that side, and height of its
+    # hub above the highest part below, m
+    "side_push": (MAX_WHEELS,),
     "side_compression": (MAX_WHEELS,),
     "hub_height": (MAX_WHEELS,),
 }

@@ -51,7 +51,14 @@ def hub_acceleration(hub: Vector, strut_rate: float, rates: Vector) -> Vector:
 
 @inlined_kernel
 def wheel_forces(
-    x: Any, inputs: Inputs, motion: BodyMotion, p: Any, wheels: Any, dx: Any, outputs: Any
+    x: Any,
+    inputs: Inputs,
+    motion: BodyMotion,
+    p: Any,
+    wheels: Any,
+    solids: Any,
+    dx: Any,
+    outputs: Any,
 ) -> tuple[Vector, Vector]:
     """Return (ΣΦ, Σ ρ × Φ + C): what all wheels pass to the body, N and N m, body axes.
 
@@ -81,6 +88,6 @@ def wheel_forces(
         moment = add(add(moment, cross(hub, passed)), couple)
 
         dx.strut[i] = x.strut_rate[i]
-        dx.strut_rate[i] = gravity[2] + (tyre[2] - strut) / mass - own[2]
+        dx.strut_rate[i] = gravity[2] + (tyre[2] + solids.side_push[i] - strut) / mass - own[2]
         outputs.strut_force[i] = strut
     return force, moment

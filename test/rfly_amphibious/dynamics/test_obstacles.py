@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from optional_parts import late_module
 from scipy.spatial.transform import Rotation
@@ -301,6 +301,13 @@ _TABLE = joined([box(0.0, 0.0, 99.0, (1.2, 1.2, 2.0)), box(1.2, 0.3, 98.8, (0.7,
 
 
 @settings(max_examples=40, deadline=None)
+# the side of a wheel is pressed along its strut
+@example(
+    angles=(2.75, 0.0, 3.0),
+    place=(1.328125, -1.0),
+    speed=(-2.75, 2.625, -2.75),
+    rates=(1.25, 0.0, 3.0),
+)
 @given(
     angles=st.tuples(*[st.floats(-3.1, 3.1)] * 3),
     place=st.tuples(st.floats(-1.2, 1.8), st.floats(-1.0, 1.0)),
