@@ -14,10 +14,8 @@ import socket
 from typing import Any
 
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
-from rfly_mavlink.stations.flight import Phase
 from rfly_mavlink.stations.log_protocol import LogFolder
 from rfly_mavlink.stations.mission_rows import FlightPlan
-from rfly_missions.execution.mission_phase import Shown
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.multirotor import Multirotor
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
@@ -27,11 +25,6 @@ ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)
 OTHER_STATION = ("127.0.0.1", 14551)
 NAN = math.nan
-_PHASES = {
-    Shown.ITEM: Phase.FLYING,
-    Shown.HOLD: Phase.HOLDING,
-    Shown.RETURN: Phase.RETURNING,
-}
 
 
 class SimulatedPilot:
@@ -105,11 +98,10 @@ class SimulatedPilot:
         state = self.runner.step(dt)
         flight = self.vehicle.flight
         flight.situation.shown = state.params.current.mode
-        phase = Phase.FINISHED if state.finished else _PHASES[self.runner.manager.state.shown]
         if self._flies_for_other:
-            flight.follow_other(state.item_index, phase)
+            flight.follow_other(state.item_index, state.phase)
         elif self._running:
-            flight.follow_phase(phase)
+            flight.follow_phase(state.phase)
         flight.situation.item = state.flown
         if self._running:
             flight.progressed(state.item_index)

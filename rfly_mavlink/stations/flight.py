@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -39,6 +38,7 @@ from rfly_mavlink.stations.plan_rows import PlanRows, plan_id, shown_rows
 from rfly_mavlink.stations.pose_tracker import PoseTracker
 from rfly_mavlink.stations.return_way import return_way, with_return_ways
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
+from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
 from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
@@ -140,21 +140,6 @@ class Situation:
     """Wall time since the last pose, s."""
 
 
-class Phase(Enum):
-    """How far mission_node is with a mission; the numbers are those of MissionParams."""
-
-    IDLE = 0
-    """No mission has been loaded yet."""
-    FLYING = 1
-    """An item is current."""
-    HOLDING = 2
-    """A command interrupts the mission: the vehicle holds."""
-    RETURNING = 3
-    """A command interrupts the mission: the vehicle returns."""
-    FINISHED = 4
-    """No item is left."""
-
-
 @dataclass
 class CurrentMission:
     """The mission that a ground station has uploaded or another client flies, and its progress."""
@@ -191,7 +176,7 @@ class RequestedSpeed:
 class AwaitedPhase(NamedTuple):
     """The phase that a command leads to and mission_node does not show yet."""
 
-    phase: Phase
+    phase: ShownPhase
     since: float
     """Simulated time of the command, s."""
 
@@ -411,7 +396,7 @@ class FlightLogic:
         if not self.armed:
             return
         if self.flying:
-            self._command(MissionCommand.HOLD, Phase.HOLDING)
+            self._command(MissionCommand.HOLD, ShownPhase.HOLDING)
         self._transition(FlightEvent.DISARM)
         self.mode = FlightMode.HOLD
         self._speed.value = None
@@ -506,9 +491,9 @@ class FlightLogic:
         if self._offboard.sets_attitude:
             self._fly(FlightMode.HOLD, way_to(self.place, math.nan))
         else:
-            self._command(MissionCommand.HOLD, Phase.HOLDING)
+            self._command(MissionCommand.HOLD, ShownPhase.HOLDING)
 
-    def _command(self, command: MissionCommand, phase: Phase) -> None:
+    def _command(self, command: MissionCommand, phase: ShownPhase) -> None:
         """Give a command that leads to a phase."""
         self._awaited = AwaitedPhase(phase, self._time)
         self._pilot.command(command)
@@ -674,7 +659,7 @@ class FlightLogic:
         if self._speed.value and self._speed.is_pending:
             self._fly_on(self._speed.value)
         else:
-            self._command(MissionCommand.DEFAULT, Phase.FLYING)
+            self._command(MissionCommand.DEFAULT, ShownPhase.FLYING)
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
@@ -711,7 +696,7 @@ class FlightLogic:
         for note in shown.notes[:MOST_NOTES]:
             self._report(f"Mission: {note}")
 
-    def follow_other(self, index: int, phase: Phase) -> None:
+    def follow_other(self, index: int, phase: ShownPhase) -> None:
         """Take the progress of the other client's mission: the item to fly now or to resume.
 
         It does not count once a ground station has uploaded another mission.
@@ -719,9 +704,9 @@ class FlightLogic:
         if self.mission.plan is None or self._is_outdated(phase):
             return
         self._index = self._plan.first_of(index)
-        is_under_way = phase in (Phase.FLYING, Phase.HOLDING, Phase.RETURNING)
+        is_under_way = phase in (ShownPhase.FLYING, ShownPhase.HOLDING, ShownPhase.RETURNING)
         rests = self.situation.mode == DISARMED
-        if phase is Phase.FLYING and not self.armed and not rests:
+        if phase is ShownPhase.FLYING and not self.armed and not rests:
             self._take_over()
         if is_under_way and self.armed and not self.flying:
             self.mode = FlightMode.MISSION
@@ -733,26 +718,26 @@ class FlightLogic:
             self.mission.is_new = False
         self._go_to_row(row)
         self.follow_phase(phase)
-        if phase is Phase.FINISHED and self.flying:
+        if phase is ShownPhase.FINISHED and self.flying:
             self.ended(True, "")
-        self.mission.finished = phase is Phase.FINISHED
+        self.mission.finished = phase is ShownPhase.FINISHED
 
-    def follow_phase(self, phase: Phase) -> None:
+    def follow_phase(self, phase: ShownPhase) -> None:
         """Take the phase of what is flown, which other clients interrupt and resume as well."""
         if self._is_outdated(phase):
             return
         self._awaited = None
-        interrupted = phase in (Phase.HOLDING, Phase.RETURNING)
+        interrupted = phase in (ShownPhase.HOLDING, ShownPhase.RETURNING)
         if interrupted and self._state is FlightState.FLYING and self.mode is FlightMode.MISSION:
             self._transition(FlightEvent.PAUSE)
         if self.holding and interrupted:
-            returns = phase is Phase.RETURNING
+            returns = phase is ShownPhase.RETURNING
             self.mode = FlightMode.RETURN if returns else FlightMode.HOLD
-        elif self.holding and phase is Phase.FLYING:
+        elif self.holding and phase is ShownPhase.FLYING:
             self.mode = FlightMode.MISSION
             self._transition(FlightEvent.RESUME)
 
-    def _is_outdated(self, phase: Phase) -> bool:
+    def _is_outdated(self, phase: ShownPhase) -> bool:
         """Return whether a phase is older than the last command, as far as can be told."""
         awaited = self._awaited
         if awaited is None or phase is awaited.phase:

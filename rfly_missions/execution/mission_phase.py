@@ -68,17 +68,19 @@ class MissionEvent(Enum):
     """The command is RTL."""
 
 
-class Shown(Enum):
-    """The kind of item that a vehicle is to fly now."""
+class ShownPhase(Enum):
+    """The phase as others see it; the numbers are those of the message MissionParams."""
 
-    NOTHING = auto()
-    """No step has been made yet."""
-    ITEM = auto()
-    """An item of the mission."""
-    HOLD = auto()
-    """A hold, commanded or after the last item."""
-    RETURN = auto()
-    """A commanded return."""
+    IDLE = 0
+    """No mission has been loaded yet."""
+    FLYING = 1
+    """An item is current."""
+    HOLDING = 2
+    """The vehicle holds: a command interrupts the mission."""
+    RETURNING = 3
+    """The vehicle returns: a command interrupts the mission."""
+    FINISHED = 4
+    """No item is left."""
 
 
 _FINISHED = frozenset(
@@ -145,12 +147,12 @@ COMMAND_EVENTS = {
 }
 
 SHOWN = {
-    MissionPhase.IDLE: Shown.NOTHING,
-    MissionPhase.FLYING: Shown.ITEM,
-    MissionPhase.HOLDING: Shown.HOLD,
-    MissionPhase.RETURNING: Shown.RETURN,
-    MissionPhase.FINISHED: Shown.HOLD,
-    MissionPhase.FINISHED_HOLDING: Shown.HOLD,
-    MissionPhase.FINISHED_RETURNING: Shown.RETURN,
+    MissionPhase.IDLE: ShownPhase.IDLE,
+    MissionPhase.FLYING: ShownPhase.FLYING,
+    MissionPhase.HOLDING: ShownPhase.HOLDING,
+    MissionPhase.RETURNING: ShownPhase.RETURNING,
+    MissionPhase.FINISHED: ShownPhase.HOLDING,
+    MissionPhase.FINISHED_HOLDING: ShownPhase.HOLDING,
+    MissionPhase.FINISHED_RETURNING: ShownPhase.RETURNING,
 }
-"""The kind of item that is current, by phase; a final LAND or RTL replaces the hold of FINISHED."""
+"""What the vehicle does, by phase; a final LAND or RTL replaces the hold of FINISHED."""

@@ -30,7 +30,7 @@ from rfly_missions.execution.mission_phase import (
     TRANSITIONS,
     MissionEvent,
     MissionPhase,
-    Shown,
+    ShownPhase,
 )
 from rfly_missions.mission.items import (
     BUS_NAME,
@@ -65,8 +65,8 @@ class MissionState:
     """The mission of the last step; None: the next step begins it."""
     index: int = 0
     """Index of the item to fly now or to resume; the last one when the mission is finished."""
-    shown: Shown = Shown.NOTHING
-    """The kind of `current`."""
+    shown: ShownPhase = ShownPhase.IDLE
+    """What the vehicle does by `current`: it flies an item, holds or returns."""
     current: MissionItem | None = None
     """The item to fly now: of the mission, a hold or a return; None before the first step."""
     previous: MissionItem | None = None
@@ -124,7 +124,7 @@ class PathManager:
         """Forget everything: the next step is a first step."""
         self.state = MissionState()
         self._start_index = 0
-        self._current_key: tuple[Shown, int, int] | None = None
+        self._current_key: tuple[ShownPhase, int, int] | None = None
 
     def forget_hold(self) -> None:
         """Forget the hold of a vehicle that has had no mission: its first item follows ARMED."""
@@ -245,19 +245,20 @@ class PathManager:
         stays_current = bool(items) and items[-1].mode in _STAYS_CURRENT
         shown = SHOWN[state.phase]
         if state.phase is MissionPhase.FINISHED and stays_current:
-            shown = Shown.ITEM
+            shown = ShownPhase.FLYING
 
-        index, repetition = (state.index, state.repetition) if shown is Shown.ITEM else (0, 0)
-        key = shown, index, repetition
+        key = shown, 0, 0
+        if shown is ShownPhase.FLYING:
+            key = shown, state.index, state.repetition
         if key == self._current_key:
             return
         self._current_key = key
 
         armed = MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
         state.previous = state.current or self._in_type(armed)
-        if shown is Shown.HOLD:
+        if shown is ShownPhase.HOLDING:
             current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
-        elif shown is Shown.RETURN:
+        elif shown is ShownPhase.RETURNING:
             current = MissionItem.return_to_launch(NO_PARAMS)
         else:
             current = items[state.index]

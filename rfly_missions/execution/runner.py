@@ -51,7 +51,7 @@ from rfly_missions.execution.flown_items import (
     next_position,
 )
 from rfly_missions.execution.item_completion import ItemCompletion, ItemSituation
-from rfly_missions.execution.mission_phase import Shown
+from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.off_map import items_off_map, off_map_notes
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
@@ -98,10 +98,10 @@ class RunnerState(NamedTuple):
     """Number of items of the mission."""
     items_done: int
     """Number of items carried out since the mission was loaded, further passes included."""
-    finished: bool
-    """True once LAND or RTL, if last, is done, or else once the end hold begins.
+    phase: ShownPhase
+    """FINISHED once LAND or RTL, if last, is done, or else once the end hold begins.
 
-    Never true while the mission repeats.
+    Never FINISHED while the mission repeats.
     """
     distance: float
     """Distance to the flown target, or to the circle of an orbit, m."""
@@ -115,6 +115,11 @@ class RunnerState(NamedTuple):
     """True once a commanded return has come home, by the same measure as an RTL item."""
     problem: str = ""
     """The reason why the vehicle holds instead of going on, until the next command; "" for none."""
+
+    @property
+    def finished(self) -> bool:
+        """True once the mission is carried out; never while it repeats."""
+        return self.phase is ShownPhase.FINISHED
 
 
 @dataclass(frozen=True)
@@ -296,7 +301,7 @@ class MissionRunner:
     def awaits_report(self) -> bool:
         """True while an item is flown that an external report may end."""
         mission = self.manager.state
-        return mission.shown is Shown.ITEM and not self.manager.finished
+        return mission.shown is ShownPhase.FLYING and not self.manager.finished
 
     def load(
         self,
@@ -476,20 +481,21 @@ class MissionRunner:
         mission = self.manager.state
         seen = (*here[:2], float(flown.position[2]), here[3]) if driven else here
         distance = distance_to(flown, seen)
-        if mission.shown is Shown.ITEM:
+        if mission.shown is ShownPhase.FLYING:
             self._progress.update(
                 (mission.repetition, mission.index), flown, distance, self._completion.turned
             )
 
         repeats = self._command is MissionCommand.REPEAT and bool(self.items)
-        returns = mission.shown is Shown.RETURN
+        finished = self.manager.finished and not repeats
+        returns = mission.shown is ShownPhase.RETURNING
         return RunnerState(
             params=params,
             flown=flown,
             item_index=mission.index,
             item_count=len(self.items),
             items_done=self._passes.items_done,
-            finished=self.manager.finished and not repeats,
+            phase=ShownPhase.FINISHED if finished else mission.shown,
             distance=distance,
             breach=self._fence.area,
             driven=driven,
@@ -517,7 +523,7 @@ class MissionRunner:
         if self._vehicle_mode is None:
             return False
         on_ground = self._vehicle_mode in GROUND_MODES
-        if self.manager.state.shown is not Shown.ITEM or not self.items:
+        if self.manager.state.shown is not ShownPhase.FLYING or not self.items:
             return on_ground
 
         # the last change before the item, or else the first one after it
@@ -536,7 +542,7 @@ class MissionRunner:
     def _is_item_done(self, here: tuple[float, ...], reported: bool | None) -> bool:
         """Return whether the item shown last has been carried out; make its jump if it is one."""
         mission = self.manager.state
-        flies_item = mission.shown is Shown.ITEM and not self.manager.finished
+        flies_item = mission.shown is ShownPhase.FLYING and not self.manager.finished
         if self._last is None or self.manager.is_fresh or not flies_item:
             return False
 
@@ -612,7 +618,7 @@ class MissionRunner:
             self._guidance.line_start = line_start(params.previous, self.ground, self._return_to)
 
         item = params.current
-        is_item = self.manager.state.shown is Shown.ITEM
+        is_item = self.manager.state.shown is ShownPhase.FLYING
         if is_item and item.command == mavlink.DO_CHANGE_SPEED:
             self._change_speed(item)
         look = look_of(item) if is_item else None

@@ -30,6 +30,7 @@ from rfly_common.frames import (
 )
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import RunnerState
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.mission.files import MAX_FENCE_VERTICES
@@ -89,10 +90,10 @@ def params_to_msg(
     frame_id: str,
     stamp_ns: int,
     goal_id: Any = NO_GOAL,
-    phase: int = MissionParamsMsg.IDLE,
 ) -> MissionParamsMsg:
     """Return the message of the current and the previous item, and of the mission's progress."""
     params = state.params
+    phase = state.phase if np.any(goal_id) else ShownPhase.IDLE
     leads_to_waypoint = params.current.mode is MissionMode.WAYPOINT
     message = MissionParamsMsg(
         current=item_to_msg(params.current, axes),
@@ -100,7 +101,7 @@ def params_to_msg(
         flown_position=ned_to_point(state.flown.position, axes),
         goal_id=goal_id,
         index=state.item_index,
-        phase=phase,
+        phase=phase.value,
     )
     message.header.frame_id = frame_id
     message.header.stamp = ns_to_stamp(stamp_ns)

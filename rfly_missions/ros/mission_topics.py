@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from rfly_suite.msg import Fence, MissionParams
@@ -26,7 +25,7 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.state_sources import StampFilter
-from rfly_missions.execution.mission_phase import Shown
+from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.land_air import ModeRequests, mode_request
@@ -59,13 +58,6 @@ SILENCE_S = 2.0
 """Time without a pose, s, that is worth a diagnostic."""
 REPORT_SILENCE_S = 5.0
 """Time, s, for which an item waits for is_mode_done before a diagnostic names its publishers."""
-_PHASES = {
-    Shown.NOTHING: int(MissionParams.IDLE),
-    Shown.ITEM: int(MissionParams.FLYING),
-    Shown.HOLD: int(MissionParams.HOLDING),
-    Shown.RETURN: int(MissionParams.RETURNING),
-}
-"""Phase of a mission that is not finished, by the kind of item that is current."""
 NedYaw = tuple[float, float, float, float]
 """x, y, z (NED, m), heading (rad)."""
 
@@ -73,7 +65,7 @@ NedYaw = tuple[float, float, float, float]
 def _current_text(runner: MissionRunner, state: RunnerState) -> str:
     """Return what the vehicle does now, for the log: an item of its mission, or none of them."""
     shown = runner.manager.state.shown
-    if shown is not Shown.ITEM:
+    if shown is not ShownPhase.FLYING:
         return f"{shown.name.lower()} ({state.items_done} items done)"
     mode = state.params.current.mode.name
     return f"item {state.item_index} of 0 … {state.item_count - 1}: {mode}"
@@ -401,14 +393,6 @@ class MissionVehicle:
             self._missions.publish,
         )
 
-    def _phase(self, runner: MissionRunner, state: RunnerState) -> int:
-        """Return how far the mission is, as in MissionParams."""
-        if not np.any(self._goal_id):
-            return int(MissionParams.IDLE)
-        if state.finished:
-            return int(MissionParams.FINISHED)
-        return _PHASES[runner.manager.state.shown]
-
     def _place_guide(self, runner: MissionRunner, pose: NedYaw) -> None:
         """Let a guide ahead of the vehicle begin at the vehicle, unless it is near already."""
         position = pose[:3]
@@ -487,7 +471,6 @@ class MissionVehicle:
                 self._shared.frame_id,
                 now_ns,
                 self._goal_id,
-                self._phase(runner, self.state),
             )
         )
 

@@ -464,10 +464,10 @@ def test_a_message_that_is_no_fence_is_refused(content, text):
 def test_phases_have_the_numbers_of_the_message():
     from rfly_suite.msg import MissionParams
 
-    from rfly_mavlink.stations.flight import Phase
+    from rfly_missions.execution.mission_phase import ShownPhase
 
-    assert {phase: getattr(MissionParams, phase.name) for phase in Phase} == {
-        phase: phase.value for phase in Phase
+    assert {phase: getattr(MissionParams, phase.name) for phase in ShownPhase} == {
+        phase: phase.value for phase in ShownPhase
     }
 
 

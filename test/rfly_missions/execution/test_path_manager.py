@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from path_manager_scenarios import NAMES, SCENARIOS
 
 from rfly_missions import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
-from rfly_missions.execution.mission_phase import Shown
+from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.mission.items import bus_type
 
 
@@ -201,10 +201,10 @@ def test_starting_over_is_a_new_pass_of_an_equal_mission():
     path_manager.start_at(0)
     assert path_manager.step((0, 0, 0, 0), mission, is_mode_done=True) == (A, B)
     assert path_manager.state.switches == switches + 1
-    assert path_manager.state.shown is Shown.ITEM
+    assert path_manager.state.shown is ShownPhase.FLYING
 
     path_manager.step((0, 0, 0, 0), mission, command=MissionCommand.HOLD)
-    assert path_manager.state.shown is Shown.HOLD
+    assert path_manager.state.shown is ShownPhase.HOLDING
 
 
 def test_items_are_copied_read_only_and_equal_by_value():
