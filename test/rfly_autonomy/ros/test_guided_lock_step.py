@@ -14,9 +14,9 @@ from node_harness import NodeProcess, Peer
 
 from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
 
-PATIENCE = 180.0
+PATIENCE = 300.0
 """Longest wall time of one mission, s."""
 
 SCENARIO = """version: 1
