@@ -15,14 +15,14 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-import jsonschema
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from rfly_common.config.marked_yaml import Document, parse_yaml
 from rfly_common.errors import ConfigError, Key, TooLargeError, key_path
 from rfly_common.files import StrPath, read_regular
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 MAX_ERRORS = 200
 """Errors of one file that are compared to find the first."""
@@ -192,6 +192,8 @@ def check_schema(document: Document, schema: Mapping[str, Any]) -> None:
         most = rules.get("maxItems", math.inf)
         if isinstance(value, list) and len(value) > most:
             raise document.error((key,), f"{len(value):,} elements, allowed: at most {most:,}")
+
+    import jsonschema  # only for those who read a file: it takes as long as NumPy
 
     problem = first_error(jsonschema.Draft7Validator(schema).iter_errors(document.value), document)
     if problem is not None:

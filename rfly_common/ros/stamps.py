@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Conversion between builtin_interfaces/Time and nanoseconds."""
+"""Conversion between builtin_interfaces/Time and nanoseconds, and headers."""
 
 from __future__ import annotations
 
@@ -19,3 +19,10 @@ def ns_to_stamp(nanoseconds: int) -> Any:
     """Return nanoseconds as builtin_interfaces/Time; negative ones too, unlike rclpy's Time."""
     seconds, rest = divmod(int(nanoseconds), 1_000_000_000)
     return Time(sec=seconds, nanosec=rest)
+
+
+def fill_header(message: Any, stamp_ns: int, frame_id: str) -> Any:
+    """Return a message with its header filled in."""
+    message.header.stamp = ns_to_stamp(stamp_ns)
+    message.header.frame_id = frame_id
+    return message

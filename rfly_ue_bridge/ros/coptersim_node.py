@@ -25,7 +25,7 @@ from rfly_common.frames import Numbers
 from rfly_common.geodesy import GeoPoint, geo_point
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.frame_lookup import Frames, transform_to_msg
+from rfly_common.ros.frame_lookup import WORLD, Frames, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CLOCK, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
@@ -36,7 +36,6 @@ from rfly_ue_bridge.codec.packets import PacketTable
 from rfly_ue_bridge.ros.coptersim_topics import CopterSimTopics, StateStream
 from rfly_ue_bridge.ros.node_parameters import CopterSimParameters, OffboardParameters
 from rfly_ue_bridge.ros.offboard_topics import OffboardTopics
-from rfly_ue_bridge.ros.sensor_frame_topics import WORLD
 from rfly_ue_bridge.ros.simulation_stamps import SimulationStamps
 from rfly_ue_bridge.sockets.sensor_receiver import Handler, SensorReceiver
 from rfly_ue_bridge.sockets.udp_sender import local_address_towards, resolve

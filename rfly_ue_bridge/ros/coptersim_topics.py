@@ -24,8 +24,9 @@ from rfly_common.errors import PacketError
 from rfly_common.frames import Numbers, vector_ned_to_enu
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.frame_lookup import frame_prefix
+from rfly_common.ros.frame_lookup import WORLD, frame_prefix
 from rfly_common.ros.qos import FEEDBACK_OUT, STATE_OUT
+from rfly_common.ros.stamps import fill_header
 from rfly_ue_bridge.codec.coptersim import (
     ESTIMATE,
     STATE_FRAME,
@@ -43,8 +44,6 @@ from rfly_ue_bridge.codec.coptersim import (
 )
 from rfly_ue_bridge.codec.from_rflysim3d import COPTER_SIM_CRASH
 from rfly_ue_bridge.codec.packets import Packet, PacketTable
-from rfly_ue_bridge.ros.sensor_frame_msgs import fill_header
-from rfly_ue_bridge.ros.sensor_frame_topics import WORLD
 from rfly_ue_bridge.ros.simulation_stamps import SimulationStamps
 from rfly_ue_bridge.sensors.frame_times import FrameTimes
 

@@ -29,19 +29,11 @@ except ImportError:  # an optional package of ROS
     Detection2DArray = None
 
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.stamps import ns_to_stamp
 from rfly_ue_bridge.codec.sensor_payloads import depth_to_metres, depth_to_millimetres, max_range
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 
 _RATE_VARIANCE = 0.001
 """Variance of an IMU's rates as RflySim's SDK publishes it, (rad/s)^2."""
-
-
-def fill_header(message: Any, stamp_ns: int, frame_id: str) -> Any:
-    """Return a message with its header filled in."""
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.header.frame_id = frame_id
-    return message
 
 
 def depth_pixels(counts: NDArray[np.uint16], sensor: VisionSensor, encoding: str) -> NDArray[Any]:

@@ -25,7 +25,9 @@ from rfly_common.errors import PacketError
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.frame_lookup import WORLD
 from rfly_common.ros.qos import STATE_OUT
+from rfly_common.ros.stamps import fill_header
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_ue_bridge.codec.sensor_payloads import (
     Content,
@@ -41,7 +43,6 @@ from rfly_ue_bridge.ros.sensor_frame_msgs import (
     cloud_to_msg,
     compressed_to_msg,
     depth_pixels,
-    fill_header,
     pinhole_matrix,
     range_to_msg,
 )
@@ -53,7 +54,6 @@ QUEUE = 2
 """Complete frames that wait for decoding; a full queue drops the oldest."""
 FISHEYE = 8
 WORLD_LIDAR = 21
-WORLD = "map"
 _FLAT_DEG = 180.0
 """Angle of view that no plane picture has, deg."""
 _LATENCIES = 128

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import jsonschema
 import pytest
 
 from rfly_common.config import documents
@@ -19,7 +20,7 @@ def test_a_list_that_is_too_long_is_counted_before_its_elements_are_looked_at(mo
         def __init__(self, schema):
             raise AssertionError("it looks at the elements")
 
-    monkeypatch.setattr(documents.jsonschema, "Draft7Validator", Validator)
+    monkeypatch.setattr(jsonschema, "Draft7Validator", Validator)
     with pytest.raises(ConfigError, match=r"^w\.yaml:2: objects: 4 elements, allowed: at most 3$"):
         documents.check_schema(parse_yaml("version: 1\nobjects: [a, b, c, d]\n", "w.yaml"), SCHEMA)
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 import socket
 import struct
+import subprocess
+import sys
 import time
 
 import coptersim_datagrams as datagrams
 import pytest
+from node_harness import PATIENCE
 from sensor_window import free_ports
 
 pytestmark = pytest.mark.ros
@@ -546,3 +549,15 @@ def test_a_wrong_configuration_ends_the_node_with_one_line(domain_id, parameters
         assert node.stop() == 2
     assert named in node.output
     assert "Traceback" not in node.output
+
+
+def test_a_node_without_files_and_pictures_loads_no_reader_of_them():
+    """OpenCV, Pillow and jsonschema took a third of its start."""
+    code = (
+        "import sys, rfly_ue_bridge.ros.coptersim_node; "
+        "print(sorted({'cv2', 'PIL.Image', 'jsonschema'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert done.stdout == "[]\n"
