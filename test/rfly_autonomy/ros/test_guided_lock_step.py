@@ -28,7 +28,6 @@ mission:
     - {mode: takeoff, height_m: 1}
     - {mode: waypoint, position_m: [1.5, 0.3]}
     - {mode: land}
-    - {mode: waypoint, position_m: [2.5, 0.6]}
 end: {time_s: 60}
 """
 
