@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from amphibious_cases import slower_imu
 
+from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
 from rfly_common.ros.goal_result import GoalResult
 
 pytestmark = [
@@ -22,9 +23,7 @@ pytestmark = [
 ]
 
 PATIENCE = 300.0
-"""s for half a minute of simulated time, in lock-step of five processes on a machine that may be
-busy
-"""
+"""s for half a minute of simulated time, in lock-step on a machine that may be busy."""
 
 VEHICLE_CLASSES = """version: 1
 classes:
@@ -61,8 +60,8 @@ class Loop:
         from rfly_terrain.ros.terrain_msgs import height_map_to_msg
 
         self.peer = peer
-        common = {"lock_step": "true"}
         seeing = {"lock_step": "true", "sensors": sensors}
+        controller = {**seeing, "guided": "true", "drive_speed": "4.0", "fly_speed": "4.0"}
         # the wall leaves no room for the metres by which GPS is off
         simulation = {
             **seeing,
@@ -70,24 +69,13 @@ class Loop:
             "publish_clock": "true",
             "noise": "false",
         }
+        renamed = ("__ns:=/duck", "terrain_map:=/terrain_map", "vehicle_states:=/vehicle_states")
+        remappings = [word for each in renamed for word in ("-r", each)]
         self.nodes = [
-            stack.enter_context(
-                NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", *to_all)
-            )
-            for to_all in [
-                (
-                    "-r",
-                    "terrain_map:=/terrain_map",
-                    "-r",
-                    "vehicle_states:=/vehicle_states",
-                )
-            ]
-            for name, parameters in (
-                ("state_estimator_node", seeing),
-                ("flight_control_node", seeing),
-                ("chassis_control_node", common),
-                ("guidance_node", {"drive_speed": "4.0", "fly_speed": "4.0"}),
-                ("amphibious_sim_node", simulation),
+            stack.enter_context(NodeProcess(name, domain_id, parameters, *remappings, nodes=inside))
+            for name, parameters, inside in (
+                (SEVERAL, controller, MOTION_CONTROLLER),
+                ("amphibious_sim_node", simulation, ()),
             )
         ]
         self.truth = peer.receive(Odometry, "/duck/ground_truth/odom", STATE_OUT)

@@ -10,10 +10,12 @@ from contextlib import ExitStack
 import pytest
 from amphibious_cases import slower_imu
 
+from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
+
 pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.timeout(700)]
 
 PATIENCE = 300.0
-"""s for half a minute of simulated time, of five processes on a machine that may be busy."""
+"""s for half a minute of simulated time, on a machine that may be busy."""
 
 HOP = """version: 1
 vehicle: scale
@@ -37,11 +39,14 @@ class Loop:
         scenario.write_text(
             HOP.format(sensor=sensor, height=height, time_s=time_s), encoding="utf-8"
         )
-        common = {"lock_step": str(lock_step).lower()}
-        seeing = {**common, "sensors": slower_imu(folder)}
-        simulation = {
-            **seeing,
+        of_all = {
+            "lock_step": str(lock_step).lower(),
+            "sensors": slower_imu(folder),
             "scenario": str(scenario),
+        }
+        controller = {**of_all, "guided": str(lock_step).lower(), "autostart": "true"}
+        simulation = {
+            **of_all,
             "real_time_factor": "0.0" if lock_step else "0.5",
             # a busy machine is no reason for the fail-safe, nor for a flight by old commands
             "command_timeout": "0.2",
@@ -53,13 +58,12 @@ class Loop:
         self.modes = peer.receive(String, "/duck/mode", LATCHED)
         self.failsafe = peer.receive(Bool, "/duck/failsafe", LATCHED)
         self.nodes = [
-            stack.enter_context(NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck"))
-            for name, parameters in (
-                ("state_estimator_node", seeing),
-                ("flight_control_node", seeing),
-                ("chassis_control_node", common),
-                ("guidance_node", {"scenario": str(scenario), "autostart": "true"}),
-                ("amphibious_sim_node", simulation),
+            stack.enter_context(
+                NodeProcess(name, domain_id, parameters, "-r", "__ns:=/duck", nodes=inside)
+            )
+            for name, parameters, inside in (
+                (SEVERAL, controller, MOTION_CONTROLLER),
+                ("amphibious_sim_node", simulation, ()),
             )
         ]
         self.words = peer.publisher(String, "/duck/cmd/mode", COMMANDS)
@@ -89,11 +93,13 @@ def test_without_the_imu_the_flight_controller_brings_it_down(domain_id, tmp_pat
         loop.until(lambda: "ABORT" in loop.words_of_mode)
         loop.until(lambda: loop.height < 0.25)
         words = loop.words_of_mode
-        assert words[words.index("ABORT") - 1] == "FLIGHT"  # those before may be missed
+        before = words[words.index("ABORT") - 1]  # those before may be missed
+        # in real time, a busy machine's vehicle may still climb when the sensor falls silent
+        assert before == "FLIGHT" or (before == "TAKEOFF" and not lock_step)
         assert not any(message.data for message in loop.failsafe)
         speed = loop.truth[-1].twist.twist.linear
         assert abs(speed.z) < 2.0
-        assert "ABORT: the IMU is silent" in loop.nodes[1].output
+        assert "ABORT: the IMU is silent" in loop.nodes[0].output
 
 
 def test_it_lands_and_disarms_without_wheel_loads(domain_id, tmp_path):
