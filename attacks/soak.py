@@ -42,7 +42,7 @@ from rfly_amphibious.simulation.pacing import MOST_BEHIND
 VEHICLES = 100
 MOST_GROWTH_MB = 5.0
 MOST_DRIFT_S = 1e-3
-_LOOKS_ONCE = "rfly_bringup.runner.ros.domain_check"
+_LOOKS_ONCE = "rfly_bringup.ros.domain_check"
 """A process of `rfly up` that ends by itself, a few seconds after the start."""
 WARM_UP = 0.3, 600.0
 """Warm-up: share of the whole run, and its limit, s.

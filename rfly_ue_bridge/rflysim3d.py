@@ -25,7 +25,7 @@ from typing import Any
 from rfly_common.files import Closing
 from rfly_ue_bridge.codec import commands
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, LAN_GROUP, WINDOW_PORT
-from rfly_ue_bridge.codec.arguments import check_flag, number_within, whole_number
+from rfly_ue_bridge.codec.command_words import check_flag, number_within, whole_number
 from rfly_ue_bridge.codec.commands import (
     MAP_CHANGE_SECONDS,
     changes_map,

@@ -48,7 +48,7 @@ NAME = "RFLY_FORK_SERVER"
 """Variable with the server's name, for what forked programs start themselves."""
 _LATER = (
     "node_harness",
-    "rfly_bringup.runner.ros.domain_check",
+    "rfly_bringup.ros.domain_check",
     "rfly_terrain.ros.occupancy_topics",
     "rfly_terrain.ros.grid_map_topics",
     "rclpy.experimental.events_executor",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rfly_amphibious.dynamics.wind import MOST_ROUGHNESS, MOST_TURBULENCE
-from rfly_amphibious.simulation import defaults
+from rfly_amphibious.simulation.commands import COMMAND_TIMEOUT
 from rfly_collision.shapes.shape_file import DEFAULT_SET
 from rfly_common.ros.node_parameters import parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -92,7 +92,7 @@ class SimulationParameters:
         "rk4", "method of integration", shown="the scenario's, or rk4"
     )
     command_timeout: float = parameter(
-        defaults.COMMAND_TIMEOUT,
+        COMMAND_TIMEOUT,
         "s of simulation time: an older actuator command brings the fail-safe",
         low=0.01,
         high=10.0,

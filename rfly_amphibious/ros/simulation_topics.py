@@ -32,7 +32,6 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.motor_channels import motor_channels
 from rfly_common.frames import euler_to_quat
-from rfly_common.ros.battery_msgs import battery_to_msg
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import (
@@ -44,7 +43,7 @@ from rfly_common.ros.qos import (
     TF_STATIC_OUT,
 )
 from rfly_common.ros.stamps import ns_to_stamp
-from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.ros.vehicle_msgs import battery_to_msg, states_to_msg
 from rfly_common.transform_buffer import Transform
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.weather import CLEAR

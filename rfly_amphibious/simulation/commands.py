@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from rfly_amphibious.dynamics.model import Controls
 
 
+COMMAND_TIMEOUT = 0.2
+"""Simulation time after which a command that is not renewed is dropped, s."""
+
+
 LATEST = 2.0**31 - 1.0
 """End of the times that ROS's stamps can hold, s."""
 

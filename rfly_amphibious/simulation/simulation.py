@@ -29,8 +29,12 @@ from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
-from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand, controls_of
-from rfly_amphibious.simulation.defaults import COMMAND_TIMEOUT
+from rfly_amphibious.simulation.commands import (
+    COMMAND_TIMEOUT,
+    RotorCommand,
+    WheelCommand,
+    controls_of,
+)
 from rfly_amphibious.simulation.events import (
     Event,
     Gust,

@@ -15,8 +15,7 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_controller import FlightController
-from rfly_autonomy.ros.declared_gains import declare_gains
-from rfly_autonomy.ros.flight_control_topics import FlightControlTopics
+from rfly_autonomy.ros.flight_control_topics import FlightControlTopics, declare_gains
 from rfly_autonomy.ros.node_parameters import (
     DELAY,
     ControlParameters,

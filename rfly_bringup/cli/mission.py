@@ -104,7 +104,7 @@ def check(
 
         rfly mission check terrain_following.waypoints --map JacksboroFault
     """
-    from rfly_missions.execution.off_map import items_off_map, off_map_notes
+    from rfly_missions.execution.flown_items import items_off_map, off_map_notes
     from rfly_missions.mission.checks import (
         below_home,
         check_fence,
@@ -514,7 +514,7 @@ def preflight(
 
         rfly mission preflight survey.plan -m JacksboroFault --repair safe.plan
     """
-    from rfly_missions.execution.off_map import off_map_notes
+    from rfly_missions.execution.flown_items import off_map_notes
     from rfly_missions.execution.preflight import Demands, repaired
     from rfly_missions.execution.preflight import preflight as check_way
     from rfly_missions.mission.checks import check_fence, check_items, check_returns

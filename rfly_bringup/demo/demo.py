@@ -257,7 +257,7 @@ class Demo(Observer):
     def watch(self, supervisor: Supervisor, stopped: Callable[[], bool]) -> None:
         """Start the nodes, observe them, and draw. Raise DemoFailed."""
         os.environ.update(node_environment())
-        from rfly_bringup.demo.ros.demo_probe import TerrainObserver
+        from rfly_bringup.ros.demo_probe import TerrainObserver
 
         self._supervisor = supervisor
         self._stopped = stopped

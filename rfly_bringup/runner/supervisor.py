@@ -103,7 +103,7 @@ class Supervisor:
             if not stopped():
                 self._start(name, command)
         if self.full_names and not stopped():
-            command = [sys.executable, "-m", "rfly_bringup.runner.ros.domain_check"]
+            command = [sys.executable, "-m", "rfly_bringup.ros.domain_check"]
             self._check = self._open([*command, *self.full_names])
             self._forward_in_thread("rfly up", self._check)
 

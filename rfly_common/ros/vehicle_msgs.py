@@ -1,13 +1,17 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Conversion between VehicleStates and the messages VehicleStateArray and VehicleState."""
+"""Vehicles and batteries as the messages VehicleStateArray, VehicleState and BatteryState."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from rfly_suite.msg import VehicleState, VehicleStateArray
+from sensor_msgs.msg import BatteryState
 
+from rfly_common.energy.battery import Battery
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.vehicle_states import VehicleStates
@@ -56,4 +60,29 @@ def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleState
         frame_id=message.header.frame_id,
         source=source,
         stamp_ns=stamp_to_ns(message.header.stamp),
+    )
+
+
+def battery_to_msg(battery: Battery) -> BatteryState:
+    """Return the state of a battery, without a stamp; the current is negative while it drains."""
+    pack = battery.pack
+    cells = max(1, round(pack.cells))
+    charging = battery.current < 0.0
+    return BatteryState(
+        voltage=battery.voltage,
+        temperature=math.nan,
+        current=0.0 - battery.current,
+        charge=pack.capacity_ah * battery.charge,
+        capacity=pack.capacity_ah,
+        design_capacity=pack.capacity_ah,
+        percentage=battery.charge,
+        power_supply_status=(
+            BatteryState.POWER_SUPPLY_STATUS_CHARGING
+            if charging
+            else BatteryState.POWER_SUPPLY_STATUS_DISCHARGING
+        ),
+        power_supply_health=BatteryState.POWER_SUPPLY_HEALTH_GOOD,
+        power_supply_technology=BatteryState.POWER_SUPPLY_TECHNOLOGY_LIPO,
+        present=True,
+        cell_voltage=[battery.voltage / cells] * cells,
     )

@@ -28,8 +28,8 @@ from rfly_common.untrusted_files.mcap_reader import (
     McapReader,
     RecordedMessage,
     Topic,
+    definition_of,
 )
-from rfly_common.untrusted_files.message_definitions import definition_of
 from rfly_common.untrusted_files.reader_errors import reader_errors
 
 METADATA = "metadata.yaml"

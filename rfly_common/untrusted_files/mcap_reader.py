@@ -3,7 +3,8 @@
 
 """Serialised messages of ROS 2 in MCAP files: whole ones, cut ones, foreign ones.
 
-Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). They need mcap, the extra `log`.
+Types are defined as `ros2msg`, as IDL, or not at all. Specification: mcap.dev/spec and
+mcap.dev/spec/registry ("ros2"). They need mcap, the extra `log`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,8 +21,50 @@ from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.files import Closing, open_regular
 from rfly_common.imports import require
-from rfly_common.untrusted_files.message_definitions import definition_of
 from rfly_common.untrusted_files.reader_errors import reader_errors
+
+_SEPARATOR = "=" * 80 + "\n"
+
+
+def definition_of(kind: str, encoding: str, text: str) -> str:
+    """Return the schema `ros2msg` of a type, recorded as `text`.
+
+    IDL is converted, and a type that was recorded without a definition (until ROS 2 Humble) has
+    that of ROS's own packages; both need rosbags, the extra `bags`. Return "" if none is known.
+    """
+    if encoding == "ros2msg" and text:
+        return text
+    try:
+        require("rosbags", "reading definitions in IDL")
+        with reader_errors(CaptureError):
+            store = _store_of(text) if text else _humble()
+            return str(store.generate_msgdef(kind, ros_version=2)[0])
+    except (ConfigError, CaptureError):
+        return ""
+
+
+def _store_of(idl: str) -> Any:
+    """Return a store of the types in a text of IDL, with rosbag2's headings or without."""
+    from rosbags.typesys import Stores, get_types_from_idl, get_typestore
+
+    parts = [idl]
+    if idl.startswith(f"{_SEPARATOR}IDL: "):
+        parts = [part.partition("\n")[2] for part in idl.split(_SEPARATOR)[1:]]
+    store = get_typestore(Stores.EMPTY)
+    types: dict[str, Any] = {}
+    for part in parts:
+        types |= get_types_from_idl(part)
+    store.register(types)
+    return store
+
+
+@cache
+def _humble() -> Any:
+    """Return ROS 2 Humble's types, the last whose recordings have no definitions."""
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS2_HUMBLE)
+
 
 MAGIC = b"\x89MCAP0\r\n"
 MOST_CHUNK_BYTES = 256_000_000

@@ -30,12 +30,12 @@ from unique_identifier_msgs.msg import UUID
 from rfly_common.errors import FrameError
 from rfly_common.frames import quat_ned_frd_to_enu_flu, quat_to_euler
 from rfly_common.geodesy import GeoPoint
-from rfly_common.ros.battery_msgs import battery_to_msg
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.ros.vehicle_msgs import battery_to_msg
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
 from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_mavlink.stations.offboard import Quaternion

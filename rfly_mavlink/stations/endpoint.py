@@ -21,7 +21,6 @@ from rfly_mavlink.dialect.wire import (
     load_dialect,
     target_of,
 )
-from rfly_mavlink.stations.battery import TunableBattery
 from rfly_mavlink.stations.command_protocol import CommandProtocol
 from rfly_mavlink.stations.component_metadata import FOLDER, ComponentMetadata
 from rfly_mavlink.stations.file_transfer import FileTransfer
@@ -38,7 +37,7 @@ from rfly_mavlink.stations.parameter_protocol import (
     Tunables,
     fixed_parameters,
 )
-from rfly_mavlink.stations.telemetry import Telemetry
+from rfly_mavlink.stations.telemetry import Telemetry, TunableBattery
 from rfly_mavlink.stations.terrain_protocol import TerrainServer
 from rfly_mavlink.stations.time_protocol import TimeProtocol
 from rfly_missions.mission.items import Ned

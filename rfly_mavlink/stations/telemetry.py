@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from rfly_common.energy import battery
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_mavlink.dialect.newer_messages import message_number, newer_message
 from rfly_mavlink.dialect.wire import load_dialect
-from rfly_mavlink.stations.battery import TunableBattery
 from rfly_mavlink.stations.component_metadata import (
     INTERFACE_VERSION,
     VERSION,
@@ -31,10 +31,49 @@ from rfly_mavlink.stations.flight_modes import (
     modes_monitor,
 )
 from rfly_mavlink.stations.gimbal_protocol import GimbalManager
+from rfly_mavlink.stations.parameter_protocol import Tunables
 from rfly_mavlink.stations.plan_rows import plan_id, with_ids
 from rfly_mavlink.stations.terrain_protocol import report_message
 from rfly_missions.mission.items import MissionMode
 from rfly_missions.mission.mavlink_items import MAX_HEIGHT, MAX_RADIUS
+
+
+class TunablePack:
+    """The properties of a battery among the parameters that a ground station may change."""
+
+    charge_rate = 0.0
+
+    def __init__(self, values: Tunables) -> None:
+        self._values = values
+
+    @property
+    def cells(self) -> float:
+        """Number of cells in series."""
+        return self._values.battery_cells
+
+    @property
+    def capacity_ah(self) -> float:
+        """Charge of the full battery, Ah."""
+        return self._values.battery_capacity / 1000.0
+
+    @property
+    def resistance(self) -> float:
+        """Resistance of all cells, Ω."""
+        return self._values.battery_resistance
+
+
+class TunableBattery(battery.Battery):
+    """The charge of one vehicle's battery, which `values` describe; it begins full."""
+
+    def __init__(self, values: Tunables) -> None:
+        super().__init__(TunablePack(values))
+        self.values = values
+
+    @property
+    def capacity_ah(self) -> float:
+        """Charge of the full battery, Ah."""
+        return self.pack.capacity_ah
+
 
 LEAST_INTERVAL_S = 0.01
 """Shortest interval of a message, s."""

@@ -47,12 +47,13 @@ from rfly_missions.execution.flown_items import (
     custom_as_flown,
     distance_to,
     is_instantaneous,
+    items_off_map,
     line_start,
     next_position,
+    off_map_notes,
 )
 from rfly_missions.execution.item_completion import ItemCompletion, ItemSituation
 from rfly_missions.execution.mission_phase import ShownPhase
-from rfly_missions.execution.off_map import items_off_map, off_map_notes
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import Follower

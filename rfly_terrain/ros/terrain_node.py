@@ -40,7 +40,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_terrain.files.asked_maps import load_asked_map
+from rfly_terrain.files.terrain_message import load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.places import are_exchanged, position_of
 from rfly_terrain.ros.marker_topics import TerrainMarkers

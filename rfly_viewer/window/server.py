@@ -33,7 +33,7 @@ from rfly_viewer.drawing.sky import Sky
 from rfly_viewer.drawing.terrain_layer import TerrainLayer
 from rfly_viewer.drawing.trail_layer import MAX_THICKNESS_PX, TrailLayer
 from rfly_viewer.drawing.vehicle_layer import VehicleLayer
-from rfly_viewer.drawing.world_layer import WorldLayer
+from rfly_viewer.drawing.world_meshes import WorldLayer
 from rfly_viewer.scene import scene_commands as commands
 from rfly_viewer.scene.console import KEYS
 from rfly_viewer.scene.picking import Click, pick

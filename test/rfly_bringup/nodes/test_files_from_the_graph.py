@@ -20,7 +20,7 @@ from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatEr
 from rfly_common.ros.goal_result import GoalResult
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
-from rfly_terrain.files.asked_maps import is_plain, load_asked_map
+from rfly_terrain.files.terrain_message import is_plain, load_asked_map
 from rfly_terrain.files.writer import write_map
 
 ROOT = Path(__file__).resolve().parents[3]

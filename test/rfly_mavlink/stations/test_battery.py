@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_mavlink.stations.battery import TunableBattery
 from rfly_mavlink.stations.parameter_protocol import Tunables
+from rfly_mavlink.stations.telemetry import TunableBattery
 
 
 def test_voltage_falls_with_current_and_charge():

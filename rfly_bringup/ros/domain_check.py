@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Warning about nodes of the same names: `python -m rfly_bringup.runner.ros.domain_check /NAME …`.
+"""Warning about nodes of the same names: `python -m rfly_bringup.ros.domain_check /NAME …`.
 
 It is a process next to `rfly up`, for the seconds in which nodes find each other. That keeps rclpy
 out of the supervisor and delays no node.
