@@ -28,64 +28,6 @@ if TYPE_CHECKING:
     from rfly_lab.runs.sweep import Result
 
 
-def fault(
-    part: Annotated[
-        str,
-        typer.Argument(
-            metavar="PART",
-            help="a sensor, such as gps; rotor_1 …, drive_fl …, brake_fl … or steering",
-        ),
-    ],
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND",
-            help="off, stuck, biased, noisy, slow, delayed, intermittent, wrong, partial; mend "
-            "ends the part's faults",
-        ),
-    ],
-    value: Annotated[
-        str,
-        typer.Option(metavar="N[,N…]", help="in SI units, one number or one for each component"),
-    ] = "",
-    quantity: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="reading that is biased, noisy or wrong, such as rates (default: the first)",
-        ),
-    ] = "",
-    duration: Annotated[
-        float,
-        typer.Option(min=0.0, metavar="S", help="simulation time; 0: until it is mended"),
-    ] = 0.0,
-    namespace: Annotated[
-        str, typer.Option(help="namespace of amphibious_sim_node")
-    ] = "amphibious_1",
-) -> None:
-    """Break a part of the vehicle that runs under `rfly up amphibious`, or mend it.
-
-    Examples:
-
-        rfly sim fault gps biased --value 3,-2,0 --duration 20
-
-        rfly sim fault rotor_2 partial --value 0.7
-
-        rfly sim fault rotor_2 mend
-    """
-    try:
-        numbers = [float(number) for number in value.split(",")] if value else []
-    except ValueError:
-        raise typer.BadParameter(f"--value {value}: expected numbers, such as 3,-2,0") from None
-
-    with options.needs_ros("asking a running amphibious_sim_node"):
-        from rfly_bringup.cli.ros.fault_client import FaultClient
-
-    with FaultClient(namespace) as client:
-        client.inject(part, kind, quantity, numbers, duration)
-    print(printable(f"{part}: {'mended' if kind == 'mend' else kind}"))
-
-
 _MAX_ENDINGS = 8
 """Most endings other than the goal that a sweep lists."""
 
@@ -367,7 +309,9 @@ def run(
         raise typer.Exit(1)
 
 
-def _write(done: ScenarioRun, targets: dict[str, str | None], closed: ClosedLoopRun | None) -> None:
+def _write(
+    done: "ScenarioRun", targets: dict[str, str | None], closed: "ClosedLoopRun | None"
+) -> None:
     """Write the files that are wanted, then print their names."""
     from rfly_lab.runs.mcap_log import write_mcap
     from rfly_lab.runs.plot import draw_run
@@ -386,7 +330,7 @@ def _write(done: ScenarioRun, targets: dict[str, str | None], closed: ClosedLoop
         print(target)
 
 
-def _show(done: ScenarioRun, seconds: float, closed: ClosedLoopRun | None = None) -> None:
+def _show(done: "ScenarioRun", seconds: float, closed: "ClosedLoopRun | None" = None) -> None:
     """Print notes, events and totals of a run."""
     from rich.console import Console
     from rich.table import Table
@@ -438,6 +382,64 @@ def _show(done: ScenarioRun, seconds: float, closed: ClosedLoopRun | None = None
     )
     total.add_row("end", done.ending)
     console.print(total)
+
+
+def fault(
+    part: Annotated[
+        str,
+        typer.Argument(
+            metavar="PART",
+            help="a sensor, such as gps; rotor_1 …, drive_fl …, brake_fl … or steering",
+        ),
+    ],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="off, stuck, biased, noisy, slow, delayed, intermittent, wrong, partial; mend "
+            "ends the part's faults",
+        ),
+    ],
+    value: Annotated[
+        str,
+        typer.Option(metavar="N[,N…]", help="in SI units, one number or one for each component"),
+    ] = "",
+    quantity: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="reading that is biased, noisy or wrong, such as rates (default: the first)",
+        ),
+    ] = "",
+    duration: Annotated[
+        float,
+        typer.Option(min=0.0, metavar="S", help="simulation time; 0: until it is mended"),
+    ] = 0.0,
+    namespace: Annotated[
+        str, typer.Option(help="namespace of amphibious_sim_node")
+    ] = "amphibious_1",
+) -> None:
+    """Break a part of the vehicle that runs under `rfly up amphibious`, or mend it.
+
+    Examples:
+
+        rfly sim fault gps biased --value 3,-2,0 --duration 20
+
+        rfly sim fault rotor_2 partial --value 0.7
+
+        rfly sim fault rotor_2 mend
+    """
+    try:
+        numbers = [float(number) for number in value.split(",")] if value else []
+    except ValueError:
+        raise typer.BadParameter(f"--value {value}: expected numbers, such as 3,-2,0") from None
+
+    with options.needs_ros("asking a running amphibious_sim_node"):
+        from rfly_bringup.cli.ros.fault_client import FaultClient
+
+    with FaultClient(namespace) as client:
+        client.inject(part, kind, quantity, numbers, duration)
+    print(printable(f"{part}: {'mended' if kind == 'mend' else kind}"))
 
 
 sim_app.command()(sweep)

@@ -25,9 +25,9 @@ from rfly_mavlink.dialect.wire import Address, signing_key
 from rfly_mavlink.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_mavlink.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
-from rfly_mavlink.stations.flight import SILENCE_S
 from rfly_mavlink.stations.log_protocol import LogFolder
 from rfly_mavlink.stations.parameter_protocol import Tunables, set_values
+from rfly_mavlink.stations.remote_pilot import SILENCE_S
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain

@@ -15,7 +15,7 @@ from typing import Any
 
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_mavlink.dialect.wire import Address, Send, Sender, load_dialect, sender_of
-from rfly_mavlink.stations.flight import Denied, FlightLogic
+from rfly_mavlink.stations.flight import FlightLogic
 from rfly_mavlink.stations.flight_modes import (
     SET_STANDARD_MODE,
     FlightMode,
@@ -24,6 +24,7 @@ from rfly_mavlink.stations.flight_modes import (
 )
 from rfly_mavlink.stations.gimbal_protocol import CONFIGURE, PITCHYAW
 from rfly_mavlink.stations.mission_rows import Refused
+from rfly_mavlink.stations.remote_pilot import Denied
 from rfly_mavlink.stations.telemetry import Telemetry
 from rfly_missions.mission.items import Ned
 from rfly_missions.mission.mavlink_items import (

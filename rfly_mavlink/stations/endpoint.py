@@ -24,7 +24,7 @@ from rfly_mavlink.dialect.wire import (
 from rfly_mavlink.stations.command_protocol import CommandProtocol
 from rfly_mavlink.stations.component_metadata import FOLDER, ComponentMetadata
 from rfly_mavlink.stations.file_transfer import FileTransfer
-from rfly_mavlink.stations.flight import Denied, FlightLogic, RemotePilot
+from rfly_mavlink.stations.flight import FlightLogic
 from rfly_mavlink.stations.flight_modes import find_custom_mode
 from rfly_mavlink.stations.gimbal_protocol import GimbalManager
 from rfly_mavlink.stations.log_protocol import LogFolder, LogProtocol
@@ -37,6 +37,7 @@ from rfly_mavlink.stations.parameter_protocol import (
     Tunables,
     fixed_parameters,
 )
+from rfly_mavlink.stations.remote_pilot import Denied, RemotePilot
 from rfly_mavlink.stations.telemetry import Telemetry, TunableBattery
 from rfly_mavlink.stations.terrain_protocol import TerrainServer
 from rfly_mavlink.stations.time_protocol import TimeProtocol

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
@@ -27,7 +26,6 @@ from rfly_mavlink.stations.offboard import (
     LEAST_SPEED,
     FlightSetpoint,
     Offboard,
-    Quaternion,
     TimedSetpoint,
     stay,
     velocity_items,
@@ -36,24 +34,28 @@ from rfly_mavlink.stations.offboard import (
 from rfly_mavlink.stations.parameter_protocol import Tunables
 from rfly_mavlink.stations.plan_rows import PlanRows, plan_id, shown_rows
 from rfly_mavlink.stations.pose_tracker import PoseTracker
+from rfly_mavlink.stations.remote_pilot import (
+    SILENCE_S,
+    AwaitedPhase,
+    Denied,
+    ModeRequest,
+    RemotePilot,
+    Situation,
+)
 from rfly_mavlink.stations.return_way import return_way, with_return_ways
-from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
-from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
+from rfly_missions.mission.flown_mission import FlownMission
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import (
     MAX_AWAY,
     MAX_HEIGHT,
     ImportSettings,
-    TerrainAltitude,
     with_takeoffs_placed,
 )
 from rfly_missions.mission.regions_of_interest import look_item, look_of
 
-SILENCE_S = 2.0
-"""Wall time without a pose, s, after which the vehicle's position is unknown."""
 GROUND_HEIGHT = 0.6
 """Height above ground, m, below which a vehicle that reports no mode stands."""
 GROUND_SPEED = 0.3
@@ -74,70 +76,6 @@ _MISSING = "Preflight Fail: "
 _UNSUPPORTED = "MAV_RESULT_UNSUPPORTED"
 _OWN_SPEED = -2.0
 """Value of DO_CHANGE_SPEED that restores the default."""
-
-
-class RemotePilot(Protocol):
-    """The interfaces of mission_node for one vehicle, which carry out what is requested."""
-
-    def problem(self) -> str:
-        """Return why nothing can be requested now; "" if it can."""
-
-    def fly(self, plan: FlightPlan, home: Ned, start_index: int) -> None:
-        """Replace what is flown by a plan; report by `FlightLogic.progressed` and `ended`."""
-
-    def command(self, command: MissionCommand) -> None:
-        """Interrupt what is flown, or go on with it."""
-
-    def request_mode(self, word: str) -> None:
-        """Request `arm` or `disarm` of a vehicle that reports its mode."""
-
-    def takes_attitudes(self) -> bool:
-        """Return whether a flight controller listens to `turn`."""
-
-    def turn(self, attitude: Quaternion, thrust: float) -> None:
-        """Turn to an attitude, and push by a share (0 … 1) of the largest thrust."""
-
-    def gimbal_pitch(self) -> float | None:
-        """Return the pitch of the gimbal's joint against the body, rad, up positive.
-
-        None: it has no gimbal.
-        """
-
-    def point_gimbal(self, pitch: float) -> None:
-        """Turn the gimbal's joint to a pitch, rad, up positive."""
-
-    def set_area(self, area: FlightAreaPlan) -> None:
-        """Replace the fence that is watched in all flights, and the rally points."""
-
-
-class Denied(Exception):
-    """A refused request and its reason; `result` is a MAV_RESULT's name."""
-
-    def __init__(self, text: str, result: str = "MAV_RESULT_TEMPORARILY_REJECTED") -> None:
-        super().__init__(text)
-        self.result = result
-
-
-@dataclass
-class Situation:
-    """The vehicle's surroundings, and what it reports of itself besides its pose."""
-
-    origin: GeoPoint | None = None
-    """Origin of the map."""
-    ground: float = math.nan
-    """NED z of the ground below the vehicle, m; NaN: unknown."""
-    altitude: TerrainAltitude | None = None
-    """Altitude of the ground above sea level at a latitude and a longitude."""
-    terrain: PlacedTerrain | None = None
-    """The map."""
-    mode: str = ""
-    """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none."""
-    shown: MissionMode = MissionMode.ARMED
-    """Mode of the item that it flies, for any client."""
-    item: MissionItem | None = None
-    """That item, at the place where it is flown."""
-    silence: float = math.inf
-    """Wall time since the last pose, s."""
 
 
 @dataclass
@@ -171,23 +109,6 @@ class RequestedSpeed:
     """Speed over ground, m/s; None: that of the parameter."""
     is_pending: bool = False
     """True if a held mission has to change to it when it resumes."""
-
-
-class AwaitedPhase(NamedTuple):
-    """The phase that a command leads to and mission_node does not show yet."""
-
-    phase: ShownPhase
-    since: float
-    """Simulated time of the command, s."""
-
-
-class ModeRequest(NamedTuple):
-    """A request that the vehicle's controller does not show yet."""
-
-    word: str
-    """`arm` or `disarm`."""
-    since: float
-    """Simulated time of the request, s."""
 
 
 class FlightLogic:

@@ -19,7 +19,8 @@ import numpy as np
 
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_multiply, quat_rotate
 from rfly_mavlink.dialect.wire import Sender, load_dialect, sender_of
-from rfly_mavlink.stations.flight import SILENCE_S, Denied, FlightLogic, RemotePilot
+from rfly_mavlink.stations.flight import FlightLogic
+from rfly_mavlink.stations.remote_pilot import SILENCE_S, Denied, RemotePilot
 from rfly_missions.mission.items import Ned
 
 PITCHYAW = 1000

@@ -23,7 +23,7 @@ from rfly_mavlink.stations.component_metadata import (
     ComponentMetadata,
     version_number,
 )
-from rfly_mavlink.stations.flight import SILENCE_S, FlightLogic
+from rfly_mavlink.stations.flight import FlightLogic
 from rfly_mavlink.stations.flight_modes import (
     FlightMode,
     available_modes,
@@ -33,6 +33,7 @@ from rfly_mavlink.stations.flight_modes import (
 from rfly_mavlink.stations.gimbal_protocol import GimbalManager
 from rfly_mavlink.stations.parameter_protocol import Tunables
 from rfly_mavlink.stations.plan_rows import plan_id, with_ids
+from rfly_mavlink.stations.remote_pilot import SILENCE_S
 from rfly_mavlink.stations.terrain_protocol import report_message
 from rfly_missions.mission.items import MissionMode
 from rfly_missions.mission.mavlink_items import MAX_HEIGHT, MAX_RADIUS
