@@ -19,6 +19,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import draw_relief, picture, region_about
+from rfly_terrain.plots.track import draw_ground, draw_series_grid
 from rfly_trajectory.fleet.fleet import Fleet
 from rfly_trajectory.fleet.limit_check import Drive, LimitViolation, drive
 
@@ -105,9 +106,7 @@ def _draw_tracks(
     points = np.concatenate([done.position[:, :2] for done in drives])
     low = points.min(axis=0)
     high = points.max(axis=0)
-    cell = np.abs([terrain.step_x, terrain.step_y])
-    half = np.maximum(0.62 * float((high - low).max()), 4 * cell)
-    draw_relief(axes, terrain, region=region_about(terrain, (low + high) / 2, half))
+    half = draw_ground(axes, terrain, (low + high) / 2, 0.62 * float((high - low).max()))
 
     for done in drives:
         axes.plot(*done.position[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
@@ -230,10 +229,7 @@ def _draw_profiles(
 
     # axes
     for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)"), ("slope", "slope (°)")):
-        panels[name].set_ylabel(label)
-        panels[name].grid(alpha=0.3)
-        panels[name].margins(x=0.01, y=0.12)
-        panels[name].tick_params(labelsize="small", labelbottom=name == "slope")
+        draw_series_grid(panels[name], label, labelsize="small", labelbottom=name == "slope")
     panels["slope"].set_xlabel("distance covered (m)")
     panels["speed"].sharex(panels["altitude"])
     panels["slope"].sharex(panels["altitude"])
@@ -308,33 +304,16 @@ def draw_flight(track: ArrayLike, terrain: HeightMap | None, path: Path, title: 
         panels["speed"].plot(time[1:][moving], speed, color="C1", linewidth=1.2)
 
         for name, label in (("altitude", "z up (m)"), ("speed", "speed (m/s)")):
-            panels[name].set_ylabel(label)
-            panels[name].grid(alpha=0.3)
-            panels[name].margins(x=0.01, y=0.12)
+            draw_series_grid(panels[name], label)
         panels["speed"].set_xlabel("time (s)")
         panels["speed"].sharex(panels["altitude"])
 
 
 def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
     """Draw a track over the relief, or over a grid without a terrain."""
-    half = max((0.5 + _MARGIN) * float(max(np.ptp(x), np.ptp(y))), _LEAST_M)
-    middle_x = (x.min() + x.max()) / 2
-    middle_y = (y.min() + y.max()) / 2
-    if terrain is not None:
-        x_min, x_max, y_min, y_max = terrain.bounds
-        half = max(half, 4.0 * abs(terrain.step_x), 4.0 * abs(terrain.step_y))
-        region = (
-            max(middle_x - half, x_min),
-            min(middle_x + half, x_max),
-            max(middle_y - half, y_min),
-            min(middle_y + half, y_max),
-        )
-        is_on_map = region[0] < region[1] and region[2] < region[3]
-        if is_on_map:
-            draw_relief(axes, terrain, region=region)
-    else:
-        axes.set(xlabel="x east (m)", ylabel="y north (m)")
-        axes.grid(alpha=0.3)
+    middle = np.array([x.min() + x.max(), y.min() + y.max()]) / 2
+    least = max((0.5 + _MARGIN) * float(max(np.ptp(x), np.ptp(y))), _LEAST_M)
+    half = float(draw_ground(axes, terrain, middle, least).max())
 
     axes.plot(x, y, color="white", linewidth=3.0, alpha=0.6, zorder=2)
     axes.plot(x, y, color="C0", linewidth=1.5, zorder=3)
@@ -345,11 +324,9 @@ def _draw_track(axes: Any, terrain: HeightMap | None, x: Any, y: Any) -> None:
     axes.plot([], [], color="0.35", label="end", **cross)
     axes.legend(fontsize="small", loc="best", framealpha=0.85)
 
-    axes.set(
-        xlim=(middle_x - half, middle_x + half),
-        ylim=(middle_y - half, middle_y + half),
-        aspect="equal",
-    )
+    left, bottom = middle - half
+    right, top = middle + half
+    axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
 
 
 _COLOURS = {0: "#b3261e", 1: "#1f4e9c"}

@@ -16,7 +16,8 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_common.frames import quat_to_euler
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_lab.runs.sweep import Result, Sweep
-from rfly_terrain.plots.relief import draw_relief, picture
+from rfly_terrain.plots.relief import picture
+from rfly_terrain.plots.track import draw_ground
 from rfly_terrain.plots.world import draw_objects
 
 _COLOURS = {
@@ -111,32 +112,11 @@ def _shade_modes(axes: Any, run: ScenarioRun) -> None:
 def _draw_track(axes: Any, run: ScenarioRun) -> None:
     """Draw the track over the map, in the colours of the modes."""
     places = run.position[:, :2]
-    terrain = run.scenario.terrain
     low = places.min(axis=0)
     high = places.max(axis=0)
-    half = np.full(2, max(0.62 * float((high - low).max()), 5.0))
+    half = max(0.62 * float((high - low).max()), 5.0)
 
-    # background
-    if terrain is None:
-        left, bottom = (low + high) / 2 - half
-        right, top = (low + high) / 2 + half
-        axes.set(
-            aspect="equal",
-            xlim=(left, right),
-            ylim=(bottom, top),
-            xlabel="x east (m)",
-            ylabel="y north (m)",
-        )
-        axes.grid(alpha=0.3)
-    else:
-        half = np.maximum(half, 4 * np.abs([terrain.step_x, terrain.step_y]))
-        x_min, x_max, y_min, y_max = terrain.bounds
-        middle = np.clip((low + high) / 2, (x_min, y_min), (x_max, y_max))
-        left, bottom = middle - half
-        right, top = middle + half
-        region = (max(left, x_min), min(right, x_max), max(bottom, y_min), min(top, y_max))
-        draw_relief(axes, terrain, region=region)
-
+    draw_ground(axes, run.scenario.terrain, (low + high) / 2, half)
     if run.scenario.world is not None:
         draw_objects(axes, run.scenario.world)
 
