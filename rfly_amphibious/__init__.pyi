@@ -1,14 +1,14 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-from rfly_amphibious.analysis.suspension_modes import SuspensionMode as SuspensionMode
-from rfly_amphibious.analysis.suspension_modes import suspension_modes as suspension_modes
 from rfly_amphibious.description.urdf import vehicle_urdf as vehicle_urdf
 from rfly_amphibious.dynamics.model import AmphibiousModel as AmphibiousModel
 from rfly_amphibious.dynamics.model import Controls as Controls
 from rfly_amphibious.dynamics.model import ModelState as ModelState
 from rfly_amphibious.dynamics.model import Outputs as Outputs
 from rfly_amphibious.dynamics.model import Run as Run
+from rfly_amphibious.dynamics.suspension_modes import SuspensionMode as SuspensionMode
+from rfly_amphibious.dynamics.suspension_modes import suspension_modes as suspension_modes
 from rfly_amphibious.dynamics.trim import steady_flight as steady_flight
 from rfly_amphibious.dynamics.wind import Wind as Wind
 from rfly_amphibious.scenarios.scenario import Scenario as Scenario

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rfly_collision.models.vehicle_meshes import ball
 from rfly_collision.shapes.shape import ConvexHull, Shape, TriangleMesh, core_of, radius_of
+from rfly_collision.shapes.vehicle_meshes import ball
 from rfly_collision.shapes.vehicle_shapes import NO_SHAPES, VehicleShape, VehicleShapes
 from rfly_collision.world.collision_world import within_limits
 from rfly_collision.world.fleet_table import FleetTable

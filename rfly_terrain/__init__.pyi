@@ -42,8 +42,8 @@ from rfly_terrain.planning.plan import DRIVE as DRIVE
 from rfly_terrain.planning.plan import FLY as FLY
 from rfly_terrain.planning.plan import MIXED as MIXED
 from rfly_terrain.planning.plan import Plan as Plan
+from rfly_terrain.planning.plan import PlanPose as PlanPose
 from rfly_terrain.planning.plan import write_plan as write_plan
-from rfly_terrain.planning.plan_pose import PlanPose as PlanPose
 from rfly_terrain.planning.planner import Planner as Planner
 from rfly_terrain.planning.vehicle_classes import Driving as Driving
 from rfly_terrain.planning.vehicle_classes import Flying as Flying

@@ -16,7 +16,7 @@ from rfly_bringup.cli.world import WorldOption, world_on_map
 from rfly_bringup.warm_up import compile_first
 
 if TYPE_CHECKING:
-    from rfly_terrain.planning.plan_pose import PlanPose
+    from rfly_terrain.planning.plan import PlanPose
 
 
 class PlanMode(str, Enum):
@@ -172,7 +172,7 @@ def plan(given: PlanOptions) -> None:
 
 def _place(name: str, text: str) -> "PlanPose":
     """Return the pose that an argument describes. Raise BadParameter."""
-    from rfly_terrain.planning.plan_pose import PlanPose
+    from rfly_terrain.planning.plan import PlanPose
 
     parts = text.split(",")
     expected = (

@@ -151,7 +151,7 @@ def modes(
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_amphibious.analysis.suspension_modes import (
+    from rfly_amphibious.dynamics.suspension_modes import (
         BODY_FREEDOMS,
         draw_modes,
         suspension_modes,

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rfly_common.untrusted_files.reader_errors import LeftOut
     from rfly_terrain.world.world import World
     from rfly_ue_bridge.datagram_recording.recorded_states import WindowRecording
-    from rfly_viewer.window.server import Settings
-    from rfly_viewer.wire.sensor_answering import SensorAnswering
+    from rfly_viewer.window.server import SensorAnswering, Settings
 
 _FILMS = (".webp", ".gif")
 _FOXGLOVE_PORT = 8765

@@ -25,8 +25,7 @@ from rfly_common.kernels.interruptible import check_memory
 from rfly_terrain.planning import cost_kernels as kernels
 from rfly_terrain.planning import search_kernels as searching
 from rfly_terrain.planning.cost_kernels import Steering
-from rfly_terrain.planning.plan import off_the_map, parts_of
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import PlanPose, off_the_map, parts_of
 
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid

@@ -28,7 +28,7 @@ from rfly_terrain.world.solids import Solids
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
-    from rfly_terrain.planning.plan_pose import PlanPose
+    from rfly_terrain.planning.plan import PlanPose
 
 MOST_SAMPLES = 200_000
 """Points of a path, at most."""

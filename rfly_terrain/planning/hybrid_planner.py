@@ -26,7 +26,7 @@ from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL, TraversabilityGrid
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 from rfly_terrain.planning.grid_planner import Map, map_of
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import PlanPose
 
 MOST_STATES = 10_000_000
 """States of a path, at most."""

@@ -27,8 +27,7 @@ from rfly_terrain.costmap.traversability import LETHAL
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.planning.fly import highest_objects, plan_fly
 from rfly_terrain.planning.nearest_free import name_nearest_free
-from rfly_terrain.planning.plan import FLY, Plan, join_plans, off_the_map
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import FLY, Plan, PlanPose, join_plans, off_the_map
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 
 if TYPE_CHECKING:

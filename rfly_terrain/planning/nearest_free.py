@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from rfly_common.arrays import Bools
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import PlanPose
 
 FIRST_REACH = 32
 """Distance, in cells, of the first search; each further one doubles it."""

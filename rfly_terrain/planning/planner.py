@@ -27,8 +27,7 @@ from rfly_terrain.planning.drive import Weights, plan_drive, weights
 from rfly_terrain.planning.fly import SPACING_NEAR_OBJECTS, FlyObstacles, plan_fly
 from rfly_terrain.planning.mixed import plan_mixed
 from rfly_terrain.planning.nearest_free import name_nearest_free
-from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, steps_between
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, Plan, PlanPose, steps_between
 from rfly_terrain.planning.vehicle_classes import Driving, VehicleClass, load_vehicle_classes
 from rfly_terrain.world.solids import Solids, joined
 

@@ -10,8 +10,7 @@ import math
 import numpy as np
 
 from rfly_common.arrays import Bools, Floats
-from rfly_terrain.planning.plan import DRIVE, Plan, parts_of
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, Plan, PlanPose, parts_of
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.seen_space import SeenSpace
 from rfly_terrain.planning.vehicle_classes import VehicleClass

@@ -17,8 +17,7 @@ from rfly_common.errors import PlanError
 from rfly_common.frames import quat_to_euler
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_terrain.planning.plan import Plan
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import Plan, PlanPose
 
 
 def pose_to_plan_pose(pose: Any, frame: FrameToWorld, name: str) -> PlanPose:

@@ -19,7 +19,7 @@ from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_IN
 from rfly_common.vehicle_states import msg_to_states, states_to_enu
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import PlanPose
 from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
 from rfly_terrain.ros.node_parameters import PlannedVehicleParameters, PlannerParameters
 from rfly_terrain.ros.plan_msgs import heading_of, pose_to_plan_pose

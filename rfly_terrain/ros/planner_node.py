@@ -37,8 +37,7 @@ from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.occupancy.octree import Leaves, read_octree
-from rfly_terrain.planning.plan import MODES, Plan
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import MODES, Plan, PlanPose
 from rfly_terrain.planning.planner import Planner, warm_up
 from rfly_terrain.planning.replanning import Replanner
 from rfly_terrain.planning.seen_space import SeenSpace, seen_space

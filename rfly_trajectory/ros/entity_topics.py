@@ -18,7 +18,7 @@ from simulation_interfaces import srv
 from simulation_interfaces.msg import Bounds, Result, SimulatorFeatures
 from simulation_interfaces.srv import DeleteEntity, GetSpawnables, SpawnEntity
 
-from rfly_collision.models.vehicle_meshes import BOX_HIGH, BOX_LOW, PERSON, kind_of
+from rfly_collision.shapes.vehicle_meshes import BOX_HIGH, BOX_LOW, PERSON, kind_of
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import quat_rotate, quat_to_euler
 from rfly_common.ros import entity_services, simulation_services

@@ -22,7 +22,7 @@ from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from rfly_collision.models.vehicle_meshes import colour_of, model_triangles
+from rfly_collision.shapes.vehicle_meshes import colour_of, model_triangles
 from rfly_common.arrays import Floats
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import frame_prefix

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import viser
 
-from rfly_collision.models.vehicle_meshes import BOX_HIGH, MARKER
+from rfly_collision.shapes.vehicle_meshes import BOX_HIGH, MARKER
 from rfly_common.arrays import Floats
 from rfly_common.config.vehicle_models import model_text
 from rfly_common.frames import ned_to_enu

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.models.vehicle_meshes import BOX_HIGH, BOX_LOW
+from rfly_collision.shapes.vehicle_meshes import BOX_HIGH, BOX_LOW
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_conjugate, quat_rotate
 from rfly_viewer.scene.vehicle_table import WorldPoses

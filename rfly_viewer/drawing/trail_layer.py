@@ -13,7 +13,7 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from rfly_collision.models.vehicle_meshes import colour_of
+from rfly_collision.shapes.vehicle_meshes import colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu
 from rfly_terrain.height_map.height_map import HeightMap

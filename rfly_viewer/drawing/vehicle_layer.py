@@ -11,7 +11,7 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from rfly_collision.models.vehicle_meshes import MODELS, Part, colour_of
+from rfly_collision.shapes.vehicle_meshes import MODELS, Part, colour_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import ned_to_enu, quat_multiply, quat_ned_frd_to_enu_flu, quat_rotate
 from rfly_viewer.scene.vehicle_table import WorldPoses

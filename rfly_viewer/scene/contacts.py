@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.models.vehicle_meshes import SHAPES
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies
+from rfly_collision.shapes.vehicle_meshes import SHAPES
 from rfly_collision.world.collision_world import MAX_DISTANCE, SCALES
 from rfly_collision.world.ground_fit import stand_on_ground
 from rfly_collision.world.scene import Scene, contacts_or_ground

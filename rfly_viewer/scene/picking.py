@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_common.arrays import Floats
 from rfly_common.frames import enu_to_ned, flu_to_frd, quat_conjugate, quat_rotate
 from rfly_terrain.height_map.height_map import HeightMap

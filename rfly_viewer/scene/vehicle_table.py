@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Bools, Floats, Ints, Rows
 from rfly_common.frames import euler_to_quat, quat_multiply, quat_rotate, quat_to_euler

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import viser
 
-from rfly_collision.models.vehicle_meshes import MODELS, colour_of
+from rfly_collision.shapes.vehicle_meshes import MODELS, colour_of
 from rfly_common.config.vehicle_models import model_of
 from rfly_viewer.scene.vehicle_table import VehicleTable, WorldPoses
 from rfly_viewer.scene.viewpoint import ALL_VEHICLES

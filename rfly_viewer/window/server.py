@@ -13,16 +13,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.arrays import Triple
 from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.map_files.search import known_maps
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
@@ -40,6 +41,7 @@ from rfly_viewer.scene.picking import Click, pick
 from rfly_viewer.scene.scan import scan_terrain
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import StateBatch, counted, read_batches
+from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.window.cameras import Cameras
 from rfly_viewer.window.connections import open_server
 from rfly_viewer.window.panel import Panel
@@ -47,7 +49,30 @@ from rfly_viewer.window.readout import Readouts
 from rfly_viewer.wire.feedback_sender import FeedbackSender
 from rfly_viewer.wire.listener import Listener, SensorRequest
 from rfly_viewer.wire.playback import Playback
-from rfly_viewer.wire.sensor_answering import SensorAnswering
+
+
+class SensorAnswering(Protocol):
+    """Answers to requests. No call waits or raises."""
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether there are sensors, which want the scene often."""
+
+    def show(self, terrain: HeightMap, poses: WorldPoses, weather: Weather) -> None:
+        """Take over what the window shows now; the arrays stay as they are."""
+
+    def request(self, datagram: bytes, source: str) -> None:
+        """Start or change the sensor that a datagram from an IPv4 address requests."""
+
+    def clear_sensors(self, seq_id: int | None = None) -> None:
+        """Remove a sensor, or all."""
+
+    def take_messages(self) -> list[str]:
+        """Return lines for the window's log."""
+
+    def close(self) -> None:
+        """Stop; the thread ends after its frame."""
+
 
 RATE_HZ = 30.0
 """Most pictures a second."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rfly_collision.models.vehicle_meshes import SHAPES, colour_of
+from rfly_collision.shapes.vehicle_meshes import SHAPES, colour_of
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import ConfigError
 from rfly_common.frames import (

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_common.arrays import Ints
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat, flu_to_frd, quat_rotate, quat_to_euler

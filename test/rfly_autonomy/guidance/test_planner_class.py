@@ -18,8 +18,7 @@ from rfly_autonomy.guidance.planner_class import planner_class
 from rfly_lab import run_scenario
 from rfly_missions.mission.legs import legs_of_path
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.planning.plan import DRIVE, FLY
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, FLY, PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
 

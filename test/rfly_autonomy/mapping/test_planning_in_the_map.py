@@ -17,8 +17,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityLimits
-from rfly_terrain.planning.plan import DRIVE, FLY
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, FLY, PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 

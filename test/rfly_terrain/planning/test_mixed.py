@@ -15,8 +15,7 @@ import pytest
 from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityLimits
-from rfly_terrain.planning.plan import DRIVE, FLY, MIXED
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, FLY, MIXED, PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 

@@ -19,8 +19,7 @@ from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityLimits
 from rfly_terrain.planning.fly import lowest_profile
-from rfly_terrain.planning.plan import DRIVE, FLY, write_plan
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, FLY, PlanPose, write_plan
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 from rfly_terrain.world.solids import ObjectBoxes

@@ -14,8 +14,7 @@ from rfly_common.errors import PlanError
 from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits
 from rfly_terrain.occupancy.octree import Leaves
-from rfly_terrain.planning.plan import DRIVE, FLY
-from rfly_terrain.planning.plan_pose import PlanPose
+from rfly_terrain.planning.plan import DRIVE, FLY, PlanPose
 from rfly_terrain.planning.planner import Planner
 from rfly_terrain.planning.replanning import Replanner
 from rfly_terrain.planning.seen_space import SeenSpace, seen_space

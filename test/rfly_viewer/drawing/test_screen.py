@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from optional_parts import late_module
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_viewer.drawing.screen import Screen, drawn_enlarged, labels_with_room
 from rfly_viewer.scene.labels import Labels
 from rfly_viewer.scene.vehicle_table import WorldPoses

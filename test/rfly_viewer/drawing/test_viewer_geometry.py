@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import pytest
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_common.errors import CommandError
 from rfly_common.frames import euler_to_quat
 from rfly_terrain.height_map.height_map import HeightMap

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rfly_collision.models import vehicle_meshes as models
+from rfly_collision.shapes import vehicle_meshes as models
 from rfly_common.errors import TerrainFileNotFound
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.scene.scene_commands import (

@@ -14,7 +14,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rfly_collision.models.vehicle_meshes import BOX_LOW, CAR, CENTRE_HEIGHT, MULTIROTOR
+from rfly_collision.shapes.vehicle_meshes import BOX_LOW, CAR, CENTRE_HEIGHT, MULTIROTOR
 from rfly_common.errors import ConfigError
 from rfly_terrain.world.models import CLASSES
 from rfly_ue_bridge import VisionSensor, decode_payload, encode_pose

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from rfly_amphibious.analysis.suspension_modes import draw_modes, suspension_modes
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
+from rfly_amphibious.dynamics.suspension_modes import draw_modes, suspension_modes
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_collision.models.vehicle_meshes import (
+from rfly_collision.shapes.vehicle_meshes import (
     BOX_HIGH,
     BOX_LOW,
     CENTRE_HEIGHT,
