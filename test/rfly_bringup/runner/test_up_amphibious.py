@@ -44,7 +44,8 @@ def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
         "[{mode: waypoint, position_m: [4, 0]}, {mode: takeoff, height_m: 2}]}\n",
         encoding="utf-8",
     )
-    process = up_amphibious("--scenario", str(scenario), "--seed", "2")
+    in_lock_step = ("--lock-step", "--real-time-factor", "0")  # for a machine of any speed
+    process = up_amphibious("--scenario", str(scenario), "--seed", "2", *in_lock_step)
     peer = Peer(domain_id)
     try:
         truth = peer.receive(Odometry, "/amphibious_1/ground_truth/odom", SENSORS)
