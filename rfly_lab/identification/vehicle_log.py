@@ -71,8 +71,8 @@ class VehicleLog:
     """Series by topic.
 
     imu/data: specific force 3, rates 3; joint_states: positions, then velocities of
-    `joint_names`; wheel_loads 4; odometry: position 3, x y z w, velocity and rates 3 (body);
-    environment/wind 3; cmd/rotors: speeds
+    `joint_names` (0 for the steering); wheel_loads 4; odometry: position 3, x y z w, velocity and
+    rates 3 (body); environment/wind 3; cmd/rotors: speeds
     """
     imu_position: Floats
     """Position of the IMU in the body, m, (3,)."""
@@ -217,8 +217,12 @@ def _columns(params: VehicleParameters) -> dict[str, Columns]:
             raise ConfigError(
                 f"joint_states: there is no {missing[0]}; expected the joints of {params.name}"
             )
-        order = [where[name] for name in names]
-        return [message.position[k] for k in order] + [message.velocity[k] for k in order]
+        positions = [message.position[where[name]] for name in names]
+        # no sensor measures the steering's rates: they are NaN in a recording of nodes
+        rates = [
+            0.0 if name.startswith("steer") else message.velocity[where[name]] for name in names
+        ]
+        return positions + rates
 
     def odometry(message: Any) -> list[float] | str:
         if not message.pose.covariance[0] >= 0.0:

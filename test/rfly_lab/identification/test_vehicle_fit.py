@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.scenarios.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -402,6 +405,21 @@ def test_stamps_a_nanosecond_apart_count_once():
 
 
 @pytest.mark.needs("mcap_ros2")
+def test_steering_rates_that_no_node_measures_are_no_reason_to_drop_the_joints():
+    """They are NaN in joint_states of nodes; struts and rotors, in any order, have their rates."""
+    names = joint_names(GIVEN)[::-1]
+    rates = {
+        name: math.nan if name.startswith("steer") else float(k) for k, name in enumerate(names)
+    }
+    message = SimpleNamespace(name=names, position=range(len(names)), velocity=[*rates.values()])
+
+    row = vehicle_log._columns(GIVEN)["joint_states"](message)
+
+    expected = {name: 0.0 if math.isnan(rate) else rate for name, rate in rates.items()}
+    assert sum(map(math.isnan, rates.values())) == 2
+    assert row == [*reversed(range(len(names))), *reversed(expected.values())]
+
+
 def test_an_incomplete_log_is_refused(tmp_path):
     """A pipe is not waited for.
 
