@@ -313,6 +313,18 @@ class Peer:
         self.spin_until(client.service_is_ready, timeout_s)
         return self.spin_until(answer, timeout_s).result()
 
+    def send_goal(self, client: Any, goal: Any, **options: Any) -> Any:
+        """The handle of a goal of an ActionClient, which is sent again after 30 s (see `call`)."""
+        asked: list[tuple[float, Any]] = []
+
+        def answer() -> Any:
+            if not asked or time.monotonic() > asked[-1][0] + 30.0:
+                asked.append((time.monotonic(), client.send_goal_async(goal, **options)))
+            return next((future for _, future in asked if future.done()), None)
+
+        self.spin_until(client.server_is_ready)
+        return self.spin_until(answer).result()
+
     def close(self) -> None:
         """End the peer."""
         import rclpy

@@ -379,7 +379,7 @@ _READERS = {
     ]
     for topic, declared in SAMPLE_TOPICS.items()
 }
-"""MessageFields of the samples, functions that read their numbers, and their names in messages."""
+"""Fields of the samples, functions that read their numbers, and their names in messages."""
 
 
 class JointReader:

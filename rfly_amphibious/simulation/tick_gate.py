@@ -105,7 +105,9 @@ class TickGate:
             self._pass(stamp_ns)
 
     def _pass(self, stamp_ns: int) -> None:
-        """Open for a tick."""
-        call = self._again if stamp_ns == self._opened else self._answer
-        self._opened = stamp_ns
-        call(stamp_ns)
+        """Open for a tick. Where its answer raises, it is answered anew the next time."""
+        if stamp_ns == self._opened:
+            self._again(stamp_ns)
+        else:
+            self._answer(stamp_ns)
+            self._opened = stamp_ns

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from rfly_common.errors import RflyError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import StrPath
@@ -24,8 +25,8 @@ class LeftOut(Counter[str]):
     A kind without a reason is a reason itself, such as `not_udp`.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, counted: Mapping[str, int] = MappingProxyType({})) -> None:
+        super().__init__(counted)
         self._reasons: dict[str, str] = {}
 
     def add(self, kind: str, reason: str, count: int = 1) -> None:

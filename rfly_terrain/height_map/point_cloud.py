@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
 
 Region = tuple[float, float, float, float]
+"""Rectangle x_min, x_max, y_min, y_max, ENU, m."""
 
 _POINTS_PER_PIECE = 1_048_576
 """Points of a third of a millisecond; threads for less cost more than they save."""

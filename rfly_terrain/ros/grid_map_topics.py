@@ -30,8 +30,6 @@ from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.ros.grid_layers_msgs import layers_to_msg
 from rfly_terrain.ros.node_parameters import GridMapParameters
 
-"""Rectangle x_min, x_max, y_min, y_max, ENU, m."""
-
 
 class CostedTerrain(NamedTuple):
     """A map with the costs of its cells, and the limits of these costs."""

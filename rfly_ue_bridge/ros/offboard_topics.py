@@ -45,7 +45,7 @@ OffboardCommand = tuple[ControlMode, tuple[float, ...]]
 
 
 class OffboardPhase(Enum):
-    """OffboardPhase of a vehicle's commands."""
+    """Phase of a vehicle's commands."""
 
     DISARMED = "disarmed"
     """Nothing is sent."""

@@ -9,10 +9,9 @@ Meshes that many objects share are drawn as instances, the rest in one mesh for 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import viser
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
@@ -22,6 +21,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.models import Color, Model, part_triangles
 from rfly_terrain.world.world import World
 from rfly_viewer.scene.vehicle_table import WorldPoses
+
+if TYPE_CHECKING:
+    import viser
 
 SHARED = 4
 """Number of objects of one model from which on the browser gets its triangles once."""

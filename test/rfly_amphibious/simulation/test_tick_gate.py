@@ -89,3 +89,20 @@ def test_ticks_open_in_order_and_once(answers, events, expected):
     for name, *arguments in events:
         getattr(gate, name)(*arguments)
     assert calls == expected
+
+
+def test_a_tick_whose_answer_failed_is_tried_anew():
+    """What was published for the tick before would be the wrong answer."""
+    tried = []
+
+    def answer(stamp_ns):
+        tried.append(stamp_ns)
+        if len(tried) == 1:
+            raise ValueError(stamp_ns)
+
+    gate = TickGate((), answer, again=lambda stamp_ns: tried.append(f"again {stamp_ns}"))
+    with pytest.raises(ValueError, match="10"):
+        gate.tick(10, ())
+    gate.tick(10, ())
+    gate.tick(10, ())
+    assert tried == [10, 10, "again 10"]

@@ -158,9 +158,8 @@ def test_a_mission_by_action_is_driven_and_flown(loop):
         item(2, 2.5, 1.5, 1.2),
         item(4, 2.5, 1.5, 0.0),
     ]
-    sent = client.send_goal_async(ExecuteMission.Goal(items=items, home_source=2))
-    peer.spin_until(sent.done)
-    ended = GoalResult(sent.result())
+    goal = ExecuteMission.Goal(items=items, home_source=2)
+    ended = GoalResult(peer.send_goal(client, goal))
     peer.spin_until(ended.done, PATIENCE)
     result = ended.result().result
     assert result.success, result.message + loop.output()

@@ -269,8 +269,6 @@ def with_room(profile):
 
 def result_of(peer, client, goal):
     """The result of a goal that ends at once."""
-    sent = client.send_goal_async(goal)
-    peer.spin_until(sent.done)
-    got = GoalResult(sent.result())
+    got = GoalResult(peer.send_goal(client, goal))
     peer.spin_until(got.done)
     return got.result().result

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 
+import numpy as np
 import pytest
 from node_harness import PATIENCE, Rfly, run_rfly
 
@@ -19,6 +20,9 @@ from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER
 from rfly_bringup.runner import up
 
 pytestmark = pytest.mark.ros
+
+RADIUS = 0.11
+"""Radius of the wheels, m."""
 
 
 def up_amphibious(*words: str) -> Rfly:
@@ -37,6 +41,7 @@ def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
     from std_msgs.msg import String
 
     from rfly_common.ros.qos import FLEET_IN, LATCHED, SENSORS, STATE_OUT
+    from rfly_common.ros.stamps import stamp_to_ns
 
     scenario = tmp_path / "hop.yaml"
     scenario.write_text(
@@ -52,25 +57,30 @@ def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
         mode = peer.receive(String, "/amphibious_1/mode", LATCHED)
         shown = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
         said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+
+        def wheels_roll_as_shown() -> bool:
+            """Return whether only the wheels turn, as fast as the vehicle drives then."""
+            if not truth or not shown or len(shown[-1].motor_speed) == 0:
+                return False
+            times = [stamp_to_ns(message.header.stamp) for message in truth]
+            forward = [message.twist.twist.linear.x for message in truth]
+            wheel = np.interp(stamp_to_ns(shown[-1].header.stamp), times, forward) / RADIUS
+            rotors, wheels = np.split(np.array(shown[-1].motor_speed), [6])
+            rolls = wheels[:2] == pytest.approx([wheel, wheel], rel=0.3)
+            return bool(wheel > 1.0 and rolls and max(rotors) < 0.1 * wheel)
+
         # the waypoint lies 4 m to the east
-        peer.spin_until(lambda: truth and truth[-1].pose.pose.position.x > 0.5)
-        assert mode[-1].data == "DRIVE"
+        peer.spin_until(wheels_roll_as_shown)
+        peer.spin_until(lambda: truth[-1].pose.pose.position.x > 0.5)
         assert abs(truth[-1].pose.pose.position.y) < 1.5
         assert list(shown[-1].id) == [601]
-
-        def shown_wheels_roll() -> bool:
-            """Return whether only the wheels turn, as fast as the vehicle drives."""
-            speeds = list(shown[-1].motor_speed)
-            wheel = truth[-1].twist.twist.linear.x / 0.11  # the wheels' radius
-            rolling = speeds[6:8] == pytest.approx([wheel, wheel], rel=0.3)
-            return wheel > 1.0 and rolling and max(speeds[:6]) < 0.1 * wheel
-
-        peer.spin_until(shown_wheels_roll)
         peer.spin_until(lambda: diagnostic(said, "bridge"))
         assert int(diagnostic(said, "bridge")[2]["fleet_vehicles"]) == 1
 
         peer.spin_until(lambda: truth[-1].pose.pose.position.z > 1.0)
         peer.spin_until(lambda: mode[-1].data == "FLIGHT")
+        words = [message.data for message in mode]
+        assert words.index("DRIVE") < words.index("FLIGHT")
 
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENCE)

@@ -140,9 +140,7 @@ class Client:
         return self.send(ExecuteMission.Goal(home_source=2, items=items))
 
     def send(self, goal):
-        sent = self.client.send_goal_async(goal)
-        self.peer.spin_until(sent.done)
-        return GoalResult(sent.result())
+        return GoalResult(self.peer.send_goal(self.client, goal))
 
     def command(self, number):
         from rfly_suite.srv import SetMissionCommand

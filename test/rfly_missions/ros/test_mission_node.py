@@ -148,12 +148,9 @@ class MissionClient:
         fields.setdefault("home_source", 2)
         goal = ExecuteMission.Goal(items=list(items), **fields)
 
-        sent = self.client.send_goal_async(
-            goal, feedback_callback=lambda m: self.feedback.append(m.feedback)
+        self.handle = self.peer.send_goal(
+            self.client, goal, feedback_callback=lambda m: self.feedback.append(m.feedback)
         )
-
-        self.peer.spin_until(sent.done)
-        self.handle = sent.result()
         assert self.handle.accepted
         return GoalResult(self.handle)
 
