@@ -9,17 +9,19 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rclpy.node import Node
 from rfly_suite.msg import SimulationTick
 
 from rfly_amphibious.sensors.sample_messages import SAMPLE_TOPICS, SampleMessages, variances_of
-from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.qos import STATE_OUT, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
+
+if TYPE_CHECKING:
+    from rfly_amphibious.sensors.sensor_suite import SensorSuite
 
 
 class SensorTopic(NamedTuple):

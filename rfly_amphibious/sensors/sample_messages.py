@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,11 +32,13 @@ from rfly_amphibious.sensors.message_parts import (
 )
 from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import unit_quaternion
 from rfly_common.errors import SensorMessageError
+
+if TYPE_CHECKING:
+    from rfly_amphibious.sensors.sensor_suite import SensorSuite
 
 INFRARED = 1
 """Radiation of a sensor_msgs/Range."""

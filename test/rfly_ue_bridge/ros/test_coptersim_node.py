@@ -397,12 +397,16 @@ def test_without_the_parameter_offboard_nothing_is_sent(rig):
 
 
 def test_a_velocity_is_sent_until_it_is_silent_and_then_zero(rig):
+    from rcl_interfaces.srv import GetParameters
+    from rclpy.duration import Duration
+
     made = rig(offboard=True, command_timeout=0.4)
     velocity = made.peer.publisher(type(twist_stamped()), "/copter1/cmd_vel", 10)
 
     # nothing before it is armed, and nothing before the first command
     velocity.publish(twist_stamped(9.0))
-    made.peer.spin_for(0.3)
+    assert velocity.wait_for_all_acked(Duration(seconds=PATIENCE))
+    made.peer.call(GetParameters, "/coptersim_node/get_parameters")  # what came before is done
     assert made.coptersim.poll() == []
     assert made.arm().success
     made.commanded(lambda commands: commands)
