@@ -68,6 +68,7 @@ _NO_NODE = {"batches"}
 """Parts of the kernels that no program of the tests loads."""
 _READ_WHEN_NEEDED = (
     "ROS_",
+    "RCUTILS_",  # commands that tests run in their own process set the colours of logs
     "RFLY_",
     "RMW_",
     "FASTDDS_",
