@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 from rfly_common.errors import PlanError
 
 _MEMORY = Path("/proc/meminfo")
+_WAIT_S = 0.2
+"""Longest time after which a signal is handled, s."""
 
 
 def interruptible(kernel: Callable[..., Any], *arguments: Any) -> Any:
@@ -26,7 +28,11 @@ def interruptible(kernel: Callable[..., Any], *arguments: Any) -> Any:
     stopped = np.zeros(1, np.bool_)
     with ThreadPoolExecutor(1) as pool:
         try:  # around the start, too: a kernel that runs already must see the flag
-            return pool.submit(kernel, *arguments, stopped).result()
+            job = pool.submit(kernel, *arguments, stopped)
+            # a signal that comes just before a wait does not end it, but is handled after it
+            while not job.done():
+                wait((job,), _WAIT_S)
+            return job.result()
         finally:
             stopped[0] = True
 

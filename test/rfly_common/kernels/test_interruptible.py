@@ -22,8 +22,9 @@ from rfly_terrain.planning import cost_kernels as kernels
 from rfly_terrain.planning import grid_search_kernels, search_kernels
 
 
-def test_ctrl_c_ends_a_kernel_that_runs():
-    """Also where it comes while the thread of the kernel is being started, as here now and then."""
+@pytest.mark.parametrize("turn", range(30))
+def test_ctrl_c_ends_a_kernel_that_runs(turn):
+    """Also where it comes while the kernel is being started, or just before the wait for it."""
     runs = threading.Event()
     ended = threading.Event()
 
