@@ -36,7 +36,11 @@ def stop_once(name, domain_id, number, moment_s, port):
 
 @pytest.mark.slow
 @pytest.mark.needs("make env")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM],
+    ids=lambda s: s.name,
+)
 def test_nodes_end_cleanly_at_any_moment(number, domain_id):
     """Signals at random moments from 0.1 s after the start: exit code 0, in order, no trace.
 
@@ -98,7 +102,13 @@ def stop_command_once(name, number, moment_s):
 @pytest.mark.slow
 @pytest.mark.needs("make env")
 @pytest.mark.usefixtures("rflysim_ports")
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("up", "sim") else pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in COMMANDS
+    ],
+)
 def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
     """A command ends at Ctrl-C, a kill or a closed terminal at any moment after its start.
 

@@ -112,6 +112,7 @@ def _function(member: object) -> object:
 
 @pytest.mark.slow
 @pytest.mark.needs("mypy")
+@pytest.mark.exhaustive
 def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
     """A user's script, and the packages as pip installs them: nothing is `Any`."""
     source = tmp_path / "source"

@@ -33,6 +33,7 @@ def test_servo_frames_are_good_and_odd():
 
 @pytest.mark.ros
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_node_stands_it():
     result = autopilots.ardupilot(random.Random(2), autopilots.SHORT_TRIES)
     assert result.failures == ()

@@ -27,6 +27,7 @@ def test_a_clock_jumps_both_ways_and_below_zero():
 @pytest.mark.parametrize(
     "name", ["trajectory_node", pytest.param("mission_node", marks=pytest.mark.exhaustive)]
 )
+@pytest.mark.exhaustive
 def test_a_node_withstands_clock_jumps(name):
     from attacks import clocks
 

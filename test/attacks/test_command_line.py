@@ -58,6 +58,7 @@ def test_no_word_leads_out_of_the_folder():
 
 @pytest.mark.ros
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_commands_withstand_odd_lines(monkeypatch):
     monkeypatch.setattr(command_line, "LASTS_S", 1.5)
     result = command_line.command_lines(random.Random(5), 5)

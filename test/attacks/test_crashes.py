@@ -45,6 +45,7 @@ def test_a_death_that_takes_another_node_along_is_found(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_killed_fit_leaves_a_whole_file():
     result = crashes.kill_fits(random.Random(1), 1)
     assert (result.tried, result.failures) == (crashes.FITS, ())

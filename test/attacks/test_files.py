@@ -15,6 +15,12 @@ from attacks.mutators import BOMBS, MAKERS
 
 NEEDS = dict.fromkeys(("files: geotiff", "files: placed geotiff", "files: ascii grid"), "rasterio")
 
+LONG = {
+    f"files: {kind}"
+    for kind in ("replay log", "fit log", "placed geotiff", "scenario", "world", "sensors")
+}
+"""Readers that need seconds to start or to read a file."""
+
 
 def test_every_kind_has_a_reader_and_files():
     assert {f"files: {kind}" for kind in MAKERS} == set(files.ATTACKS)
@@ -22,7 +28,13 @@ def test_every_kind_has_a_reader_and_files():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", files.ATTACKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.exhaustive) if name in LONG else name
+        for name in files.ATTACKS
+    ],
+)
 def test_readers_withstand_mutated_files(name):
     part = NEEDS.get(name)
     if part is not None and missing(part):

@@ -118,11 +118,11 @@ def test_a_peer_without_an_answer_is_not_served(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        "link tcp",
+        pytest.param("link tcp", marks=pytest.mark.exhaustive),
         "answers of RflySim3D",
         "states of CopterSim",
         "data of sensors",
-        "foreign pages",
+        pytest.param("foreign pages", marks=pytest.mark.exhaustive),
         pytest.param("browsers", marks=pytest.mark.exhaustive),
         pytest.param(
             "ground stations",

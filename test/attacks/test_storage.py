@@ -43,7 +43,10 @@ def test_a_recording_that_ends_otherwise_is_reported(monkeypatch):
     "name",
     [
         "full disk, pcap",
-        pytest.param("full disk, mcap", marks=[pytest.mark.ros, pytest.mark.needs("mcap")]),
+        pytest.param(
+            "full disk, mcap",
+            marks=[pytest.mark.exhaustive, pytest.mark.ros, pytest.mark.needs("mcap")],
+        ),
         pytest.param("kernel cache", marks=pytest.mark.exhaustive),
     ],
 )

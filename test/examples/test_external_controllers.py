@@ -249,6 +249,7 @@ def test_flies_and_lands_by_udp(by_udp):
     )
 
 
+@pytest.mark.exhaustive
 def test_by_tcp_slowly_and_stopped_meanwhile_bit_for_bit_the_same(
     by_udp, shared_domain_id, sensors
 ):

@@ -45,6 +45,7 @@ def on_a_terminal(cache, *words):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.exhaustive
 def test_a_plan_shows_from_the_start_what_share_of_its_kernels_is_compiled(tmp_path):
     shown, at_first = on_a_terminal(tmp_path, "plan", "100,50", "-200,80")
     assert at_first == 0

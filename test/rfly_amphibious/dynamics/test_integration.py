@@ -39,6 +39,7 @@ def fly_demo(name, dt):
 
 
 @pytest.mark.parametrize("name", ["full", pytest.param("scale", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
 def test_scenario_at_a_tenth_of_the_step(name):
     coarse, pilot = fly_demo(name, 1e-3)
     fine, _ = fly_demo(name, 1e-4)

@@ -89,6 +89,7 @@ def spectra(height, airspeed, wind_at_6_m, frequency):
         ),
     ],
 )
+@pytest.mark.exhaustive
 def test_spectra_are_those_of_the_specification(simulated_gusts, height, velocity, mean):
     """Compare Welch's spectra in bands of a third of an octave, within 10 %."""
     from scipy.signal import welch

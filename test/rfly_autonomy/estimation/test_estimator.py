@@ -587,6 +587,7 @@ def test_wheels_that_skid_tell_no_speed():
 
 
 @pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
     """Nine of ten errors of a drive, a flight in wind and a touch-down are within their bound.
 

@@ -93,6 +93,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
     return poses, changes
 
 
+@pytest.mark.exhaustive
 def test_a_mission_with_noise_repeats_bit_by_bit(domain_id, tmp_path):
     """Guidance takes part in the lock-step: both runs have the same truth at each stamp.
 

@@ -521,6 +521,7 @@ def memory(node, field):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_full_map_takes_less_than_80_mb(domain_id):
     """Clouds of more than a million voxels at places 60 m apart, with the default settings and a
     subscriber.

@@ -125,6 +125,7 @@ def loop(domain_id, tmp_path):
 FLIGHT = ["DISARMED", "DRIVE", "TAKEOFF", "FLIGHT", "LAND", "SPOOL_DOWN", "DRIVE"]
 
 
+@pytest.mark.exhaustive
 def test_a_mission_by_action_is_driven_and_flown(loop):
     from geometry_msgs.msg import Point
     from node_harness import NodeProcess

@@ -86,7 +86,7 @@ class Loop:
             raise AssertionError(f"{self.words_of_mode}\n{output}") from None
 
 
-@pytest.mark.parametrize("lock_step", [True, False])
+@pytest.mark.parametrize("lock_step", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_without_the_imu_the_flight_controller_brings_it_down(domain_id, tmp_path, lock_step):
     with ExitStack() as stack:
         loop = Loop(stack, domain_id, tmp_path, "imu", lock_step)
@@ -103,6 +103,7 @@ def test_without_the_imu_the_flight_controller_brings_it_down(domain_id, tmp_pat
         assert "ABORT: the IMU is silent" in loop.nodes[0].output
 
 
+@pytest.mark.exhaustive
 def test_it_lands_and_disarms_without_wheel_loads(domain_id, tmp_path):
     from std_msgs.msg import String
 

@@ -23,6 +23,7 @@ def rfly(*words: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.needs("mcap_ros2", "matplotlib")
+@pytest.mark.exhaustive
 def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
     """The first 13 s, in which it stands and bounces: mass, struts and lag of a vehicle that the
     fit does not know.

@@ -513,6 +513,7 @@ def test_a_wrong_file_or_rule_ends_the_node_with_one_line(domain_id, tmp_path):
             assert "Traceback" not in node.output
 
 
+@pytest.mark.exhaustive
 def test_a_hundred_thousand_in_one_place_hold_back_neither_services_nor_signals(
     domain_id,
 ):

@@ -337,7 +337,7 @@ end: {when: mission_done, time_s: 20}
 
 @pytest.mark.parametrize(
     "seed",
-    [None, 1, pytest.param(2, marks=pytest.mark.exhaustive)],
+    [None, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2))],
     ids=["truth", "estimate 1", "estimate 2"],
 )
 def test_a_vehicle_that_pushes_against_a_wall_gives_up(tmp_path, seed):

@@ -32,7 +32,11 @@ end: {time_s: 60}
 """
 
 
-@pytest.mark.parametrize("seed", [None, 1], ids=["truth", "estimate"])
+@pytest.mark.parametrize(
+    "seed",
+    [None, pytest.param(1, marks=pytest.mark.exhaustive)],
+    ids=["truth", "estimate"],
+)
 def test_bends_before_and_behind_a_flight(tmp_path, seed):
     """The way turns left by 68° before the flight, and by 63° behind it."""
     shipped = files("rfly_amphibious") / "data" / "vehicles" / "scale.yaml"

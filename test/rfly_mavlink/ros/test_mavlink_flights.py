@@ -58,6 +58,7 @@ def reposition(hawk, degrees, north=NAN, east=NAN):
     hawk.until(lambda: hawk.rests)
 
 
+@pytest.mark.exhaustive
 def test_the_take_off_slider_and_a_yaw_in_place_and_with_way(start):
     hawk = start()
     hawk.fly_up(25.0)
@@ -108,6 +109,7 @@ def test_an_orbit_is_reported_as_long_as_it_is_flown(start, peer):
     hawk.stop()
 
 
+@pytest.mark.exhaustive
 def test_a_return_climbs_to_its_parameter_and_leads_to_the_home_that_was_set(start):
     from mavlink_fleet import EAST_M, NORTH_M
 

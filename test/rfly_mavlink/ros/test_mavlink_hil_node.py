@@ -64,7 +64,7 @@ def place(odometry):
     return position.x, position.y, position.z
 
 
-@pytest.mark.parametrize("armed", [False, True])
+@pytest.mark.parametrize("armed", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_a_disarmed_vehicle_stays_on_its_slope(domain_id, armed):
     """Zeros of a disarmed autopilot brake, those of an armed one coast down the hill."""
     from nav_msgs.msg import Odometry
@@ -157,6 +157,7 @@ def test_the_autopilots_time_goes_on_when_the_simulations_is_reset(domain_id):
             assert double.answered[-1] > double.resets[1] + 1_000_000
 
 
+@pytest.mark.exhaustive
 def test_a_slow_autopilot_with_a_rate_of_its_own_drives_the_same_way(domain_id):
     """Poses depend on simulated time alone, bit for bit, also at 100 Hz with sensors at 250 Hz.
 

@@ -98,6 +98,7 @@ def turn(difference):
     return np.mod(np.asarray(difference) + math.pi, 2.0 * math.pi) - math.pi
 
 
+@pytest.mark.exhaustive
 def test_two_shards_on_two_hosts_are_one_ring(
     domain_id, shared_domain_id, tmp_path, record_property
 ):

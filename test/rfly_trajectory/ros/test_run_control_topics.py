@@ -281,6 +281,7 @@ def vehicle_topics(peer):
     return {name for name in names if peer.node.count_publishers(name)}
 
 
+@pytest.mark.exhaustive
 def test_shards_that_are_killed_and_started_again_are_in_phase(domain_id, tmp_path):
     """Two nodes that start at once agree, and each joins in phase after it was killed.
 

@@ -220,6 +220,7 @@ def test_nonsense_leaves_no_trace_and_the_viewer_draws_on(view):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_browsers_that_read_nothing_are_few_and_are_cut(view):
     """100 of them: each is sent the whole scene, and takes none of it."""
     view.browser().close()
