@@ -33,6 +33,8 @@ from rfly_common.frames import (
 )
 from rfly_common.state_sources import StampFilter
 
+WORLD = "map"
+"""Name of the world frame, ENU (REP 105)."""
 KEEP_NS = 10_000_000_000
 """Time before the newest transform of a frame that is kept, ns."""
 MAX_SAMPLES_PER_FRAME = 10_000

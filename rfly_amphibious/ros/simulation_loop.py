@@ -24,7 +24,6 @@ from rfly_amphibious.ros.command_msgs import msg_to_rotor_command, msg_to_wheel_
 from rfly_amphibious.ros.fault_service import FaultService
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
-from rfly_amphibious.sensors.message_parts import WORLD
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
@@ -54,6 +53,7 @@ from rfly_common.ros.simulation_services import (
     SimulationServices,
 )
 from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.transform_buffer import WORLD
 from rfly_trajectory.fleet.entities import check_place
 
 REPEAT_TICK_S = 0.5

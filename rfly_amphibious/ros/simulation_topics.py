@@ -25,7 +25,7 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, sample_messages
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
-from rfly_amphibious.sensors.message_parts import WORLD, frame_of
+from rfly_amphibious.sensors.message_parts import frame_of
 from rfly_amphibious.sensors.sample_messages import SampleMessages
 from rfly_amphibious.sensors.samples import OdometrySamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -44,7 +44,7 @@ from rfly_common.ros.qos import (
 )
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.ros.vehicle_msgs import battery_to_msg, states_to_msg
-from rfly_common.transform_buffer import Transform
+from rfly_common.transform_buffer import WORLD, Transform
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.world.weather import CLEAR
 

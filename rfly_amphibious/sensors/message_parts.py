@@ -18,14 +18,8 @@ from rfly_common.errors import SensorMessageError
 
 Message = TypeVar("Message", bound=Any)
 
-
-WORLD = "map"
-
-
 UNKNOWN = 1e6
 """Variance of quantities that a sensor does not measure."""
-
-
 WENT_BACK_S = 0.05
 """Step back of stamps that means a reset of the simulation, s."""
 

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.message_parts import (
     UNKNOWN,
-    WORLD,
     finite,
     frame_of,
     stamp_ns_of,
@@ -36,6 +35,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import unit_quaternion
 from rfly_common.errors import SensorMessageError
+from rfly_common.transform_buffer import WORLD
 
 if TYPE_CHECKING:
     from rfly_amphibious.sensors.sensor_suite import SensorSuite

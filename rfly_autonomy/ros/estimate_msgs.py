@@ -14,7 +14,6 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 
 from rfly_amphibious.sensors.message_parts import (
-    WORLD,
     finite,
     frame_of,
     quaternion_of,
@@ -30,6 +29,7 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.arrays import Floats
 from rfly_common.errors import SensorMessageError
 from rfly_common.frames import quat_to_euler, rotation_matrix
+from rfly_common.transform_buffer import WORLD
 
 
 def estimate_to_odometry(

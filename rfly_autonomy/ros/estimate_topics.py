@@ -16,7 +16,7 @@ from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.description.footprint import footprint
-from rfly_amphibious.sensors.message_parts import WORLD, frame_of
+from rfly_amphibious.sensors.message_parts import frame_of
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.odometry_frame import OdometryFrame
 from rfly_autonomy.ros.estimate_msgs import estimate_to_odometry, unknown_odometry
@@ -25,7 +25,7 @@ from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.qos import STATE_OUT, TF
 from rfly_common.ros.stamps import ns_to_stamp
-from rfly_common.transform_buffer import Transform
+from rfly_common.transform_buffer import WORLD, Transform
 from rfly_terrain.height_map.height_map import HeightMap
 
 TF_RATE = 50

@@ -41,10 +41,10 @@ from rfly_common.frames import (
     quat_ned_frd_to_enu_flu,
     quat_rotate,
 )
-from rfly_common.ros.frame_lookup import WORLD
 from rfly_common.ros.posix_regex import PosixRegex
 from rfly_common.ros.simulation_services import NO_GROUND, result
 from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.transform_buffer import WORLD
 
 ROBOT = EntityCategory.CATEGORY_ROBOT
 HUMAN = EntityCategory.CATEGORY_HUMAN

@@ -20,9 +20,6 @@ from rfly_common.ros.qos import TF, TF_STATIC_IN
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.transform_buffer import IDENTITY, FrameToWorld, Transform, TransformBuffer
 
-WORLD = "map"
-"""World frame, ENU (REP 105)."""
-
 
 def transform_to_msg(
     parent: str, child: str, position: ArrayLike, quat_xyzw: ArrayLike, stamp_ns: int

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.sensors.message_parts import WORLD, set_odometry, stamped
+from rfly_amphibious.sensors.message_parts import set_odometry, stamped
 from rfly_amphibious.sensors.sample_messages import SAMPLE_TOPICS, SampleMessages
 from rfly_amphibious.sensors.samples import (
     ImuSamples,
@@ -37,6 +37,7 @@ from rfly_common.arrays import Floats
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.imports import require
+from rfly_common.transform_buffer import WORLD
 from rfly_lab.runs.closed_loop import ClosedLoopRun
 from rfly_lab.runs.message_definitions import message_definition, new_message
 from rfly_lab.runs.recorder import ScenarioRun

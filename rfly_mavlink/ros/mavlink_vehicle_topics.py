@@ -36,6 +36,7 @@ from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import battery_to_msg
+from rfly_common.transform_buffer import WORLD
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
 from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_mavlink.stations.offboard import Quaternion
@@ -65,8 +66,6 @@ PATIENCE_S = 5.0
 """Time, s, after which an answer is no longer awaited."""
 BATTERY_PERIOD_S = 1.0
 """Time between two messages about the battery, s."""
-WORLD = "map"
-"""Frame of everything that is published."""
 
 
 class ReportedMission(NamedTuple):

@@ -25,12 +25,13 @@ from rfly_common.frames import Numbers
 from rfly_common.geodesy import GeoPoint, geo_point
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.frame_lookup import WORLD, Frames, transform_to_msg
+from rfly_common.ros.frame_lookup import Frames, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CLOCK, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.sockets.udp_sockets import ipv4
+from rfly_common.transform_buffer import WORLD
 from rfly_ue_bridge.codec.coptersim import RFLY_TIME_STMP
 from rfly_ue_bridge.codec.packets import PacketTable
 from rfly_ue_bridge.ros.coptersim_topics import CopterSimTopics, StateStream

@@ -24,9 +24,10 @@ from rfly_common.errors import PacketError
 from rfly_common.frames import Numbers, vector_ned_to_enu
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.frame_lookup import WORLD, frame_prefix
+from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import FEEDBACK_OUT, STATE_OUT
 from rfly_common.ros.stamps import fill_header
+from rfly_common.transform_buffer import WORLD
 from rfly_ue_bridge.codec.coptersim import (
     ESTIMATE,
     STATE_FRAME,

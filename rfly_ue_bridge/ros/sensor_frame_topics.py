@@ -25,10 +25,10 @@ from rfly_common.errors import PacketError
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher
-from rfly_common.ros.frame_lookup import WORLD
 from rfly_common.ros.qos import STATE_OUT
 from rfly_common.ros.stamps import fill_header
 from rfly_common.threads.loop_thread import LoopThread
+from rfly_common.transform_buffer import WORLD
 from rfly_ue_bridge.codec.sensor_payloads import (
     Content,
     picture_form,

@@ -33,13 +33,14 @@ from rfly_common.errors import ConfigError, FeedbackError, FrameError, PacketErr
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.frame_lookup import WORLD, Frames, frame_prefix, transform_to_msg
+from rfly_common.ros.frame_lookup import Frames, frame_prefix, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.process_memory import keep_freed_arrays
 from rfly_common.ros.qos import COMMANDS, STATE_OUT, TF, TF_STATIC_OUT
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import fill_header
 from rfly_common.sockets.udp_sockets import ipv4
+from rfly_common.transform_buffer import WORLD
 from rfly_ue_bridge.codec.addresses import COPTER_SIM_PORT, IMU_PORT
 from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map
 from rfly_ue_bridge.codec.coptersim import IMU_DATA, encode_imu_request
