@@ -95,13 +95,22 @@ async def download(system: Any, path: str) -> list[int]:
 
 
 async def turn(system: Any) -> None:
-    """Fly by an attitude for a short time."""
-    from mavsdk.asyncio.plugins.offboard import OffboardAsync
+    """Fly by an attitude for a short time.
+
+    OFFBOARD is denied where no set-point came for a second: on a busy machine, MAVSDK may be late.
+    """
+    from mavsdk.asyncio.plugins.offboard import OffboardAsync, OffboardError
     from mavsdk.plugins.offboard import Attitude
 
     offboard = OffboardAsync(system)
-    await offboard.set_attitude(Attitude(10.0, 0.0, 90.0, 0.5))
-    await offboard.start()
+
+    async def start() -> None:
+        while True:
+            await offboard.set_attitude(Attitude(10.0, 0.0, 90.0, 0.5))
+            with contextlib.suppress(OffboardError):
+                return await offboard.start()
+
+    await asyncio.wait_for(start(), STEP_S)
     await asyncio.sleep(0.5)
     await offboard.stop()
 
