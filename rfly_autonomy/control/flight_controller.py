@@ -142,7 +142,6 @@ class FlightController:
         self._wheels = WheelContact(self.params)
         self._clock = -math.inf
         self._imu_time = -math.inf
-        self._upward_force = GRAVITY
         self._situation: ModeInputs | None = None
         self._entered: Mode | None = None
 
@@ -340,7 +339,6 @@ class FlightController:
         if samples.imu is not None:
             self._dead_reckoning.sense(samples.imu)
             self._imu_time = max(self._imu_time, float(samples.imu.time[-1]))
-            self._upward_force = float(samples.imu.specific_force[:, 2].max())
         if samples.height is not None or samples.joints is not None:
             self._clearance.sense(samples.height, samples.joints)
         if samples.joints is not None:
@@ -449,7 +447,6 @@ class FlightController:
             clearance_measured=measured,
             near=near_ground(self.params.wheelbase),
             strut_share=strut_share,
-            upward_force=self._upward_force,
         )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:

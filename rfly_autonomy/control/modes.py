@@ -21,14 +21,13 @@ import math
 from rfly_amphibious.simulation.commands import Mode
 from rfly_autonomy.control.touch_down import (
     LESS_THRUST,
-    SHOCK,
+    STALLED_CLIMB,
     STALLED_SPEED,
     TOUCHED_SHARE,
     Cue,
     TouchDown,
 )
 from rfly_common.arrays import Floats
-from rfly_common.physics import GRAVITY
 
 LOW_PASS = 0.02
 """Time constant of the contact signals, s."""
@@ -116,9 +115,6 @@ class ModeInputs:
     strut_share: float = math.nan
     """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
 
-    upward_force: float = GRAVITY
-    """Specific force along the body's z axis, m/s²."""
-
 
 def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
     """Return the number of wheels with load, and the share of the weight (N) that they carry.
@@ -198,8 +194,7 @@ class ModeLogic:
             if lifted and now.clearance > LIFTED_CLEARANCE:
                 self._enter(Mode.FLIGHT)
         elif self.mode in (Mode.LAND, Mode.ABORT):
-            shock = now.upward_force > (1.0 + SHOCK) * GRAVITY
-            self.touch_down.update(self._cues(now), now.thrust, shock, dt)
+            self.touch_down.update(self._cues(now), now.thrust, dt)
             if self.mode is Mode.LAND and self.touch_down.touched:
                 self._enter(Mode.SPOOL_DOWN)
         elif self.mode is Mode.SPOOL_DOWN:
@@ -211,9 +206,11 @@ class ModeLogic:
 
     def _cues(self, now: ModeInputs) -> dict[Cue, bool | None]:
         """Return the cues of a touch-down; None: unknown."""
+        unknown = math.isnan(now.climb)
+        stalled = -STALLED_SPEED < now.climb < STALLED_CLIMB
         return {
-            Cue.SINK: _above(now.climb, -STALLED_SPEED),
-            Cue.THRUST: None if math.isnan(now.climb) else now.thrust <= LESS_THRUST,
+            Cue.SINK: None if unknown else stalled,
+            Cue.THRUST: None if unknown else now.thrust <= LESS_THRUST,
             Cue.HEIGHT: now.clearance < now.near if now.clearance_measured else None,
             Cue.LOADS: _above(self.contact.load_share, TOUCHED_SHARE),
             Cue.STRUTS: _above(now.strut_share, TOUCHED_SHARE),

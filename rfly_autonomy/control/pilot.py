@@ -134,7 +134,6 @@ class Pilot:
             climb=float(state.velocity[2]),
             thrust=float(out.thrust.sum()) / self.flight_modes.hover_thrust,
             near=near_ground(self.params.wheelbase),
-            upward_force=float(out.specific_force[2]),
         )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:

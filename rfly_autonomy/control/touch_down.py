@@ -7,9 +7,13 @@ Theory of operation. Each cue is true, false, or None if its sensor is missing o
 counts as fulfilled, as in PX4's land detector. The vehicle has touched down
 
 - if it does not sink, the thrust is below that of hover, and all known cues of the ground (height,
-  wheel loads, struts) are true for a moment; without any of them a recent shock takes their place;
-- or if it does not sink for longer with half the thrust of hover, whatever sensors say: nothing but
-  the ground carries the other half.
+  wheel loads, struts), at least one, are true for a moment;
+- or if it neither sinks nor climbs for longer with half the thrust of hover, whatever sensors say:
+  nothing but the ground carries the other half. In the air it would fall by half of gravity and
+  pass the speeds between STALLED_SPEED down and STALLED_CLIMB up in 0.13 s.
+
+A moment is the time between two updates with the same cues or more: samples that come late or are
+lost make a step long, and one long step alone shows nothing.
 
 The flight law makes the second cue decisive: while the vehicle does not sink as it should, the law
 takes thrust away. In the air the vehicle then sinks, and the thrust comes back.
@@ -23,6 +27,9 @@ import math
 
 STALLED_SPEED = 0.15
 """Sink rate below which a descent at 0.5 m/s has come to an end, m/s."""
+
+STALLED_CLIMB = 0.5
+"""Climb rate above which the vehicle is in the air, however little it sinks, m/s."""
 
 LESS_THRUST = 0.9
 """Share of the thrust in hover below which something else carries the vehicle."""
@@ -39,18 +46,12 @@ TOUCHED_TIME = 0.05
 CARRIED_TIME = 0.3
 """Time without sinking with little thrust after which the vehicle has touched down, s."""
 
-SHOCK = 0.3
-"""Specific force along the body's z axis beyond that of hover that counts as a shock, g."""
-
-SHOCK_TIME = 1.0
-"""Time for which a shock counts, s."""
-
 
 class Cue(enum.Enum):
     """Cue of a touch-down."""
 
     SINK = "sink"
-    """It does not sink, although it should."""
+    """It neither sinks, although it should, nor climbs."""
 
     THRUST = "thrust"
     """The thrust is below that of hover."""
@@ -64,9 +65,6 @@ class Cue(enum.Enum):
     STRUTS = "struts"
     """The struts are compressed."""
 
-    SHOCK = "shock"
-    """The IMU has felt a shock."""
-
 
 GROUND_CUES = (Cue.HEIGHT, Cue.LOADS, Cue.STRUTS)
 """Cues of sensors that see or feel the ground."""
@@ -79,14 +77,11 @@ Cues = dict[Cue, bool | None]
 class TouchDown:
     """Detector of a touch-down, advanced by `update` during a descent."""
 
-    agreed_for: float = 0.0
-    """Time for which all known cues have agreed, s."""
+    agreed_for: float | None = None
+    """Time since the first update at which all known cues have agreed, s; None: they do not."""
 
-    carried_for: float = 0.0
-    """Time for which the vehicle has not sunk with little thrust, s."""
-
-    shock_age: float = math.inf
-    """Time since the last shock, s."""
+    carried_for: float | None = None
+    """Time since the vehicle does not sink with little thrust, s; None: it does."""
 
     since: float = math.nan
     """Time since the touch-down, s; NaN before."""
@@ -104,13 +99,8 @@ class TouchDown:
         """True if the vehicle does not sink, although it should."""
         return bool(self.cues.get(Cue.SINK))
 
-    def update(self, cues: Cues, thrust: float, shock: bool, dt: float) -> None:
-        """Advance by dt seconds with cues, of which that of the shock is filled in here.
-
-        `thrust`: as a share of that in hover.
-        """
-        self.shock_age = 0.0 if shock else self.shock_age + dt
-        cues[Cue.SHOCK] = self.shock_age < SHOCK_TIME
+    def update(self, cues: Cues, thrust: float, dt: float) -> None:
+        """Advance by dt seconds with cues; `thrust`: as a share of that in hover."""
         self.cues = cues
         if self.touched:
             self.since += dt
@@ -118,19 +108,34 @@ class TouchDown:
 
         # all known cues agree
         known = [cues[cue] for cue in GROUND_CUES if cues[cue] is not None]
-        ground = all(known) if known else cues[Cue.SHOCK]
+        ground = bool(known) and all(known)
         agree = cues[Cue.SINK] is not False and cues[Cue.THRUST] is not False and ground
-        self.agreed_for = self.agreed_for + dt if agree else 0.0
+        self.agreed_for = _lasting(self.agreed_for, agree, dt)
 
         # something carries the vehicle
-        carried = cues[Cue.SINK] and thrust <= LITTLE_THRUST
-        self.carried_for = self.carried_for + dt if carried else 0.0
+        carried = self.stalled and thrust <= LITTLE_THRUST
+        self.carried_for = _lasting(self.carried_for, carried, dt)
 
-        margin = 1e-9
-        if self.agreed_for >= TOUCHED_TIME - margin or self.carried_for >= CARRIED_TIME - margin:
+        agreed_long = _is_long(self.agreed_for, TOUCHED_TIME)
+        if agreed_long or _is_long(self.carried_for, CARRIED_TIME):
             self.since = 0.0
 
     def text(self) -> str:
         """Return the cues in words, for diagnostics."""
         words = {True: "yes", False: "no", None: "unknown"}
         return ", ".join(f"{cue.value} {words[state]}" for cue, state in self.cues.items())
+
+
+def _lasting(seconds: float | None, holds: bool, dt: float) -> float | None:
+    """Return for how long a condition has held, s; None if it does not hold.
+
+    `seconds`: the same dt seconds ago.
+    """
+    if not holds:
+        return None
+    return 0.0 if seconds is None else seconds + dt
+
+
+def _is_long(seconds: float | None, least: float) -> bool:
+    """Return whether a condition has held for the least time, s."""
+    return seconds is not None and seconds >= least - 1e-9

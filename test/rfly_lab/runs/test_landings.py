@@ -118,7 +118,7 @@ def test_imu_gps_and_barometer_are_enough_to_closed_run(vehicle):
     assert run.log == ()
     flown = run.position[:, 2].max() - run.position[0, 2]
     assert flown == pytest.approx(2.0, abs=0.5)
-    assert spools_after(run) <= 1.0
+    assert spools_after(run) <= 2.0, "by the thrust alone"
 
 
 def test_without_load_cells_the_struts_show_that_the_wheels_roll():
