@@ -4,14 +4,18 @@
 """Initial alignment of the filter.
 
 Level comes from gravity, heading from the Earth's magnetic field, and position from the first GPS
-fixes.
+fixes, or from the world's origin where a parameter allows it. The readings of each kind are kept in
+the order of their times, and only those that may still be needed: a sample of the IMU costs the
+same however long the GPS is awaited.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,6 +64,8 @@ from rfly_terrain.height_map.ground import GroundGrid
 
 FAR = 1000.0
 """Standard deviation of an unknown position, m."""
+START = 1.0
+"""Standard deviation across the ground of a vehicle that begins without a GPS fix, m."""
 MOVING_SPEED = 0.5
 """Standard deviation of the speed of a vehicle that does not stand, m/s."""
 UNKNOWN_SPEED = 20.0
@@ -67,9 +73,32 @@ UNKNOWN_SPEED = 20.0
 UNSTEADY_FORCE = 0.01
 """Mean acceleration of a standing vehicle, whose springs may still settle, m/s²."""
 MOST_WAITING = 10_000
-"""Most readings that are held while the GPS has no fix."""
+"""Most readings of a kind that are held, such as those of a clock that is ahead of the IMU's."""
 WAY_FACTOR = 5.0
 """Factor on the way of a standing vehicle's wheels: an alignment takes longer than a standstill."""
+KINDS = 7
+"""Number of kinds of measurements."""
+
+
+class Motion(NamedTuple):
+    """Sample of the IMU, in the order of IMU_SAMPLE."""
+
+    time: float
+    coasts: float
+    force: Floats
+    rates: Floats
+
+
+class Reading(NamedTuple):
+    """Measurement, in the order of MEASUREMENT."""
+
+    time: float
+    kind: int
+    values: Floats
+
+
+_TIME = itemgetter(0)
+_ORDER = itemgetter(0, 1)
 
 
 class Alignment:
@@ -86,59 +115,94 @@ class Alignment:
         self._c = constants
         self._gps_latency = sensors.gps.latency if sensors.gps is not None else 0.0
 
-        self.imu: deque[Any] = deque()
-        """Records IMU_SAMPLE of the last seconds."""
-        self.log: list[Any] = []
-        """Records MEASUREMENT in the order of their arrival."""
+        self.imu: deque[Motion] = deque()
+        """Samples of the last seconds."""
+        self._readings: list[list[Reading]] = [[] for _ in range(KINDS)]
+        """Readings that may still be needed, by kind, each in the order of their times."""
+        self._waiting_since = math.inf
+        """Time of the first sample, or later if the vehicle moved when it might have begun, s."""
 
     def add_imu(self, time: float, motion: Floats) -> None:
         """Take in force and rates (6,) of the IMU, and drop samples that are too old."""
         if self.imu and time <= self.imu[-1].time:
             return
-        sample = np.zeros(1, IMU_SAMPLE)[0]
-        sample.time = time
-        sample.force = motion[:3]
-        sample.rates = motion[3:]
-        self.imu.append(sample)
+        self.imu.append(Motion(time, 0.0, motion[:3].copy(), motion[3:].copy()))
+        self._waiting_since = min(self._waiting_since, time)
 
         begin = time - self._p.align_time - SAME_TIME
         while self.imu[0].time < begin:
             self.imu.popleft()
 
-        if len(self.log) > MOST_WAITING:
-            oldest = begin - self._gps_latency
-            self.log = [row for row in self.log if row.time >= oldest][-MOST_WAITING:]
+        oldest = self._oldest
+        for rows in self._readings:
+            if rows and rows[0].time < oldest:
+                del rows[: bisect_left(rows, oldest, key=_TIME)]
 
     def add(self, kind: int, time: float, values: Floats) -> None:
         """Take in a measurement."""
-        row = np.zeros(1, MEASUREMENT)[0]
-        row.time = time
-        row.kind = kind
-        row.values[: len(values)] = values
-        self.log.append(row)
+        if time < self._oldest:
+            return
+        padded = np.zeros(MEASUREMENT["values"].shape)
+        padded[: len(values)] = values
+        rows = self._readings[kind]
+        insort(rows, Reading(time, kind, padded), key=_TIME)
+        if len(rows) > MOST_WAITING:
+            del rows[0]
 
     @property
-    def ready(self) -> bool:
-        """True if there are enough readings to begin."""
+    def _oldest(self) -> float:
+        """Time of the oldest readings that are used, which may be late fixes, s."""
+        return self.imu[0].time - self._gps_latency if self.imu else -math.inf
+
+    def ahead(self, most: float) -> list[Reading]:
+        """Return the readings after the IMU's last sample, up to `most` s, in order of time."""
+        begin = self.imu[-1].time + SAME_TIME
+        later = []
+        for rows in self._readings:
+            first = bisect_right(rows, begin, key=_TIME)
+            later += rows[first : bisect_right(rows, begin + most, key=_TIME)]
+        return sorted(later, key=_ORDER)
+
+    def is_ready(self) -> bool:
+        """Return whether there are enough readings to begin."""
         if not self.imu:
             return False
         duration = self.imu[-1].time - self.imu[0].time
-        return duration >= self._p.align_time - 2 * SAME_TIME and not self.waits_for
+        if duration < self._p.align_time - 2 * SAME_TIME:
+            return False
+        return not self.waits_for or self._may_begin_without_gps()
 
     @property
     def waits_for(self) -> str:
         """Sensor without whose readings it cannot begin, `imu` or `gps`; "" if both have come."""
         if not self.imu:
             return "imu"
-        if self._sensors.gps is not None and not self._rows(KIND_GPS):
-            return "gps"
-        return ""
+        fixes = self._readings[KIND_GPS]
+        heard = bool(fixes) and fixes[0].time <= self.imu[-1].time + SAME_TIME
+        return "gps" if self._sensors.gps is not None and not heard else ""
 
-    def _rows(self, kind: int) -> list[Any]:
+    def _may_begin_without_gps(self) -> bool:
+        """Return whether it has waited long enough for the GPS, and the vehicle stands.
+
+        A vehicle that moves is asked again after as much time as an alignment takes.
+        """
+        wait = self._p.align_without_gps
+        now = self.imu[-1].time
+        if wait == 0.0 or now - self._waiting_since < wait - SAME_TIME:
+            return False
+        self._waiting_since = now - wait + self._p.align_time
+        (force, _), (rates, _) = self._means()
+        return self._standing(force, rates)
+
+    def _means(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Return the settled forces and rates of the samples; see `_settled`."""
+        samples = np.array(list(self.imu), IMU_SAMPLE)
+        return _settled(samples["force"]), _settled(samples["rates"])
+
+    def _rows(self, kind: int) -> list[Reading]:
         """Return the measurements of a kind within the IMU's samples, allowing for late fixes."""
-        end = self.imu[-1].time + SAME_TIME
-        begin = self.imu[0].time - self._gps_latency
-        return [row for row in self.log if row.kind == kind and begin <= row.time <= end]
+        rows = self._readings[kind]
+        return rows[: bisect_right(rows, self.imu[-1].time + SAME_TIME, key=_TIME)]
 
     def _standing(self, force: Floats, rates: Floats) -> bool:
         """Return whether the vehicle has stood, by mean force and rates, wheels, loads and GPS."""
@@ -166,12 +230,9 @@ class Alignment:
     def begin(self, ground: GroundGrid) -> tuple[Any, Any, Floats]:
         """Return the first state, book (records, (1,)) and covariance, at the IMU's last sample.
 
-        The alignment has to be `ready`.
+        The alignment has to be ready.
         """
-        self.log.sort(key=lambda row: (row.time, row.kind))
-        samples = np.array(list(self.imu), IMU_SAMPLE)
-        force, force_spread = _settled(samples["force"])
-        rates, rates_spread = _settled(samples["rates"])
+        (force, force_spread), (rates, rates_spread) = self._means()
         standing = self._standing(force, rates)
         oriented = self._rows(KIND_ORIENTATION)
         fields = self._rows(KIND_FIELD)
@@ -194,7 +255,7 @@ class Alignment:
 
         books = self._first_book()
         book = books[0]
-        p = np.diag(self._uncertainty(standing) ** 2)
+        p = np.diag(self._uncertainty(standing, bool(fixes)) ** 2)
 
         # every reading corrects the state, and lowers the covariance
         if standing:
@@ -242,7 +303,7 @@ class Alignment:
         book.last_accepted = book.time
         return books
 
-    def _levelled(self, force: Floats, field: Floats | None, oriented: list[Any]) -> Floats:
+    def _levelled(self, force: Floats, field: Floats | None, oriented: list[Reading]) -> Floats:
         """Return the attitude (4,) w x y z of a vehicle that stands.
 
         Gravity gives roll and pitch. The field, or else the IMU's own attitude, gives the yaw.
@@ -267,12 +328,15 @@ class Alignment:
         fixes = self._rows(KIND_GPS)
         return MOVING_SPEED if not fixes or _has_velocity(fixes[-1]) else UNKNOWN_SPEED
 
-    def _uncertainty(self, standing: bool) -> Floats:
-        """Return the standard deviations (27,) before the first readings are used."""
+    def _uncertainty(self, standing: bool, fixed: bool) -> Floats:
+        """Return the standard deviations (27,) before the first readings are used.
+
+        `fixed`: there is a GPS fix. Without one the vehicle begins at the world's origin.
+        """
         p = self._p
         sensors = self._sensors
         sigma: Floats = self._c.markov_sigma.copy()
-        sigma[POSITION : POSITION + 3] = FAR if sensors.gps is not None else (1.0, 1.0, FAR)
+        sigma[POSITION : POSITION + 3] = FAR if fixed else (START, START, FAR)
         sigma[VELOCITY : VELOCITY + 3] = 2.0 * UNSTEADY_FORCE if standing else self._speed_spread()
         sigma[ATTITUDE : ATTITUDE + 3] = 0.1, 0.1, 1.0
 
@@ -355,7 +419,7 @@ class Alignment:
             leave_map(book, p, residual[0], c)
 
 
-def _has_velocity(row: Any) -> bool:
+def _has_velocity(row: Reading) -> bool:
     """Return whether a fix comes with a velocity."""
     return bool(row.values[GPS_WITHOUT_VELOCITY] == 0.0)
 

@@ -483,7 +483,7 @@ class StateEstimator:
             self.reset()
         if self._alignment is not None:
             self._alignment.add_imu(time, motion)
-            if self._alignment.ready:
+            if self._alignment.is_ready():
                 self._begin(self._alignment)
             return
 
@@ -543,7 +543,9 @@ class StateEstimator:
         self._history.p[0] = self._p
         self._history.cursor[0] = 0
 
-        waiting = [row for row in alignment.log if row.time > sample.time + SAME_TIME]
+        waiting = alignment.ahead(MOST_AHEAD)
+        while len(self._log) < len(waiting):
+            self._double_log()
         self._log[: len(waiting)] = np.array(waiting, MEASUREMENT)
         self._rows = 1
         self._count = len(waiting)

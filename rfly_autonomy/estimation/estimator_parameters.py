@@ -228,6 +228,15 @@ class EstimatorParameters:
         default=0.7,
         optional=True,
     )
+    align_without_gps: float = number(
+        "alignment.without_gps_s",
+        "s without a GPS fix after which a vehicle that stands begins at the world's origin; "
+        "0: it waits",
+        at_least=0.0,
+        at_most=3600.0,
+        default=0.0,
+        optional=True,
+    )
     name: str = ""
 
     @classmethod

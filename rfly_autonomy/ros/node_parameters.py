@@ -38,6 +38,14 @@ class EstimatorNodeParameters:
     estimator: str = parameter(
         "", "estimator set: a shipped name or a YAML file (default: the vehicle's)"
     )
+    without_gps: float = parameter(
+        0.0,
+        "time without a GPS fix after which a vehicle that stands begins at the world's origin; "
+        "0: that of the estimator set",
+        unit="s",
+        low=0.0,
+        high=3600.0,
+    )
     lock_step: bool = parameter(False, "answer each simulation_tick, and nothing else")
     publish_rate: float = parameter(
         100.0,

@@ -72,6 +72,8 @@ class StateEstimatorNode(Node):
         self._sensors = SensorParameters.for_vehicle(self._params.name, settings.sensors)
         self._rates = self._sensors.rates_covariance
         self._weights = EstimatorParameters.for_vehicle(own, settings.estimator)
+        if settings.without_gps > 0.0:
+            self._weights = self._weights.replace(align_without_gps=settings.without_gps)
         self._period_ns = round(1e9 / settings.publish_rate) if settings.publish_rate else 0
 
         self._geo_origin = DEFAULT_GEO_ORIGIN
