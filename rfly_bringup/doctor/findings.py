@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from rfly_bringup.doctor.snapshot import OK, Destination, DiagnosticReport, Snapshot
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_bringup.nodes.parameter_names import is_known, similar_node, similar_parameter
-from rfly_common.config.ros_parameters import Section
+from rfly_common.config.ros_parameters import NodeSection
 from rfly_common.diagnostic_reasons import Reason
 
 BRIDGE = "ue_bridge_node"
@@ -439,7 +439,7 @@ def _parameter_files(snapshot: Snapshot) -> Iterator[Finding]:
                 )
 
         for name in status.values.get("sections_of_others", "").split():
-            section = Section(name, 0, {})
+            section = NodeSection(name, 0, {})
             meant = similar_node(name, snapshot.nodes)
             if meant and not any(section.fits(node) for node in snapshot.nodes):
                 yield Finding(

@@ -13,7 +13,7 @@ from typing import Any
 
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_bringup.nodes.node_set import StartedNode
-from rfly_common.config.ros_parameters import Section, read_parameter_file
+from rfly_common.config.ros_parameters import NodeSection, read_parameter_file
 from rfly_common.errors import ConfigError
 from rfly_common.ros.node_parameters import TYPE_NAMES, parameters_of
 
@@ -89,7 +89,7 @@ def check_parameter_file(path: str, nodes: Sequence[StartedNode] = ()) -> list[s
     return warnings
 
 
-def _check_section(path: str, section: Section, takers: set[str]) -> list[str]:
+def _check_section(path: str, section: NodeSection, takers: set[str]) -> list[str]:
     """Return a sentence for each parameter that no taker of a section has."""
     warnings = []
     for name, value in section.parameters.items():

@@ -93,7 +93,7 @@ class GroundTouch(NamedTuple):
     """Unit normal out of the ground."""
 
 
-class Area(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle along the axes, ENU, m."""
 
     low_x: float
@@ -222,7 +222,9 @@ def on_map(terrain: TerrainArrays, x: float, y: float) -> bool:
 
 
 @inner_kernel
-def steepest_rise(terrain: TerrainArrays, area: Area, vx: float, vy: float) -> tuple[float, float]:
+def steepest_rise(
+    terrain: TerrainArrays, area: Rectangle, vx: float, vy: float
+) -> tuple[float, float]:
     """Return the largest gradient · velocity and the longest gradient of the cells in an area."""
     ground = terrain.ground
     u0, u1 = grid_range(area.low_x, area.high_x, ground.origin_x, ground.step_x)
@@ -290,7 +292,7 @@ def first_ground_touch(
         # the body's origin at both ends, and everything around it
         first = subtract(position, scaled(dt - begin, velocity))
         last = subtract(position, scaled(dt - end, velocity))
-        area = Area(
+        area = Rectangle(
             max(min(first[0], last[0]) - around, placed.low[body, 0]),
             min(max(first[0], last[0]) + around, placed.high[body, 0]),
             max(min(first[1], last[1]) - around, placed.low[body, 1]),
@@ -318,7 +320,7 @@ def first_touch_in_piece(
     body: int,
     begin: float,
     end: float,
-    area: Area,
+    area: Rectangle,
     scratch: TerrainScratch,
 ) -> tuple[float, GroundTouch]:
     """Return what `first_ground_touch` does, between two times of the step and within an area."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rfly_common.arrays import Triple
 
 Schema = dict[str, Any]
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 LARGEST = 1e9
 """Upper limit of a number whose declaration names none."""
@@ -52,7 +52,7 @@ UNITS = {
 class Declaration(NamedTuple):
     """A field's place and form in a file."""
 
-    path: Path
+    path: KeyPath
     """Keys that lead to the value."""
     schema: Schema | None
     """Schema of the value; None if another field declares it."""
@@ -228,7 +228,7 @@ def values_of(cls: Any, document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _value_at(document: Any, path: Path) -> Any:
+def _value_at(document: Any, path: KeyPath) -> Any:
     for key in path:
         document = document.get(key) if isinstance(document, Mapping) else None
     return document

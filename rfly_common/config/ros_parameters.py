@@ -48,7 +48,7 @@ class ParameterValue(NamedTuple):
     line: int
 
 
-class Section(NamedTuple):
+class NodeSection(NamedTuple):
     """Parameters of the nodes that a name fits."""
 
     node: str
@@ -67,7 +67,7 @@ class Section(NamedTuple):
         return re.fullmatch(pattern, full_name) is not None
 
 
-def read_parameter_file(path: StrPath) -> list[Section]:
+def read_parameter_file(path: StrPath) -> list[NodeSection]:
     """Return the sections of a ROS parameter file.
 
     Raises ConfigError with file and line for one that no node could read.
@@ -84,7 +84,7 @@ class _Reader:
         self._file = file
         self._depth = 0
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[NodeSection]:
         """Yield the sections of all documents."""
         while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.MappingStartEvent):
@@ -92,7 +92,7 @@ class _Reader:
             elif isinstance(event, yaml.NodeEvent):
                 raise self._error(event, f"expected names of nodes, with {_PARAMETERS} below each")
 
-    def _sections_below(self, name: str, line: int) -> Iterator[Section]:
+    def _sections_below(self, name: str, line: int) -> Iterator[NodeSection]:
         """Yield the sections of a mapping whose keys are namespaces and names of nodes.
 
         `name` and `line` are those of the keys above it.
@@ -115,7 +115,7 @@ class _Reader:
                     f"{_PARAMETERS} of {name!r}: expected the name of a node above it: words of "
                     "letters, digits and _, or * and **, joined by /",
                 )
-            section = Section(f"/{name.lstrip('/')}", line, {})
+            section = NodeSection(f"/{name.lstrip('/')}", line, {})
             self._read_parameters("", section.parameters)
             yield section
 

@@ -19,7 +19,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import LoggingSeverity
 from rclpy.node import Node
 
-from rfly_common.config.ros_parameters import Section, read_parameter_file
+from rfly_common.config.ros_parameters import NodeSection, read_parameter_file
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import ConfigError
 from rfly_common.ros.node_parameters import TYPE_NAMES
@@ -47,7 +47,7 @@ class GivenParameters:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._sections: list[tuple[str, Section]] | None = None
+        self._sections: list[tuple[str, NodeSection]] | None = None
         self._logged: set[str] = set()
 
     def unknown(self) -> list[Notice]:
@@ -95,7 +95,7 @@ class GivenParameters:
         sections = (section for _, section in self._given_sections() if section.is_for_all)
         return {name for section in sections for name in section.parameters}
 
-    def _given_sections(self) -> list[tuple[str, Section]]:
+    def _given_sections(self) -> list[tuple[str, NodeSection]]:
         """Return the sections of the command line's parameter files, each with its file."""
         if self._sections is None:
             self._sections = []

@@ -21,7 +21,7 @@ from rfly_common.ros.callback_errors import report_error
 
 ACTIVE = "active"
 """State in which a node serves."""
-Step = Callable[[], None]
+Transition = Callable[[], None]
 
 
 class Lifecycle(LifecycleNodeMixin):
@@ -32,7 +32,13 @@ class Lifecycle(LifecycleNodeMixin):
     """
 
     def __init__(
-        self, node: Node, *, configure: Step, activate: Step, deactivate: Step, cleanup: Step
+        self,
+        node: Node,
+        *,
+        configure: Transition,
+        activate: Transition,
+        deactivate: Transition,
+        cleanup: Transition,
     ) -> None:
         self._node = node
         self._configure = configure
@@ -76,7 +82,7 @@ class Lifecycle(LifecycleNodeMixin):
         """Stop serving and forget after an error."""
         return self._run(self._deactivate, self._cleanup)
 
-    def _run(self, *steps: Step) -> TransitionCallbackReturn:
+    def _run(self, *steps: Transition) -> TransitionCallbackReturn:
         try:
             for step in steps:
                 step()

@@ -21,7 +21,7 @@ from rfly_common.geodesy import GeoPoint, ned_to_geodetic
 from rfly_mavlink.stations.flight_area import FlightArea
 from rfly_mavlink.stations.flight_modes import SHOWN_AS, FlightMode
 from rfly_mavlink.stations.flight_state import AutoDisarm, FlightEvent, FlightState, next_state
-from rfly_mavlink.stations.mission_rows import FlightPlan, Refused, Row, plan_of, speed_item
+from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow, Refused, plan_of, speed_item
 from rfly_mavlink.stations.offboard import (
     LEAST_SPEED,
     FlightSetpoint,
@@ -82,7 +82,7 @@ _OWN_SPEED = -2.0
 class CurrentMission:
     """The mission that a ground station has uploaded or another client flies, and its progress."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[MissionRow, ...] = ()
     plan: FlightPlan | None = None
     """The plan of another client's mission, which is flown exactly; None: that of the rows."""
     seq: int = 0
@@ -505,7 +505,7 @@ class FlightLogic:
 
     # --- the mission
 
-    def take_mission(self, rows: Sequence[Row]) -> None:
+    def take_mission(self, rows: Sequence[MissionRow]) -> None:
         """Replace the mission; raise Refused for rows that are none, which change nothing.
 
         If a mission is being flown, the new one is flown from its first row on, as by PX4. Without

@@ -18,7 +18,7 @@ import numpy as np
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint
-from rfly_mavlink.stations.mission_rows import Refused, Row
+from rfly_mavlink.stations.mission_rows import MissionRow, Refused
 from rfly_mavlink.stations.plan_rows import (
     fence_of_rows,
     plan_id,
@@ -30,7 +30,7 @@ from rfly_missions.mission.checks import check_returns
 from rfly_missions.mission.flown_mission import FlightAreaPlan
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
 
-Places = Callable[[], tuple[GeoPoint, GeoPoint] | None]
+OriginAndHome = Callable[[], tuple[GeoPoint, GeoPoint] | None]
 """Returns the map's origin and home; None as long as they are unknown."""
 
 
@@ -38,20 +38,20 @@ class Uploaded(NamedTuple):
     """Rows that a station has uploaded, and the area that they mean."""
 
     plan: FlightAreaPlan = FlightAreaPlan()
-    fence_rows: tuple[Row, ...] = ()
-    rally_rows: tuple[Row, ...] = ()
+    fence_rows: tuple[MissionRow, ...] = ()
+    rally_rows: tuple[MissionRow, ...] = ()
 
 
 class FlightArea:
     """The area of one vehicle; `publish` passes an upload to mission_node."""
 
-    def __init__(self, places: Places, publish: Callable[[FlightAreaPlan], None]) -> None:
+    def __init__(self, places: OriginAndHome, publish: Callable[[FlightAreaPlan], None]) -> None:
         self._places = places
         self._publish = publish
         self._uploaded = Uploaded()
         self.plan = FlightAreaPlan()
         """What mission_node watches now."""
-        self.fence_rows: tuple[Row, ...] = ()
+        self.fence_rows: tuple[MissionRow, ...] = ()
         self.fence_id = 0
         """Number that is another one for other rows."""
 
@@ -63,7 +63,7 @@ class FlightArea:
         self.breached_at = math.nan
         """Simulated time of the last breach, s."""
 
-    def take_fence(self, rows: Sequence[Row]) -> None:
+    def take_fence(self, rows: Sequence[MissionRow]) -> None:
         """Replace the fence; raise Refused for rows that are none, which change nothing."""
         origin, home = self._known_places()
         fence = fence_of_rows(rows, origin, home)
@@ -75,7 +75,7 @@ class FlightArea:
             Uploaded(FlightAreaPlan(fence, self.plan.rally), tuple(rows), self.rally_rows)
         )
 
-    def take_rally(self, rows: Sequence[Row]) -> None:
+    def take_rally(self, rows: Sequence[MissionRow]) -> None:
         """Replace the rally points; raise Refused as `take_fence`, and for one beyond the fence."""
         origin, home = self._known_places()
         fence = self.plan.fence
@@ -120,12 +120,12 @@ class FlightArea:
         )
         self.plan = plan
 
-    def _show_fence(self, rows: tuple[Row, ...]) -> None:
+    def _show_fence(self, rows: tuple[MissionRow, ...]) -> None:
         self.fence_rows = rows
         self.fence_id = plan_id(rows)
 
     @property
-    def rally_rows(self) -> tuple[Row, ...]:
+    def rally_rows(self) -> tuple[MissionRow, ...]:
         """Rows of the rally points; those that were not uploaded follow home."""
         places = self._places()
         if self.plan.rally == self._uploaded.plan.rally or places is None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from rfly_mavlink.dialect.wire import Address, Peer, Send, load_dialect, peer_of
 from rfly_mavlink.stations.flight import FlightLogic
-from rfly_mavlink.stations.mission_rows import MOST_ROWS, Refused, Row
+from rfly_mavlink.stations.mission_rows import MOST_ROWS, MissionRow, Refused
 from rfly_mavlink.stations.plan_rows import plan_id, with_ids
 
 RETRY_S = 0.25
@@ -41,9 +41,9 @@ class _Upload:
     """Number of the plan's rows up to the last one that is uploaded."""
     asked_at: float
     """Wall time of the last request, s."""
-    rows: list[Row] = field(default_factory=list)
+    rows: list[MissionRow] = field(default_factory=list)
     """The plan's rows so far; those before a part are there from the beginning."""
-    rest: tuple[Row, ...] = ()
+    rest: tuple[MissionRow, ...] = ()
     """The rows behind a part."""
     replaces: int = 0
     """Id of the plan of which a part is replaced; 0: the whole plan is, whatever it is."""
@@ -74,8 +74,8 @@ class _Plan:
     """One of the plans of a vehicle."""
 
     name: str
-    rows: Callable[[], Sequence[Row]]
-    take: Callable[[Sequence[Row]], None]
+    rows: Callable[[], Sequence[MissionRow]]
+    take: Callable[[Sequence[MissionRow]], None]
     """Replaces it; raises Refused."""
 
 
@@ -228,7 +228,7 @@ class MissionProtocol:
         if message.seq != len(upload.rows):  # a repeated one, or too early: wait for the next
             return
 
-        upload.rows.append(Row.of_message(message))
+        upload.rows.append(MissionRow.of_message(message))
         upload.tries = 1
         if len(upload.rows) < upload.count:
             self._ask(upload, now)
@@ -244,7 +244,7 @@ class MissionProtocol:
         self._answered[upload.mission_type] = _Answered(peer, message.seq, result)
         self._ack(peer, result, upload.mission_type)
 
-    def _take(self, mission_type: int, rows: Sequence[Row]) -> str:
+    def _take(self, mission_type: int, rows: Sequence[MissionRow]) -> str:
         """Replace a plan; return the name of the result."""
         plan = self._plans[mission_type]
         try:

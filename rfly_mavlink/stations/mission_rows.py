@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class MissionRow:
     """A MISSION_ITEM_INT without its addresses."""
 
     frame: int
@@ -48,7 +48,7 @@ class Row:
     z: float
 
     @classmethod
-    def of_message(cls, message: Any) -> Row:
+    def of_message(cls, message: Any) -> MissionRow:
         """Return the row of a MISSION_ITEM_INT, or of a MISSION_ITEM, whose x and y are floats."""
         x = message.x
         y = message.y
@@ -106,7 +106,7 @@ def speed_item(speed: float, kind: int = 1) -> MissionItem:
 
 
 def plan_of(
-    rows: Sequence[Row],
+    rows: Sequence[MissionRow],
     home: GeoPoint,
     origin: GeoPoint,
     settings: mavlink.ImportSettings,

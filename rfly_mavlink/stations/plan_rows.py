@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
-from rfly_mavlink.stations.mission_rows import FlightPlan, Refused, Row, plan_of_items
+from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow, Refused, plan_of_items
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.flown_mission import FlownMission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
@@ -43,12 +43,12 @@ _NO_PARAMS = (0.0, 0.0, 0.0, 0.0)
 class PlanRows(NamedTuple):
     """Rows of a mission, what is flown for them, and what they cannot hold."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[MissionRow, ...]
     plan: FlightPlan
     notes: tuple[str, ...]
 
 
-def plan_id(rows: Sequence[Row]) -> int:
+def plan_id(rows: Sequence[MissionRow]) -> int:
     """Return a number that is another one for other rows: 0 for none, else their CRC-32."""
     if not rows:
         return 0
@@ -146,7 +146,7 @@ def _as_row_shows_it(item: MissionItem, index: int, holds: bool, notes: list[str
     return replace(item, params=params)
 
 
-def _row(item: MissionItem, raw: mavlink.MavlinkItem) -> Row:
+def _row(item: MissionItem, raw: mavlink.MavlinkItem) -> MissionRow:
     """Return a row with the numbers of MISSION_ITEM_INT."""
     *params, latitude, longitude, height = raw.params
     command = raw.command
@@ -164,7 +164,7 @@ def _row(item: MissionItem, raw: mavlink.MavlinkItem) -> Row:
 
     frame = RELATIVE_ALT_INT if raw.frame == mavlink.RELATIVE_FRAME else raw.frame
     p1, p2, p3, p4 = params
-    return Row(
+    return MissionRow(
         frame, command, 1, (p1, p2, p3, p4), _degrees_e7(latitude), _degrees_e7(longitude), height
     )
 
@@ -176,7 +176,7 @@ def _degrees_e7(degrees: float) -> int:
 # --- fences
 
 
-def rows_of_fence(fence: Geofence, origin: GeoPoint) -> tuple[Row, ...]:
+def rows_of_fence(fence: Geofence, origin: GeoPoint) -> tuple[MissionRow, ...]:
     """Return the rows of a fence, as stations upload it."""
     rows = []
     for area in fence.areas:
@@ -202,15 +202,15 @@ def _placed_row(
     params: tuple[float, float, float, float],
     place: Sequence[float],
     origin: GeoPoint,
-) -> Row:
+) -> MissionRow:
     """Return a row at a place (NED, m), with its altitude above sea level."""
     latitude, longitude, altitude = ned_to_geodetic(place, origin).tolist()
     x = _degrees_e7(latitude)
     y = _degrees_e7(longitude)
-    return Row(mavlink.ABSOLUTE_FRAME, command, 1, params, x, y, altitude)
+    return MissionRow(mavlink.ABSOLUTE_FRAME, command, 1, params, x, y, altitude)
 
 
-def fence_of_rows(rows: Sequence[Row], origin: GeoPoint, home: GeoPoint) -> Geofence:
+def fence_of_rows(rows: Sequence[MissionRow], origin: GeoPoint, home: GeoPoint) -> Geofence:
     """Return the fence of rows; raise Refused that names the row which belongs to none.
 
     The corners of a polygon follow each other, each with the number of corners.
@@ -255,7 +255,7 @@ def _refused(seq: int, text: str, result: str = "MAV_MISSION_INVALID") -> Refuse
     return Refused(result, f"item {seq}: {text}")
 
 
-def _place_of(row: Row, seq: int, origin: GeoPoint, home: GeoPoint) -> Ned:
+def _place_of(row: MissionRow, seq: int, origin: GeoPoint, home: GeoPoint) -> Ned:
     """Return the place of a row, NED, m; raise Refused if it has none."""
     item = row.item(seq)
     latitude, longitude, altitude = item.params[4:]
@@ -276,13 +276,13 @@ def _place_of(row: Row, seq: int, origin: GeoPoint, home: GeoPoint) -> Ned:
 # --- rally points
 
 
-def rows_of_rally(rally: Sequence[Ned], origin: GeoPoint, home: GeoPoint) -> tuple[Row, ...]:
+def rows_of_rally(rally: Sequence[Ned], origin: GeoPoint, home: GeoPoint) -> tuple[MissionRow, ...]:
     """Return the rows of rally points, with altitudes relative to home."""
     rows = [_placed_row(RALLY_POINT, _NO_PARAMS, point, origin) for point in rally]
     return tuple(replace(row, frame=RELATIVE_ALT_INT, z=row.z - home[2]) for row in rows)
 
 
-def rally_of_rows(rows: Sequence[Row], origin: GeoPoint, home: GeoPoint) -> tuple[Ned, ...]:
+def rally_of_rows(rows: Sequence[MissionRow], origin: GeoPoint, home: GeoPoint) -> tuple[Ned, ...]:
     """Return the rally points of rows; raise Refused that names the row which is none."""
     for seq, row in enumerate(rows):
         if row.command != RALLY_POINT:

@@ -33,7 +33,7 @@ from rfly_trajectory.kernels.tables import (
     VehiclePoses,
 )
 from rfly_trajectory.motion import speed_profile
-from rfly_trajectory.motion.attitude import GroundPatch, WheelContact, poses, wheel_contact
+from rfly_trajectory.motion.attitude import GroundPatch, WheelPlane, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
 from rfly_trajectory.motion.speed_profile import (
     AtEnd,
@@ -575,7 +575,7 @@ def _put_altitude_profile(
 
 
 def _put_wheel_plane(
-    ground: GroundPatch, rows: Ints, contact: WheelContact, points: Floats, speed: Floats
+    ground: GroundPatch, rows: Ints, contact: WheelPlane, points: Floats, speed: Floats
 ) -> None:
     """Replace the ground by the plane of the wheels.
 

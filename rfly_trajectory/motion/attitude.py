@@ -72,7 +72,7 @@ After five the error is below 1 mm even where slopes jump by 0.5 from cell to ce
 """
 
 
-class WheelContact(NamedTuple):
+class WheelPlane(NamedTuple):
     """Contact of k vehicles with the ground under their wheels."""
 
     altitude: Floats
@@ -96,7 +96,7 @@ def wheel_contact(
     slope: Floats,
     middle: Floats,
     gradient: Floats,
-) -> WheelContact:
+) -> WheelPlane:
     """Return the wheel contact of k vehicles at path points (k, 6), see `path_points`.
 
     wheelbase and track (k,) are in m, speed (k,) in m/s. slope (k, 2) is a first guess of q and p.
@@ -120,7 +120,7 @@ def wheel_contact(
     ground = WheelGround(_altitude(terrain, x, y), under, middle, gradient)
 
     rows = motion_kernels.wheel_contact(wheels, ground, points, speed, plane)
-    return WheelContact(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
+    return WheelPlane(rows[:, 0], rows[:, 1:3], rows[:, 3], rows[:, 4:6], rows[:, 6])
 
 
 def _altitude(terrain: HeightMap, x: Floats, y: Floats) -> Floats:

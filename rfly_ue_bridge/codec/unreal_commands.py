@@ -21,7 +21,7 @@ from rfly_ue_bridge.codec.command_words import (
 from rfly_ue_bridge.codec.commands import NotNegative
 
 Statistics = Literal["fps", "unit", "rhi", "game", "gpu", "engine", "scenerendering"]
-Screen = Literal["", "window", "full screen"]
+ScreenMode = Literal["", "window", "full screen"]
 
 MAX_PIXELS = 8192
 """Widest and highest picture that is asked for, pixels."""
@@ -68,7 +68,7 @@ def toggle_statistics(name: Statistics) -> str:
     return command_text("stat", name)
 
 
-def set_resolution(width: int, height: int, screen: Screen = "") -> str:
+def set_resolution(width: int, height: int, screen: ScreenMode = "") -> str:
     """Set the window's size, pixels, and whether it is a window or fills the screen."""
     if screen not in _SCREENS:
         raise CommandError(f"screen: {screen!r}, expected '', 'window' or 'full screen'")

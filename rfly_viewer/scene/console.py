@@ -27,7 +27,6 @@ from rfly_viewer.scene.scene_commands import (
     ClearSensors,
     ConsoleCommand,
     DeleteVehicles,
-    Key,
     MoveCamera,
     MoveVehicle,
     ReadCommand,
@@ -36,6 +35,7 @@ from rfly_viewer.scene.scene_commands import (
     ScanTerrain,
     SetLabel,
     UnsupportedCommand,
+    ViewKey,
 )
 from rfly_viewer.scene.state_batches import MAX_COORDINATE_M
 
@@ -228,7 +228,7 @@ def _key(words: Sequence[str]) -> ConsoleCommand:
             f"numbers are RflySim3D's own; here {key} is {KEYS[key]}",
         )
     if key in KEYS:
-        return Key(key, number)
+        return ViewKey(key, number)
 
     reason = _OTHER_KEYS.get(key, f"no such key; known are {', '.join(RFLYSIM3D_KEYS)}")
     return UnsupportedCommand(_shown("RflyChangeViewKeyCmd", words), reason)

@@ -125,7 +125,7 @@ class SetLabel(ConsoleCommand):
 
 
 @dataclass(frozen=True)
-class Key(ConsoleCommand):
+class ViewKey(ConsoleCommand):
     """RflyChangeViewKeyCmd: one of KEYS that has an effect here, as a capital, and a number."""
 
     key: str

@@ -165,12 +165,12 @@ class SceneState:
                 self.add_log_line(f"the simulation runs at {factor:g} times real time")
 
             # keys
-            case commands.Key("P", number):
+            case commands.ViewKey("P", number):
                 self.collision_mode = not self.collision_mode if number is None else True
                 self.add_log_line(f"collision mode is {'on' if self.collision_mode else 'off'}")
-            case commands.Key("ESC"):
+            case commands.ViewKey("ESC"):
                 self._delete(None)
-            case commands.Key("C"):
+            case commands.ViewKey("C"):
                 self._change_look()
 
             case commands.SetLabel():

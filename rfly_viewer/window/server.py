@@ -317,7 +317,7 @@ class Viewer:
                 case commands.CameraFov(horizontal):
                     self.cameras.set_fov(horizontal)
 
-                case commands.Key():
+                case commands.ViewKey():
                     self._press(event)
                 case commands.ReadCommand("RflySetCopterLine", (vehicle_id, rgb)):
                     self._trails.set_colour(vehicle_id, rgb)
@@ -342,26 +342,26 @@ class Viewer:
         if self._sensors is not None:
             self._sensors.clear_sensors(seq_id)
 
-    def _press(self, key: commands.Key) -> None:
+    def _press(self, key: commands.ViewKey) -> None:
         """Do what a key asks of the window."""
         match key:
-            case commands.Key("B", vehicle_id):
+            case commands.ViewKey("B", vehicle_id):
                 self.panel.follow(vehicle_id)
-            case commands.Key("V", camera):
+            case commands.ViewKey("V", camera):
                 self.cameras.mount(camera)
-            case commands.Key("N", number):
+            case commands.ViewKey("N", number):
                 self._take_birds_view(number)
-            case commands.Key("S" | "H" | "D" as name, number):
+            case commands.ViewKey("S" | "H" | "D" as name, number):
                 self.panel.show({"S": "ids", "H": "texts", "D": "data"}[name], number)
-            case commands.Key("T", number):
+            case commands.ViewKey("T", number):
                 self.panel.show("trails", number)
                 if number is not None and number > 0:
                     self._trails.thickness = min(float(number), MAX_THICKNESS_PX)
-            case commands.Key("M"):
+            case commands.ViewKey("M"):
                 self.state.change_map(next_map(self.state.map_name, known_maps()))
-            case commands.Key("O", int(vehicle_type)):
+            case commands.ViewKey("O", int(vehicle_type)):
                 self._place_at_click(vehicle_type)
-            case commands.Key("F1"):
+            case commands.ViewKey("F1"):
                 self._notify(
                     "Keys", "; ".join(f"{name}: {does}" for name, does in KEYS.items()), 30.0
                 )

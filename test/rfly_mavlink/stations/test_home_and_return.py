@@ -11,7 +11,7 @@ import pytest
 from mavlink_station import NAN, ORIGIN, Station
 from optional_parts import late_module
 
-from rfly_mavlink.stations.mission_rows import Row
+from rfly_mavlink.stations.mission_rows import MissionRow
 from rfly_mavlink.stations.return_way import return_way
 from rfly_missions.mission.items import MissionMode
 
@@ -125,7 +125,7 @@ def test_a_mission_goes_on_with_the_new_home(station, paused):
     up = (RELATIVE, 22, 1, (0.0, 0.0, 0.0, NAN), 0, 0, 20.0)
     way = (RELATIVE, 16, 1, (0.0, 1.0, 0.0, NAN), 470_008_995, 80_000_000, 20.0)  # 100 m north
     back = (2, 20, 1, (0.0, 0.0, 0.0, 0.0), 0, 0, 0.0)
-    station.vehicle.flight.take_mission([Row(*up), Row(*way), Row(*back)])
+    station.vehicle.flight.take_mission([MissionRow(*up), MissionRow(*way), MissionRow(*back)])
     station.vehicle.values.return_altitude = 50.0
     station.command(ARM, 1.0)
     assert station.command(START, 0.0) == "ACCEPTED"
@@ -153,7 +153,7 @@ def test_a_mission_goes_on_with_the_new_home(station, paused):
 
 def test_a_take_off_without_a_place_begins_where_the_vehicle_is(station):
     set_home(station, 40.0, -30.0, 500.0)
-    station.vehicle.flight.take_mission([Row(3, 22, 1, (0.0, 0.0, 0.0, NAN), 0, 0, 20.0)])
+    station.vehicle.flight.take_mission([MissionRow(3, 22, 1, (0.0, 0.0, 0.0, NAN), 0, 0, 20.0)])
     station.command(ARM, 1.0)
     station.command(START, 0.0)
     station.run(15.0)

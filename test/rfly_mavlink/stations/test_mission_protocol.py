@@ -12,7 +12,7 @@ import pytest
 from mavlink_station import NAN, ORIGIN, OTHER_STATION, Station, of_type
 from optional_parts import late_module
 
-from rfly_mavlink.stations.mission_rows import Row, plan_of
+from rfly_mavlink.stations.mission_rows import MissionRow, plan_of
 from rfly_missions.mission.items import MissionCommand
 from rfly_missions.mission.mavlink_items import ImportSettings
 
@@ -442,7 +442,7 @@ def asked(item):
 
 def test_items_by_hand():
     """A stay of 2 s becomes a delay (93); the jump to row 1 leads to its number, 2."""
-    rows = [Row(*row) for row in MISSION]
+    rows = [MissionRow(*row) for row in MISSION]
     plan = plan_of(rows, (*ORIGIN[:2], 510.0), ORIGIN, ImportSettings(), "multirotor")
     assert plan.seqs == (0, 1, 1, 2, 3, 4)
     above_home = 12.0  # over a home at 10 m

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optional_parts import late_module
 
-from rfly_mavlink.stations.mission_rows import Refused, Row, plan_of
+from rfly_mavlink.stations.mission_rows import MissionRow, Refused, plan_of
 from rfly_mavlink.stations.plan_rows import (
     fence_of_rows,
     plan_id,
@@ -68,7 +68,7 @@ def over_the_wire(rows):
     for seq, row in enumerate(rows):
         fields = (row.frame, row.command, 0, row.autocontinue, *row.params, row.x, row.y, row.z, 0)
         message = common.MAVLink_mission_item_int_message(1, 1, seq, *fields)
-        back += map(Row.of_message, parser.parse_buffer(message.pack(packer)))
+        back += map(MissionRow.of_message, parser.parse_buffer(message.pack(packer)))
     return back
 
 
@@ -198,7 +198,7 @@ def test_any_fence_and_rally_points_come_back(fence_areas, breach_return, rally)
 
 
 def row(command, first=0.0, frame=0, x=470000000, y=80000000, z=0.0):
-    return Row(frame, command, 1, (first, 0.0, 0.0, 0.0), x, y, z)
+    return MissionRow(frame, command, 1, (first, 0.0, 0.0, 0.0), x, y, z)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import math
 import pytest
 from mavlink_station import NAN, ORIGIN, SimulatedPilot, Station
 
-from rfly_mavlink.stations.mission_rows import Row
+from rfly_mavlink.stations.mission_rows import MissionRow
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -91,10 +91,10 @@ def test_an_angle_that_is_requested_for_the_gimbal_counts_until_the_next_region(
 def test_a_mission_looks_at_its_places_and_a_held_one_at_the_stations(station):
     """East of the way to the north, until an item ends it."""
     rows = [
-        Row(0, LOCATION, 1, (0.0, 0.0, 0.0, 0.0), 470_000_000, round(EAST * 1e7), 500.0),
-        Row(0, 16, 1, (0.0, 1.0, 0.0, NAN), 470_017_990, 80_000_000, 530.0),  # 200 m
-        Row(2, NONE, 1, (0.0, 0.0, 0.0, 0.0), 0, 0, 0.0),
-        Row(0, 16, 1, (0.0, 1.0, 0.0, NAN), 470_035_980, 80_000_000, 530.0),
+        MissionRow(0, LOCATION, 1, (0.0, 0.0, 0.0, 0.0), 470_000_000, round(EAST * 1e7), 500.0),
+        MissionRow(0, 16, 1, (0.0, 1.0, 0.0, NAN), 470_017_990, 80_000_000, 530.0),  # 200 m
+        MissionRow(2, NONE, 1, (0.0, 0.0, 0.0, 0.0), 0, 0, 0.0),
+        MissionRow(0, 16, 1, (0.0, 1.0, 0.0, NAN), 470_035_980, 80_000_000, 530.0),
     ]
     station.vehicle.flight.take_mission(rows)
     assert station.command(START, 0.0) == "ACCEPTED"

@@ -18,8 +18,8 @@ from rfly_viewer.scene.scene_commands import (
     CameraFov,
     ChangeMap,
     ClearSensors,
-    Key,
     MoveCamera,
+    ViewKey,
 )
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
@@ -424,15 +424,15 @@ def test_keys_of_public_scripts_are_events_for_the_window(state):
     keys = ("B 2", "B", "V 1", "V 0", "N 6", "S 1", "S 0", "S -1", "T")
     tell(state, *(command(f"RflyChangeViewKeyCmd {key}") for key in keys))
     assert state.take_events() == [
-        Key("B", 2),
-        Key("B", None),
-        Key("V", 1),
-        Key("V", 0),
-        Key("N", 6),
-        Key("S", 1),
-        Key("S", 0),
-        Key("S", -1),
-        Key("T", None),
+        ViewKey("B", 2),
+        ViewKey("B", None),
+        ViewKey("V", 1),
+        ViewKey("V", 0),
+        ViewKey("N", 6),
+        ViewKey("S", 1),
+        ViewKey("S", 0),
+        ViewKey("S", -1),
+        ViewKey("T", None),
     ]
     assert not state.log
 
