@@ -36,6 +36,10 @@ PARTS = ("body", "wheel", "rotor")
 the left), and of a rotor."""
 GIMBAL_TORQUE = 1.0
 """Torque of the gimbal, N m, for tools that need a limit."""
+CAMERA_JOINT = "camera_joint"
+"""Joint of the gimbal."""
+ROS2_CONTROL_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+"""Hardware interface of ros-controls that speaks by topics with JointState."""
 SENSOR_FRAMES = (
     "imu_link",
     "gps_link",
@@ -71,6 +75,7 @@ def vehicle_urdf(
     meshes: Mapping[str, str] | None = None,
     mounts: Mapping[str, Triple] | None = None,
     sensors: SensorParameters | None = None,
+    ros2_control: str | None = None,
 ) -> str:
     """Return the text of the URDF.
 
@@ -78,7 +83,8 @@ def vehicle_urdf(
     vehicle's joint_states. `meshes`: mesh files (package://… or file://… or a path) to show instead
     of boxes and cylinders, by part (PARTS). `mounts`: places of SENSOR_FRAMES from base_link, m; by
     default those of `sensors`, and without them of the shipped sensors with the vehicle's name. The
-    cameras' joint is the gimbal: positive looks down.
+    cameras' joint is the gimbal: positive looks down. `ros2_control`: namespace of the vehicle's
+    topics, such as "/car", for a tag <ros2_control> with the joints that it may command.
 
     The masses add up to the vehicle's; body, arms and rotors together have the parameters' inertia.
     At each wheel a solid disc of the wheel's spin inertia turns; the rest of the unsprung mass is a
@@ -101,6 +107,9 @@ def vehicle_urdf(
     for j, place in enumerate(params.rotor_position):
         _add_rotor(link, params, f"rotor_{j + 1}", place, mesh_files.get("rotor"))
     _add_sensors(link, params, places, sensors)
+
+    if ros2_control is not None:
+        _add_ros2_control(robot, params, ros2_control)
 
     ET.indent(robot)
     return f'<?xml version="1.0"?>\n{ET.tostring(robot, "unicode")}\n'
@@ -204,7 +213,7 @@ def _add_wheel(link: _Links, p: VehicleParameters, i: int, wheel: str, mesh: str
         link.add(steer, ball)
         joint = link.join("revolute", strut, steer, _HERE)
         ET.SubElement(joint, "axis", xyz="0 0 1")
-        angle, rate = _inner_wheel(p)
+        angle, rate = steering_joint_limits(p)
         torque = p.friction_y * float(p.static_load[i]) * p.wheel_radius
         _limit(joint, -angle, angle, torque, rate)
 
@@ -288,6 +297,33 @@ def _add_sensors(
     link.join("fixed", "camera_link", "camera_optical", _HERE, _OPTICAL)
 
 
+def _add_ros2_control(robot: ET.Element, p: VehicleParameters, namespace: str) -> None:
+    """Add the tag of ros2_control: rates of driven wheels, angles of steering and gimbal.
+
+    The gimbal's state is not measured.
+    """
+    system = ET.SubElement(robot, "ros2_control", name=p.name, type="system")
+    hardware = ET.SubElement(system, "hardware")
+    ET.SubElement(hardware, "plugin").text = ROS2_CONTROL_PLUGIN
+    settings = {
+        "joint_commands_topic": f"{namespace.rstrip('/')}/joint_commands",
+        "joint_states_topic": f"{namespace.rstrip('/')}/joint_states",
+        # silence means that ros2_control is gone
+        "trigger_joint_command_threshold": "-1",
+    }
+    for name, value in settings.items():
+        ET.SubElement(hardware, "param", name=name).text = value
+
+    commands = {f"wheel_{p.wheels[i]}_joint": "velocity" for i in np.flatnonzero(p.is_driven)}
+    commands |= {f"steer_{p.wheels[i]}_joint": "position" for i in np.flatnonzero(p.steering_sign)}
+    commands[CAMERA_JOINT] = "position"
+    for name, command in commands.items():
+        joint = ET.SubElement(system, "joint", name=name)
+        ET.SubElement(joint, "command_interface", name=command)
+        for state in ("position", "velocity"):
+            ET.SubElement(joint, "state_interface", name=state)
+
+
 def _rotor_disc(p: VehicleParameters) -> _Body:
     """Return a rotor: a rod of the rotor's length and spin inertia.
 
@@ -332,8 +368,11 @@ def _moved(mass: float, place: Floats) -> Floats:
     return mass * (place @ place * np.eye(3) - np.outer(place, place))
 
 
-def _inner_wheel(p: VehicleParameters) -> tuple[float, float]:
-    """Return the largest angle (rad) and rate (rad/s) of the inner steered wheel: Eq. 5.1."""
+def steering_joint_limits(p: VehicleParameters) -> tuple[float, float]:
+    """Return the largest angle (rad) and rate (rad/s) of a steering joint.
+
+    They are those of the inner wheel: Eq. 5.1.
+    """
     lever = p.steering_lever
     tangent = math.tan(p.max_steering)
     rest = lever - p.track / 2.0 * tangent

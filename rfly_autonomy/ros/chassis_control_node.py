@@ -4,7 +4,8 @@
 """chassis_control_node: a thin shell around the chassis controller.
 
 It uses sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,
-cmd_vel and cmd/pose. It answers each joint_states with a cmd/wheels of the same stamp.
+cmd_vel and cmd/pose, or with the parameter `joint_commands` that of ros2_control alone. It answers
+each joint_states with a cmd/wheels of the same stamp.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import ChassisController
+from rfly_autonomy.control.joint_chassis import JointChassisController
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import Trust
 from rfly_autonomy.ros.control_topics import ControlLoop, MotionCommands
+from rfly_autonomy.ros.joint_command_topics import JointCommandTopics
 from rfly_autonomy.ros.node_parameters import (
     ChassisControlParameters,
     ControlParameters,
@@ -43,6 +46,9 @@ MODE_SILENCE_S = 1.0
 """Wall time without a mode after which the mode is unknown, s."""
 
 
+_NOT_ARMED = "joint_commands turn its wheels, but it is not armed: send arm on cmd/mode"
+
+
 class ChassisControlNode(Node):
     """Node that publishes `cmd/wheels` from mode, motion commands, samples and estimates."""
 
@@ -51,14 +57,15 @@ class ChassisControlNode(Node):
         name = declare_vehicle_name(self)
         control = declare_parameters(self, ControlParameters)
         params = VehicleParameters.load(control.vehicle or "scale")
-        timeout = declare_parameters(self, ChassisControlParameters).command_timeout
+        settings = declare_parameters(self, ChassisControlParameters)
 
         self._lock_step = control.lock_step
         self._guided = control.lock_step and control.guided
         limits = declare_parameters(self, TrustParameters).limits
-        self._chassis = ChassisController(
+        controller = JointChassisController if settings.joint_commands else ChassisController
+        self._chassis = controller(
             params,
-            command_timeout=timeout,
+            command_timeout=settings.command_timeout,
             trust_limits=limits,
             stuck_limits=declare_parameters(self, StuckParameters).limits,
         )
@@ -82,16 +89,12 @@ class ChassisControlNode(Node):
             before_tick=(lambda: None) if self._guided else self._use_mode,
         )
 
-        self._commands = MotionCommands(
-            self,
-            self._diagnostics,
-            name,
-            velocity=lambda velocity, yaw_rate: self._chassis.set_twist(velocity[0], yaw_rate),
-            pose=lambda position, velocity, _yaw: self._chassis.set_target(position, velocity),
-            loop=self._loop,
-        )
-
-        self._loop.subscribe(AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann)
+        if isinstance(self._chassis, JointChassisController):
+            self._joints = JointCommandTopics(
+                self, self._diagnostics, self._chassis, settings.robot_description
+            )
+        else:
+            self._subscribe_commands(name)
         subscription(self, String, "mode", self._on_mode, LATCHED)
         if self._guided:
             subscription(self, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
@@ -100,19 +103,34 @@ class ChassisControlNode(Node):
 
     # --- commands and mode
 
+    def _subscribe_commands(self, name: str) -> None:
+        MotionCommands(
+            self,
+            self._diagnostics,
+            name,
+            velocity=lambda velocity, yaw_rate: self._chassis.set_twist(velocity[0], yaw_rate),
+            pose=lambda position, velocity, _yaw: self._chassis.set_target(position, velocity),
+            loop=self._loop,
+        )
+        self._loop.subscribe(AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann)
+
+    def _refuse(self, topic: str, why: object) -> None:
+        counter = f"refused_{topic.replace('/', '_')}"
+        self._diagnostics.refuse(counter, f"{topic} refused: {why}")
+
     def _on_cmd_ackermann(self, message: AckermannDriveStamped) -> None:
         drive = message.drive
         try:
             self._chassis.set_speed(drive.speed, drive.steering_angle, None, drive.acceleration)
         except CommandError as error:
-            self._commands.refuse("cmd/ackermann", error)
+            self._refuse("cmd/ackermann", error)
 
     def _on_mode(self, message: String) -> None:
         try:
             self._received_mode = Mode(message.data)
         except ValueError:
             self._received_mode = None
-            self._commands.refuse(
+            self._refuse(
                 "mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}"
             )
         self._mode_at = time.monotonic()
@@ -142,6 +160,12 @@ class ChassisControlNode(Node):
             return self._mode
         return None
 
+    @property
+    def _is_ordered(self) -> bool:
+        """Whether ros2_control orders its wheels to turn."""
+        chassis = self._chassis
+        return isinstance(chassis, JointChassisController) and chassis.is_ordered
+
     def _step(self, estimate: Estimate | None, dt: float) -> WheelCommand:
         return wheel_command_to_msg(self._chassis.step(estimate, self._present_mode, dt))
 
@@ -162,6 +186,7 @@ class ChassisControlNode(Node):
                 (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
                 (lost, WARN, "the motion command is lost: it brakes"),
                 (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
+                (mode is Mode.DISARMED and self._is_ordered, WARN, _NOT_ARMED),
                 (True, OK, values["mode"]),
             ],
             **values,

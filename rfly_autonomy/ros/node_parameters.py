@@ -173,9 +173,18 @@ class ChassisControlParameters:
 
     command_timeout: float = parameter(
         chassis_controller.COMMAND_TIMEOUT,
-        "s of silence, after which a motion command is lost: it brakes",
-        low=0.05,
+        "s of silence, after which a motion command is lost: it brakes; 0, with joint_commands "
+        "only: never",
+        low=0.0,
         high=3600.0,
+    )
+    joint_commands: bool = parameter(
+        False,
+        "obey joint_commands, as ros2_control sends them, instead of cmd/ackermann, cmd_vel and "
+        "cmd/pose",
+    )
+    robot_description: str = parameter(
+        "", "URDF that is published on robot_description, latched; empty: none"
     )
 
 

@@ -123,6 +123,11 @@ AMPHIBIOUS_ARGUMENTS = (
         "mavlink",
         choices=("udp", "tcp", "mavlink"),
     ),
+    switch(
+        "ros2_control",
+        "controllers of ros2_control command wheels, steering and gimbal by joint_commands; they "
+        "replace the mission",
+    ),
     Argument(
         "name",
         "names of the vehicles and their namespaces: NAME_1, NAME_2, …",
@@ -193,6 +198,8 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
             f"controller: {settings['controller']}, but autopilot says {settings['autopilot']}: "
             "expected one"
         )
+
+    _check_ros2_control(settings)
 
     if settings["mavlink"] == "true":
         settings["autostart"] = "false"
@@ -411,6 +418,11 @@ def vehicle_nodes(
         for topic in ("vehicle_states", "terrain_map", "placed_objects", "environment")
     }
 
+    if settings["ros2_control"] == "true":
+        # with rviz robot_state_publisher publishes the description
+        text = "" if settings["rviz"] == "true" else _description(settings, facts, namespace)
+        special[CHASSIS.executable] = {"joint_commands": True, "robot_description": text}
+
     started = []
     if GUIDANCE in of_a_vehicle:  # in lock-step the controllers wait for it
         for controller in (FLIGHT, CHASSIS):
@@ -461,6 +473,13 @@ def _check_mavlink(settings: Mapping[str, str], facts: Facts) -> None:
         )
 
 
+def _check_ros2_control(settings: Mapping[str, str]) -> None:
+    """Raise ValueError for other commands in addition to those of ros2_control."""
+    others = [name for name in ("autopilot", "controller", "mavlink") if is_given(settings, name)]
+    if settings["ros2_control"] == "true" and others:
+        raise ValueError(f"ros2_control: {others[0]} commands the vehicle too: expected one")
+
+
 def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
     """Return what runs for each vehicle."""
     mapping = [MAPPING] if settings["mapping"] == "true" else []
@@ -469,20 +488,29 @@ def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
         estimator = [] if controller in _OWN_ESTIMATORS and not mapping else [ESTIMATOR]
         return [SIMULATION, *estimator, controller, *mapping]
 
-    return [*OF_A_VEHICLE, *mapping]
+    of_a_vehicle = [
+        node for node in OF_A_VEHICLE if node is not GUIDANCE or settings["ros2_control"] != "true"
+    ]
+    return [*of_a_vehicle, *mapping]
 
 
-def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> StartedNode:
-    """Return the node that publishes a vehicle's URDF, and its wheels and rotors on /tf."""
+def _description(settings: Mapping[str, str], facts: Facts, namespace: str) -> str:
+    """Return a vehicle's URDF."""
     from rfly_amphibious.description.urdf import vehicle_urdf
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
     params = VehicleParameters.load(facts.vehicle)
     sensors = SensorParameters.for_vehicle(params.name, settings["sensors"])
+    ros2_control = f"/{namespace}" if settings["ros2_control"] == "true" else None
+    return vehicle_urdf(params, sensors=sensors, ros2_control=ros2_control)
+
+
+def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> StartedNode:
+    """Return the node that publishes a vehicle's URDF, and its wheels and rotors on /tf."""
     namespace = f"{settings['name']}_{number + 1}"
     parameters = {
-        "robot_description": vehicle_urdf(params, sensors=sensors),
+        "robot_description": _description(settings, facts, namespace),
         "frame_prefix": f"{namespace}/",
         "publish_frequency": 50.0,
     }

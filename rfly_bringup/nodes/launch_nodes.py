@@ -197,7 +197,9 @@ def _process_action(started: Sequence[node_set.StartedNode], arguments: Mapping[
         given = [_plain_texts(node.parameters)]
         return _node(node.package, node.executable, namespace=node.namespace, parameters=given)
     more = {"name": node.executable, "remappings": list(node.remappings.items())}
-    return _our_node(node.executable, node.namespace, dict(node.parameters), arguments, **more)
+    urdf = {key: text for key, text in node.parameters.items() if key == "robot_description"}
+    ours = {**node.parameters, **_plain_texts(urdf)}
+    return _our_node(node.executable, node.namespace, ours, arguments, **more)
 
 
 def _plain_texts(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,16 @@
 estimator.
 """
 
+import json
 import math
 import time
 
 import numpy as np
 import pytest
 from node_harness import PATIENCE, NodeProcess, Peer, diagnostic
+from ros2_control_double import JointStateTopicSystem, ackermann
 
+from rfly_amphibious.description.urdf import vehicle_urdf
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
@@ -204,11 +207,12 @@ class Plant:
         return self.peer.spin_until(lambda: (s := self.status(task)) and part in s[1] and s)
 
 
-def started(lock_step, vehicle, domain):
+def started(lock_step, vehicle, domain, **of_chassis):
     arguments = {"lock_step": str(lock_step).lower()}
+    more = {"flight_control_node": {}, "chassis_control_node": of_chassis}
     return [
-        NodeProcess(name, domain, arguments, "-r", f"__ns:=/{vehicle}")
-        for name in ("flight_control_node", "chassis_control_node")
+        NodeProcess(name, domain, arguments | given, "-r", f"__ns:=/{vehicle}")
+        for name, given in more.items()
     ]
 
 
@@ -304,6 +308,57 @@ def test_driving_by_each_command_and_braking_without(free):
     )
     assert values["refused_cmd_pose"] == "1"
     plant.run(0.2)
+
+
+def test_ros2_control_drives_by_joint_commands_alone(domain_id):
+    from rclpy.qos import QoSProfile
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Float64, String
+
+    from rfly_common.ros.qos import COMMANDS, LATCHED
+
+    description = vehicle_urdf(VehicleParameters.load("scale"), ros2_control="/bug")
+    control = JointStateTopicSystem(description)
+    given = {"joint_commands": "true", "robot_description": json.dumps(description)}
+    peer = Peer(domain_id)
+    flight, chassis = started(False, "bug", domain_id, **given)
+    with flight, chassis:
+        plant = Plant(peer, "bug", False)
+        texts = peer.receive(String, "bug/robot_description", LATCHED)
+        looks = peer.receive(Float64, "bug/gimbal/cmd", COMMANDS)
+        joints = peer.publisher(
+            JointState, control.params["joint_commands_topic"], QoSProfile(depth=1)
+        )
+        peer.spin_until(lambda: texts)
+        assert texts[-1].data == description
+        assert not peer.node.count_subscribers("/bug/cmd/ackermann")
+
+        def cycle():
+            message = control.write()
+            joints.publish(JointState(**message._asdict()))
+
+        # parked, and told what is missing
+        control.commands |= ackermann(1.0, 0.4, 0.66, 0.56, 0.108)
+        control.commands["camera_joint/position"] = 0.3
+        plant.run(0.06, cycle)
+        peer.spin_until(lambda: looks)
+        assert [each.data for each in looks] == [0.3]
+        plant.until_status("chassis", "it is not armed: send arm on cmd/mode")
+        assert list(plant.wheels[-1].brake_torque) == [4.5] * 4
+
+        # rear wheels pull, front wheels steer
+        plant.say("arm", "DRIVE")
+        plant.run_until(lambda: max(plant.wheels[-1].drive_torque) > 0.0, cycle)
+        plant.run(0.2, cycle)
+        assert plant.wheels[-1].steering_angle == pytest.approx(math.atan(0.66 / 2.5))
+        assert list(plant.wheels[-1].drive_torque)[:2] == [0.0, 0.0]
+
+        # a message that cannot be read changes nothing; silence brakes
+        joints.publish(JointState(name=["wing_joint"]))
+        plant.until_status("chassis", "joint_commands refused: unknown joints wing_joint")
+        plant.run_until(lambda: min(plant.wheels[-1].drive_torque) < 0.0)
+        plant.until_status("chassis", "the motion command is lost: it brakes")
+    peer.close()
 
 
 def test_the_fail_safe_leads_to_abort_and_arm_ends_it(free):

@@ -68,3 +68,27 @@ def test_what_cannot_be_is_refused(more, why):
 def test_both_have_an_executable(node):
     assert callable(getattr(entry_points, node.executable))
     assert importlib.util.find_spec(entry_points.MODULES[node.executable]) is not None
+
+
+@pytest.mark.parametrize(
+    ("rviz", "publisher"), [("false", "chassis_control_node"), ("true", "robot_state_publisher")]
+)
+def test_ros2_control_takes_the_place_of_the_mission(rviz, publisher):
+    """Each vehicle's URDF names its own topics, and one node publishes it."""
+    nodes = of_vehicles(ros2_control="true", rviz=rviz, count="2", scenario="hop")
+    assert "guidance_node" not in {node.executable for node in nodes}
+    for number in (1, 2):
+        mine = [node for node in nodes if node.namespace == f"amphibious_{number}"]
+        (chassis,) = (node for node in mine if node.executable == "chassis_control_node")
+        assert chassis.parameters["joint_commands"] is True
+        texts = {node.executable: node.parameters.get("robot_description") for node in mine}
+        assert [name for name, text in texts.items() if text] == [publisher]
+        assert f'<param name="joint_commands_topic">/amphibious_{number}/joint' in texts[publisher]
+
+
+@pytest.mark.parametrize(
+    "other", [{"controller": "udp"}, {"autopilot": "px4"}, {"mavlink": "true"}]
+)
+def test_ros2_control_has_no_other_controller_beside_it(other):
+    with pytest.raises(ValueError, match=r"ros2_control: .* commands the vehicle too"):
+        amphibious_nodes({"ros2_control": "true", **other})

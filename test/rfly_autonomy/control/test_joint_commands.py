@@ -1,0 +1,223 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Joint commands of ros2_control: what their messages say, and what the vehicle does by them."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from control_rig import Rig
+from ros2_control_double import NAN, JointStateTopicSystem, ackermann
+
+from rfly_amphibious.description.urdf import vehicle_urdf
+from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.chassis_controller import turning_on_the_spot
+from rfly_autonomy.control.joint_chassis import JointChassisController
+from rfly_autonomy.control.joint_commands import JointCommandReader
+from rfly_common.errors import CommandError
+
+CONFIG = yaml.safe_load(
+    (Path(__file__).parents[3] / "config" / "ros2_control.yaml").read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture(scope="module")
+def scale():
+    return VehicleParameters.load("scale")
+
+
+@pytest.fixture(scope="module")
+def skid(scale):
+    return scale.replace(steered="none", max_steering=0.0)
+
+
+def system(params):
+    return JointStateTopicSystem(vehicle_urdf(params, ros2_control="/car"))
+
+
+class Controlled(Rig):
+    """A rig whose chassis obeys ros2_control, cycle by cycle of 100 Hz."""
+
+    def __init__(self, params, **options):
+        super().__init__(params, rate=100.0)
+        self.chassis = JointChassisController(params, **options)
+        self.system = system(params)
+        self.reader = JointCommandReader(params)
+        self.run(0.1)
+        assert self.flight.request("arm") == ""
+
+    def control(self, duration, commands, threshold=None):
+        """Run with these commands; return the motion."""
+        self.system.commands.update(commands)
+
+        def cycle(_):
+            message = self.system.write(threshold)
+            if message is not None:
+                self.chassis.set_joints(self.reader(*message))
+
+        return self.run(duration, cycle)
+
+
+def parameters_of(controller):
+    return CONFIG[f"/**/{controller}"]["ros__parameters"]
+
+
+def forward(motion):
+    return motion.vx * np.cos(motion.yaw) + motion.vy * np.sin(motion.yaw)
+
+
+def test_the_description_names_plugin_topics_and_joints(scale, skid):
+    car = system(scale)
+    assert car.plugin == "joint_state_topic_hardware_interface/JointStateTopicSystem"
+    assert car.params["joint_commands_topic"] == "/car/joint_commands"
+    assert car.params["joint_states_topic"] == "/car/joint_states"
+    wheels = [f"wheel_{each}_joint" for each in ("fl", "fr", "rl", "rr")]
+    steering = ["steer_fl_joint", "steer_fr_joint"]
+    assert car.joints == {
+        **{joint: ["velocity"] for joint in wheels},
+        **{joint: ["position"] for joint in (*steering, "camera_joint")},
+    }
+    assert list(system(skid).joints) == [*wheels, "camera_joint"]
+
+    # every state that joint_states may bring has its interface
+    names = joint_names(scale)
+    car.read(names, [0.0] * len(names), [0.0] * len(names))
+
+
+def test_commands_are_read_as_the_plugin_packs_them(scale):
+    car = system(scale)
+    car.commands |= {"wheel_rr_joint/velocity": 9.0, "steer_fl_joint/position": 0.2}
+    command = JointCommandReader(scale)(*car.write())
+    np.testing.assert_array_equal(command.wheel_rate, [NAN, NAN, NAN, 9.0])
+    np.testing.assert_array_equal(command.steering, [0.2, NAN, NAN, NAN])
+    assert math.isnan(command.camera)
+
+
+@pytest.mark.parametrize(
+    ("names", "position", "velocity", "effort", "said"),
+    [
+        (["wing_joint"], [], [], [], "unknown joints wing_joint"),
+        (["wheel_fl_joint"], [], [], [], "velocity: 0 values, expected one for each of wheel_fl"),
+        (["wheel_fl_joint"], [0.0], [1.0], [], "position: 1 values, expected one for each of no"),
+        (["wheel_fl_joint"] * 2, [], [1.0, 1.0], [], "named twice"),
+        (["wheel_fl_joint"], [], [1.0], [1.0], "effort: 1 values, expected none"),
+        (["wheel_fl_joint"], [], [math.inf], [], "velocity of wheel_fl_joint is inf"),
+        (["wheel_fl_joint"], [], [-600.0], [], "velocity of wheel_fl_joint is -600"),
+        (["steer_fr_joint"], [0.72], [], [], "position of steer_fr_joint is 0.72, expected -0.618"),
+        (["camera_joint"], [math.inf], [], [], "position of camera_joint is inf"),
+    ],
+)
+def test_messages_that_cannot_be_are_refused(scale, names, position, velocity, effort, said):
+    """The limit of a steering joint: atan(tan 0.5 / (1 - 0.28 tan 0.5 / 0.66)) = 0.618 rad."""
+    with pytest.raises(CommandError, match=said):
+        JointCommandReader(scale)(names, position, velocity, effort)
+
+
+@pytest.mark.parametrize("left_out", [None, "fl", "fr"])
+def test_steering_joints_turn_the_virtual_wheel(scale, left_out):
+    """A turn of 2.5 m needs the virtual wheel at atan(0.66 / 2.5), by both wheels or one alone."""
+    car = system(scale)
+    car.commands |= ackermann(1.0, 0.4, 0.66, 0.56, 0.108)
+    if left_out:
+        car.commands[f"steer_{left_out}_joint/position"] = NAN
+    command = JointCommandReader(scale)(*car.write())
+    assert command.virtual_steering(scale) == pytest.approx(math.atan(0.66 / 2.5), rel=1e-9)
+
+
+@pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), (-1.0, 0.4)])
+def test_speed_and_yaw_rate_of_an_ackermann_controller_arrive(scale, speed, yaw_rate):
+    """The controller has the numbers of config/ros2_control.yaml; the front wheels stay NaN."""
+    given = parameters_of("ackermann_steering_controller")
+    radius = given["traction_wheels_radius"]
+    car = Controlled(scale)
+    motion = car.control(
+        2.5, ackermann(speed, yaw_rate, given["wheelbase"], given["traction_track_width"], radius)
+    )
+    assert forward(motion)[-50:].mean() == pytest.approx(speed, rel=0.05)
+    assert motion.yaw_rate[-50:].mean() == pytest.approx(yaw_rate, rel=0.05)
+    assert not car.wheels.drive_torque[:2].any()
+
+
+def test_a_diff_drive_controller_turns_a_skid_steer_chassis_on_the_spot(skid):
+    given = parameters_of("diff_drive_controller")
+    width = given["wheel_separation"] * given["wheel_separation_multiplier"]
+    side = 0.8 * width / 2.0 / given["wheel_radius"]
+    car = Controlled(skid)
+    rates = {"l": -side, "r": side}
+    motion = car.control(
+        2.5, {f"wheel_{end}{each}_joint/velocity": rates[each] for end in "fr" for each in "lr"}
+    )
+    assert motion.yaw_rate[-50:].mean() == pytest.approx(0.8, rel=0.05)
+    assert abs(forward(motion)[-50:].mean()) < 0.03
+
+
+def test_the_shipped_numbers_are_the_vehicles(scale, skid):
+    steering = parameters_of("ackermann_steering_controller")
+    drive = parameters_of("diff_drive_controller")
+    radius = scale.rolling_radius.mean()
+    assert steering["wheelbase"] == pytest.approx(scale.wheelbase)
+    assert steering["traction_track_width"] == steering["steering_track_width"] == scale.track
+    assert steering["traction_wheels_radius"] == pytest.approx(radius, rel=1e-3)
+    assert drive["wheel_radius"] == pytest.approx(radius, rel=1e-3)
+    assert drive["wheel_separation"] == skid.track
+    wide = drive["wheel_separation"] * drive["wheel_separation_multiplier"]
+    assert wide == pytest.approx(turning_on_the_spot(skid)[0], rel=1e-3)
+
+    named = [each for each in steering.values() if isinstance(each, list)]
+    named += [drive["left_wheel_names"], drive["right_wheel_names"]]
+    named.append(parameters_of("camera_controller")["joints"])
+    assert {joint for joints in named for joint in joints} <= system(scale).joints.keys()
+
+
+@pytest.mark.parametrize(
+    ("timeout", "stops"), [(0.3, True), (0.0, False)], ids=["timeout", "never"]
+)
+def test_a_silent_controller_is_lost_after_its_timeout(scale, timeout, stops):
+    car = Controlled(scale, command_timeout=timeout)
+    rolling = dict.fromkeys([f"wheel_{each}_joint/velocity" for each in ("rl", "rr")], 9.0)
+    car.control(0.5, rolling)
+    car.run(0.28)
+    assert not car.chassis.command_lost
+    car.run(0.1)
+    assert car.chassis.command_lost is stops
+    assert bool(car.wheels.drive_torque.max() < 0.0) is stops  # the motors brake
+
+
+def test_silence_of_joints_that_do_what_they_are_told_is_no_loss(scale):
+    """It stands with its wheels at rest as commanded: the plugin is silent by its own rule."""
+    car = Controlled(scale, command_timeout=0.1)
+    states = dict.fromkeys(car.system.states, 0.0)
+    car.system.states = states
+    car.control(0.02, dict.fromkeys(car.system.commands, 0.0), threshold=-1.0)
+    car.control(0.3, {}, threshold=1e-5)
+    assert not car.chassis.command_lost
+
+    # it is at rest, not where it was told to steer
+    car.system.commands["steer_fl_joint/position"] = 0.3
+    car.control(0.02, {})
+    car.chassis._steering = np.zeros(4)
+    car.chassis.advance_clock(car.time + 0.2)
+    assert car.chassis.command_lost
+
+
+@pytest.mark.parametrize("rate", [0.0, NAN])
+def test_a_vehicle_without_a_rate_is_braked_in_its_bend(scale, rate):
+    car = Controlled(scale)
+    bend = {f"steer_{each}_joint/position": 0.2 for each in ("fl", "fr")}
+    car.control(0.1, bend | dict.fromkeys(["wheel_rl_joint/velocity"], rate))
+    assert car.wheels.brake_torque.min() > 0.0
+    assert car.wheels.steering_angle == pytest.approx(0.2, abs=0.01)
+    assert not car.chassis.is_ordered
+
+
+def test_it_obeys_in_drive_only(scale):
+    car = Controlled(scale)
+    assert car.flight.request("disarm") == ""
+    motion = car.control(0.3, {"wheel_rl_joint/velocity": 9.0, "wheel_rr_joint/velocity": 9.0})
+    assert car.chassis.is_ordered
+    assert np.abs(forward(motion)).max() < 0.01
+    assert not car.wheels.drive_torque.any()
