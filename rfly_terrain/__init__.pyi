@@ -12,6 +12,7 @@ from rfly_terrain.costmap.traversability import TraversabilityGrid as Traversabi
 from rfly_terrain.costmap.traversability import TraversabilityLimits as TraversabilityLimits
 from rfly_terrain.costmap.traversability import traversability as traversability
 from rfly_terrain.exports.geotiff import write_geotiff as write_geotiff
+from rfly_terrain.exports.geotiff import write_viewshed_geotiff as write_viewshed_geotiff
 from rfly_terrain.exports.sdf import write_gazebo_world as write_gazebo_world
 from rfly_terrain.files.arrays import import_array as import_array
 from rfly_terrain.files.arrays import write_npy as write_npy
@@ -26,6 +27,7 @@ from rfly_terrain.height_map.places import Profile as Profile
 from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS as RADIO_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import SIGHT_EARTH_RADIUS as SIGHT_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
+from rfly_terrain.height_map.viewshed import viewshed as viewshed
 from rfly_terrain.map_files.search import find_map as find_map
 from rfly_terrain.map_files.search import package_maps as package_maps
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
@@ -54,6 +56,8 @@ from rfly_terrain.plots.relief import draw_relief as draw_relief
 from rfly_terrain.plots.relief import write_relief as write_relief
 from rfly_terrain.plots.traversability import draw_traversability as draw_traversability
 from rfly_terrain.plots.traversability import write_traversability as write_traversability
+from rfly_terrain.plots.viewshed import draw_viewshed as draw_viewshed
+from rfly_terrain.plots.viewshed import write_viewshed as write_viewshed
 from rfly_terrain.sdk import matlab_mapping as matlab_mapping
 from rfly_terrain.sdk.matlab_tools import GetTerrainAltData as GetTerrainAltData
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData

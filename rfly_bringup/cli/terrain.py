@@ -13,6 +13,7 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.cli.terrain_files import export, import_
 from rfly_bringup.cli.terrain_profile import LatLonOption, positions, profile
+from rfly_bringup.cli.terrain_viewshed import viewshed
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 
@@ -332,6 +333,7 @@ terrain_app.command(context_settings={"ignore_unknown_options": True})(profile)
 terrain_app.command("import")(import_)
 terrain_app.command()(export)
 terrain_app.command()(traversable)
+terrain_app.command(context_settings={"ignore_unknown_options": True})(viewshed)
 
 
 def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:

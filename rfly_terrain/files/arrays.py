@@ -149,7 +149,7 @@ def write_npy(height_map: HeightMap, path: StrPath) -> None:
     Row 0 is the northern edge; columns run west to east.
     """
     with Path(path).open("wb") as file:
-        np.save(file, north_up(height_map))
+        np.save(file, north_up(height_map, height_map.heights))
 
 
 def write_npz(height_map: HeightMap, path: StrPath) -> None:
@@ -171,12 +171,12 @@ def write_npz(height_map: HeightMap, path: StrPath) -> None:
         )
 
 
-def north_up(height_map: HeightMap) -> NDArray[np.float32]:
-    """Return the heights in the order of images and rasters.
+def north_up(height_map: HeightMap, values: NDArray[Any]) -> NDArray[Any]:
+    """Return values of a map's samples, (rows, columns), in the order of images and rasters.
 
     Row 0 is the northern edge; columns run west to east.
     """
-    raster = height_map.heights.T
+    raster = values.T
     return np.ascontiguousarray(
         raster[:: -1 if height_map.step_y > 0 else 1, :: 1 if height_map.step_x > 0 else -1]
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -343,6 +344,37 @@ def test_traversable_as_json_replaces_only_its_own_picture(rfly):
     assert rfly("traversable", "E", "--out", "mine.png")[0] == 0
     assert rfly("traversable", "E", "--out", "mine.png")[0] == 2
     assert rfly("traversable", "E", "--out", "mine.png", "--overwrite")[0] == 0
+
+
+@pytest.mark.needs("rasterio")
+def test_a_plane_is_all_in_sight_and_files_are_written(rfly):
+    placed_plane()
+    words = ["viewshed", "0", "-100", "P", "--height", "10", "--waves", "straight"]
+    code, out, _ = rfly(*words, "--save", "seen.tif")
+    assert (code, out.splitlines()[0].startswith("in sight  100.0% of the map, ")) == (0, True)
+    assert out.splitlines()[1:] == ["P-viewshed.png", "seen.tif"]
+    assert Path("seen.tif").stat().st_size > 100
+
+    # 100 m around it: the samples of a circle
+    code, out, _ = rfly(*words, "--max-range", "100", "--out", "near.png", "--json")
+    facts = json.loads(out)
+    assert facts["observer_m"] == pytest.approx([0.0, -100.0, 10.0], abs=0.002)  # half a count
+    assert facts["area_in_sight_m2"] == pytest.approx(math.pi * 100.0**2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["9999", "0"], "9999, 0 is off the map: see `rfly terrain info`"),
+        (["0", "0", "--save", "seen.png"], "--save seen.png: expected a name that ends in .tif"),
+        (["0", "0", "--height", "-1"], "'--height': Input should be greater than or equal to 0"),
+        (["0", "0", "--max-range", "0"], "max_range is 0.0, expected more than 0 m"),
+    ],
+)
+def test_a_viewshed_that_can_not_be_ends_with_one_line(rfly, words, expected):
+    code, out, err = rfly("viewshed", *words)
+    assert (code, out, expected in err) == (2, "", True), err
+    assert err.count("\n") == 1
 
 
 def test_plot_writes_a_picture(rfly):
