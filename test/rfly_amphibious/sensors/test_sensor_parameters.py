@@ -20,6 +20,7 @@ from rfly_amphibious.vehicle.parameters import shipped_parameter_sets
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.errors import ConfigError
+from rfly_sensing.cameras import Pinhole
 from rfly_sensing.range_sensor_parameters import LidarParameters
 
 SCALE = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
@@ -41,7 +42,7 @@ def refusal(text):
 
 
 def test_each_vehicle_has_its_sensors():
-    assert shipped_sensor_sets() == shipped_parameter_sets()
+    assert shipped_sensor_sets() == sorted([*shipped_parameter_sets(), "kinect_v2"])
 
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
@@ -144,6 +145,20 @@ def test_defaults_of_cameras_and_lidars(name):
     assert not {"lidar", "scan", "depth_camera", "color_camera", "gimbal"} & set(p.sensors())
 
 
+def test_the_set_of_a_kinect_v2_has_its_sizes_and_rates():
+    """Its colour pixels are square: 960 / tan 42.05° and 540 / tan 26.9° are both 1064.5 pixels.
+
+    Depth: 256 / tan 35.3° and 212 / tan 30°.
+    """
+    sensors = SensorParameters.load("kinect_v2")
+    assert sensors.depth_camera.rate == sensors.color_camera.rate == 30.0
+    depth = Pinhole(sensors.depth_camera)
+    color = Pinhole(sensors.color_camera)
+    assert (depth.width, depth.height, color.width, color.height) == (512, 424, 1920, 1080)
+    assert (depth.focal_x, depth.focal_y) == pytest.approx((361.6, 367.2), abs=0.1)
+    assert (color.focal_x, color.focal_y) == pytest.approx((1064.5, 1064.5), abs=0.3)
+
+
 def test_rings_as_the_maker_states_them():
     lidar = SensorParameters.parse(
         changed(LAYOUT, "  beam_elevations_deg: [-25, -1.5, 0, 15]\n").encode(), "m"
@@ -193,7 +208,7 @@ def test_a_file_of_ones_own(tmp_path):
     assert (p.name, p.wind.rate, p.imu, p.gps) == ("mine", 20, None, None)
     assert p.replace(wind=None).sensors() == {}
     with pytest.raises(
-        ConfigError, match=r"no shipped set of this name \(full, scale, scale_quad, scale_six\)"
+        ConfigError, match=r"no shipped set of this name \(full, kinect_v2, scale, scale_quad"
     ):
         SensorParameters.load(tmp_path / "none.yaml")
 
