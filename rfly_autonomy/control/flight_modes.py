@@ -51,7 +51,7 @@ RELEASE_TIME = 0.1
 """Time constant with which that thrust comes back while the vehicle sinks, s."""
 
 LAND_TILT = math.radians(10.0)
-"""Largest tilt of a descent, rad."""
+"""Largest tilt of a descent beyond that which holds the place in a steady wind, rad."""
 
 TURN_RATE = 0.5
 """Rate at which the held heading turns to the wanted one, rad/s."""
@@ -236,7 +236,8 @@ class FlightModes:
         else:
             self.press *= math.exp(-dt / RELEASE_TIME)
         self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
-        self._fly(now, (0.0, 0.0, -sink_rate), dt, LAND_TILT)
+        most = min(LAND_TILT + self.position_controller.steady_tilt, self.params.max_tilt)
+        self._fly(now, (0.0, 0.0, -sink_rate), dt, most)
 
     def _spool_down(self, moment_share: float, dt: float) -> None:
         """Let the thrust decay, with a share of the moments that hold the attitude."""

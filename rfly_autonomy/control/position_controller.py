@@ -51,6 +51,12 @@ class PositionController:
         """Forget the integral."""
         self.integral = np.zeros(3)
 
+    @property
+    def steady_tilt(self) -> float:
+        """Tilt that holds the vehicle in its place against what it has learned, as wind, rad."""
+        east, north, up = self.integral.tolist()
+        return math.atan2(math.hypot(east, north), GRAVITY + up)
+
     def acceleration(
         self,
         position_error: ArrayLike,
