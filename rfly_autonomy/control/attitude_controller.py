@@ -19,9 +19,28 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
 
 YAW_FREQUENCY_SHARE = 0.4
 """Frequency of the yaw loop, as a share of that of roll and pitch."""
+
+OBSERVER_SHARE = 0.4
+"""Frequency of the observer of unknown moments, as a share of that of its loop."""
+
+MOST_UNKNOWN = 0.25
+"""Largest moment that the observer holds, as a share of the weight at the mean arm of a rotor.
+
+A rotor without thrust is 1/6 with six rotors, and 1/4 with four.
+"""
+
+HOVER_RESERVE = 0.05
+"""Thrust that a vehicle needs for control in addition to its weight, as a share of that."""
+
+TURNS_SHARE = 0.3
+"""Share of the speed of all rotors alike above which a failed rotor still turns."""
+
+_TILT_FIRST = np.array((1.0, 10.0, 10.0))
+"""Weights of thrust, roll and pitch moment where they cannot all be had."""
 
 _TOLERANCE = 1e-12
 """Tolerance of the limits of squared rotor speeds, as a share of the largest."""
@@ -61,8 +80,7 @@ class Mixer:
                 rows.all()
                 and np.linalg.matrix_rank(self.matrix / np.where(rows, rows, 1.0), tol=1e-9) == 4
             )
-            turning = self.inverse[:, 3:] if spare else np.zeros((params.rotors, 1))
-            self.inverse = np.hstack([np.linalg.pinv(self.matrix[:3]), turning])
+            self.inverse[:, 3] *= spare
             self.inverse[list(failed)] = 0.0
         self._largest = params.max_rotor_speed**2
 
@@ -82,6 +100,7 @@ class Mixer:
         squares = thrust * for_thrust + tilting
 
         if self._failed:
+            squares = self._redistributed(np.array((thrust, roll, pitch)))
             yaw = yaw - float(self.matrix[3] @ squares)
         turning = self.inverse[:, 3] * yaw
 
@@ -104,6 +123,28 @@ class Mixer:
                 base = middle + self._share(middle, tilting) * tilting
             squares = np.clip(base, 0.0, self._largest)
         return np.sqrt(np.clip(squares, 0.0, self._largest))
+
+    def _redistributed(self, wanted: Floats) -> Floats:
+        """Return squares within their limits for thrust, roll and pitch moment, (3,).
+
+        The square that is most beyond its limit is set to it, and the others make up for that, one
+        after another (Bordignon 1996: cascaded generalised inverse). What they cannot do is missing
+        in the thrust rather than in the moments.
+        """
+        rows = _TILT_FIRST[:, None] * self.matrix[:3]
+        rest = _TILT_FIRST * wanted
+        squares = np.zeros(rows.shape[1])
+        free = rows[0] > 0.0
+        while free.any():
+            squares[free] = np.linalg.pinv(rows[:, free]) @ rest
+            beyond = np.where(free, np.maximum(-squares, squares - self._largest), 0.0)
+            worst = int(np.argmax(beyond))
+            if beyond[worst] <= _TOLERANCE * self._largest:
+                break
+            squares[worst] = min(max(squares[worst], 0.0), self._largest)
+            rest = rest - rows[:, worst] * squares[worst]
+            free[worst] = False
+        return np.clip(squares, 0.0, self._largest)
 
     def _fits(self, squares: Floats) -> bool:
         """Return whether all squares are within their limits."""
@@ -153,6 +194,44 @@ class AttitudeSetpoint(NamedTuple):
     """Share of the moments that turn the body, 0 … 1: less while the wheels carry it."""
 
 
+class MomentObserver:
+    """Observer of the moments that the model does not know, by the angular momentum. Eq. 10.20.
+
+    A weak rotor, a shifted centre of mass and steady wind are such. Like the observer of the force
+    on the wheels it learns nothing wrong while rotors are at their limits, because it knows the
+    speeds that they can have.
+    """
+
+    def __init__(self, params: VehicleParameters, gain: Floats) -> None:
+        """Begin with none; `gain`: of the loops about the body's axes, (3,), 1/s."""
+        self._inertia = params.total_inertia
+        lever = float(np.hypot(*params.rotor_position[:, :2].T).mean())
+        self._most = MOST_UNKNOWN * params.mass * GRAVITY * lever
+        self.gain = gain
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was learned."""
+        self.moment = np.zeros(3)
+        """Unknown moment, (3,), body axes, N m."""
+
+        self._momentum: Floats | None = None
+        """Angular momentum at the last update, (3,), N m s."""
+
+    def update(self, rates: Floats, known: Floats, dt: float) -> None:
+        """Go on by dt seconds with body rates, (3,), rad/s, and the known moments, (3,), N m."""
+        momentum = self._inertia @ rates
+        if self._momentum is not None:
+            due = self._momentum + dt * (known + self.moment - _cross(rates, momentum))
+            learned = self.moment + self.gain * (momentum - due)
+            self.moment = np.clip(learned, -self._most, self._most)
+        self._momentum = momentum
+
+    def skip(self) -> None:
+        """Learn nothing until the next update, as the ground acts on the vehicle."""
+        self._momentum = None
+
+
 class AttitudeController:
     """Attitude loop: it answers an attitude setpoint with rotor speeds.
 
@@ -162,13 +241,22 @@ class AttitudeController:
 
     def __init__(self, params: VehicleParameters, frequency: float | None = None) -> None:
         self.mixer = Mixer(params)
+        self._whole = self.mixer
+        """Mixer of all rotors."""
+
+        self.observer = MomentObserver(params, np.ones(3))
         self.set_gains(params, params.attitude_frequency if frequency is None else frequency)
         self._inertia = params.total_inertia
-        self._still = np.zeros(params.rotors)
+        self.reset()
 
     def reset(self) -> None:
-        """Let all rotors turn again; there is no other state."""
-        self.mixer = Mixer(self.params)
+        """Return to the initial state: all rotors stand still and can turn."""
+        self.set_failed_rotors(())
+        self.commanded = np.zeros(self.params.rotors)
+        """Last rotor speeds, (rotors,), rad/s."""
+
+        self.expected = np.zeros(self.params.rotors)
+        """Rotor speeds by the lag after their commands, (rotors,), rad/s."""
 
     def set_gains(self, params: VehicleParameters, frequency: float) -> None:
         """Use these parameters' gains and this frequency (rad/s) in roll and pitch."""
@@ -176,9 +264,34 @@ class AttitudeController:
         self.frequency = frequency * np.array((1.0, 1.0, YAW_FREQUENCY_SHARE))
         """Frequencies of roll, pitch and yaw, (3,), rad/s."""
 
+        self.observer.gain = OBSERVER_SHARE * self.frequency
+
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """Let the other rotors do what they can without these ones (from 0)."""
         self.mixer = Mixer(self.params, failed)
+        self._failed = list(failed)
+        self._turning = np.zeros(self.params.rotors)
+        """Speeds of failed rotors that turn nevertheless, (rotors,), rad/s."""
+
+        self.observer.reset()
+
+    def note_speeds(self, measured: Floats) -> None:
+        """Take note of measured speeds, (rotors,), rad/s: those of failed rotors count."""
+        self._turning[self._failed] = measured[self._failed]
+
+    def advance(self, motion: EstimatedMotion, dt: float, airborne: bool) -> None:
+        """Go on by dt seconds to a motion, and learn from it if the vehicle is in the air.
+
+        Without a rotor nothing is learned: the vehicle may spin, and lack moments that it demands.
+        """
+        if airborne and not self._failed:
+            known = self._whole.wrench(self.expected)[1:]
+            self.observer.update(np.asarray(motion.rates, float), known, dt)
+        else:
+            self.observer.skip()
+        keep = math.exp(-dt / self.params.rotor_lag)
+        self.expected = self.commanded + keep * (self.expected - self.commanded)
+        self.expected[self._failed] = self._turning[self._failed]
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.
@@ -186,7 +299,8 @@ class AttitudeController:
         Without a setpoint the rotors stand still.
         """
         if setpoint is None:
-            return self._still.copy()
+            self.commanded = np.zeros(self.params.rotors)
+            return self.commanded
         if setpoint.acceleration is not None:
             wanted = _attitude_of(setpoint.acceleration, setpoint.yaw)
             wrench = self.wrench(wanted, motion, setpoint.thrust, setpoint.yaw_rate)
@@ -196,7 +310,35 @@ class AttitudeController:
             assert setpoint.attitude is not None
             wrench = self.wrench(setpoint.attitude, motion, setpoint.thrust)
             wrench[1:] *= setpoint.moment_share
-        return self.mixer.rotor_speeds(wrench)
+        self.commanded = self._allocated(wrench)
+        return self.commanded
+
+    def _allocated(self, wrench: Floats) -> Floats:
+        """Return the rotor speeds, (rotors,), rad/s, for thrust and moments, (4,).
+
+        A failed rotor that turns nevertheless is told to turn as all would alike. The others make
+        up for it.
+        """
+        if not self._failed:
+            return self.mixer.rotor_speeds(wrench)
+        p = self.params
+        speeds = self.mixer.rotor_speeds(wrench - self._whole.wrench(self._turning))
+        alike = math.sqrt(max(float(wrench[0]), 0.0) / (p.rotors * p.thrust_coefficient))
+        speeds[self._failed] = np.where(
+            self._turning[self._failed] > TURNS_SHARE * p.hover_speed, alike, 0.0
+        )
+        return speeds
+
+    def can_hover(self) -> bool:
+        """Return whether the rotors that have not failed can carry the vehicle level.
+
+        HOVER_RESERVE of the weight has to be left for control.
+        """
+        weight = self.params.mass * GRAVITY
+        wanted = np.array(((1.0 + HOVER_RESERVE) * weight, 0.0, 0.0, 0.0))
+        wanted -= self._whole.wrench(self._turning)
+        done = self.mixer.wrench(self.mixer.rotor_speeds(wanted))
+        return bool(np.allclose(done[:3], wanted[:3], atol=1e-3 * weight))
 
     def wrench(
         self, wanted: Floats, motion: EstimatedMotion, thrust: float, yaw_rate: float = 0.0
@@ -215,7 +357,7 @@ class AttitudeController:
 
         turn = -(self.frequency**2) * error_vector
         turn -= 2.0 * self.params.attitude_damping * self.frequency * error_rates
-        return np.array((thrust, *(self._inertia @ turn)))
+        return np.array((thrust, *(self._inertia @ turn - self.observer.moment)))
 
 
 def _attitude_of(acceleration: Floats, yaw: float) -> Floats:

@@ -19,6 +19,7 @@ from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
 from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
+from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
 from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
@@ -49,15 +50,6 @@ IMU_TIMEOUT = 0.1
 
 BLIND_SINK = 1.0
 """Sink rate of a vehicle without IMU and estimate, m/s, by the damping of its rotors."""
-
-ROTOR_TURNS = 0.4
-"""Share of the speed in hover beyond which a rotor is watched."""
-
-ROTOR_FAILS = 0.3
-"""Share of the expected speed below which a rotor has failed."""
-
-ROTOR_FAILS_TIME = 0.1
-"""Time below that share after which a rotor has failed, s."""
 
 WORDS = {
     "arm": Mode.DRIVE,
@@ -158,10 +150,8 @@ class FlightController:
 
         self._since_update = 0.0
 
-        self._expected = np.zeros(self.params.rotors)
-        self._commanded = np.zeros(self.params.rotors)
-        self._stalled_for = np.zeros(self.params.rotors)
-        self._joints_time = math.nan
+        self.rotor_watch = RotorWatch(self.params)
+        """Watch over the rotors."""
 
     # setpoints and requests
 
@@ -207,11 +197,14 @@ class FlightController:
             return f"its estimate is {self.trust.text}"
         if wanted is Mode.TAKEOFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
+        if wanted is Mode.TAKEOFF and self.rotor_watch.warnings:
+            return next(iter(self.rotor_watch.warnings.values()))
 
         refusal = self._request(wanted, f"requested: {word}")
         if wanted is Mode.DISARMED and not refusal and self.failed_rotors:
             # repaired, or else they will be noticed again
             self.flight_modes.set_failed_rotors(frozenset())
+            self.rotor_watch.reset()
         return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
@@ -291,7 +284,7 @@ class FlightController:
             self._request(Mode.ABORT, "the simulation's fail-safe acts: commands were lost")
         self._failsafe = acts
 
-    def lose_rotor(self, rotor: int) -> None:
+    def lose_rotor(self, rotor: int, reason: str = "") -> None:
         """Fly without a rotor (from 0).
 
         Off the ground the flight is aborted; on the ground there is no take-off any more.
@@ -302,7 +295,10 @@ class FlightController:
 
         self.flight_modes.set_failed_rotors(failed | {rotor})
         if self._situation is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
-            self._request(Mode.ABORT, f"rotor {rotor + 1} failed")
+            reason = reason or f"rotor {rotor + 1} failed"
+            if not self.attitude_loop.can_hover():
+                reason += ", the others cannot carry it level: it is lost"
+            self._request(Mode.ABORT, reason)
 
     # samples and commands
 
@@ -364,6 +360,7 @@ class FlightController:
             return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
 
         now = reckoning.motion
+        self.flight_modes.advance(now, dt)
         self._situation = self._situation_in(now, dt)
         clearance = self._situation.clearance
 
@@ -391,12 +388,7 @@ class FlightController:
             )
             self._since_update = 0.0
 
-        # rotor speeds
-        self._commanded = self._rotor_speeds(now)
-        self._expected += (1.0 - math.exp(-dt / self.params.rotor_lag)) * (
-            self._commanded - self._expected
-        )
-        return RotorCommand(self.time, self._commanded)
+        return RotorCommand(self.time, self._rotor_speeds(now))
 
     def _rotor_speeds(self, now: EstimatedMotion) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, of the flight law, or without an IMU.
@@ -435,7 +427,9 @@ class FlightController:
             else clearance.above_last_ground(altitude, now.rotation)
         )
 
-        thrust = self.params.thrust_coefficient * float(np.square(self._expected).sum())
+        thrust = self.params.thrust_coefficient * float(
+            np.square(self.attitude_loop.expected).sum()
+        )
         return ModeInputs(
             wheels_down,
             load_share,
@@ -499,24 +493,22 @@ class FlightController:
             self._request(Mode.LAND, "the motion command is lost")
 
     def _check_rotors(self, joints: JointSamples) -> None:
-        """Find the rotors that should turn and do not."""
-        # while the fail-safe acts, it commands the rotors
-        if joints.rotor_rate.shape[1] != self.params.rotors or self._failsafe:
-            self._stalled_for[:] = 0.0
+        """Find the rotors that do not do what they are told."""
+        watch = self.rotor_watch
+        if joints.rotor_rate.shape[1] != self.params.rotors:
             return
 
-        time = float(joints.time[-1])
-        period = 0.0
-        if not math.isnan(self._joints_time):
-            period = min(max(time - self._joints_time, 0.0), ROTOR_FAILS_TIME)
-        self._joints_time = time
+        # while the fail-safe acts, it commands the rotors
+        if self._failsafe:
+            watch.reset()
+            return
 
-        expected = np.minimum(self._expected, self._commanded)
-        watched = expected > ROTOR_TURNS * self.params.hover_speed
-        stalled = watched & (np.abs(joints.rotor_rate[-1]) < ROTOR_FAILS * expected)
-        self._stalled_for = np.where(stalled, self._stalled_for + period, 0.0)
-        for rotor in np.flatnonzero(self._stalled_for >= ROTOR_FAILS_TIME - 1e-9).tolist():
-            self.lose_rotor(rotor)
+        loop = self.attitude_loop
+        speeds = np.abs(joints.rotor_rate[-1])
+        loop.note_speeds(speeds)
+        watch.update(float(joints.time[-1]), speeds, loop.expected, loop.commanded)
+        for rotor, reason in watch.failed.items():
+            self.lose_rotor(rotor, reason)
 
 
 _MOST_TRUST_NEEDED = {

@@ -202,6 +202,16 @@ class FlightModes:
             else:
                 self._descend(now, SLOW_DESCENT, dt)
 
+    def advance(self, now: EstimatedMotion, dt: float) -> None:
+        """Let the attitude loop learn from the dt seconds before this motion."""
+        mode = self.logic.mode
+        if mode in (Mode.DISARMED, Mode.DRIVE):
+            self.attitude_loop.observer.reset()
+        stands = mode is Mode.TAKEOFF and self.logic.since < RAMP_TIME
+        stands = stands or self.logic.contact.wheels_down >= 0.5 or self.touched
+        airborne = not stands and mode in (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.ABORT)
+        self.attitude_loop.advance(now, dt, airborne)
+
     def rotor_speeds(self, now: EstimatedMotion) -> Floats:
         """Return the rotor speeds of the attitude loop, (rotors,), rad/s."""
         setpoint = self._setpoint

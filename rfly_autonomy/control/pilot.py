@@ -97,6 +97,7 @@ class Pilot:
 
         # enter it
         mode = self.logic.update(situation, self.period)
+        self.flight_modes.advance(now, self.period)
         if mode is not before or not self._entered:
             self._enter(mode, now)
             if mode is not before:

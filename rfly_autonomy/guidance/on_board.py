@@ -52,6 +52,15 @@ class OnBoard:
         self._guide_at = -math.inf
         self._mode_requests = ModeRequests()
 
+    @property
+    def faults(self) -> dict[str, str]:
+        """Texts about the parts that the controllers find at fault, by names that stay."""
+        watch = self.flight.rotor_watch
+        found = {text: text for text in watch.failed.values()} | watch.warnings
+        if self.flight.mode is Mode.ABORT:
+            found["ABORT"] = f"ABORT: {self.flight.reason}"
+        return found
+
     def tick(
         self, time: float, samples: SensorSamples, dt: float
     ) -> tuple[RotorCommand, WheelCommand]:

@@ -219,5 +219,6 @@ class FlightControlTopics:
             (missing, unknown, f"not known: {', '.join(missing)}"),
             (flight.trust.level, WARN, f"the estimate is {flight.trust.text}"),
             (flight.failed_rotors, WARN, f"rotor {self._failed_rotors} failed"),
+            (flight.rotor_watch.warnings, WARN, "; ".join(flight.rotor_watch.warnings.values())),
             (True, OK, flight.mode.value),
         ]

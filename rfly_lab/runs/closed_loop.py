@@ -160,6 +160,7 @@ class _ClosedLoop:
         self._aboard = OnBoard(scenario, sensors, estimator)
         self._failsafe = False
         self._waiting_told = False
+        self._logged: set[str] = set()
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
         self.guide = self._aboard.guide
         self.recorder = RunRecorder(scenario, Mode.DISARMED)
@@ -212,8 +213,16 @@ class _ClosedLoop:
             recorder.log.append((time, text))
 
         recorder.enter(time, aboard.flight.mode)
+        self._log_faults(time)
         if simulation.ticks % self._sample_every == 0:
             self.sample()
+
+    def _log_faults(self, time: float) -> None:
+        """Log once what the controllers find wrong with a part, and what follows from it."""
+        for name, text in self._aboard.faults.items():
+            if name not in self._logged:
+                self._logged.add(name)
+                self.recorder.log.append((time, text))
 
     def sample(self) -> None:
         """Keep the state and the estimate."""

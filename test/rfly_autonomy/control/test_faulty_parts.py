@@ -5,14 +5,29 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import pytest
+from control_rig import Rig
 
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint, Mixer
 from rfly_autonomy.control.pilot import Pilot, timed_setpoints
+from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.estimation.estimate import EstimatedMotion
+from rfly_common.frames import rotation_matrix
+from rfly_common.physics import GRAVITY
+
+UP = np.array((0.0, 0.0, GRAVITY))
+"""Specific thrust of a hovering vehicle, m/s²."""
+
+LEVEL = EstimatedMotion(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
 
 
 def test_a_landing_in_wind_holds_its_place():
@@ -28,3 +43,109 @@ def test_a_landing_in_wind_holds_its_place():
     east, north, up = run.x[touch, 3:6]
     assert np.hypot(east, north) < 0.4
     assert -up < 1.2
+
+
+def test_a_steady_moment_is_learned_and_leaves_no_tilt():
+    """A rigid body under the shipped loop, with the lag of its rotors.
+
+    The centre of mass is 2 cm to the side: 294 N · 0.02 m = 5.88 N m. Without the observer it tilts
+    by d/(J_xx ω²) = 5.88/(1.38 · 49) rad = 5°.
+    """
+    p = VehicleParameters.load("scale")
+    loop = AttitudeController(p)
+    shift = np.array((p.mass * GRAVITY * 0.02, 0.0, 0.0))
+    rotation = np.eye(3)
+    rates = np.zeros(3)
+    dt = 0.01
+    tilts = []
+
+    for _ in range(300):
+        motion = EstimatedMotion(np.zeros(3), np.zeros(3), rotation, rates)
+        loop.advance(motion, dt, airborne=True)
+        loop.rotor_speeds(AttitudeSetpoint(294.2, UP), motion)
+        moment = Mixer(p).wrench(loop.expected)[1:] + shift
+        rates = rates + dt * np.linalg.solve(p.total_inertia, moment)
+        x, y, z = (0.5 * dt * rates).tolist()
+        rotation = rotation @ rotation_matrix((x, y, z, 1.0))
+        tilts.append(math.degrees(math.acos(min(rotation[2, 2], 1.0))))
+
+    assert loop.observer.moment == pytest.approx(shift, abs=0.02)
+    assert max(tilts) < 4.0
+    assert tilts[-1] < 0.05
+    loop.advance(motion, dt, airborne=False)
+    assert loop.observer.moment == pytest.approx(shift, abs=0.02), "the ground teaches nothing"
+
+
+@pytest.mark.parametrize("speed", [0.0, 120.0, 350.0])
+@pytest.mark.parametrize("rotor", [0, 2])
+def test_five_rotors_make_up_for_one_that_is_stuck(rotor, speed):
+    p = VehicleParameters.load("scale")
+    loop = AttitudeController(p)
+    loop.set_failed_rotors((rotor,))
+    loop.note_speeds(np.full(6, speed))
+    assert loop.can_hover()
+
+    speeds = loop.rotor_speeds(AttitudeSetpoint(300.0, UP), LEVEL)
+    assert speeds.max() <= p.max_rotor_speed
+    speeds[rotor] = speed
+    assert Mixer(p).wrench(speeds)[:3] == pytest.approx((300.0, 0.0, 0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "can"), [("scale", True), ("scale_quad", False)])
+def test_whether_the_others_can_hover_without_a_rotor(name, can):
+    """Two of four carry 2 · 0.0012 · 350² N = 294.0 N at most, and the weight is 294.2 N."""
+    loop = AttitudeController(VehicleParameters.load(name))
+    assert loop.can_hover()
+    loop.set_failed_rotors((1,))
+    assert loop.can_hover() is can
+
+
+def watched(seconds, speed_of):
+    """Return a watch over six rotors whose commands swing by 4 %.
+
+    `speed_of(time, expected)`: measured speeds.
+    """
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    for tick in range(round(seconds / 0.01)):
+        swing = 0.04 * math.sin(4.0 * 0.01 * tick + 1.0)
+        expected = np.full(6, p.hover_speed * (1.0 + swing))
+        watch.update(0.01 * tick, speed_of(0.01 * tick, expected), expected, expected)
+    return watch
+
+
+def with_rotor(rotor, speed):
+    """Return the speeds of rotors that all follow but one."""
+    return lambda _, expected: np.where(np.arange(6) == rotor, speed(expected), expected)
+
+
+@pytest.mark.parametrize(
+    ("speed_of", "failed", "warnings"),
+    [
+        (lambda _, expected: expected + 3.0, {}, []),
+        (with_rotor(2, lambda _: 256.0), {2: "rotor 3 is stuck at 256 rad/s"}, []),
+        (with_rotor(0, lambda _: 0.0), {0: "rotor 1 failed"}, []),
+        (with_rotor(5, lambda expected: 0.7 * expected), {}, ["rotor 6"]),
+        (lambda _, expected: np.full(6, 250.0), {}, []),
+        (lambda time, expected: np.full(6, time), {}, ["encoders"]),
+        (lambda _, expected: expected + 50.0, {}, ["encoders"]),
+    ],
+    ids=["healthy", "stuck", "stands", "weak", "frozen", "nonsense", "biased"],
+)
+def test_rotors_that_do_not_follow_are_told_from_encoders_that_lie(speed_of, failed, warnings):
+    watch = watched(1.5, speed_of)
+    assert watch.failed == failed
+    assert list(watch.warnings) == warnings
+
+
+def test_a_flight_with_a_stuck_rotor_comes_down_level():
+    """It is stuck at nearly all that it can; before, the vehicle turned over."""
+    rig = Rig("scale", airborne=3.0)
+    rig.sim.inject(Fault(0.5, "rotor_3", FaultKind.STUCK, (350.0,)))
+    hold = lambda r: r.flight.set_target((0.0, 0.0, 3.0))  # noqa: E731
+    run = rig.run(2.5, hold, until=lambda r: r.flight.mode is Mode.ABORT)
+    assert run.elapsed[-1] < 1.0
+    assert rig.flight.reason.startswith("rotor 3 is stuck at 3")
+    run = rig.run(1.5)
+    assert np.abs(run.pitch).max() < 0.3
+    assert run.vz[-1] == pytest.approx(-0.5, abs=0.15)

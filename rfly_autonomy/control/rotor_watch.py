@@ -1,0 +1,133 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Watch over rotors that do not do what they are told, by their encoders.
+
+Theory of operation. A rotor follows its command with its lag, so its speed lies between the command
+and the speed expected by that lag. A rotor
+
+- stands, if it should turn and hardly does;
+- is stuck, if it does not move at all while its command does;
+- is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
+  it.
+
+Rotors that stand or are stuck have failed. Encoders that repeat all their readings, or by which
+most rotors fail at once, show nothing of the rotors: they have failed themselves.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Bools, Floats
+
+WATCHED_SHARE = 0.4
+"""Share of the speed in hover that a rotor has to be commanded to stand."""
+
+STANDS_SHARE = 0.3
+"""Share of the expected speed below which a rotor stands."""
+
+STANDS_TIME = 0.1
+"""Time below that share after which a rotor has failed, s."""
+
+OFF_SHARE = 0.08
+"""Deviation from the expected speed, as a share of that in hover, of a rotor that is off."""
+
+OFF_TIME = 0.5
+"""Time with this deviation after which a rotor is off, s."""
+
+STILL_SHARE = 0.002
+"""Range of a speed, as a share of that in hover, within which a rotor does not move."""
+
+MOVED_SHARE = 0.02
+"""Range of the expected speed, as a share of that in hover, in which a rotor has to move."""
+
+SAG_SHARE = 0.8
+"""Share of the largest speed that a rotor has on an empty battery."""
+
+
+class RotorWatch:
+    """Watch over a vehicle's rotors: their failures in words."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._params = params
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        rotors = self._params.rotors
+        self.failed: dict[int, str] = {}
+        """Reasons of the rotors (from 0) that have failed."""
+
+        self.warnings: dict[str, str] = {}
+        """Texts about rotors that are off, or encoders that have failed, by the part's name."""
+
+        self._time = math.nan
+        self._speeds = np.full(rotors, math.nan)
+        self._stands_for = np.zeros(rotors)
+        self._off_for = np.zeros(rotors)
+        self._place = np.full(rotors, math.inf)
+        """Speeds at which the rotors began not to move, (rotors,), rad/s."""
+
+        self._lowest = np.zeros(rotors)
+        """Lowest speeds expected since then, (rotors,), rad/s."""
+
+        self._highest = np.zeros(rotors)
+        """Highest speeds expected since then, (rotors,), rad/s."""
+
+    def update(self, time: float, speeds: Floats, expected: Floats, commanded: Floats) -> None:
+        """Take in measured speeds, (rotors,), rad/s, at a time, s.
+
+        `expected`: by the lag after their commands `commanded`, (rotors,), rad/s.
+        """
+        period = 0.0
+        if not math.isnan(self._time):
+            period = min(max(time - self._time, 0.0), STANDS_TIME)
+        self._time = time
+        repeats = np.array_equal(speeds, self._speeds)
+        self._speeds = speeds
+        if repeats:
+            return
+
+        low = np.minimum(expected, commanded)
+        high = np.maximum(expected, commanded)
+        hover = self._params.hover_speed
+        stands = (low > WATCHED_SHARE * hover) & (speeds < STANDS_SHARE * low)
+        sagged = np.minimum(low, SAG_SHARE * self._params.max_rotor_speed)
+        is_off = (speeds < sagged - OFF_SHARE * hover) | (speeds > high + OFF_SHARE * hover)
+        self._stands_for = np.where(stands, self._stands_for + period, 0.0)
+        self._off_for = np.where(is_off, self._off_for + period, 0.0)
+        self._judge(self._stuck(speeds, expected), expected)
+
+    def _stuck(self, speeds: Floats, expected: Floats) -> Bools:
+        """Return which rotors have not moved while their commands have, (rotors,)."""
+        hover = self._params.hover_speed
+        moves = np.abs(speeds - self._place) > STILL_SHARE * hover
+        self._place = np.where(moves, speeds, self._place)
+        self._lowest = np.where(moves, expected, np.minimum(self._lowest, expected))
+        self._highest = np.where(moves, expected, np.maximum(self._highest, expected))
+        return np.asarray(self._highest - self._lowest > MOVED_SHARE * hover)
+
+    def _judge(self, stuck: Bools, expected: Floats) -> None:
+        """Find what has failed."""
+        stands = self._stands_for >= STANDS_TIME - 1e-9
+        off = self._off_for >= OFF_TIME - 1e-9
+        self.warnings = {}
+        if 2 * int((stands | stuck | off).sum()) > len(expected):
+            self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
+            return
+
+        for rotor, speed in enumerate(self._speeds.tolist()):
+            name = f"rotor {rotor + 1}"
+            if rotor in self.failed:
+                continue
+            if stands[rotor]:
+                self.failed[rotor] = f"{name} failed"
+            elif stuck[rotor]:
+                self.failed[rotor] = f"{name} is stuck at {speed:.0f} rad/s"
+            elif off[rotor]:
+                due = expected[rotor]
+                self.warnings[name] = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f}"
