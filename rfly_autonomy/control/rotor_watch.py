@@ -103,13 +103,17 @@ class RotorWatch:
         self._judge(self._stuck(speeds, expected), expected)
 
     def _stuck(self, speeds: Floats, expected: Floats) -> Bools:
-        """Return which rotors have not moved while their commands have, (rotors,)."""
+        """Return which rotors have not moved while their commands have, (rotors,).
+
+        A speed that nobody measures, NaN, shows nothing.
+        """
         hover = self._params.hover_speed
         moves = np.abs(speeds - self._place) > STILL_SHARE * hover
         self._place = np.where(moves, speeds, self._place)
         self._lowest = np.where(moves, expected, np.minimum(self._lowest, expected))
         self._highest = np.where(moves, expected, np.maximum(self._highest, expected))
-        return np.asarray(self._highest - self._lowest > MOVED_SHARE * hover)
+        still = self._highest - self._lowest > MOVED_SHARE * hover
+        return np.asarray(still & np.isfinite(speeds))
 
     def _judge(self, stuck: Bools, expected: Floats) -> None:
         """Find what has failed."""

@@ -127,10 +127,11 @@ def with_rotor(rotor, speed):
         (with_rotor(0, lambda _: 0.0), {0: "rotor 1 failed"}, []),
         (with_rotor(5, lambda expected: 0.7 * expected), {}, ["rotor 6"]),
         (lambda _, expected: np.full(6, 250.0), {}, []),
+        (with_rotor(1, lambda _: math.nan), {}, []),
         (lambda time, expected: np.full(6, time), {}, ["encoders"]),
         (lambda _, expected: expected + 50.0, {}, ["encoders"]),
     ],
-    ids=["healthy", "stuck", "stands", "weak", "frozen", "nonsense", "biased"],
+    ids=["healthy", "stuck", "stands", "weak", "frozen", "unmeasured", "nonsense", "biased"],
 )
 def test_rotors_that_do_not_follow_are_told_from_encoders_that_lie(speed_of, failed, warnings):
     watch = watched(1.5, speed_of)
