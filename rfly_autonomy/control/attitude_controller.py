@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.attitude_laws import AttitudeLaw, GeometricLaw
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -236,10 +237,16 @@ class AttitudeController:
     """Attitude loop: it answers an attitude setpoint with rotor speeds.
 
     A `frequency` (rad/s) other than that of the parameters is for loops with delay: (τ_m + delay) ·
-    frequency ≤ 0.45.
+    frequency ≤ 0.45. `law`: by default the geometric one.
     """
 
-    def __init__(self, params: VehicleParameters, frequency: float | None = None) -> None:
+    def __init__(
+        self,
+        params: VehicleParameters,
+        frequency: float | None = None,
+        law: AttitudeLaw | None = None,
+    ) -> None:
+        self._law = law or GeometricLaw()
         self.mixer = Mixer(params)
         self._whole = self.mixer
         """Mixer of all rotors."""
@@ -265,6 +272,7 @@ class AttitudeController:
         """Frequencies of roll, pitch and yaw, (3,), rad/s."""
 
         self.observer.gain = OBSERVER_SHARE * self.frequency
+        self._law.set_gains(self.frequency, params.attitude_damping)
 
     def set_failed_rotors(self, failed: Collection[int]) -> None:
         """Let the other rotors do what they can without these ones (from 0)."""
@@ -348,15 +356,11 @@ class AttitudeController:
         `wanted`: (3, 3), body -> world. `yaw_rate`: about the world's z axis, rad/s.
         """
         rotation = motion.rotation
-        error = wanted.T @ rotation - rotation.T @ wanted
-        error_vector = 0.5 * np.array((error[2, 1], error[0, 2], error[1, 0]))
-
         error_rates = np.asarray(motion.rates, float)
         if yaw_rate:
             error_rates = error_rates - yaw_rate * rotation[2]
 
-        turn = -(self.frequency**2) * error_vector
-        turn -= 2.0 * self.params.attitude_damping * self.frequency * error_rates
+        turn = self._law.turn(wanted, rotation, error_rates)
         return np.array((thrust, *(self._inertia @ turn - self.observer.moment)))
 
 

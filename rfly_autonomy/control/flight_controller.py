@@ -15,6 +15,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode, RotorCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController
+from rfly_autonomy.control.attitude_laws import AttitudeLaw
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
 from rfly_autonomy.control.path_following import CLIMBING, SINKING
@@ -73,7 +74,7 @@ class FlightController:
     `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
     `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
     motion command older than `command_timeout` (s) is lost. `trust_limits`: of the estimate's
-    uncertainty.
+    uncertainty. `attitude_law`: by default the geometric one.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class FlightController:
         delay: float = 0.0,
         command_timeout: float = COMMAND_TIMEOUT,
         trust_limits: TrustLimits | None = None,
+        attitude_law: AttitudeLaw | None = None,
     ) -> None:
         self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
         finite_number("delay", delay, "s", at_least=0.0)
@@ -96,7 +98,9 @@ class FlightController:
         self._imu = self.sensors.imu
         self._height = self.sensors.height
         self._delay = delay
-        self.attitude_loop = AttitudeController(params, self.attitude_frequency_of(params))
+        self.attitude_loop = AttitudeController(
+            params, self.attitude_frequency_of(params), attitude_law
+        )
         self.command_timeout = command_timeout
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""

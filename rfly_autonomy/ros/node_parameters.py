@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from rfly_amphibious.ros.node_parameters import SENSORS, VEHICLE, VehicleNameParameters
 from rfly_autonomy.control import chassis_controller, flight_controller
+from rfly_autonomy.control.attitude_laws import GEOMETRIC
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.control.teleop import JoystickLayout, TeleopLimits
 from rfly_autonomy.estimation.trust import TrustLimits
@@ -164,6 +165,11 @@ class FlightControlParameters:
         "s of silence, after which a motion command is lost: hover 2 s, then land",
         low=0.05,
         high=3600.0,
+    )
+    attitude_law: str = parameter(
+        GEOMETRIC,
+        "law of the attitude loop: geometric, or an entry point of the group "
+        "rfly_suite.attitude_laws",
     )
 
 

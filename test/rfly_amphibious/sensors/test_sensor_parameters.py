@@ -20,7 +20,6 @@ from rfly_amphibious.vehicle.parameters import shipped_parameter_sets
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.errors import ConfigError
-from rfly_sensing.cameras import Pinhole
 from rfly_sensing.range_sensor_parameters import LidarParameters
 
 SCALE = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text(encoding="utf-8")
@@ -152,11 +151,18 @@ def test_the_set_of_a_kinect_v2_has_its_sizes_and_rates():
     """
     sensors = SensorParameters.load("kinect_v2")
     assert sensors.depth_camera.rate == sensors.color_camera.rate == 30.0
-    depth = Pinhole(sensors.depth_camera)
-    color = Pinhole(sensors.color_camera)
+    depth = sensors.depth_camera
+    color = sensors.color_camera
     assert (depth.width, depth.height, color.width, color.height) == (512, 424, 1920, 1080)
-    assert (depth.focal_x, depth.focal_y) == pytest.approx((361.6, 367.2), abs=0.1)
-    assert (color.focal_x, color.focal_y) == pytest.approx((1064.5, 1064.5), abs=0.3)
+
+    def focal_lengths(camera):
+        return (
+            camera.width / 2.0 / math.tan(camera.horizontal_fov / 2.0),
+            camera.height / 2.0 / math.tan(camera.vertical_fov / 2.0),
+        )
+
+    assert focal_lengths(depth) == pytest.approx((361.6, 367.2), abs=0.1)
+    assert focal_lengths(color) == pytest.approx((1064.5, 1064.5), abs=0.3)
 
 
 def test_rings_as_the_maker_states_them():
