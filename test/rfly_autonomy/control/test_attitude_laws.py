@@ -84,6 +84,7 @@ def test_a_law_of_another_package_flies(installed):
         rig.params, rig.flight.sensors, attitude_law=load_attitude_law("tilt_first")
     )
     rig.flight.logic.mode = Mode.FLIGHT
+    rig.flight.attitude_loop.expected[:] = rig.params.hover_speed
     yaw = math.radians(40.0)
     motion = rig.run(3.0, lambda rig: rig.flight.set_target((1.0, 0.0, 6.0), yaw=yaw))
     assert motion.x[-1] == pytest.approx(1.0, abs=0.1)
