@@ -75,11 +75,19 @@ def ground_gain(height: float, p: Any) -> float:
 
 
 @inlined_kernel
-def torque_ratio(thrust: float, climb: float, level: float, merit: float) -> float:
+def torque_ratio(
+    thrust: float,
+    climb: float,
+    level: float,
+    merit: float,
+    profile_growth: float,
+    drag_work: float,
+    fastest_level: float,
+) -> float:
     """Return a rotor's torque relative to that of hover at the same speed. Eq. 4.15–4.17.
 
     `thrust` is relative to that of hover at this speed, `climb` and `level` are ratios. `merit`:
-    figure of merit.
+    figure of merit. The other arguments are constants of the vehicle's record.
     """
     # induced velocity: root of f(ν) = ν² (η² + (ξ + ν)²) - λ², by Halley's method
     steepest = STEEPEST_DESCENT * math.sqrt(thrust)
@@ -99,7 +107,11 @@ def torque_ratio(thrust: float, climb: float, level: float, merit: float) -> flo
     momentum = thrust * (climb + induced)
     more_thrust = thrust - 1.0
     more_drag = more_thrust * (PROFILE_LINEAR + PROFILE_SQUARE * (thrust + 1.0))
-    return 1.0 + merit * (momentum - 1.0) + (1.0 - merit) * more_drag
+
+    # forward flight: the blades' drag grows, and the vehicle works against the drag in the plane
+    flow = min(across, fastest_level * fastest_level)
+    forward = flow * (profile_growth * (1.0 + more_drag) - drag_work)
+    return 1.0 + merit * (momentum - 1.0) + (1.0 - merit) * more_drag + forward
 
 
 @inlined_kernel
@@ -139,10 +151,19 @@ def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
     # one loop over all rotors becomes vector instructions
     if turning:
         merit = p.figure_of_merit
+        growth = p.profile_growth
+        work = p.rotor_drag_work
+        fastest = p.fastest_level
         count = p.rotors if lanes_of(rotors) > 1 else p.rotor_slots
         for j in range(count):
             rotors.torque_ratio[j] = torque_ratio(
-                rotors.thrust_ratio[j], rotors.climb_ratio[j], rotors.level_ratio[j], merit
+                rotors.thrust_ratio[j],
+                rotors.climb_ratio[j],
+                rotors.level_ratio[j],
+                merit,
+                growth,
+                work,
+                fastest,
             )
 
 

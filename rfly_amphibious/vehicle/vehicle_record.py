@@ -66,6 +66,10 @@ HULL_FREQUENCY = 150.0
 """Frequency of the whole mass on one ellipsoid of the hull, rad/s. Eq. 6.8."""
 HULL_DAMPING = 0.3
 """Damping of the whole mass on one ellipsoid of the hull, relative to the critical one. Eq. 6.8."""
+PROFILE_GROWTH = 4.65
+"""Growth of the blades' profile power with the square of the advance ratio. Eq. 4.17."""
+LARGEST_ADVANCE = 0.5
+"""Advance ratio up to which power changes with the speed across the disc. Eq. 4.17."""
 HUB_SIZE = 0.1
 """Radius of the ball about a rotor hub that something solid touches, relative to the rotor's."""
 
@@ -135,6 +139,7 @@ def vehicle_record(
     # rotors and air
     values["rotors"] = p.rotors
     values["rotor_slots"] = MAX_ROTORS
+    values |= _forward_flight(p)
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
     values["air_density"] = AIR_DENSITY
@@ -151,6 +156,21 @@ def vehicle_record(
 
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
+
+
+def _forward_flight(p: VehicleParameters) -> dict[str, float]:
+    """Return the constants of the torque factor in forward flight. Eq. 4.17.
+
+    A speed across the disc is relative to v_h, powers are relative to that of hover.
+    """
+    inflow_speed = math.sqrt(p.thrust_coefficient / (2.0 * math.pi * AIR_DENSITY)) / p.rotor_radius
+    advance = inflow_speed / p.rotor_radius
+    drag_work = p.rotor_drag_coefficient * inflow_speed**2 / p.torque_coefficient
+    return {
+        "profile_growth": (1.0 - p.figure_of_merit) * PROFILE_GROWTH * advance**2,
+        "rotor_drag_work": drag_work,
+        "fastest_level": LARGEST_ADVANCE / advance,
+    }
 
 
 def hull_ellipsoids(p: VehicleParameters) -> NDArray[np.void]:
