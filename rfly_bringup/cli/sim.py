@@ -211,6 +211,14 @@ def run(
         options.MaybeInt,
         options.optional("SCENARIO is a table of a sweep: repeat the run of this number", min=0),
     ] = None,
+    fingerprint: Annotated[
+        bool,
+        typer.Option(
+            "--hash",
+            help="print a number for all that the run computed, bit by bit; it is the same for "
+            "any number of threads and processes",
+        ),
+    ] = False,
     estimate: Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)] = False,
     sensors: Annotated[
         options.MaybeText,
@@ -303,6 +311,8 @@ def run(
         seconds = time.perf_counter() - begin
 
     _show(done, seconds, closed)
+    if fingerprint:
+        print(f"hash {(closed or done).fingerprint()}")
     _write(done, targets, closed)
     if not done.reached:
         print(f"rfly: {done.ending}", file=sys.stderr)

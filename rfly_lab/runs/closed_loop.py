@@ -86,6 +86,12 @@ class ClosedLoopRun:
         error = self.position_error
         return np.einsum("ki,kij,kj->k", error, np.linalg.inv(self.position_covariance), error)
 
+    def fingerprint(self) -> str:
+        """Return the run's number, which covers the estimates, too."""
+        return self.run.fingerprint(
+            self.estimated, self.estimated_velocity, self.position_covariance
+        )
+
     def rms_error(self) -> tuple[float, float]:
         """Return the root mean square error of the position, m: across the ground and upright.
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -137,6 +138,28 @@ class ScenarioRun:
         steps = np.linalg.norm(np.diff(self.position, axis=0), axis=1)
         driven = self.on_wheels[1:]
         return float(steps[driven].sum()), float(steps[~driven].sum())
+
+    def fingerprint(self, *estimates: Floats) -> str:
+        """Return a number of 16 hexadecimal digits for everything that the run computed.
+
+        That is all samples, bit by bit (states, outputs, wind, and the `estimates` given), modes,
+        events, touch-downs, the last state with its memory, energies, charge and ending. The
+        scenario's texts are not part of it.
+        """
+        digest = hashlib.sha256()
+        arrays = (self.time, self.x, self.outputs.numbers, self.wind, self.final.x)
+        for array in (*arrays, self.final.memory, *estimates):
+            digest.update(f"{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array, "<f8").tobytes())
+
+        events = [(float(time), mode.value) for time, mode in self.modes]
+        events += [(float(time), text) for time, text in self.log]
+        numbers = [number for t in self.touchdowns for number in (t.time, t.sink_speed)]
+        numbers += [number for t in self.touchdowns for number in (t.level_speed, *t.position)]
+        numbers += [self.final.time, self.rotor_energy, self.wheel_energy, self.battery_energy]
+        numbers += [self.charge, self.lowest_voltage]
+        digest.update(repr((events, list(map(float, numbers)), self.ending)).encode())
+        return digest.hexdigest()[:16]
 
 
 def wheel_power(x: Floats, params: VehicleParameters) -> Floats:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -68,6 +69,31 @@ def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
     assert float(lines[-1].split(",")[2]) == pytest.approx(3.0, abs=0.4)
     code, _, err = rfly(monkeypatch, capsys, scenario, "--csv", "run.csv")
     assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
+
+
+@pytest.mark.slow
+def test_the_hash_of_a_run_is_the_same_for_any_number_of_threads(scenario, monkeypatch, capsys):
+    """Another process with three threads computes the same run bit by bit.
+
+    The loop is closed by estimates, so that sensors and filter are part of it.
+    """
+    scenario.write_text(SHORT.replace("time_s: 20", "when: time, time_s: 1.5"), encoding="utf-8")
+    words = ["sim", "run", str(scenario), "--estimate", "--hash"]
+    code, out, _ = rfly(monkeypatch, capsys, *words[2:])
+    (number,) = re.findall("^hash ([0-9a-f]{16})$", out, re.MULTILINE)
+
+    threads = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "3")
+    done = subprocess.run(
+        [sys.executable, "-c", "from rfly_bringup.cli.main import main; main()", *words],
+        env=os.environ | threads,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (code, done.returncode) == (0, 0), done.stderr
+    assert f"\nhash {number}\n" in done.stdout
 
 
 @pytest.mark.needs("mcap", "mcap_ros2")

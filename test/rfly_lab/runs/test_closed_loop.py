@@ -77,6 +77,7 @@ def test_the_same_seed_gives_the_same_bits():
     assert one.run.reached
     assert one.run.x.tobytes() == two.run.x.tobytes()
     assert one.estimated.tobytes() == two.estimated.tobytes()
+    assert one.fingerprint() == two.fingerprint() != one.run.fingerprint()
     other = closed_run(short(5, when="time", time=2))
     assert other.run.x.tobytes() != one.run.x.tobytes()
 

@@ -8,13 +8,14 @@ Ways, energy, touchdown, order of modes, and endings.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
 import pytest
 from recorded_runs import shipped_run
 
-from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -25,7 +26,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import Mixer
 from rfly_common.physics import GRAVITY
 from rfly_lab.runs.closed_loop import run_closed_loop
-from rfly_lab.runs.recorder import RunRecorder
+from rfly_lab.runs.recorder import RunRecorder, Touchdown
 from rfly_lab.runs.run import MissionPilot, run_scenario
 from rfly_lab.runs.table_log import write_csv
 
@@ -149,9 +150,41 @@ def test_the_same_scenario_gives_the_same_bits_and_another_seed_others():
     assert one.reached
     assert one.x.tobytes() == two.x.tobytes()
     assert one.outputs.numbers.tobytes() == two.outputs.numbers.tobytes()
+    assert one.fingerprint() == two.fingerprint()
+    assert re.fullmatch("[0-9a-f]{16}", one.fingerprint())
     other = run_scenario(scenario.with_seed(4))
     assert np.abs(other.wind - one.wind).max() > 0.1
     assert other.x.tobytes() != one.x.tobytes()
+    assert other.fingerprint() != one.fingerprint()
+
+
+def test_the_last_bit_of_each_part_is_in_the_fingerprint_of_a_run(hop):
+    """A part is a field of the run; the scenario is what was asked for, not what came out."""
+
+    def nudged(value):
+        if isinstance(value, np.ndarray):
+            value = value.copy()
+            value.reshape(-1)[-1] = np.nextafter(value.reshape(-1)[-1], 1e9)
+            return value
+        if isinstance(value, Outputs):
+            return Outputs(nudged(value.numbers), hop.scenario.params.rotors)
+        if isinstance(value, ModelState):
+            return ModelState(value.x, nudged(value.memory), value.time)
+        if isinstance(value, Touchdown):
+            return dataclasses.replace(value, sink_speed=np.nextafter(value.sink_speed, 1e9))
+        if isinstance(value, tuple):
+            return (*value[:-1], nudged(value[-1]))
+        if isinstance(value, float):
+            return float(np.nextafter(value, 1e9))
+        return Mode.ABORT if isinstance(value, Mode) else f"{value}."
+
+    hop = dataclasses.replace(hop, log=((1.0, "something"),))
+    before = hop.fingerprint()
+    parts = {field.name for field in dataclasses.fields(hop)} - {"scenario", "reached"}
+    for part in parts:
+        other = dataclasses.replace(hop, **{part: nudged(getattr(hop, part))})
+        assert other.fingerprint() != before, part
+    assert hop.fingerprint() == before
 
 
 def test_the_stepper_steps_as_the_model_does():
