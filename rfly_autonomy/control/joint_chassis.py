@@ -41,7 +41,7 @@ class WheelRateController:
 
     An observer finds the force on the vehicle that the model does not know. Integrals find what
     turns the wheels against each other: tyres that slide aside in the bends of a skid-steer
-    chassis.
+    chassis. Eq. 10.21.
     """
 
     def __init__(self, params: VehicleParameters) -> None:

@@ -38,7 +38,6 @@ class JointCommandTopics:
         self._chassis = chassis
         self._read = JointCommandReader(chassis.params)
         self._gimbal = publisher(node, Float64, "gimbal/cmd", COMMANDS)
-        self._pitch = math.nan
 
         self._description = publisher(node, String, "robot_description", LATCHED)
         if description:
@@ -53,6 +52,5 @@ class JointCommandTopics:
             return
 
         self._chassis.set_joints(command)
-        if not math.isnan(command.camera) and command.camera != self._pitch:
-            self._pitch = command.camera
-            self._gimbal.publish(Float64(data=self._pitch))
+        if not math.isnan(command.camera):
+            self._gimbal.publish(Float64(data=command.camera))

@@ -389,6 +389,16 @@ def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, 
         run_launch_file("amphibious.launch.py", {"scenario": "hop", "rviz": "true"})
 
 
+def test_ros2_control_gets_the_description_as_text(run_launch_file):
+    """So does the node in a process of its own: launch would read the URDF as YAML."""
+    given = {"scenario": "hop", "ros2_control": "true", "processes": "true"}
+    _, nodes = run_launch_file("amphibious.launch.py", given)
+    (chassis,) = (node for node in nodes if node["executable"] == "chassis_control_node")
+    (parameters,) = chassis["parameters"]
+    kind, text = parameters["robot_description"]
+    assert (kind, text[:5], parameters["joint_commands"]) == (str, "<?xml", True)
+
+
 def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
     """launch itself takes any name; what another file that includes ours was given is that file's
     matter.
