@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
@@ -29,7 +29,7 @@ from rfly_autonomy.control.speed_controller import (
     max_virtual_steering,
 )
 from rfly_autonomy.control.steady_turn import steady_turn
-from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
+from rfly_autonomy.control.stuck import SteeringWatch, StuckLimits, StuckWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_autonomy.estimation.wheel_contact import WheelContact
@@ -278,12 +278,16 @@ class ChassisController:
         self.stuck = StuckWatch(stuck_limits)
         """Watch over a vehicle that is to drive and does not move."""
 
+        self.steering_watch = SteeringWatch(params)
+        """Watch over the steering; with a fault of it the vehicle stops."""
+
         self.reset()
 
     def reset(self) -> None:
         """Return to the initial state, for example when the simulation's time is reset."""
         self.trust.reset()
         self.stuck.reset()
+        self.steering_watch.reset()
         self._speed_controller = SpeedController(self.params)
         self.traction = TractionControl(self.params)
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
@@ -293,6 +297,8 @@ class ChassisController:
         self._wheels = WheelContact(self.params)
         self._wheel_rate = np.zeros(len(self.params.wheels))
         self._steering = np.zeros(len(self.params.wheels))
+        self._joints: JointSamples | None = None
+        self._commanded_steering = 0.0
         self._joints_time = math.nan
         self._slips_time = math.nan
         self._wheel_torque = np.zeros(len(self.params.wheels))
@@ -388,6 +394,7 @@ class ChassisController:
         if joints is not None:
             self._wheel_rate = joints.wheel_rate[-1]
             self._steering = joints.steering[-1]
+            self._joints = joints
             self._joints_time = float(joints.time[-1])
             self._time = max(self._time, self._joints_time)
 
@@ -413,7 +420,11 @@ class ChassisController:
         # brake, unless the vehicle is to drive and knows where it is
         time = max(self._time, 0.0)
         old = estimate is None or self._time - estimate.time > ESTIMATE_TIMEOUT
-        if mode is None or (mode is Mode.DRIVE and (old or self.trust.level >= Trust.STOP)):
+        lost = old or self.trust.level >= Trust.STOP
+        if mode is Mode.DRIVE and estimate is not None and not lost:
+            self._watch_steering(estimate)
+            lost = bool(self.steering_watch.text)
+        if mode is None or (mode is Mode.DRIVE and lost):
             self._ramped_speed = math.nan
             self._speed_controller.reset()
             return WheelCommand.braked(self.params, time, HOLD_SHARE * self.params.max_brake_torque)
@@ -422,15 +433,26 @@ class ChassisController:
             return WheelCommand.braked(self.params, time, brake)
 
         assert estimate is not None
-        return self._drive(time, estimate, dt)
+        command = self._drive(time, estimate, dt)
+        self._commanded_steering = command.steering_angle
+        return command
 
-        """Begin a mode."""
+    def _watch_steering(self, estimate: Estimate) -> None:
+        """Compare the measured angle of the steering with its command."""
+        if self._joints is None:
+            return
+        speed = float(rotation_matrix(estimate.orientation)[:, 0] @ estimate.velocity)
+        self.steering_watch.update(
+            self._joints, self._commanded_steering, speed, float(estimate.rates[2])
+        )
 
     def _enter(self, mode: Mode | None) -> None:
         """Begin a mode."""
         self._mode = mode
         self._touched = False
         self.stuck.reset()
+        self.steering_watch.reset()
+        self._commanded_steering = 0.0
         self._ramped_speed = math.nan
         if mode is Mode.DRIVE:
             self._speed_controller.reset()

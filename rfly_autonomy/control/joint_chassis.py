@@ -22,7 +22,7 @@ from rfly_autonomy.control.chassis_controller import (
     SkidSteer,
 )
 from rfly_autonomy.control.joint_commands import JointCommand
-from rfly_autonomy.control.speed_controller import ForceObserver
+from rfly_autonomy.control.speed_controller import ForceObserver, virtual_steering
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, Trust, TrustLimits
@@ -132,7 +132,7 @@ class JointChassisController(ChassisController):
         """Obey this command from now on. Steering without a command stays as it is."""
         self._command = command
         self._command_time = self._time
-        steering = command.virtual_steering(self.params)
+        steering = virtual_steering(self.params, command.steering)
         if not math.isnan(steering):
             most = self.params.max_steering
             self._virtual_steering = min(max(steering, -most), most)

@@ -41,19 +41,6 @@ class JointCommand(NamedTuple):
     camera: float = math.nan
     """Pitch of the gimbal, rad, positive looks down."""
 
-    def virtual_steering(self, params: VehicleParameters) -> float:
-        """Return the angle of the virtual wheel, rad, NaN without a steering command. Eq. 5.1.
-
-        The linkage has one degree of freedom: the angles that both wheels ask for are averaged.
-        """
-        p = params
-        commanded = np.isfinite(self.steering)
-        if not commanded.any():
-            return math.nan
-        own = np.tan(self.steering[commanded])
-        across = p.hub_position[commanded, 1] / p.steering_lever
-        return float(np.arctan(own / (p.steering_sign[commanded] + across * own)).mean())
-
 
 class JointCommandReader:
     """Reader of JointState messages for the joints of one vehicle."""

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Detection of a driving vehicle that is stuck: it is to drive on, and stays at its place."""
+"""Detection of a driving vehicle that is stuck at its place, or whose steering is stuck."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rfly_amphibious.sensors.samples import JointSamples
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.speed_controller import steering_lever, virtual_steering
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
@@ -18,6 +21,18 @@ WANTED_SHARE = 2.0
 
 A vehicle that is to stand, or to creep, is not stuck.
 """
+
+STEERING_OFF = 0.05
+"""Deviation of the steering from its expected angle that is a fault, rad."""
+
+STEERING_OFF_TIME = 0.5
+"""Time for which this deviation has to last, s."""
+
+LONGEST_GAP = 0.1
+"""Longest time between two readings that counts, s."""
+
+FAST_ENOUGH = 0.5
+"""Speed above which the yaw rate shows how the wheels are steered, m/s."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +98,59 @@ class StuckWatch:
                 f"{limits.distance:g} m for {time - self._since:.0f} s"
             )
         return self.text
+
+
+class SteeringWatch:
+    """Watch over the steering: `text` tells how it fails to follow its command, otherwise empty.
+
+    The angle is expected by the lag and the largest rate of the steering. Encoders that repeat all
+    their readings show nothing. If the vehicle turns as the expected angle makes it turn, rather
+    than as the measured one does, the encoder is wrong and not the steering.
+    """
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._params = params
+        self._lever = steering_lever(params)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured."""
+        self._last: JointSamples | None = None
+        self._expected = math.nan
+        self._off_for = 0.0
+        self.text = ""
+
+    def update(self, joints: JointSamples, commanded: float, speed: float, yaw_rate: float) -> None:
+        """Take in new readings, with the commanded angle, rad.
+
+        `speed`, `yaw_rate`: of the vehicle, m/s, rad/s. A fault stays until a reset.
+        """
+        last = self._last
+        measured = virtual_steering(self._params, joints.steering[-1])
+        if last is joints or math.isnan(measured):
+            return
+        self._last = joints
+        if last is None:
+            self._expected = measured
+            return
+
+        # the angle that is due
+        period = min(max(float(joints.time[-1] - last.time[-1]), 0.0), LONGEST_GAP)
+        p = self._params
+        wanted = min(max(commanded, -p.max_steering), p.max_steering)
+        turn = (1.0 - math.exp(-period / p.steering_lag)) * (wanted - self._expected)
+        most = period * p.max_steering_rate
+        self._expected += min(max(turn, -most), most)
+
+        # encoders that are stuck or wrong
+        if np.array_equal(joints.wheel_angle[-1], last.wheel_angle[-1]):
+            return
+        is_off = abs(measured - self._expected) > STEERING_OFF
+        if is_off and abs(speed) > FAST_ENOUGH:
+            turns = yaw_rate * self._lever / speed
+            due = abs(turns - math.tan(self._expected))
+            is_off = due > abs(turns - math.tan(measured))
+
+        self._off_for = self._off_for + period if is_off else 0.0
+        if self._off_for >= STEERING_OFF_TIME - 1e-9 and not self.text:
+            self.text = f"the steering is at {measured:.2f} rad instead of {self._expected:.2f}"

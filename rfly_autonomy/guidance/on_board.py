@@ -57,6 +57,8 @@ class OnBoard:
         """Texts about the parts that the controllers find at fault, by names that stay."""
         watch = self.flight.rotor_watch
         found = {text: text for text in watch.failed.values()} | watch.warnings
+        if self.chassis.steering_watch.text:
+            found["steering"] = f"{self.chassis.steering_watch.text}: it stops"
         if self.flight.mode is Mode.ABORT:
             found["ABORT"] = f"ABORT: {self.flight.reason}"
         return found

@@ -35,7 +35,7 @@ from rfly_autonomy.ros.node_parameters import (
     TrustParameters,
 )
 from rfly_common.errors import CommandError
-from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
@@ -177,6 +177,7 @@ class ChassisControlNode(Node):
         }
 
         trust = self._chassis.trust
+        steering = self._chassis.steering_watch.text
         uncertain = mode is Mode.DRIVE and trust.level >= Trust.STOP
         lost = mode is Mode.DRIVE and self._chassis.command_lost
         self._diagnostics.set_first(
@@ -184,6 +185,7 @@ class ChassisControlNode(Node):
                 (mode is None, STALE, "no node publishes the mode: the brakes are on"),
                 (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
                 (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
+                (steering, ERROR, f"{steering}: it stops"),
                 (lost, WARN, "the motion command is lost: it brakes"),
                 (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
                 (mode is Mode.DISARMED and self._is_ordered, WARN, _NOT_ARMED),

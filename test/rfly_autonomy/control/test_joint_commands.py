@@ -18,6 +18,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import turning_on_the_spot
 from rfly_autonomy.control.joint_chassis import JointChassisController
 from rfly_autonomy.control.joint_commands import JointCommandReader
+from rfly_autonomy.control.speed_controller import virtual_steering
 from rfly_common.errors import CommandError
 
 CONFIG = yaml.safe_load(
@@ -125,7 +126,9 @@ def test_steering_joints_turn_the_virtual_wheel(scale, left_out):
     if left_out:
         car.commands[f"steer_{left_out}_joint/position"] = NAN
     command = JointCommandReader(scale)(*car.write())
-    assert command.virtual_steering(scale) == pytest.approx(math.atan(0.66 / 2.5), rel=1e-9)
+    assert virtual_steering(scale, command.steering) == pytest.approx(
+        math.atan(0.66 / 2.5), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), (-1.0, 0.4)])

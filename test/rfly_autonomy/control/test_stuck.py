@@ -9,11 +9,14 @@ import math
 
 import numpy as np
 import pytest
+from control_rig import Rig
 
+from rfly_amphibious.sensors.samples import JointSamples
 from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import ChassisController
-from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
+from rfly_autonomy.control.stuck import SteeringWatch, StuckLimits, StuckWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import ConfigError
 
@@ -90,3 +93,54 @@ def test_the_chassis_controller_tells_it_until_it_is_to_stop():
             told.append(time)
     assert told[0] == pytest.approx(4.0, abs=0.05)
     assert told[-1] == pytest.approx(6.0, abs=0.05)
+
+
+def readings(time, steering, wheel_angle):
+    """Return readings of the encoders at a time, s: the virtual steering, rad, and a wheel, rad."""
+    # Ackermann: 0.66 m / tan from the rear axle, 0.28 m more or less to the wheels
+    away = 0.66 / math.tan(steering) if steering else math.inf
+    left = math.atan(0.66 / (away - 0.28))
+    right = math.atan(0.66 / (away + 0.28))
+    zero = np.zeros((1, 4))
+    angles = np.array([[left, right, 0.0, 0.0]])
+    turned = np.full((1, 4), wheel_angle)
+    rotors = np.zeros((1, 6))
+    return JointSamples(np.array([time]), turned, zero, angles, zero, zero, rotors, rotors)
+
+
+@pytest.mark.parametrize(
+    ("measured", "turns", "frozen", "found"),
+    [
+        (lambda due: 0.4, lambda due: 0.4, False, True),
+        (lambda due: due + 0.1, lambda due: due + 0.1, False, True),
+        (lambda due: due + 0.1, lambda due: due, False, False),
+        (lambda due: 0.4, lambda due: 0.4, True, False),
+        (lambda due: due, lambda due: due, False, False),
+    ],
+    ids=["stuck", "biased", "encoder biased", "encoders frozen", "healthy"],
+)
+def test_a_steering_that_does_not_follow_its_command_is_told(measured, turns, frozen, found):
+    """Commands swing by 0.2 rad at 2 m/s; the yaw rate is V tan(angle)/L. Within 2 s."""
+    watch = SteeringWatch(VehicleParameters.load("scale"))
+    due = 0.0
+    for tick in range(200):
+        time = 0.01 * tick
+        commanded = 0.2 * math.sin(2.0 * time)
+        due += (1.0 - math.exp(-0.01 / 0.03)) * (commanded - due)
+        yaw_rate = 2.0 * math.tan(turns(due)) / 0.66
+        turned = 0.0 if frozen else 18.0 * time
+        watch.update(readings(time, measured(due), turned), commanded, 2.0, yaw_rate)
+    assert bool(watch.text) is found
+    if found:
+        assert watch.text.startswith("the steering is at ")
+
+
+def test_with_a_stuck_steering_it_stops_instead_of_circling():
+    """Before, it circled to the end of the mission."""
+    rig = Rig("scale", rate=100.0)
+    rig.sim.inject(Fault(1.5, "steering", FaultKind.STUCK, (0.4,)))
+    rig.run(0.3, until=lambda r: r.flight.request("arm") == "")
+    rig.run(1.5, lambda r: r.chassis.set_speed(2.0, 0.05))
+    run = rig.run(2.5, lambda r: r.chassis.set_speed(2.0, 0.05))
+    assert "instead of 0.05" in rig.chassis.steering_watch.text
+    assert math.hypot(run.vx[-1], run.vy[-1]) < 0.05
