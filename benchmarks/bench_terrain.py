@@ -20,7 +20,6 @@ from scipy.ndimage import map_coordinates
 
 from benchmarks.harness import Row, agreement, measure
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.scalar import python_altitude
 from rfly_terrain.warm_up import warm_up
 
 SIZE = 1_000
@@ -102,16 +101,12 @@ def one_point(
     """Yield one point a call, FEW points in turn, the loop's own cost on both sides."""
     points = list(zip(east[:FEW].tolist(), north[:FEW].tolist(), strict=True))
     truth = [formula.altitude(n, e) for e, n in points]
-    plain = python_altitude(terrain.ground)
 
     def ours() -> list[float]:
         return [-terrain.altitude(e, n) for e, n in points]
 
     def ours_ned() -> list[float]:
         return [terrain.altitude_ned(n, e) for e, n in points]
-
-    def ours_in_python() -> list[float]:
-        return [-plain(e, n) for e, n in points]
 
     def documented() -> list[float]:
         return [formula.altitude(n, e) for e, n in points]
@@ -150,18 +145,6 @@ def one_point(
     agree = agreement(ours_ned(), truth, 1e-4)
     a, b = measure(ours_ned, documented, 15)
     yield Row("altitude_ned, one point", a / FEW, b / FEW, "SDK's formula in Python", 3, 5, agree)
-    agree = agreement(ours_in_python(), truth, 1e-4)
-    a, b = measure(ours_in_python, documented, 15)
-    yield Row(
-        "the same, before the process has loaded a kernel",
-        a / FEW,
-        b / FEW,
-        "SDK's formula in Python",
-        3,
-        5,
-        agree,
-        "the inner function",
-    )
 
     # libraries, made for many points
     agree = agreement(scipy_one(), truth[:200], TOLERANCE)

@@ -24,7 +24,7 @@ from rfly_terrain.height_map import places
 from rfly_terrain.height_map.arguments import check_finite, flat_arrays, run
 from rfly_terrain.height_map.ground import GroundGrid, ground_of_grid
 from rfly_terrain.height_map.point_cloud import Region, point_cloud
-from rfly_terrain.height_map.scalar import PointLookup, surface_at
+from rfly_terrain.height_map.scalar import Altitude, altitude_of, surface_at
 
 if TYPE_CHECKING:
     from rfly_common.files import StrPath
@@ -102,7 +102,7 @@ class HeightMap:
     ground: GroundGrid
     """The same map as plain numbers, for kernels."""
     _pyramid: Pyramid | None = None
-    _point: PointLookup
+    _point_altitude: Altitude
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class HeightMap:
             geo_origin=_checked_geo_origin(geo_origin),
             files=tuple(Path(file).absolute() for file in files or ()),
             ground=ground,
-            _point=PointLookup(ground),
+            _point_altitude=altitude_of(ground),
         )
 
     @classmethod
@@ -213,11 +213,11 @@ class HeightMap:
         gives the same number with the other sign and the axes exchanged.
         """
         if type(x) is float and type(y) is float:
-            z = self._point.altitude(x, y)
+            z = self._point_altitude(x, y)
             if z == z:  # NaN: a coordinate is not finite, which the next lines report
                 return z
         if isinstance(x, _SCALARS) and isinstance(y, _SCALARS):
-            return self._point.altitude(*_finite_floats(("x", "y"), (x, y)))
+            return self._point_altitude(*_finite_floats(("x", "y"), (x, y)))
         return self._altitudes(("x", "y"), (x, y))
 
     @overload
@@ -230,12 +230,12 @@ class HeightMap:
         This is RflySim's own number.
         """
         if type(x_north) is float and type(y_east) is float:
-            z = self._point.altitude(y_east, x_north)
+            z = self._point_altitude(y_east, x_north)
             if z == z:
                 return 0.0 - z  # up_to_down without its call, which costs as much as the look-up
         if isinstance(x_north, _SCALARS) and isinstance(y_east, _SCALARS):
             east, north = _finite_floats(("y_east", "x_north"), (y_east, x_north))
-            return up_to_down(self._point.altitude(east, north))
+            return up_to_down(self._point_altitude(east, north))
         return up_to_down(self._altitudes(("y_east", "x_north"), (y_east, x_north)))
 
     @overload
@@ -311,7 +311,6 @@ class HeightMap:
         out = np.empty((7, n))
         if not kernels.surfaces(self.ground, flat_x, flat_y, flat_vx, flat_vy, out):
             check_finite(names, arrays)
-        self._compile_point()
         return Surface(out[0], out[1:3].T, out[3:5].T, out[5:7].T)
 
     @overload
@@ -483,14 +482,7 @@ class HeightMap:
         outputs: Sequence[tuple[Any, type]],
         *options: Any,
     ) -> list[NDArray[Any]]:
-        results = run(kernel, self.ground, names, values, outputs, *options)
-        self._compile_point()
-        return results
-
-    def _compile_point(self) -> None:
-        """Compile the look-up of single points too, once the kernels are loaded."""
-        if not self._point.is_compiled:
-            self._point.compile()
+        return run(kernel, self.ground, names, values, outputs, *options)
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():

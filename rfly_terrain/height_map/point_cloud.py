@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.kernels.parallel import in_chunks
-from rfly_terrain.height_map.scalar import KERNELS
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 Region = tuple[float, float, float, float]
 """Rectangle x_min, x_max, y_min, y_max, ENU, m."""
 
+_KERNELS = "rfly_terrain.height_map.altitude_kernels"
+"""Module whose kernel is used once a process has imported it."""
 _POINTS_PER_PIECE = 1_048_576
 """Points of a third of a millisecond; threads for less cost more than they save."""
 
@@ -46,7 +47,7 @@ def point_cloud(
 
     points = np.empty((row.size, column.size, 3), np.float32)
     fill: Callable[..., None] = _fill
-    if KERNELS in sys.modules:
+    if _KERNELS in sys.modules:
         from rfly_terrain.height_map import altitude_kernels as kernels
 
         fill = kernels.cloud

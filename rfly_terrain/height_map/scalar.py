@@ -1,53 +1,22 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Look-ups at a single point, on plain Python floats.
-
-A program that asks for some single heights should not wait for numba. `PointLookup` therefore
-answers in Python until the process has imported the height map's kernels for a larger query, and in
-compiled code from then on.
-"""
+"""Look-ups at a single point, on plain Python floats: a numba kernel's call costs as much."""
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from struct import Struct
 
 from rfly_terrain.height_map.ground import GroundGrid
 
-KERNELS = "rfly_terrain.height_map.altitude_kernels"
-"""Module of kernels whose import makes single points compiled too."""
-
 Altitude = Callable[[float, float], float]
 """Bilinear height (m) at x, y (m); NaN where x or y is not finite."""
 
 
-class PointLookup:
-    """The height of the ground at a single point."""
-
-    __slots__ = ("_ground", "altitude", "is_compiled")
-
-    def __init__(self, ground: GroundGrid) -> None:
-        self._ground = ground
-        self.altitude: Altitude = python_altitude(ground)
-        self.is_compiled = False
-        if KERNELS in sys.modules:
-            self.compile()
-
-    def compile(self) -> None:
-        """Answer in compiled code from now on."""
-        from rfly_terrain.height_map.point_kernel import compiled_altitude
-
-        look_up = compiled_altitude(self._ground)
-        look_up(0.0, 0.0)  # numba compiles at the first call
-        self.altitude = look_up
-        self.is_compiled = True
-
-
-def python_altitude(ground: GroundGrid) -> Altitude:
-    """Return the look-up in Python.
+def altitude_of(ground: GroundGrid) -> Altitude:
+    """Return the look-up of single altitudes.
 
     A NumPy array hands out its elements slowly, each as a NumPy scalar with slow arithmetic. One
     call of `struct` reads the four corners of a cell from the array's memory as Python floats.
