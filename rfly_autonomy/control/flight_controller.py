@@ -24,6 +24,7 @@ from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
 from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
+from rfly_autonomy.estimation.stuck_readings import StuckSensors
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_autonomy.estimation.wheel_contact import WheelContact
 from rfly_common.arrays import Floats
@@ -136,6 +137,7 @@ class FlightController:
         self._dead_reckoning = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
         self._wheels = WheelContact(self.params)
+        self._stuck = StuckSensors(self.sensors)
         self._clock = -math.inf
         self._imu_time = -math.inf
         self._situation: ModeInputs | None = None
@@ -196,7 +198,7 @@ class FlightController:
         if word == "fly" and self.mode is Mode.TAKEOFF:
             return ""
         if wanted is Mode.TAKEOFF and self._imu_is_old:
-            return "the IMU is silent"
+            return self._imu_fault
         if self.trust.level >= _MOST_TRUST_NEEDED.get(wanted, math.inf):
             return f"its estimate is {self.trust.text}"
         if wanted is Mode.TAKEOFF and self.failed_rotors:
@@ -322,7 +324,12 @@ class FlightController:
 
     @property
     def _imu_is_old(self) -> bool:
-        return self.time - self._imu_time > IMU_TIMEOUT
+        return self._stuck.is_stuck("imu") or self.time - self._imu_time > IMU_TIMEOUT
+
+    @property
+    def _imu_fault(self) -> str:
+        """What is wrong with an IMU that is old."""
+        return f"the IMU is {'stuck' if self._stuck.is_stuck('imu') else 'silent'}"
 
     @property
     def _is_dark(self) -> bool:
@@ -336,11 +343,13 @@ class FlightController:
     def sense(self, samples: SensorSamples) -> None:
         """Take the samples since the last step; IMU, height, wheel loads and joints matter."""
         self._wheels.sense(samples)
-        if samples.imu is not None:
-            self._dead_reckoning.sense(samples.imu)
-            self._imu_time = max(self._imu_time, float(samples.imu.time[-1]))
-        if samples.height is not None or samples.joints is not None:
-            self._clearance.sense(samples.height, samples.joints)
+        imu = self._stuck.sound("imu", samples.imu)
+        if imu is not None:
+            self._dead_reckoning.sense(imu)
+            self._imu_time = max(self._imu_time, float(imu.time[-1]))
+        height = self._stuck.sound("height", samples.height)
+        if height is not None or samples.joints is not None:
+            self._clearance.sense(height, samples.joints)
         if samples.joints is not None:
             self._check_rotors(samples.joints)
 
@@ -472,7 +481,7 @@ class FlightController:
         mode = self.mode
         if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT):
             if self._imu_is_old:
-                self._request(Mode.ABORT, "the IMU is silent")
+                self._request(Mode.ABORT, self._imu_fault)
             elif self._estimate_is_old:
                 self._request(Mode.ABORT, "the estimate is lost")
             elif self.trust.level is Trust.LOST:

@@ -38,6 +38,7 @@ from rfly_autonomy.estimation.filter_records import (
     STATE,
     History,
 )
+from rfly_autonomy.estimation.stuck_readings import StuckSensors
 from rfly_autonomy.estimation.wheel_contact import loads_of_struts
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
@@ -61,6 +62,15 @@ XYZW = np.array((1, 2, 3, 0))
 """Places of x y z w in the state's quaternion, which is w x y z."""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
 """Names of the measurements, in the order of their kinds."""
+
+_KINDS_OF = {
+    "imu": (KIND_ORIENTATION,),
+    "gps": (KIND_GPS,),
+    "magnetometer": (KIND_FIELD,),
+    "barometer": (KIND_PRESSURE,),
+    "height": (KIND_HEIGHT,),
+}
+"""Kinds of the measurements of each noisy sensor."""
 
 
 class Innovation(NamedTuple):
@@ -163,6 +173,7 @@ class StateEstimator:
         """Row of the IMU's last sample; later rows stand for samples of a silent IMU."""
         self._last_orientation = -math.inf
         self._estimate: Estimate | None = None
+        self._stuck = StuckSensors(self.sensors)
 
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
         """Readings that came too late to be used, by sensor."""
@@ -283,6 +294,11 @@ class StateEstimator:
         return self.initialised and self._rows - 1 > self._last_sample
 
     @property
+    def faults(self) -> dict[str, str]:
+        """Sensors that are left out because they are at fault, each with the reason."""
+        return dict.fromkeys(self._stuck.stuck, "repeats its readings")
+
+    @property
     def gyro_bias(self) -> Floats:
         """Bias of the gyroscope, rad/s, body axes, (3,)."""
         self._advance()
@@ -342,8 +358,23 @@ class StateEstimator:
             self.imu(tick.imu)
         return self.estimate
 
+    def _sound(self, kind: str, readings: Any) -> Any:
+        """Return the samples of a sensor that is not stuck; forget those since when it is.
+
+        `kind`: field of `SensorSamples`.
+        """
+        was_stuck = self._stuck.is_stuck(kind)
+        sound = self._stuck.sound(kind, readings)
+        if self._stuck.is_stuck(kind) and not was_stuck and self.initialised:
+            since = self._stuck.since(kind)
+            if kind == "imu":
+                self._forget_motion(since)
+            self._forget_readings(_KINDS_OF[kind], since)
+        return readings.__class__(*(field[:0] for field in readings)) if sound is None else sound
+
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""
+        readings = self._sound("imu", readings)
         force = readings.specific_force
         rates = readings.rates
         if self._turned:
@@ -367,6 +398,7 @@ class StateEstimator:
 
     def gps(self, readings: samples.GpsSamples) -> None:
         """Take in positions and velocities of the antenna; a velocity of NaN was not measured."""
+        readings = self._sound("gps", readings)
         position = ned_to_enu(geodetic_to_ned(readings.geodetic, self.geo_origin))
         unmeasured = np.isnan(readings.velocity).all(axis=1, keepdims=True)
         velocity = np.where(unmeasured, 0.0, readings.velocity)
@@ -376,6 +408,7 @@ class StateEstimator:
 
     def magnetometer(self, readings: samples.MagnetometerSamples) -> None:
         """Take in the Earth's magnetic field, in the IMU's axes."""
+        readings = self._sound("magnetometer", readings)
         field = readings.field
         if self._turned:
             field = field @ self._mounting.T
@@ -384,6 +417,7 @@ class StateEstimator:
 
     def barometer(self, readings: samples.BarometerSamples) -> None:
         """Take in air pressures."""
+        readings = self._sound("barometer", readings)
         for k, time in enumerate(readings.time.tolist()):
             self._add(KIND_PRESSURE, time, readings.pressure[k : k + 1])
 
@@ -408,6 +442,7 @@ class StateEstimator:
 
     def height(self, readings: samples.HeightSamples) -> None:
         """Take in heights above the ground. Those out of the sensor's range are left out."""
+        readings = self._sound("height", readings)
         for k, time in enumerate(readings.time.tolist()):
             if not math.isinf(readings.distance[k]):
                 self._add(KIND_HEIGHT, time, readings.distance[k : k + 1])
@@ -532,6 +567,26 @@ class StateEstimator:
         self._rows = left
         self._dirty = left
         self._last_sample = max(self._last_sample - first, -1)
+
+    def _forget_motion(self, since: float) -> None:
+        """Drop the samples of the IMU after a time, s, as far as the filter can go back."""
+        times = self._imu_times[: self._rows]
+        self._rows = max(1, int(np.searchsorted(times, since + SAME_TIME)))
+        self._last_sample = min(self._last_sample, self._rows - 1)
+        self._dirty = min(self._dirty, self._rows - 1)
+        self._estimate = None
+
+    def _forget_readings(self, kinds: Sequence[int], since: float) -> None:
+        """Drop the measurements of some kinds after a time, s, as far as the filter can go back."""
+        since = max(since, float(self._imu_times[0])) + SAME_TIME
+        log = self._log[: self._count]
+        kept = log[~(np.isin(log["kind"], kinds) & (log["time"] > since))]
+        self._count = len(kept)
+        self._log[: self._count] = kept
+
+        times = self._imu_times[: self._rows]
+        self._dirty = min(self._dirty, int(np.searchsorted(times, since)))
+        self._estimate = None
 
     def _begin(self, alignment: Alignment) -> None:
         """Start the filter at the IMU's last sample from an alignment that is ready."""

@@ -89,6 +89,7 @@ class StateEstimatorNode(Node):
         self._heard_at = -math.inf
         self._published_ns = -1
         self._gps_refused = False
+        self._faults: dict[str, str] = {}
         self._seen = (self._estimator.accepted, self._estimator.rejected)
 
         self._diagnostics = Diagnostics(self, "estimation", self._vehicle, self._update_diagnostics)
@@ -261,6 +262,17 @@ class StateEstimatorNode(Node):
             self.get_logger().warning("GPS used again")
         self._gps_refused = bool(refused)
 
+        # sensors at fault
+        faults = estimator.faults
+        for part in faults.keys() - self._faults.keys():
+            self.get_logger().warning(f"{part} {faults[part]}: left out")
+        for part in self._faults.keys() - faults.keys():
+            self.get_logger().warning(f"{part} is used again")
+        self._faults = faults
+        lying = ", ".join(f"{part} {reason}" for part, reason in faults.items())
+        if lying:
+            values["faults"] = lying
+
         # readings that do not fit
         doubted = []
         for name, number in rejected.items():
@@ -301,6 +313,7 @@ class StateEstimatorNode(Node):
                 (not estimator.initialised, STALE, f"not aligned yet{waits}"),
                 (silence > SILENCE_S, STALE, f"no imu/data for {silence:.0f} s"),
                 (trust.level is Trust.LOST, ERROR, f"the estimate is {trust.text}"),
+                (lying, WARN, f"left out: {lying}"),
                 (refused, WARN, refused),
                 (trust.level, WARN, f"the estimate is {trust.text}"),
                 (doubted, WARN, f"readings do not fit: {', '.join(doubted)}"),

@@ -167,6 +167,9 @@ class _ClosedLoop:
         self._failsafe = False
         self._waiting_told = False
         self._logged: set[str] = set()
+        self._faults: dict[str, str] = {}
+        """Sensors at fault, as the estimator sees them."""
+
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
         self.guide = self._aboard.guide
         self.recorder = RunRecorder(scenario, Mode.DISARMED)
@@ -210,6 +213,15 @@ class _ClosedLoop:
             self._waiting_told = True
             waits_for = aboard.estimator.waits_for or "the alignment"
             recorder.log.append((time, f"no estimate yet: it waits for {waits_for}"))
+
+        # sensors that lie
+        faults = aboard.estimator.faults
+        if faults != self._faults:
+            for part in faults.keys() | self._faults.keys():
+                text = f"{faults[part]}: left out" if part in faults else "is used again"
+                if faults.get(part) != self._faults.get(part):
+                    recorder.log.append((time, f"{part} {text}"))
+            self._faults = faults
 
         # fail-safe
         if simulation.failsafe is not self._failsafe:

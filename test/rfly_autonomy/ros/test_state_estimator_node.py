@@ -114,10 +114,10 @@ class Vehicle:
         )
         self.expected = None
 
-    def go_on(self, controls, gps_off=0.0, gps=True):
+    def go_on(self, controls, gps_off=0.0, gps=True, stuck_height=None):
         """Publish the samples of a tick, which go into the library too.
 
-        The GPS may be silent, or off by degrees of latitude.
+        The GPS may be silent, or off by degrees of latitude, and the height stuck at a value.
         """
         self.state, samples = self.suite.advance(
             self.state, controls, TICK_S, method="semi_implicit_euler"
@@ -129,6 +129,9 @@ class Vehicle:
             samples = dataclasses.replace(samples, gps=moved)
         if not gps:
             samples = dataclasses.replace(samples, gps=None)
+        if samples.height is not None and stuck_height is not None:
+            stuck = samples.height._replace(distance=np.array([stuck_height]))
+            samples = dataclasses.replace(samples, height=stuck)
         self.expected = self.library.update(samples)
         self.time_ns = round(self.state.time * 1e9)
         counts = [0] * 10
@@ -310,4 +313,13 @@ def test_free_running_it_publishes_once_it_knows_and_says_when_the_imu_is_silent
     assert pose.covariance[0] > 0.0
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in made.odometry])
     assert np.diff(stamps).min() > 0.0095  # 100 Hz, as the parameter says
+
+    for _ in range(120):
+        made.go_on(Controls(brake_torque=(15.0,) * 4), stuck_height=0.16)
+        made.peer.spin_for(0.002)
+    assert made.library.faults == {"height": "repeats its readings"}
+    *_, values = made.diagnostic(
+        lambda now: "height repeats its readings" in now[2].get("faults", "")
+    )
+    assert values["faults"] == "height repeats its readings"
     made.diagnostic(lambda now: now[0] == stale and "no imu/data for" in now[1])

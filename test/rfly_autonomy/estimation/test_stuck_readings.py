@@ -1,0 +1,94 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Stuck sensors are told from quiet, coarse and noise-free ones."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.sensors.samples import HeightSamples, ImuSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_autonomy.estimation.stuck_readings import StuckSensors
+
+SCALE = SensorParameters.load("scale")
+RATE = 50.0
+
+
+def heights(distance):
+    """Return samples of the height sensor, one every 20 ms."""
+    distance = np.asarray(distance, float)
+    return HeightSamples(np.arange(len(distance)) / RATE, distance)
+
+
+def left_out(samples, sensors=SCALE):
+    """Return the times of the samples that do not pass, one after another."""
+    watch = StuckSensors(sensors)
+    return [
+        time
+        for time, distance in zip(samples.time.tolist(), samples.distance.tolist(), strict=True)
+        if watch.sound("height", HeightSamples(np.array([time]), np.array([distance]))) is None
+    ]
+
+
+def noisy(seconds, sigma=0.02, seed=1):
+    return 2.0 + sigma * np.random.default_rng(seed).standard_normal(round(seconds * RATE))
+
+
+def test_equal_readings_of_a_noisy_sensor_are_left_out_after_0_3_s_until_they_change():
+    readings = np.concatenate([noisy(4.0), np.full(100, 2.0), noisy(1.0, seed=2)])
+    times = left_out(heights(readings))
+    assert times[0] == pytest.approx(4.0 + 0.3, abs=1.5 / RATE)
+    assert times[-1] == pytest.approx(6.0 - 1.0 / RATE)
+    assert len(times) == pytest.approx((6.0 - times[0]) * RATE)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sound_sensor_is_never_left_out(seed):
+    assert left_out(heights(noisy(60.0, seed=seed))) == []
+
+
+def test_a_vehicle_that_stands_again_in_a_simulation_without_noise_has_no_stuck_sensor():
+    time = np.arange(0.0, 4.0, 1.0 / RATE)
+    settles = np.exp(-10.0 * time) * np.cos(20.0 * time)
+    hops = [np.full(200, 2.0), 2.0 + np.sin(time), 2.0 + np.sin(4.0) + settles, np.full(500, 1.2)]
+    assert left_out(heights(np.concatenate(hops))) == []
+
+
+def test_coarse_steps_are_no_fault():
+    """The step is ten times the noise, so that most readings are equal to the one before."""
+    rounded = np.round(noisy(60.0), 1)
+    assert (np.diff(rounded) == 0.0).mean() > 0.5
+    assert left_out(heights(rounded)) == []
+
+
+def test_a_sensor_without_noise_in_its_set_may_repeat_itself():
+    height = dataclasses.replace(SCALE.height, noise=SCALE.height.noise.silent())
+    readings = np.concatenate([noisy(4.0), np.full(100, 2.0)])
+    assert left_out(heights(readings), SCALE.replace(height=height)) == []
+
+
+def test_readings_out_of_range_are_no_repetition():
+    readings = np.concatenate([noisy(4.0), np.full(100, np.inf), noisy(1.0)])
+    assert left_out(heights(readings)) == []
+
+
+@pytest.mark.parametrize("field", ["specific_force", "rates"])
+def test_an_imu_is_stuck_within_20_ms_if_either_of_its_sensors_is(field):
+    draw = np.random.default_rng(3).standard_normal
+    count = 300
+    imu = ImuSamples(
+        np.arange(count) / SCALE.imu.rate,
+        0.06 * draw((count, 3)) + (0.0, 0.0, 9.8),
+        0.005 * draw((count, 3)),
+        np.tile((0.0, 0.0, 0.0, 1.0), (count, 1)),
+    )
+    getattr(imu, field)[200:] = getattr(imu, field)[199]
+    watch = StuckSensors(SCALE)
+    passed = watch.sound("imu", imu)
+    assert watch.stuck == ["imu"]
+    assert watch.since("imu") == imu.time[199]
+    assert passed.time[-1] == pytest.approx(imu.time[199] + 0.016)
