@@ -429,7 +429,8 @@ class FlightController:
 
         # clearance, measured or above the last ground
         clearance = self._clearance
-        clearance.go_on(float(now.velocity[2]), dt)
+        level_speed = math.hypot(now.velocity[0], now.velocity[1])
+        clearance.go_on(float(now.velocity[2]), level_speed, dt)
         altitude = float(now.position[2])
         if self.mode in (Mode.DISARMED, Mode.DRIVE):
             clearance.stand(altitude, now.rotation)

@@ -279,6 +279,7 @@ class Alignment:
         heights = self._rows(KIND_HEIGHT)
         if heights:
             self._use_height(x, book, p, heights[-1].values[:1], ground)
+        book.free_altitude = x.position[2]
         return states, books, p
 
     def _first_book(self) -> Any:
@@ -301,6 +302,10 @@ class Alignment:
         book.last_side_slip = -math.inf
         book.last_lifted = -math.inf
         book.last_accepted = book.time
+        book.last_measured = -math.inf
+        book.height_time = -math.inf
+        book.realigned_at = -math.inf
+        book.free_p = (1.0, 0.0, 0.01)
         return books
 
     def _levelled(self, force: Floats, field: Floats | None, oriented: list[Reading]) -> Floats:

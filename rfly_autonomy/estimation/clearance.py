@@ -15,6 +15,21 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
 from rfly_common.arrays import Floats
 
+LAG_TIME = 1.0
+"""Time with which the lag of the height behind the climb fades, s."""
+
+MOST_LAG = 0.5
+"""Lag above which the height contradicts the climb, m."""
+
+LAG_OF_SPEED = 0.8
+"""Its increase for each m/s across ground that may slope, s."""
+
+LAG_STEP = 0.1
+"""Largest step of a height that counts whole, m: a roof's edge is no contradiction."""
+
+AGREED_WAY = 1.0
+"""Way up and down without half of that lag after which the height counts again, m."""
+
 TRUST = 0.3
 """Weight of a new reading against the height expected from earlier ones and the climb rate."""
 
@@ -23,7 +38,8 @@ class Clearance:
     """Smoothed height readings, and the clearance of the lowest wheel that follows from them.
 
     The ground below the wheels is taken to be as high as below the sensor. Without a sensor, or
-    while it is silent, the clearance is that above the ground of the last place where it stood.
+    while it is silent, the clearance is that above the ground of the last place where it stood. So
+    it is while the readings contradict the climb, as those of an obstructed sensor do.
     """
 
     def __init__(self, params: VehicleParameters, sensor: HeightSensor | None) -> None:
@@ -42,16 +58,31 @@ class Clearance:
         """Height of the sensor above the ground, m. NaN: no reading yet, inf: out of range."""
 
         self._height_time = -math.inf
+        self._last = math.nan
+        """Last reading, m."""
+
+        self._way = 0.0
+        """Way up since then, m."""
+
+        self._lag = 0.0
+        """Change of the readings beyond the way up, faded, m."""
+
+        self._most_lag = MOST_LAG
+        self._agreed_way = math.inf
+        """Way without a lag since the readings last contradicted the climb, m."""
+
         self._ground = math.nan
         """Altitude of the ground at the last place where it stood, m; NaN before."""
 
     def measured(self, time: float) -> bool:
-        """Return whether there is a reading that is not too old at a time (s)."""
-        return not math.isnan(self.height) and time - self._height_time <= SENSOR_TIMEOUT
+        """Return whether there is a reading, not too old at a time (s), that fits the climb."""
+        known = not math.isnan(self.height) and time - self._height_time <= SENSOR_TIMEOUT
+        return known and self._agreed_way >= AGREED_WAY
 
     def stand(self, altitude: float, rotation: Floats) -> None:
         """Note the ground of a vehicle that stands, by its origin's altitude, m, and attitude."""
         self._ground = altitude + self._lowest_tread(rotation)
+        self._lag = 0.0
 
     def sense(self, height: HeightSamples | None, joints: JointSamples | None) -> None:
         """Take in readings, if there are any."""
@@ -59,6 +90,7 @@ class Clearance:
             self._strut = joints.strut[-1]
         if height is None:
             return
+        self._compare(float(height.time[-1]) - self._height_time, float(height.distance[-1]))
         self._height_time = float(height.time[-1])
         for reading in height.distance.tolist():
             near = self._min_range if reading == -math.inf else reading
@@ -67,9 +99,24 @@ class Clearance:
             else:
                 self.height = near
 
-    def go_on(self, climb: float, dt: float) -> None:
-        """Go on by dt seconds at a vertical speed, m/s."""
+    def _compare(self, seconds: float, reading: float) -> None:
+        """Compare a reading, some seconds after the last one, with the way up since then."""
+        step = reading - self._last - self._way
+        self._lag *= math.exp(-seconds / LAG_TIME)
+        if math.isfinite(step):
+            self._lag += min(max(step, -LAG_STEP), LAG_STEP)
+        self._agreed_way += abs(self._way)
+        most = self._most_lag if self._agreed_way >= AGREED_WAY else 0.5 * self._most_lag
+        if abs(self._lag) > most:
+            self._agreed_way = 0.0
+        self._last = reading
+        self._way = 0.0
+
+    def go_on(self, climb: float, speed: float, dt: float) -> None:
+        """Go on by dt seconds at speeds up and across the ground, m/s."""
         self.height += climb * dt
+        self._way += climb * dt
+        self._most_lag = MOST_LAG + LAG_OF_SPEED * speed
 
     def lowest_wheel(self, rotation: Floats) -> float:
         """Return the height of the lowest wheel above the ground, m, for an attitude (3, 3)."""

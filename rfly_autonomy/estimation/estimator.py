@@ -58,6 +58,8 @@ COAST_PERIOD = 0.02
 """Time between steps without the IMU, s."""
 MOST_AHEAD = 10.0
 """Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
+DOUBT_TIME = 2.0
+"""Time for which the IMU is in doubt after the motion was estimated anew, s."""
 XYZW = np.array((1, 2, 3, 0))
 """Places of x y z w in the state's quaternion, which is w x y z."""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
@@ -295,8 +297,19 @@ class StateEstimator:
 
     @property
     def faults(self) -> dict[str, str]:
-        """Sensors that are left out because they are at fault, each with the reason."""
-        return dict.fromkeys(self._stuck.stuck, "repeats its readings")
+        """Sensors that are at fault, each with what is wrong and what is done about it."""
+        faults = dict.fromkeys(self._stuck.stuck, "repeats its readings: left out")
+        if not self.initialised:
+            return faults
+        if self._current("height_refused") and "height" not in faults:
+            faults["height"] = "contradicts the climb: left out"
+        for field, name in (("gyro_biased", "gyroscope"), ("force_biased", "accelerometer")):
+            if self._current(field) and "imu" not in faults:
+                faults["imu"] = f"has a biased {name}: corrected"
+        since = self._current("time") - self._current("realigned_at")
+        if since < DOUBT_TIME and "imu" not in faults:
+            faults["imu"] = "does not fit the other sensors: the motion is estimated anew"
+        return faults
 
     @property
     def gyro_bias(self) -> Floats:

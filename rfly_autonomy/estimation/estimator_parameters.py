@@ -117,7 +117,7 @@ class EstimatorParameters:
     )
     reacquire: float = number(
         "gate.reacquire_s",
-        "s of rejections after which a GPS velocity is accepted again",
+        "s over which readings that do not fit are averaged: most of them overrule the prediction",
         above=0.0,
         at_most=3600.0,
     )
@@ -354,6 +354,8 @@ def constants_of(
         gates=np.array([0.0, *(chi_square(k, p.gate_probability) for k in range(1, 7))]),
         return_gate=chi_square(3, RETURN_PROBABILITY),
         reacquire=p.reacquire,
+        gyro_usual=np.hypot(sigma[GYRO_BIAS : GYRO_BIAS + 3], p.gyro_bias),
+        force_usual=np.hypot(sigma[FORCE_BIAS : FORCE_BIAS + 3], p.force_bias),
         gps_reset=p.gps_reset,
     )
 

@@ -12,6 +12,12 @@ import numpy as np
 
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.attitude_kernels import add_skew, attitude
+from rfly_autonomy.estimation.consistency import (
+    correct_climb,
+    judge_height,
+    judge_imu,
+    vote_on_attitude,
+)
 from rfly_autonomy.estimation.error_state import ATTITUDE, ERRORS, GYRO_BIAS, POSITION, VELOCITY
 from rfly_autonomy.estimation.filter_records import GPS_WITHOUT_VELOCITY, NO_SENSOR, SAME_TIME
 from rfly_autonomy.estimation.measurement_models import (
@@ -51,6 +57,17 @@ def take_loads(book: Any, row: Any, c: Any) -> None:
         if book.wheel_load[i] < c.wheel_load:
             book.last_lifted[i] = row.time
     book.wheel_load_time = row.time
+
+
+@inner_kernel
+def touches_ground(book: Any, c: Any) -> bool:
+    """Return whether a wheel is known to carry load."""
+    if book.time - book.wheel_load_time > c.load_age:
+        return False
+    loaded = False
+    for i in range(c.radius.size):
+        loaded |= book.wheel_load[i] >= c.wheel_load
+    return loaded
 
 
 @inner_kernel
@@ -182,7 +199,7 @@ def gps_innovation(
 def height_innovation(
     x: Any, book: Any, p: Any, row: Any, c: Any, ground: Any, h: Any, residual: Any, variance: Any
 ) -> int:
-    """Measure the height above the ground."""
+    """Measure the height above the ground, unless it contradicts the climb."""
     spread_x = max(0.05, math.sqrt(p[POSITION, POSITION]))
     spread_y = max(0.05, math.sqrt(p[POSITION + 1, POSITION + 1]))
     bend_variance = expect_height(x, ground, c.lever_height, spread_x, spread_y, h, residual)
@@ -190,6 +207,10 @@ def height_innovation(
     variance[0] = c.height_white * c.height_white
 
     bend_ground(book, p, bend_variance)
+    altitude = x.position[2] + residual[0] - x.ground_error
+    judge_height(x, book, p, altitude, touches_ground(book, c), c)
+    if book.height_refused != 0.0:
+        return NO_SENSOR
     if book.off_map != 0.0:
         return_to_map(x, book, p, h, residual, variance, c)
     return filter_records.HEIGHT
@@ -245,17 +266,25 @@ def fuse(
     """Update with a measurement. Return whether the row's second one may be used too."""
     m = filter_records.DEGREES[sensor]
     gate = c.gates[m]
+    if sensor == filter_records.BAROMETER:
+        slope = h[0, POSITION + 2]  # Pa/m
+        altitude = x.position[2] + residual[0] / slope
+        correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
+    elif sensor == filter_records.GPS_VELOCITY:
+        correct_climb(book, x.velocity[2] + residual[2] - book.free_climb, variance[2], True)
     if sensor == filter_records.GPS_POSITION and book.gps_refused != 0.0:
         gate = -1.0
     level = sensor == filter_records.HEIGHT and c.ground_known
     nis = update(x, book, p, h[:m], residual, variance, gate, level)
-    count_update(book, p, sensor, nis, gate, residual, m, c.reacquire)
+    count_update(book, p, sensor, nis, gate, residual, m, c)
 
     if sensor == filter_records.HEIGHT and nis > gate:
         leave_map(book, p, residual[0], c)
     if sensor == filter_records.GPS_POSITION:
         judge_fix(x, book, p, nis, residual, c)
         return not nis > gate
+    if nis > gate:
+        vote_on_attitude(x, book, p, c)
     return True
 
 
@@ -335,7 +364,8 @@ def advance(
             if row.kind == filter_records.KIND_HEIGHT:
                 h[:] = 0.0
                 sensor = height_innovation(x, book, p, row, c, ground, h, residual, variance)
-                fuse(x, book, p, sensor, h, residual, variance, c)
+                if sensor != NO_SENSOR:
+                    fuse(x, book, p, sensor, h, residual, variance, c)
             else:
                 for stage in range(2):
                     h[:] = 0.0
@@ -349,6 +379,7 @@ def advance(
         book.time = after.time
         if not coasts:
             set_motion(x, book, after.force, after.rates)
+        judge_imu(x, book, p, c)
         history.x[k] = x
         history.book[k] = book
         history.p[k] = p

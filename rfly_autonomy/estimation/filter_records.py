@@ -98,6 +98,23 @@ BOOK = _record(
         ("gps_agrees_since", 1),  # time since when its fixes agree with each other
         ("gps_offset", 3),  # m, last fix less the expected one
         ("gps_resets", 1),  # number of times its position was taken over
+        # small filter of altitude and climb without heights, see `consistency`
+        ("free_altitude", 1),
+        ("free_climb", 1),
+        ("free_p", 3),  # variance of the altitude, covariance, variance of the climb
+        ("free_way", 1),  # m, its way up since the last height
+        # height against that climb
+        ("height_altitude", 1),  # m, of the IMU by the last height
+        ("height_time", 1),
+        ("height_lag", 1),  # m
+        ("height_refused", 1),  # 1: yes
+        ("height_way", 1),  # m, way without a lag since it was refused
+        # votes against the prediction
+        ("last_measured", len(SENSORS)),
+        ("misfits", len(SENSORS)),  # share of readings that do not fit well
+        ("realigned_at", 1),  # time when the motion was last estimated anew
+        ("gyro_biased", 1),  # 1: beyond what is usual
+        ("force_biased", 1),
         # ground
         ("off_map", 1),  # 1: the ground below the vehicle is not the map's
         ("bend_variance", 1),  # m², of the map's ground about its mean plane around the vehicle
@@ -234,8 +251,12 @@ class Constants(NamedTuple):
     gates: Any
     """Largest normalised innovation squared of a measurement of 0 … 6 numbers, (7,)."""
     return_gate: float
-    """Gate for a fix of a refused GPS, or a height above the map, that fits again."""
+    """Gate for readings of up to three numbers that fit well."""
     reacquire: float
-    """Time of rejections after which GPS velocity is believed again, s."""
+    """Time over which readings that do not fit are averaged, s."""
+    gyro_usual: Any
+    """Usual standard deviations of the gyroscope's bias, rad/s, (3,)."""
+    force_usual: Any
+    """The same of the accelerometer's, m/s², (3,)."""
     gps_reset: float
     """Time after which the position of a refused GPS is taken over, s."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.attitude_kernels import turn_in_world
+from rfly_autonomy.estimation.consistency import count_misfit, reacquire_velocity
 from rfly_autonomy.estimation.error_state import (
     AHRS_DRIFT,
     ATTITUDE,
@@ -198,9 +199,10 @@ def update(
 
 @inner_kernel
 def count_update(
-    book: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, reacquire: float
+    book: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, c: Any
 ) -> None:
-    """Count a measurement. Believe GPS velocity again after it was rejected for too long."""
+    """Count a measurement. Believe GPS velocity again after it has not fitted for too long."""
+    count_misfit(book, sensor, not nis <= c.return_gate, c)
     book.innovation[sensor] = nis
     first = filter_records.FIRST_NUMBERS[sensor]
     for i in range(m):
@@ -212,10 +214,8 @@ def count_update(
         return
 
     book.rejected[sensor] += 1.0
-    rejected_for = book.time - book.last_accepted[sensor]
-    if sensor == filter_records.GPS_VELOCITY and rejected_for > reacquire:
-        for i in range(m):
-            p[VELOCITY + i, VELOCITY + i] += residual[i] * residual[i]
+    if sensor == filter_records.GPS_VELOCITY:
+        reacquire_velocity(book, p, residual)
 
 
 @kernel

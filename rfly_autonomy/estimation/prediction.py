@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rfly_autonomy.estimation.attitude_kernels import attitude, turn_in_body
+from rfly_autonomy.estimation.consistency import predict_climb
 from rfly_autonomy.estimation.error_state import (
     AHRS_DRIFT,
     ATTITUDE,
@@ -153,6 +154,7 @@ def predict(
     for i in range(3):
         x.position[i] += dt * x.velocity[i] + 0.5 * dt * dt * pull[i]
         x.velocity[i] += dt * pull[i]
+    predict_climb(book, dt, pull[2], force_noise)
 
     # fading errors
     keep = np.empty(ERRORS)

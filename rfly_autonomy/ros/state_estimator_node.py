@@ -265,9 +265,9 @@ class StateEstimatorNode(Node):
         # sensors at fault
         faults = estimator.faults
         for part in faults.keys() - self._faults.keys():
-            self.get_logger().warning(f"{part} {faults[part]}: left out")
+            self.get_logger().warning(f"{part} {faults[part]}")
         for part in self._faults.keys() - faults.keys():
-            self.get_logger().warning(f"{part} is used again")
+            self.get_logger().warning(f"{part} is sound again")
         self._faults = faults
         lying = ", ".join(f"{part} {reason}" for part, reason in faults.items())
         if lying:
@@ -313,7 +313,7 @@ class StateEstimatorNode(Node):
                 (not estimator.initialised, STALE, f"not aligned yet{waits}"),
                 (silence > SILENCE_S, STALE, f"no imu/data for {silence:.0f} s"),
                 (trust.level is Trust.LOST, ERROR, f"the estimate is {trust.text}"),
-                (lying, WARN, f"left out: {lying}"),
+                (lying, WARN, lying),
                 (refused, WARN, refused),
                 (trust.level, WARN, f"the estimate is {trust.text}"),
                 (doubted, WARN, f"readings do not fit: {', '.join(doubted)}"),

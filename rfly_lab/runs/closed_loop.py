@@ -214,15 +214,6 @@ class _ClosedLoop:
             waits_for = aboard.estimator.waits_for or "the alignment"
             recorder.log.append((time, f"no estimate yet: it waits for {waits_for}"))
 
-        # sensors that lie
-        faults = aboard.estimator.faults
-        if faults != self._faults:
-            for part in faults.keys() | self._faults.keys():
-                text = f"{faults[part]}: left out" if part in faults else "is used again"
-                if faults.get(part) != self._faults.get(part):
-                    recorder.log.append((time, f"{part} {text}"))
-            self._faults = faults
-
         # fail-safe
         if simulation.failsafe is not self._failsafe:
             self._failsafe = simulation.failsafe
@@ -233,6 +224,7 @@ class _ClosedLoop:
         recorder.enter(time, aboard.flight.mode)
         self._log_faults(time)
         if simulation.ticks % self._sample_every == 0:
+            self._log_sensor_faults(time)
             self.sample()
 
     def _log_faults(self, time: float) -> None:
@@ -241,6 +233,14 @@ class _ClosedLoop:
             if name not in self._logged:
                 self._logged.add(name)
                 self.recorder.log.append((time, text))
+
+    def _log_sensor_faults(self, time: float) -> None:
+        """Log the sensors that the estimator finds at fault, and those that are sound again."""
+        before = self._faults
+        faults = self._faults = self._aboard.estimator.faults
+        for part in sorted(faults.keys() | before.keys()):
+            if faults.get(part) != before.get(part):
+                self.recorder.log.append((time, f"{part} {faults.get(part, 'is sound again')}"))
 
     def sample(self) -> None:
         """Keep the state and the estimate."""

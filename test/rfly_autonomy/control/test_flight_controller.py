@@ -196,7 +196,7 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     for k in range(2000):
         height = 2.0 + 0.5 * k * 0.004
         noisy = height + random.normal(0.0, 0.02)
-        clearance.go_on(0.5, 0.004)
+        clearance.go_on(0.5, 0.0, 0.004)
         if k % 5 == 0:
             clearance.sense(HeightSamples(np.array([0.0]), np.array([noisy])), None)
         estimated.append(clearance.height)
@@ -230,6 +230,42 @@ def test_clearance_of_a_tilted_vehicle_with_noise():
     assert clearance.lowest_wheel(rolled) == math.inf
     clearance.sense(HeightSamples(np.array([0.0]), np.array([-math.inf])), None)
     assert clearance.height == sensor.min_range
+
+
+def clearance_along(readings, climb, speed=0.0):
+    """Return whether the clearance counts as measured at each reading, 50 a second."""
+    clearance = Clearance(VehicleParameters.load("scale"), SensorParameters.load("scale").height)
+    measured = []
+    for k, reading in enumerate(readings):
+        time = 0.02 * k
+        clearance.sense(HeightSamples(np.array([time]), np.array([reading])), None)
+        measured.append(clearance.measured(time))
+        for _ in range(5):
+            clearance.go_on(climb, speed, 0.004)
+    return measured
+
+
+def test_a_height_that_does_not_grow_in_a_climb_counts_no_more():
+    """The lag is 0.75 m (1 - exp(-t)) after t seconds at 0.75 m/s: 0.5 m after 1.1 s."""
+    noise = 0.01 * np.random.default_rng(1).standard_normal(200)
+    measured = clearance_along(0.5 + noise, 0.75)
+    assert 0.02 * measured.index(False) == pytest.approx(math.log(3.0), abs=0.1)
+    assert not any(measured[measured.index(False) :])
+    assert all(clearance_along(0.5 + noise + 0.015 * np.arange(200), 0.75))
+
+
+def test_a_height_counts_again_after_a_metre_without_a_lag():
+    """After 2 s the lag is 0.65 m; it is below 0.25 m 0.95 s later, and then the way counts."""
+    readings = 0.5 + 0.015 * np.maximum(np.arange(300) - 100, 0)
+    measured = clearance_along(readings, 0.75)
+    again = 0.02 * (300 - measured[::-1].index(False))
+    assert again == pytest.approx(2.0 + math.log(0.65 / 0.25) + 1.0 / 0.75, abs=0.1)
+    assert measured[-1]
+
+
+def test_an_edge_below_and_slopes_ahead_are_no_contradiction():
+    assert all(clearance_along(np.repeat((5.0, 2.0, 5.0), 100), 0.0))
+    assert all(clearance_along(5.0 - 0.02 * np.arange(100) * 0.2 * 3.0, 0.0, speed=3.0))
 
 
 def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():

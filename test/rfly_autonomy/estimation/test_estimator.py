@@ -28,6 +28,7 @@ from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.noise import NoiseModel
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_autonomy.estimation.consistency import correct_climb, predict_climb
 from rfly_autonomy.estimation.error_state import ERRORS, FORCE_BIAS, GYRO_BIAS, POSITION
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import (
@@ -183,6 +184,70 @@ def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
     assert np.degrees(np.abs(found[:, 7:9]).max()) < 0.5
     assert np.degrees(np.abs(found[:, 9]).max()) < 2.0
     assert np.linalg.norm(found[:, 1:3], axis=1).max() < 3.0 * 1.5 * np.sqrt(2.0)
+
+
+def from_above(ticks, height, change):
+    """Yield ticks; from a true height of the centre of mass on, samples are changed."""
+    above = False
+    for tick, truth in ticks:
+        above = above or truth[2] > height
+        yield (change(tick) if above else tick), truth
+
+
+def test_a_gyroscope_that_gets_a_bias_is_outvoted_and_corrected(hop, flown):
+    step = np.array((0.0, 0.2, 0.0))
+
+    def biased(tick):
+        return dataclasses.replace(tick, imu=tick.imu._replace(rates=tick.imu.rates + step))
+
+    estimator = new_estimator(hop)
+    found, covariances = errors(from_above(flown, 1.0, biased), estimator)
+    assert estimator.faults == {"imu": "has a biased gyroscope: corrected"}
+    assert estimator.gyro_bias == pytest.approx(step, abs=0.02)
+    assert np.degrees(np.abs(found[-1, 7:10]).max()) < 1.5
+    squares = np.einsum(
+        "ki,kij,kj->k", found[:, 1:4], np.linalg.inv(covariances[:, :3, :3]), found[:, 1:4]
+    )
+    assert np.percentile(squares, 95) < 50.0
+
+
+def test_an_obstructed_height_sensor_is_outvoted(hop, flown):
+    """It reads about 0.5 m from then on, with its usual noise."""
+    draw = np.random.default_rng(2).standard_normal
+
+    def obstructed(tick):
+        if tick.height is None:
+            return tick
+        distance = 0.5 + 0.02 * draw(len(tick.height.time))
+        return dataclasses.replace(tick, height=tick.height._replace(distance=distance))
+
+    estimator = new_estimator(hop, terrain=None)
+    found, covariances = errors(from_above(flown, 0.7, obstructed), estimator)
+    assert "height" in estimator.faults
+    assert np.percentile(found[:, 3] ** 2 / covariances[:, 2, 2], 95) < 20.0
+
+
+def test_the_small_filter_of_the_climb_is_a_kalman_filter():
+    """The same in matrices: x = F x + B u, P = F P Fᵀ + Q, K = P Hᵀ / S, P - K S Kᵀ."""
+    book = np.zeros(1, BOOK)[0]
+    book.free_altitude = 3.0
+    book.free_climb = 0.4
+    book.free_p = 2.0, 0.3, 0.5
+    predict_climb.py_func(book, 0.1, 0.7, 0.02)
+    correct_climb.py_func(book, 0.6, 0.4, False)
+    correct_climb.py_func(book, -0.2, 0.1, True)
+    correct_climb.py_func(book, 9.0, 0.1, True)  # too far off to be used
+
+    transition = np.array(((1.0, 0.1), (0.0, 1.0)))
+    mean = transition @ (3.0, 0.4) + np.array((0.005, 0.1)) * 0.7
+    spread = transition @ np.array(((2.0, 0.3), (0.3, 0.5))) @ transition.T
+    spread[1, 1] += 0.02 + 0.1**2 * 0.1
+    for row, residual, variance in (((1.0, 0.0), 0.6, 0.4), ((0.0, 1.0), -0.2, 0.1)):
+        gain = spread @ row / (np.dot(row, spread @ row) + variance)
+        mean = mean + gain * residual
+        spread = spread - np.outer(gain, row @ spread)
+    assert (book.free_altitude, book.free_climb) == pytest.approx(mean)
+    assert book.free_p == pytest.approx(spread[[0, 0, 1], [0, 1, 1]])
 
 
 def test_jacobians_are_the_derivatives(hop):

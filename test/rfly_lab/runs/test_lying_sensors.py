@@ -17,7 +17,7 @@ vehicle: scale
 seed: {seed}
 wind: {{mean_mps: [2, 1, 0], gust_sigma_mps: [0.5, 0.5, 0.2]}}
 mission: {{items: [{{mode: takeoff, height_m: 2}}, {{mode: land}}]}}
-events: [{{time_s: {time}, fault: {{part: {part}, kind: {kind}}}}}]
+events: [{events}]
 end: {{when: standing_after_landing, time_s: 40}}
 """
 IN_TAKEOFF = 3.5
@@ -28,16 +28,19 @@ def exhaustively(*values):
     return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
-def flown(part, kind, time, seed=1):
-    """Return the run of a hop with a fault, after checks that hold for all of them."""
-    done = closed_run(HOP.format(seed=seed, time=time, part=part, kind=kind))
+def flown(time, *faults, seed=1):
+    """Return the run of a hop with faults of a part, after checks that hold for all of them."""
+    events = (f"{{time_s: {time}, fault: {{{fault}}}}}" for fault in faults)
+    done = closed_run(HOP.format(seed=seed, events=", ".join(events)))
     run = done.run
     assert not run.final.crashed, run.ending
     assert (run.position[:, 2] - run.position[0, 2]).max() < HEIGHT + 5.0
     assert np.nanpercentile(done.position_nees(), 95) < 50.0
     assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
-    named = [begin for begin, text in run.log if text.startswith(part) and "left out" in text]
-    assert time < named[0] < time + 2.0
+
+    part = faults[0].split(",")[0].removeprefix("part: ")
+    named = [begin for begin, text in run.log if text.startswith(part) and ": " in text[1:]]
+    assert any(time < begin < time + 2.0 for begin in named), run.log
     return run
 
 
@@ -54,7 +57,32 @@ def flown(part, kind, time, seed=1):
     ],
 )
 def test_a_stuck_sensor_is_left_out_and_the_mission_goes_on(part, time, seed):
-    run = flown(part, "stuck", time, seed)
+    run = flown(time, f"part: {part}, kind: stuck", seed=seed)
+    assert run.reached, run.ending
+    assert run.touchdowns[0].level_speed < 1.0
+
+
+@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        "rates, value: [0, 0.05, 0]",
+        "rates, value: [0.2, 0, 0]",
+        "rates, value: [0, 0, 0.2]",
+        "specific_force, value: [0.7, 0, 0]",
+        "specific_force, value: [0, 0, -0.7]",
+    ],
+)
+def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
+    run = flown(IN_FLIGHT, f"part: imu, kind: biased, quantity: {quantity}", seed=seed)
+    assert run.reached, run.ending
+    assert run.touchdowns[0].level_speed < 1.0
+
+
+@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
+def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on(seed):
+    obstructed = "part: height, kind: stuck", "part: height, kind: noisy, value: 0.02"
+    run = flown(IN_TAKEOFF, *obstructed, seed=seed)
     assert run.reached, run.ending
     assert run.touchdowns[0].level_speed < 1.0
 
@@ -62,6 +90,6 @@ def test_a_stuck_sensor_is_left_out_and_the_mission_goes_on(part, time, seed):
 @pytest.mark.parametrize("seed", [1, exhaustively(2), exhaustively(3)])
 def test_a_stuck_imu_aborts_the_flight(seed):
     """Nothing shows how the vehicle turns then: it comes down as it does without an IMU."""
-    run = flown("imu", "stuck", IN_FLIGHT, seed)
+    run = flown(IN_FLIGHT, "part: imu, kind: stuck", seed=seed)
     aborted = next(begin for begin, mode in run.modes if mode is Mode.ABORT)
     assert aborted == pytest.approx(IN_FLIGHT + 0.02, abs=0.02)

@@ -1,0 +1,239 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Consistency of the sensors with each other: who contradicts the others is outvoted.
+
+Theory of operation.
+
+- Height against climb. A second, small filter of altitude and climb knows IMU, barometer and GPS
+  velocity but no height. The lag is the sum of what the height's altitude moved otherwise than that
+  climb. It fades with LAG_TIME, and each step is bounded, so that a roof's edge matters little. A
+  height whose lag exceeds its deviation LAG_LIMIT times is refused, and altitude and climb of the
+  estimate begin anew from the small filter. It is used again after some way up or down without a
+  lag. On the ground nothing is judged. PX4's EKF2 has such a check, too (pull requests 19340, 22117
+  and 19904).
+- Vote about the attitude. If most readings of most of magnetometer, orientation and GPS velocity
+  have not fitted well for about a second, the prediction is wrong, as after a step of the
+  gyroscope's bias. Attitude, velocity and biases of the IMU are estimated anew. If only the GPS
+  velocity does not fit, velocity and the accelerometer's bias are.
+- A part of the IMU whose estimated bias is far beyond what is usual is at fault.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rfly_autonomy.estimation import filter_records
+from rfly_autonomy.estimation.error_state import (
+    ATTITUDE,
+    FORCE_BIAS,
+    GYRO_BIAS,
+    POSITION,
+    VELOCITY,
+)
+from rfly_autonomy.estimation.row_operations import clear_error
+from rfly_common.kernels.jit import inner_kernel
+
+LAG_TIME = 1.0
+"""Time with which the lag of a height fades, s."""
+LAG_LIMIT = 4.0
+"""Lag in standard deviations above which a height contradicts the climb."""
+LAG_AGREES = 2.0
+"""The same below which it agrees with the climb."""
+LAG_FLOOR = 0.05
+"""Standard deviation of a lag that is left with perfect sensors, m."""
+LAG_STEP = 5.0
+"""Largest step of a height, in standard deviations of its noise, that counts whole."""
+FASTEST_STEP = 2.0
+"""Its increase for each second between two heights, m/s."""
+AGREED_WAY = 1.0
+"""Way up and down without a lag after which a refused height is used again, m."""
+LONGEST_GAP = 0.5
+"""Time between two heights, or two readings of an aid, above which the later begins anew, s."""
+CLIMB_NOISE = 0.1
+"""Noise of the small filter's acceleration in addition to the IMU's, m/s²/√Hz."""
+CLIMB_GATE = 25.0
+"""Largest normalised innovation squared of the small filter."""
+
+OUTVOTED = 0.4
+"""Share of readings that do not fit well from which an aid votes against the prediction."""
+ALONE = 0.5
+"""The same for the GPS velocity alone."""
+UNKNOWN_ATTITUDE = 0.3
+"""Standard deviation of an attitude after the vote, rad."""
+GYRO_STEP = 0.3
+"""Standard deviation of the gyroscope's bias after the vote, rad/s."""
+UNKNOWN_SPEED = 0.3
+"""Standard deviation of the velocity after the vote beyond the GPS's last innovation, m/s."""
+UNKNOWN_WAY = 1.0
+"""Standard deviation of the position that the vote adds, m."""
+
+BIASED = 4.0
+"""Bias in its usual standard deviations above which a part of the IMU is at fault."""
+UNBIASED = 2.0
+"""The same below which it is sound again."""
+
+
+@inner_kernel
+def predict_climb(book: Any, dt: float, pull: float, noise: float) -> None:
+    """Carry the small filter on by dt seconds, with an acceleration (m/s²) and its variance."""
+    book.free_altitude += dt * book.free_climb + 0.5 * dt * dt * pull
+    book.free_climb += dt * pull
+    book.free_way += dt * book.free_climb
+    book.free_p[0] += dt * (2.0 * book.free_p[1] + dt * book.free_p[2])
+    book.free_p[1] += dt * book.free_p[2]
+    book.free_p[2] += noise + CLIMB_NOISE * CLIMB_NOISE * dt
+
+
+@inner_kernel
+def correct_climb(book: Any, residual: float, variance: float, climbs: bool) -> None:
+    """Correct the small filter by an altitude (m), or by a climb (m/s)."""
+    here = 1 if climbs else 0
+    spread = book.free_p[2 * here] + variance
+    if residual * residual > CLIMB_GATE * spread:
+        return
+    altitude_gain = book.free_p[here] / spread
+    climb_gain = book.free_p[1 + here] / spread
+    book.free_altitude += altitude_gain * residual
+    book.free_climb += climb_gain * residual
+
+    # P - K S Kᵀ
+    book.free_p[0] -= altitude_gain * altitude_gain * spread
+    book.free_p[1] -= altitude_gain * climb_gain * spread
+    book.free_p[2] -= climb_gain * climb_gain * spread
+
+
+@inner_kernel
+def judge_height(x: Any, book: Any, p: Any, altitude: float, on_ground: bool, c: Any) -> None:
+    """Refuse heights that contradict the climb, until they agree with it again.
+
+    `altitude`: that of the IMU by the height and the ground below it, m.
+    """
+    step = altitude - book.height_altitude - book.free_way
+    gap = book.time - book.height_time
+    way = abs(book.free_way)
+    book.height_altitude = altitude
+    book.height_time = book.time
+    book.free_way = 0.0
+    if on_ground or gap > LONGEST_GAP:
+        book.height_lag = 0.0
+        return
+
+    most = LAG_STEP * c.height_white + FASTEST_STEP * gap
+    book.height_lag *= math.exp(-gap / LAG_TIME)
+    book.height_lag += min(max(step, -most), most)
+
+    # noise, climb and the slope of unknown ground
+    variance = 2.0 * c.height_white * c.height_white + LAG_FLOOR * LAG_FLOOR
+    variance += LAG_TIME * LAG_TIME * book.free_p[2] + book.bend_variance
+    if not c.ground_known or book.off_map != 0.0:
+        slope = c.ground_slope * LAG_TIME * math.hypot(x.velocity[0], x.velocity[1])
+        variance += slope * slope
+
+    lag = book.height_lag * book.height_lag
+    if book.height_refused != 0.0:
+        book.height_way = book.height_way + way if lag < LAG_AGREES**2 * variance else 0.0
+        book.height_refused = 1.0 if book.height_way < AGREED_WAY else 0.0
+    elif lag > LAG_LIMIT**2 * variance:
+        book.height_refused = 1.0
+        book.height_way = 0.0
+        take_over_climb(x, book, p)
+
+
+@inner_kernel
+def take_over_climb(x: Any, book: Any, p: Any) -> None:
+    """Begin anew with altitude and climb, which a wrong height has dragged along."""
+    spread = p[POSITION + 2, POSITION + 2] + book.height_lag * book.height_lag
+    clear_error(p, POSITION + 2)
+    clear_error(p, VELOCITY + 2)
+    p[POSITION + 2, POSITION + 2] = spread
+    p[VELOCITY + 2, VELOCITY + 2] = book.free_p[2]
+    x.velocity[2] = book.free_climb
+
+
+@inner_kernel
+def count_misfit(book: Any, sensor: int, misfits: bool, c: Any) -> None:
+    """Average the share of a sensor's readings that do not fit well."""
+    gap = min(book.time - book.last_measured[sensor], LONGEST_GAP)
+    book.last_measured[sensor] = book.time
+    share = 1.0 if misfits else 0.0
+    book.misfits[sensor] += -math.expm1(-gap / c.reacquire) * (share - book.misfits[sensor])
+
+
+@inner_kernel
+def reacquire_velocity(book: Any, p: Any, residual: Any) -> None:
+    """Believe a GPS velocity that has not fitted for long; a biased force may be the cause."""
+    if book.misfits[filter_records.GPS_VELOCITY] <= ALONE:
+        return
+    book.realigned_at = book.time
+    book.misfits[filter_records.GPS_VELOCITY] = 0.0
+    change = 0.0
+    for i in range(3):
+        p[VELOCITY + i, VELOCITY + i] += residual[i] * residual[i]
+        change += residual[i] * residual[i]
+    for i in range(3):
+        p[FORCE_BIAS + i, FORCE_BIAS + i] += change / (LAG_TIME * LAG_TIME)
+
+
+@inner_kernel
+def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
+    """Estimate the motion anew if most of the sensors that see the attitude reject it."""
+    voters = 0
+    against = 0
+    for sensor in (
+        filter_records.MAGNETOMETER,
+        filter_records.ORIENTATION,
+        filter_records.GPS_VELOCITY,
+    ):
+        if book.time - book.last_measured[sensor] < LONGEST_GAP:
+            voters += 1
+            against += 1 if book.misfits[sensor] > OUTVOTED else 0
+    if against < 2 or 2 * against <= voters:
+        return
+
+    book.realigned_at = book.time
+    for sensor in range(len(filter_records.SENSORS)):
+        book.misfits[sensor] = 0.0
+    for i in range(3):
+        clear_error(p, VELOCITY + i)
+        clear_error(p, ATTITUDE + i)
+        clear_error(p, GYRO_BIAS + i)
+        clear_error(p, FORCE_BIAS + i)
+    first = filter_records.FIRST_NUMBERS[filter_records.GPS_VELOCITY]
+    for i in range(3):
+        speed = book.residual[first + i]
+        p[VELOCITY + i, VELOCITY + i] = speed * speed + UNKNOWN_SPEED * UNKNOWN_SPEED
+        p[ATTITUDE + i, ATTITUDE + i] = UNKNOWN_ATTITUDE * UNKNOWN_ATTITUDE
+        p[GYRO_BIAS + i, GYRO_BIAS + i] = GYRO_STEP * GYRO_STEP
+        p[FORCE_BIAS + i, FORCE_BIAS + i] = c.markov_sigma[FORCE_BIAS + i] ** 2
+        p[POSITION + i, POSITION + i] += UNKNOWN_WAY * UNKNOWN_WAY
+
+    # it was not the GPS
+    if book.gps_refused != 0.0:
+        book.gps_refused = 0.0
+        book.gps_doubt = 0.0
+        for i in range(3):
+            p[POSITION + i, POSITION + i] += book.gps_offset[i] * book.gps_offset[i]
+
+
+@inner_kernel
+def is_biased(biased: float, bias: Any, p: Any, first: int, usual: Any) -> float:
+    """Return 1 if a bias (3,), whose errors begin at `first`, is beyond its usual size, else 0.
+
+    `biased`: the same before.
+    """
+    for i in range(3):
+        most = UNBIASED * usual[i]
+        if biased == 0.0:
+            most = BIASED * usual[i] + 2.0 * math.sqrt(p[first + i, first + i])
+        if abs(bias[i]) > most:
+            return 1.0
+    return 0.0
+
+
+@inner_kernel
+def judge_imu(x: Any, book: Any, p: Any, c: Any) -> None:
+    """Find the parts of the IMU that are biased."""
+    book.gyro_biased = is_biased(book.gyro_biased, x.gyro_bias, p, GYRO_BIAS, c.gyro_usual)
+    book.force_biased = is_biased(book.force_biased, x.force_bias, p, FORCE_BIAS, c.force_usual)
