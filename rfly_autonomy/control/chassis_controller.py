@@ -214,16 +214,15 @@ class SkidSteer:
         most = self._params.max_drive_torque
         change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / len(errors)
         self._torque = min(max(self._torque + change, -most), most)
-        torques = self._gain * errors + self._torque * self._sides + self.scrubbing(wanted)
+        torques = (
+            self._gain * errors
+            + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
+        )
         return np.clip(torques, -most, most) * self._driven
 
-    def scrubbing(self, yaw_rate: float) -> Floats:
-        """Return the torques, (wheels,), N m, by which tyres slide aside at a yaw rate, rad/s."""
-        return self._scrub * math.tanh(2.0 * yaw_rate) * self._sides
-
-    def yaw_rate_of(self, wheel_rate: Floats) -> float:
-        """Return the yaw rate, rad/s, that wheels (wheels,), rad/s, turn the vehicle at."""
-        return float(self._sides @ wheel_rate) / (self._lever * len(self._sides))
+    def twist_of(self, left: float, right: float) -> tuple[float, float]:
+        """Return the speed, m/s, and the yaw rate, rad/s, that rates of the sides, rad/s, mean."""
+        return 0.5 * self._radius * (left + right), 0.5 * (right - left) / self._lever
 
 
 class _SteerBy(enum.Enum):

@@ -3,8 +3,9 @@
 
 """Chassis controller that obeys joint commands of ros2_control, and nothing else.
 
-Each wheel holds its own rate; steered wheels take their angles. Mode, trust in the estimate and
-traction control are those of the chassis controller.
+Each wheel holds its own rate; steered wheels take their angles. A skid-steer chassis holds the
+speed and the yaw rate that the rates of its sides mean. Mode, trust in the estimate and traction
+control are those of the chassis controller.
 """
 
 from __future__ import annotations
@@ -15,12 +16,7 @@ import numpy as np
 
 from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.chassis_controller import (
-    COMMAND_TIMEOUT,
-    SKID_INTEGRAL,
-    ChassisController,
-    SkidSteer,
-)
+from rfly_autonomy.control.chassis_controller import COMMAND_TIMEOUT, ChassisController
 from rfly_autonomy.control.joint_commands import JointCommand
 from rfly_autonomy.control.speed_controller import ForceObserver, virtual_steering
 from rfly_autonomy.control.stuck import StuckLimits
@@ -32,44 +28,64 @@ from rfly_common.frames import rotation_matrix
 RATE_TIME = 0.015
 """Time constant of a wheel in the air under its rate's error, s."""
 
+FILTER_TIME = 0.1
+"""Time constant of the filter of rate errors, s.
+
+Wheels swing on their tyres at about 25 Hz, and the motors' lag turns quick answers into a drive.
+"""
+
+LOADED_SHARE = 0.3
+"""Share of its load at rest from which on a wheel has its whole torque."""
+
+LEAST_GRIP = 0.05
+"""Share of its torque that a wheel has in the air, where nothing damps it."""
+
 EQUAL = 1e-5
 """Sum of |state - command| up to which JointStateTopicSystem sends nothing, rad and rad/s."""
 
 
 class WheelRateController:
-    """Proportional controllers of the wheels' rates, which learn what acts against the wheels.
+    """Proportional controllers of the wheels' rates. Eq. 10.21.
 
-    An observer finds the force on the vehicle that the model does not know. Integrals find what
-    turns the wheels against each other: tyres that slide aside in the bends of a skid-steer
-    chassis. Eq. 10.21.
+    An observer finds the force on the vehicle that the model does not know.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
-        self._skid = SkidSteer(params) if params.steered == "none" else None
         self._gain = params.wheel_inertia / RATE_TIME
         self.reset()
 
     def reset(self) -> None:
         """Forget what was learned."""
-        self._integral = np.zeros(len(self._params.wheels))
+        self._error = np.zeros(len(self._params.wheels))
+        """Filtered errors of the rates, (wheels,), rad/s."""
+
         self._observer = ForceObserver(self._params.effective_mass)
         self._known_force: float | None = None
-        """Sum of the forces of motors, brakes and the model, N; None if a wheel slips."""
+        """Sum of the forces of motors, brakes and the model, N; None if a wheel slips or hangs."""
 
     def torques(
-        self, wanted: Floats, rate: Floats, resistance: float, most: float, share: Floats, dt: float
+        self,
+        wanted: Floats,
+        rate: Floats,
+        dt: float,
+        *,
+        speed: float,
+        resistance: float,
+        most: float,
+        share: Floats,
+        grip: Floats | float,
     ) -> tuple[Floats, Floats]:
         """Return drive and brake torques, (wheels,), N m; wheels without a command roll freely.
 
-        `wanted`, `rate`: (wheels,), rad/s, NaN without a command. `resistance`: of the vehicle, N.
-        `most`: torque of a motor, N m. `share`: of the torque that each wheel keeps, (wheels,).
+        `wanted`, `rate`: (wheels,), rad/s, NaN without a command. `speed`, `resistance`: of the
+        vehicle, m/s and N. `most`: torque of a motor, N m. `share`: of the torque that each wheel
+        keeps, (wheels,). `grip`: share of the torque that its load lets it have, (wheels,).
         """
         p = self._params
         commanded = np.isfinite(wanted)
 
         # force that the model does not know
-        speed = float((rate * p.rolling_radius)[commanded].mean())
         if self._known_force is None:
             self._observer.skip(speed)
         else:
@@ -77,15 +93,11 @@ class WheelRateController:
         against = resistance - self._observer.force
 
         # torque of each wheel
-        error = np.where(commanded, wanted - rate, 0.0)
-        apart = np.where(commanded & (share == 1.0), error - error[commanded].mean(), 0.0)
-        self._integral += dt * SKID_INTEGRAL * self._gain * apart
-        self._integral = np.clip(self._integral, -most, most) * commanded
+        change = np.where(commanded, wanted - rate, 0.0) - self._error
+        error = self._error + (1.0 - math.exp(-dt / FILTER_TIME)) * change
+        self._error = error
         ahead = against * p.rolling_radius / commanded.sum()
-        torque = ahead + self._gain * error + self._integral
-        if self._skid is not None:
-            torque += self._skid.scrubbing(self._skid.yaw_rate_of(np.nan_to_num(wanted)))
-        torque *= commanded
+        torque = (grip * ahead + self._gain * error) * commanded * grip
 
         # motors first; brakes do the rest of what acts against the spin
         drive = np.clip(torque, -most, most) * p.is_driven
@@ -93,7 +105,8 @@ class WheelRateController:
         drive = drive * share
 
         force = float(((drive - np.sign(rate) * brake) / p.rolling_radius).sum())
-        self._known_force = force - resistance if (share == 1.0).all() else None
+        pulls = np.all(share == 1.0) and np.all(np.asarray(grip) == 1.0)
+        self._known_force = force - resistance if pulls else None
         return drive, brake
 
 
@@ -136,6 +149,18 @@ class JointChassisController(ChassisController):
         if not math.isnan(steering):
             most = self.params.max_steering
             self._virtual_steering = min(max(steering, -most), most)
+        if self._skid is not None:
+            self._set_sides(command.wheel_rate)
+
+    def _set_sides(self, rates: Floats) -> None:
+        """Drive a skid-steer chassis as rates of the wheels, (wheels,), rad/s, mean."""
+        assert self._skid is not None
+        left, right = (rates[side::2][np.isfinite(rates[side::2])] for side in (0, 1))
+        if not (left.size and right.size):
+            self._setpoint = None
+            return
+        speed, yaw_rate = self._skid.twist_of(float(left.mean()), float(right.mean()))
+        self.set_twist(speed, yaw_rate)
 
     @property
     def command_lost(self) -> bool:
@@ -159,6 +184,13 @@ class JointChassisController(ChassisController):
             return np.full(len(self.params.wheels), math.nan)
         return command.wheel_rate
 
+    def _grip(self) -> Floats | float:
+        """Return the share of their torque that the wheels have by their loads, (wheels,)."""
+        loads = self._wheels.loads(self._time)
+        if loads is None or not np.isfinite(loads).all():
+            return 1.0
+        return np.clip(loads / (LOADED_SHARE * self.params.static_load), LEAST_GRIP, 1.0)
+
     def _enter(self, mode: Mode | None) -> None:
         super()._enter(mode)
         self._rates.reset()
@@ -166,6 +198,8 @@ class JointChassisController(ChassisController):
             self._command = None
 
     def _drive(self, time: float, estimate: Estimate, dt: float) -> WheelCommand:
+        if self._skid is not None:
+            return super()._drive(time, estimate, dt)
         rotation = rotation_matrix(estimate.orientation)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])
@@ -184,10 +218,15 @@ class JointChassisController(ChassisController):
         share = self.traction.share
         if np.nan_to_num(wanted).any():
             self._speed_controller.reset()
-            resistance = self._speed_controller.resistance(speed, grade)
-            most = self._speed_controller.motor_torque(speed)
             drive, brake = self._rates.torques(
-                wanted, self._wheel_rate, resistance, most, share, dt
+                wanted,
+                self._wheel_rate,
+                dt,
+                speed=speed,
+                resistance=self._speed_controller.resistance(speed, grade),
+                most=self._speed_controller.motor_torque(speed),
+                share=share,
+                grip=self._grip(),
             )
         else:
             self._rates.reset()
