@@ -46,11 +46,6 @@ class PowerSystem:
         """Present charge, 0 … 1; without a battery 1."""
         return 1.0 if self.battery is None else self.battery.charge
 
-    @property
-    def is_low(self) -> bool:
-        """True if the charge is down to the reserve."""
-        return self.battery is not None and self.battery.charge <= self.params.battery_reserve
-
     def power(self, x: Floats, outputs: Outputs) -> float:
         """Return the power that the motors and the avionics ask for, W. Eq. 4.21."""
         p = self.params

@@ -293,6 +293,14 @@ class FlightPathFollower:
             path.segment == path.last and self._along >= float(path.lengths[-1])
         )
 
+    def time_left(self) -> float:
+        """Return the time to the end at the speeds of the segments, s."""
+        k = self._path.segment
+        lengths = self._path.lengths[k:].tolist()
+        if lengths:
+            lengths[0] -= self._along
+        return sum(way / limit for way, limit in zip(lengths, self._limits[k:], strict=True))
+
     def missed_by(self, place: Floats) -> float:
         """Return the distance from the end, m."""
         return math.dist(place, self._path.vertices[-1])

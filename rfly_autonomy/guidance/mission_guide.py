@@ -22,6 +22,7 @@ from rfly_autonomy.control.speed_controller import HOLD_SPEED
 from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_autonomy.guidance.energy_reserve import charge_of_flight
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
 from rfly_terrain.height_map.height_map import HeightMap
@@ -62,6 +63,9 @@ _TRUST_TEXTS = {
 }
 """What follows from each level of trust."""
 
+ABOVE_GROUND = 5.0
+"""Height above all ground on the way of a flight that returns home, m."""
+
 LONGEST_STEP = 0.1
 """Time between two estimates beyond which a flight's target waits, s."""
 
@@ -98,17 +102,38 @@ class MissionGuide:
         self._come_down = ""
         """Reason to land wherever the vehicle is, if there is one."""
 
+        self._charge = 1.0
+        """Charge of the battery, 0 … 1."""
+
+        self._home: tuple[float, float] | None = None
+        """Place of the last take-off, m."""
+
+        self._returns = ""
+        """Reason to return home, if there is one."""
+
         self._lift = 0.0
         """Height of the estimate above the terrain's, since the last take-off, m."""
 
+        self._height = 0.0
+        """Height of the wheels above the ground, m; 0 on it."""
+
         self.follow(legs)
 
-    def come_down(self, reason: str) -> None:
-        """End each flight by a landing in place from now on, and do not take off any more."""
-        if not self._come_down:
-            self.log.append((self._time, f"lands where it is: {reason}"))
-            self._come_down = reason
-            self.no_takeoff = self.no_takeoff or reason
+    def watch_battery(self, charge: float) -> None:
+        """Take note of the battery's charge, 0 … 1.
+
+        Once the way down takes it, each flight ends by a landing in place, and none begins. While
+        the way home takes less, a flight returns home that cannot reach its own landing.
+        """
+        self._charge = charge
+        if charge <= charge_of_flight(self.params, 0.0, self._height) and not self._come_down:
+            self.log.append((self._time, f"lands where it is: {self._battery}"))
+            self._come_down = self._battery
+            self.no_takeoff = self.no_takeoff or self._battery
+
+    @property
+    def _battery(self) -> str:
+        return f"the battery is at {100.0 * self._charge:.0f} %"
 
     def follow(self, legs: Sequence[Leg]) -> None:
         """Carry out these legs from now on, from wherever the vehicle is."""
@@ -124,6 +149,7 @@ class MissionGuide:
         self._flight_path: FlightPathFollower | None = None
         self._lands = False
         self._aborted = False
+        self._returns = ""
         self._stuck.reset()
         self._time = math.nan
         self._slow_since = math.inf
@@ -152,6 +178,7 @@ class MissionGuide:
         self._time = now.time
 
         self._watch_trust(now)
+        self._height = self._height_of(now) if mode in (Mode.TAKEOFF, Mode.FLIGHT) else 0.0
 
         # standing, even if an estimated speed is never quite 0
         speed = float(np.linalg.norm(now.velocity))
@@ -257,12 +284,14 @@ class MissionGuide:
         if self._flight_path is None:
             return self._take_off(now, stands)
 
-        if self._lands:
+        if self._returns:
+            self.problem = f"it has returned home: {self._returns}"
+        elif self._come_down and not self._lands:
+            self.problem = f"it has landed on the way: {self._come_down}"
+        elif self._lands:
             self._next_leg()
         else:
             self.problem = "it has landed on the way without a request"
-            if self._come_down:
-                self.problem = f"it has landed on the way: {self._come_down}"
         return Setpoint(now.time)
 
     def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
@@ -282,10 +311,15 @@ class MissionGuide:
             )
             return Setpoint(now.time)
 
+        self._lift += self._height_of(now)
+        self._home = (float(now.position[0]), float(now.position[1]))
+        return Setpoint(now.time, Mode.TAKEOFF)
+
+    def _height_of(self, now: Estimate) -> float:
+        """Return the height of the wheels above the ground, m, as flights count it."""
         x, y, z = now.position.tolist()
         ground = 0.0 if self.terrain is None else float(self.terrain.altitude(x, y))
-        self._lift = z - ground - self.params.origin_height
-        return Setpoint(now.time, Mode.TAKEOFF)
+        return float(z - ground - self.params.origin_height - self._lift)
 
     def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
         """Return the setpoint of a flown leg in flight."""
@@ -298,6 +332,9 @@ class MissionGuide:
             self._flight_path = FlightPathFollower(
                 np.array(now.position), climb, points, leg.speeds
             )
+
+        if self._has_to_return(leg, now):
+            return self._return_home(leg, now, dt)
 
         most = CAREFUL_SPEED if self.trust.level is Trust.SLOW else math.inf
         target, velocity = self._flight_path.advance(now.position, dt, most)
@@ -318,6 +355,37 @@ class MissionGuide:
             velocity=(ahead_x, ahead_y, ahead_z),
             yaw=self._flight_path.course(),
         )
+
+    def _has_to_return(self, leg: FlyLeg, now: Estimate) -> bool:
+        """Return whether only the way home can still be flown, and no longer than now."""
+        if self._home is None or self._returns or self._lands or self._flight_path is None:
+            return False
+        height = self._height
+        away = math.dist(self._home, now.position[:2].tolist())
+        home = charge_of_flight(self.params, away / min(leg.speeds), height)
+        if self._charge > home or away < HOVER_AWAY:
+            return False
+        end = height + max(0.0, leg.points[-1][2] - float(now.position[2]))
+        on = charge_of_flight(self.params, self._flight_path.time_left(), end)
+        return not leg.lands or self._charge <= on
+
+    def _return_home(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
+        """Fly to the place of the take-off, above all ground on the way, and land there."""
+        assert self._home is not None
+        self.log.append((now.time, f"returns home: {self._battery}"))
+        home_x, home_y = self._home
+        x, y, z = now.position.tolist()
+        top = z - self.params.origin_height - self._lift
+        if self.terrain is not None:
+            shares = np.linspace(0.0, 1.0, 100)
+            ground = self.terrain.altitude(x + shares * (home_x - x), y + shares * (home_y - y))
+            top = max(top, float(np.max(ground)) + ABOVE_GROUND)
+        speed = min(leg.speeds)
+        way = FlyLeg(((x, y, top), (home_x, home_y, top)), (speed, speed), lands=True)
+        self.follow([way])
+        self._returns = self._battery
+        self.no_takeoff = self.no_takeoff or self._battery
+        return self._fly_on(way, now, dt)
 
     def _arrived(self, path: FlightPathFollower, now: Estimate) -> bool:
         """Return whether the vehicle is at the end of a flight, or hovers near it for long."""

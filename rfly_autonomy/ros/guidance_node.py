@@ -154,9 +154,8 @@ class GuidanceNode(Node):
             self._diagnostics.refuse("unknown_modes", text, subject=message.data)
 
     def _on_battery(self, message: BatteryState) -> None:
-        """Land, and take off no more, once the battery is down to its reserve."""
-        if message.percentage <= self._guide.params.battery_reserve:
-            self._guide.come_down(f"the battery is at {100.0 * message.percentage:.0f} %")
+        """Land, and take off no more, once the way down takes what the battery has left."""
+        self._guide.watch_battery(message.percentage)
 
     def _on_follow_path(self, message: Path) -> None:
         """Follow a path from now on; an empty one means: stop."""

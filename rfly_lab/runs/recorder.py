@@ -376,8 +376,8 @@ def run_to_end(loop: ScenarioLoop, progress: Callable[[float], None] | None = No
         except DynamicsError as error:
             ending = False, f"not reached: {error}"
             break
-        if loop.power.is_low and isinstance(guide, MissionGuide):
-            guide.come_down(f"the battery is at {100.0 * loop.power.charge:.0f} %")
+        if loop.power.battery is not None and isinstance(guide, MissionGuide):
+            guide.watch_battery(loop.power.charge)
         now = loop.state
         ending = recorder.end(now, loop.outputs, guide.done, guide.problem, loop.time_is_up)
         if progress is not None and now.time - reported >= PROGRESS_PERIOD:

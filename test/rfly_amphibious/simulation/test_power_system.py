@@ -71,7 +71,6 @@ def test_a_low_voltage_limits_the_rotors_and_an_empty_battery_stops_them():
     assert power.limited(full).rotor_speed == pytest.approx(350.0 * 42.0 / 44.4)
     torque = power.limited(Controls(rotor_torque=6.0)).rotor_torque
     assert torque == pytest.approx(6.0 * 42.0 / 44.4)
-    assert power.is_low
 
     power.battery.used_ah = 22.0
     stopped = power.limited(full)
@@ -86,7 +85,6 @@ def test_without_a_battery_only_the_energy_counts():
     power.draw(x, outputs, 2.0)
     assert power.energy == pytest.approx(2.0 * 3811.0, rel=1e-3)
     assert power.charge == 1.0
-    assert not power.is_low
     with pytest.raises(ConfigError, match="cells"):
         parameters("scale").replace(battery_cells=0.0)
 

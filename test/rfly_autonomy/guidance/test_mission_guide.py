@@ -14,6 +14,7 @@ import pytest
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.guidance.energy_reserve import charge_of_flight
 from rfly_autonomy.guidance.mission_guide import ASKING_TIME, HOVER_TIME, MissionGuide
 from rfly_common.errors import PlanError
 from rfly_common.frames import euler_to_quat
@@ -29,6 +30,9 @@ from rfly_terrain.height_map.height_map import HeightMap
 
 PARAMS = VehicleParameters.load("scale")
 UP = PARAMS.origin_height
+HOVER_SHARE = 3811.0 / ((39.6 - 0.015 * 3811.0 / 39.6) * 22.0 * 3600.0)
+"""Charge of a second of hovering: 12 empty cells of 3.3 V under load, 22 Ah, 1/s."""
+
 HOP = (
     FlyLeg(((0.0, 0.0, 3.0), (6.0, 0.0, 3.0)), (4.0, 4.0), lands=True),
     DriveLeg(((6.0, 5.0),), (2.0,)),
@@ -47,7 +51,7 @@ def fly_after(guide, start, begin=0.0):
     place = np.array(start, float)
     velocity = (0.0, 0.0, 0.0)
     places = []
-    for k in range(5000):
+    for k in range(10000):
         order = guide.step(estimate(begin + 0.02 * k, place, velocity), Mode.FLIGHT)
         if order.mode is not None or guide.done:
             return np.array(places), order
@@ -338,3 +342,60 @@ def test_take_offs_in_the_air_climb_where_it_is_and_never_descend(tmp_path, take
     steps, _, _ = steps_of_file(str(path), None, (0.0, 0.0))
     (leg,) = legs_of(steps, (30.0, 0.0), None, 3.0, 6.0)
     np.testing.assert_allclose(leg.points, [(30, 0, 10), *way], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "height", "charge"),
+    [
+        (0.0, 4.0, 0.15),
+        (0.0, 500.0, 0.05 + 1.25 * (10.0 + 330.0) * HOVER_SHARE),
+        (200.0, 20.0, 0.05 + 1.25 * (200.0 + 10.0 + 10.0) * HOVER_SHARE),
+    ],
+)
+def test_the_charge_that_a_flight_and_its_landing_take(seconds, height, charge):
+    """Down at 1.5 m/s, below 5 m at 0.5 m/s, hovering with 3811 W; at least the reserve."""
+    assert charge_of_flight(PARAMS, seconds, height) == pytest.approx(charge, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("end", "charge", "says"),
+    [
+        (900.0, 0.25, []),
+        (900.0, 0.23, ["returns home: the battery is at 23 %"]),
+        (420.0, 0.23, []),
+        (900.0, 0.14, ["lands where it is: the battery is at 14 %"]),
+    ],
+    ids=["enough", "only home", "nearly there", "only down"],
+)
+def test_a_flight_returns_home_while_its_charge_takes_it_there(end, charge, says):
+    """400 m from home at 4 m/s and 20 m up: 100 s, and 20 s down.
+
+    1.25 · 120 s of hovering are a charge of 0.19, and 0.05 remains. The 500 m on take 0.28.
+    """
+    leg = FlyLeg(((0.0, 0.0, 20.0), (end, 0.0, 20.0)), (4.0, 4.0), lands=True)
+    terrain = HeightMap(np.zeros((3, 3)), origin_x=-1e3, origin_y=-1e3, step_x=1e3, step_y=1e3)
+    guide = MissionGuide([leg], PARAMS, terrain)
+    guide.step(estimate(0.0), Mode.DRIVE)
+    place = np.array((0.0, 0.0, 20.0 + UP))
+    velocity = (0.0, 0.0, 0.0)
+    time = 1.0
+    while place[0] < 400.0:
+        time += 0.1
+        order = guide.step(estimate(time, place, velocity), Mode.FLIGHT)
+        place = np.array(order.target)
+        velocity = order.velocity
+
+    guide.watch_battery(charge)
+    order = guide.step(estimate(time + 0.1, place, velocity), Mode.FLIGHT)
+    assert [text for _, text in guide.log] == says
+    assert order.mode is (Mode.LAND if charge < 0.15 else None)
+    if not says or charge < 0.15:
+        return
+
+    places, order = fly_after(guide, place, time + 0.2)
+    assert order.mode is Mode.LAND
+    assert places[-1] == pytest.approx((0.0, 0.0, 20.0 + UP), abs=0.3)
+    guide.step(estimate(time + 150.0), Mode.SPOOL_DOWN)
+    guide.step(estimate(time + 151.0), Mode.DRIVE)
+    assert guide.problem == "it has returned home: the battery is at 23 %"
+    assert not guide.done
