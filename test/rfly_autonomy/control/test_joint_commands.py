@@ -133,17 +133,15 @@ def test_steering_joints_turn_the_virtual_wheel(scale, left_out):
     )
 
 
-@pytest.mark.parametrize(
-    ("speed", "yaw_rate", "rate"), [(1.0, 0.4, 250.0), (-1.0, 0.4, 100.0), (0.5, 0.2, 100.0)]
-)
-def test_speed_and_yaw_rate_of_an_ackermann_controller_arrive(scale, speed, yaw_rate, rate):
+@pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), (-0.6, 0.2)])
+def test_speed_and_yaw_rate_of_an_ackermann_controller_arrive(scale, speed, yaw_rate):
     """The controller has the numbers of config/ros2_control.yaml; the front wheels stay NaN.
 
     Encoders count, and wheels swing on their tyres at 25 Hz: answers to that must not drive it.
     """
     given = parameters_of("ackermann_steering_controller")
     radius = given["traction_wheels_radius"]
-    car = Controlled(scale, rate)
+    car = Controlled(scale)
     motion = car.control(
         2.5, ackermann(speed, yaw_rate, given["wheelbase"], given["traction_track_width"], radius)
     )
@@ -155,16 +153,16 @@ def test_speed_and_yaw_rate_of_an_ackermann_controller_arrive(scale, speed, yaw_
 
 def test_wheels_in_the_air_turn_at_their_rates(scale):
     """The vehicle flies, and its wheels are told to turn: nothing damps them but the controller."""
-    car = Controlled(scale, 250.0, airborne=5.0)
+    car = Controlled(scale, rate=250.0, airborne=5.0)
     car.flight.attitude_loop.expected[:] = scale.hover_speed
     step = car.chassis.step
     car.chassis.step = lambda estimate, _, dt: step(estimate, Mode.DRIVE, dt)
     rates = []
-    for _ in range(40):
+    for _ in range(32):
         car.flight.set_velocity((1.0, 0.0, 0.0))
         car.control(0.05, {"wheel_rl_joint/velocity": 9.0, "wheel_rr_joint/velocity": 9.0})
         rates.append(car.chassis._wheel_rate[2:])
-    assert np.array(rates[-20:]) == pytest.approx(9.0, abs=1.0)
+    assert np.array(rates[-12:]) == pytest.approx(9.0, abs=1.0)
 
 
 def test_a_diff_drive_controller_turns_a_skid_steer_chassis_on_the_spot(skid):
