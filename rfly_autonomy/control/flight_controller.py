@@ -324,12 +324,12 @@ class FlightController:
 
     @property
     def _imu_is_old(self) -> bool:
-        return self._stuck.is_stuck("imu") or self.time - self._imu_time > IMU_TIMEOUT
+        return "imu" in self._stuck.stuck or self.time - self._imu_time > IMU_TIMEOUT
 
     @property
     def _imu_fault(self) -> str:
         """What is wrong with an IMU that is old."""
-        return f"the IMU is {'stuck' if self._stuck.is_stuck('imu') else 'silent'}"
+        return f"the IMU is {'stuck' if 'imu' in self._stuck.stuck else 'silent'}"
 
     @property
     def _is_dark(self) -> bool:

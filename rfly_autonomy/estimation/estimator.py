@@ -298,7 +298,7 @@ class StateEstimator:
     @property
     def faults(self) -> dict[str, str]:
         """Sensors that are at fault, each with what is wrong and what is done about it."""
-        faults = dict.fromkeys(self._stuck.stuck, "repeats its readings: left out")
+        faults = dict.fromkeys(sorted(self._stuck.stuck), "repeats its readings: left out")
         if not self.initialised:
             return faults
         if self._current("height_refused") and "height" not in faults:
@@ -376,9 +376,9 @@ class StateEstimator:
 
         `kind`: field of `SensorSamples`.
         """
-        was_stuck = self._stuck.is_stuck(kind)
+        was_stuck = kind in self._stuck.stuck
         sound = self._stuck.sound(kind, readings)
-        if self._stuck.is_stuck(kind) and not was_stuck and self.initialised:
+        if kind in self._stuck.stuck and not was_stuck and self.initialised:
             since = self._stuck.since(kind)
             if kind == "imu":
                 self._forget_motion(since)

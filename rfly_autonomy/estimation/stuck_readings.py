@@ -39,6 +39,9 @@ MOST_QUIET = 0.75
 MEMORY = 20
 """Number of readings over which the share of quiet ones is averaged."""
 
+LEAST_WEIGHT = 1.0 / (MEMORY + 1)
+"""Weight of a reading in that share, once there have been that many."""
+
 DEGREES_PER_METRE = 1.0 / 111_320.0
 """Latitude of one metre, degrees; a metre is at least as many degrees of longitude."""
 
@@ -62,9 +65,11 @@ class Repeats:
 
         self._time = -math.inf
         self._last: list[float] = []
-        self._change = [0.0] * len(self._limits)
+        self._older: list[float] = []
         self._repeats = 0
-        self._seen = 0
+        self._weight = 0.5
+        """Weight of the next reading in the share of quiet ones."""
+
         self._quiet = 1.0
         """Share of quiet readings."""
 
@@ -73,7 +78,8 @@ class Repeats:
         if time <= self._time:  # late, or received twice
             return self.stuck
         self._time = time
-        if values == self._last:
+        last = self._last
+        if values == last:
             self._repeats += 1
             if time - self.since >= self._shortest - 1e-9 and self._quiet < MOST_QUIET:
                 odds = -self._repeats * math.log(self._quiet)
@@ -81,73 +87,77 @@ class Repeats:
             return self.stuck
 
         # the habit of a sound sensor
-        if not self.stuck:
-            self._learn(1.0, self._repeats)
-        if self._last:
-            change = [new - old for new, old in zip(values, self._last, strict=True)]
-            bends = zip(change, self._change, self._limits, strict=True)
-            quiet = all(abs(new - old) <= limit for new, old, limit in bends)
-            self._learn(1.0 if quiet else 0.0, 1)
-            self._change = change
+        if self._repeats:
+            if not self.stuck:
+                for _ in range(min(self._repeats, 5 * MEMORY)):
+                    self._learn(1.0)
+            self._older = last
+            self._repeats = 0
+            self.stuck = False
+        quiet = 1.0
+        for new, old, older, limit in zip(values, last, self._older, self._limits, strict=False):
+            if not abs(new - 2.0 * old + older) <= limit:
+                quiet = 0.0
+                break
+        self._learn(quiet)
 
+        self._older = last
         self._last = values
-        self._repeats = 0
         self.since = time
-        self.stuck = False
         return False
 
-    def _learn(self, quiet: float, readings: int) -> None:
-        """Average over readings that are quiet (1) or not (0)."""
-        for _ in range(min(readings, 5 * MEMORY)):
-            self._seen = min(self._seen + 1, MEMORY)
-            self._quiet += (quiet - self._quiet) / (self._seen + 1)
+    def _learn(self, quiet: float) -> None:
+        """Average over a reading that is quiet (1) or not (0)."""
+        weight = self._weight
+        self._quiet += weight * (quiet - self._quiet)
+        if weight > LEAST_WEIGHT:
+            self._weight = weight / (1.0 + weight)
 
 
 class StuckSensors:
     """Watch over all noisy sensors of a vehicle, and sieve of their samples."""
 
     def __init__(self, sensors: SensorParameters) -> None:
-        self._quantities: dict[str, list[tuple[str, Repeats]]] = {}
+        self._quantities: dict[str, list[tuple[str, bool, Repeats]]] = {}
+        """Fields of each kind of samples, whether they are single numbers, and their runs."""
+
         for kind, fields in _scatter(sensors).items():
             shortest = IMU_STUCK_TIME if kind == "imu" else STUCK_TIME
             self._quantities[kind] = [
-                (field, Repeats(scatter, shortest))
+                (field, len(scatter) == 1, Repeats(scatter, shortest))
                 for field, scatter in fields.items()
                 if scatter.any()
             ]
+        self.stuck: set[str] = set()
+        """Kinds of samples whose sensor is stuck."""
 
     def sound(self, kind: str, readings: Any) -> Any:
         """Return the samples of one kind that are not of a stuck sensor; None if there are none.
 
         `kind`: field of `SensorSamples`.
         """
-        watched = self._quantities[kind]
-        if readings is None or not watched:
-            return readings
-        columns = [getattr(readings, field).tolist() for field, _ in watched]
-        keep = [True] * len(readings.time)
-        for k, time in enumerate(readings.time.tolist()):
-            for (_, repeats), column in zip(watched, columns, strict=True):
-                values = column[k] if isinstance(column[k], list) else [column[k]]
+        if readings is None:
+            return None
+        times = readings.time.tolist()
+        keep = [True] * len(times)
+        for field, is_number, repeats in self._quantities[kind]:
+            rows = getattr(readings, field).tolist()
+            for k, time in enumerate(times):
+                values = [rows[k]] if is_number else rows[k]
                 if not math.isinf(values[0]) and repeats.update(time, values):
                     keep[k] = False
-        if all(keep):
-            return readings
-        return type(readings)(*(field[keep] for field in readings)) if any(keep) else None
 
-    def is_stuck(self, kind: str) -> bool:
-        """Return whether a sensor repeats itself."""
-        return any(repeats.stuck for _, repeats in self._quantities[kind])
+        if kind not in self.stuck and all(keep):
+            return readings
+        if any(repeats.stuck for *_, repeats in self._quantities[kind]):
+            self.stuck.add(kind)
+        else:
+            self.stuck.discard(kind)
+        return type(readings)(*(field[keep] for field in readings)) if any(keep) else None
 
     def since(self, kind: str) -> float:
         """Return the time of the last sound reading of a stuck sensor, s."""
-        stuck = (repeats.since for _, repeats in self._quantities[kind] if repeats.stuck)
-        return min(stuck, default=math.inf)
-
-    @property
-    def stuck(self) -> list[str]:
-        """Kinds of samples whose sensor is stuck."""
-        return [kind for kind in self._quantities if self.is_stuck(kind)]
+        return min(repeats.since for *_, repeats in self._quantities[kind] if repeats.stuck)
 
 
 def _scatter(sensors: SensorParameters) -> Mapping[str, Mapping[str, Floats]]:
