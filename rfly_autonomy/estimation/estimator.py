@@ -39,7 +39,7 @@ from rfly_autonomy.estimation.filter_records import (
     History,
 )
 from rfly_autonomy.estimation.stuck_readings import StuckSensors
-from rfly_autonomy.estimation.wheel_contact import loads_of_struts
+from rfly_autonomy.estimation.wheel_contact import LoadWatch, loads_of_struts
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.frames import (
@@ -71,8 +71,10 @@ _KINDS_OF = {
     "magnetometer": (KIND_FIELD,),
     "barometer": (KIND_PRESSURE,),
     "height": (KIND_HEIGHT,),
+    "encoders": (KIND_JOINTS,),
+    "wheel_loads": (KIND_LOADS,),
 }
-"""Kinds of the measurements of each noisy sensor."""
+"""Kinds of the measurements of each sensor that can be stuck."""
 
 
 class Innovation(NamedTuple):
@@ -176,6 +178,7 @@ class StateEstimator:
         self._last_orientation = -math.inf
         self._estimate: Estimate | None = None
         self._stuck = StuckSensors(self.sensors)
+        self._loads = LoadWatch(self.vehicle)
 
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
         """Readings that came too late to be used, by sensor."""
@@ -298,7 +301,9 @@ class StateEstimator:
     @property
     def faults(self) -> dict[str, str]:
         """Sensors that are at fault, each with what is wrong and what is done about it."""
-        faults = dict.fromkeys(sorted(self._stuck.stuck), "repeats its readings: left out")
+        contradicted = {name for name in ("encoders", "wheel_loads") if self._loads.is_stuck(name)}
+        stuck = sorted(self._stuck.stuck | contradicted)
+        faults = dict.fromkeys(stuck, "repeats its readings: left out")
         if not self.initialised:
             return faults
         if self._current("height_refused") and "height" not in faults:
@@ -437,12 +442,14 @@ class StateEstimator:
     def joints(self, readings: samples.JointSamples) -> None:
         """Take in the wheels' rates and angles, which give speed and standstill.
 
-        Without load cells the struts show which wheels are on the ground.
+        Without sound load cells the struts show which wheels are on the ground.
         """
-        by_struts = self.sensors.wheel_loads is None
-        by_struts = by_struts and readings.strut.shape[1] == len(self.vehicle.wheels)
+        has_struts = readings.strut.shape[1] == len(self.vehicle.wheels)
         for k, time in enumerate(readings.time.tolist()):
-            if by_struts:
+            if has_struts and self._contradicted("encoders", time, readings.strut[k]):
+                continue
+            no_cells = self.sensors.wheel_loads is None or self._loads.is_stuck("wheel_loads")
+            if has_struts and no_cells:
                 load = loads_of_struts(self.vehicle, readings.strut[k], readings.strut_rate[k])
                 self._add(KIND_LOADS, time, load)
             wheels = (readings.wheel_rate[k], readings.steering[k], readings.wheel_angle[k])
@@ -451,7 +458,16 @@ class StateEstimator:
     def wheel_loads(self, readings: samples.WheelLoadSamples) -> None:
         """Take in the wheels' loads, which show the wheels on the ground."""
         for k, time in enumerate(readings.time.tolist()):
-            self._add(KIND_LOADS, time, readings.load[k])
+            if not self._contradicted("wheel_loads", time, readings.load[k]):
+                self._add(KIND_LOADS, time, readings.load[k])
+
+    def _contradicted(self, sensor: str, time: float, values: Floats) -> bool:
+        """Return whether load cells or encoders are stuck; forget their readings since when."""
+        was_stuck = self._loads.is_stuck(sensor)
+        stuck = self._loads.update(sensor, time, values.tolist())
+        if stuck and not was_stuck and self.initialised:
+            self._forget_readings(_KINDS_OF[sensor], self._loads.since(sensor))
+        return stuck
 
     def height(self, readings: samples.HeightSamples) -> None:
         """Take in heights above the ground. Those out of the sensor's range are left out."""

@@ -11,11 +11,15 @@ import numpy as np
 
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.stuck_readings import STUCK_TIME
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 
 SENSOR_TIMEOUT = 0.25
 """Age at which a reading no longer counts, s."""
+
+CHANGED_SHARE = 0.2
+"""Change of a load, as a share of the static load, that load cells and struts both have to show."""
 
 LEAST_LOAD = 0.05
 """Share of a wheel's static load below which the struts show none.
@@ -47,11 +51,72 @@ def loads_of_struts(params: VehicleParameters, strut: Floats, rate: Floats) -> F
     return np.where(load > LEAST_LOAD * p.static_load, load, 0.0)
 
 
+class _Run:
+    """Run of equal readings of a sensor."""
+
+    def __init__(self, limits: Floats) -> None:
+        self.limits: list[float] = limits.tolist()
+        """Changes of this sensor's readings that another one has to notice, by wheel."""
+
+        self.values: list[float] = []
+        self.others: list[float] = []
+        """Readings of the other sensor when the run began."""
+
+        self.since = math.inf
+        """Time since when the other one has shown a change, s."""
+
+        self.stuck = False
+
+
+class LoadWatch:
+    """Watch over load cells and struts, which see the same loads.
+
+    The one that repeats a reading bit by bit while the other shows a change is stuck. It need not
+    be noisy for that.
+    """
+
+    def __init__(self, params: VehicleParameters) -> None:
+        load = CHANGED_SHARE * params.static_load
+        self._runs = {"wheel_loads": _Run(load), "encoders": _Run(load / params.spring)}
+
+    def update(self, sensor: str, time: float, values: list[float]) -> bool:
+        """Take in loads, N, or travels of struts, m, by wheel; return whether they are stuck.
+
+        `sensor`: `wheel_loads` or `encoders`.
+        """
+        own = self._runs[sensor]
+        other = self._runs["encoders" if sensor == "wheel_loads" else "wheel_loads"]
+        if values != own.values or not own.others:
+            own.values = values
+            own.others = other.values
+            own.since = math.inf
+            own.stuck = False
+            return False
+
+        changed = any(
+            abs(now - then) > limit
+            for now, then, limit in zip(other.values, own.others, other.limits, strict=True)
+        )
+        if not own.stuck:
+            own.since = min(own.since, time) if changed else math.inf
+        own.stuck = own.stuck or time - own.since >= STUCK_TIME - 1e-9
+        return own.stuck
+
+    def is_stuck(self, sensor: str) -> bool:
+        """Return whether a sensor repeats itself while the other shows a change."""
+        return self._runs[sensor].stuck
+
+    def since(self, sensor: str) -> float:
+        """Return the time since when the other sensor contradicts this one, s."""
+        return self._runs[sensor].since
+
+
 class WheelContact:
-    """Newest loads of the wheels by load cells and by struts, each until it is too old."""
+    """Newest loads of the wheels by load cells and by struts, each until it is too old or stuck."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
+        self._watch = LoadWatch(params)
         self._measured: Floats | None = None
         self._measured_time = -math.inf
         self._joints: JointSamples | None = None
@@ -65,6 +130,7 @@ class WheelContact:
         if samples.wheel_loads is not None:
             self._measured = samples.wheel_loads.load[-1]
             self._measured_time = float(samples.wheel_loads.time[-1])
+            self._watch.update("wheel_loads", self._measured_time, self._measured.tolist())
         if samples.joints is not None and samples.joints.strut.shape[1] == len(self._params.wheels):
             self._take_struts(samples.joints)
 
@@ -73,15 +139,19 @@ class WheelContact:
             self._joints = joints
             self._by_struts = None
             self._struts_time = float(joints.time[-1])
+            self._watch.update("encoders", self._struts_time, joints.strut[-1].tolist())
 
     def measured(self, time: float) -> Floats | None:
         """Return the loads of the load cells, (wheels,), N; None if they are unknown at `time`."""
-        return None if time - self._measured_time > SENSOR_TIMEOUT else self._measured
+        is_old = time - self._measured_time > SENSOR_TIMEOUT
+        return None if is_old or self._watch.is_stuck("wheel_loads") else self._measured
 
     def by_struts(self, time: float) -> Floats | None:
         """Return the loads by the struts, (wheels,), N; None if they are unknown at `time`."""
         joints = self._joints
         if joints is None or time - self._struts_time > SENSOR_TIMEOUT:
+            return None
+        if self._watch.is_stuck("encoders"):
             return None
         if self._by_struts is None:
             strut = joints.strut[-1]

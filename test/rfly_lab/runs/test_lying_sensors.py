@@ -79,6 +79,14 @@ def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
+@pytest.mark.parametrize("seed", [1, exhaustively(2), exhaustively(3)])
+def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbing(seed):
+    """With wheels that seem to stand, TAKEOFF never ended, and the filter let them roll."""
+    run = flown(2.5, "part: wheel_loads, kind: stuck", seed=seed)
+    assert run.reached, run.ending
+    assert run.touchdowns[0].level_speed < 1.0
+
+
 @pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
 def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on(seed):
     obstructed = "part: height, kind: stuck", "part: height, kind: noisy, value: 0.02"
