@@ -16,7 +16,7 @@ import numpy as np
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
-from rfly_autonomy.control.chassis_controller import SkidSteer
+from rfly_autonomy.control.chassis_controller import SkidSteer, TractionControl
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
 from rfly_autonomy.control.setpoint import Setpoint
@@ -65,6 +65,9 @@ class Pilot:
         columns = state_layout.state_columns(model.params.rotors, len(model.params.wheels))
         self._wheel_speed = columns["wheel_speed"]
         self._skid = SkidSteer(model.params) if model.params.steered == "none" else None
+        self._traction = TractionControl(model.params)
+        self._wheel_torque = np.zeros(len(model.params.wheels))
+        self._steering = 0.0
         self.modes = [mode]
         """Modes up to now, in their order."""
 
@@ -169,9 +172,19 @@ class Pilot:
         setpoint = self._setpoint
         speed = float(now.rotation[:, 0] @ now.velocity)
         grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
-        drive, brake = self.speed_controller.torques(setpoint.speed, speed, self.period, grade)
+        if self._skid is None:
+            velocity = now.rotation.T @ now.velocity
+            steered = self._steering * self.params.steering_sign
+            self._traction.update(
+                wheel_speed, steered, velocity, now.rates, self._wheel_torque, self.period
+            )
+        drive, brake = self.speed_controller.torques(
+            setpoint.speed, speed, self.period, grade, share=self._traction.share
+        )
         limit = self.speed_controller.steering_limit(speed)
         steering = min(max(setpoint.steering, -limit), limit)
+        self._wheel_torque = drive - math.copysign(1.0, speed) * brake
+        self._steering = steering
 
         # motors that steer
         if self._skid is not None and setpoint.speed != 0.0:

@@ -15,7 +15,14 @@ from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_modes import CLIMB_SPEED, RAMP_SHARE, RAMP_TIME
-from rfly_autonomy.control.path_following import CLIMBING, CORNER_STEP, FLIGHT_ACCELERATION, SINKING
+from rfly_autonomy.control.path_following import (
+    BRAKING,
+    CLIMBING,
+    CORNER_STEP,
+    FLIGHT_ACCELERATION,
+    SINKING,
+    SPEED_LAG,
+)
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 
@@ -49,16 +56,43 @@ def planner_class(params: VehicleParameters, template: VehicleClass) -> VehicleC
 
 def _driving(p: VehicleParameters, drive: Driving) -> Driving:
     """Return the energy use of driving at the template's speed."""
-    air = p.linear_drag[0] * drive.speed + 0.5 * AIR_DENSITY * p.drag_area[0] * drive.speed**2
-    kinetic = 0.5 * p.effective_mass * drive.speed**2
+    resistance = p.rolling_resistance * p.mass * GRAVITY + _air(p, drive.speed, drive.speed**2)
     return dataclasses.replace(
         drive,
-        rolling_resistance=p.rolling_resistance + air / (p.mass * GRAVITY),
+        rolling_resistance=resistance / (p.mass * GRAVITY),
         efficiency=p.drive_efficiency,
         regeneration=p.regeneration,
         idle_power=p.avionics_power,
-        start_energy=kinetic * (1.0 / p.drive_efficiency - p.regeneration),
+        start_energy=_start_energy(p, drive.speed, resistance),
+        stopping_distance=_stopping_distance(drive.speed),
     )
+
+
+def _air(p: VehicleParameters, speed: float, square: float) -> float:
+    """Return the drag of the air, N, at a speed, m/s, and its square, which may be means."""
+    return p.linear_drag[0] * speed + 0.5 * AIR_DENSITY * p.drag_area[0] * square
+
+
+def _stopping_distance(speed: float) -> float:
+    """Return the distance in which the guidance slows down from `speed`, m."""
+    return speed**2 / (2.0 * BRAKING) + speed * SPEED_LAG
+
+
+def _start_energy(p: VehicleParameters, speed: float, resistance: float) -> float:
+    """Return the energy of a start and a stop beyond that of the way at `speed`, J.
+
+    While the vehicle slows down, evenly, its kinetic energy does the work against the resistance,
+    and the motors give back a share of the rest. `resistance`: at `speed`, N.
+    """
+    way = _stopping_distance(speed)
+    longer = speed / BRAKING + SPEED_LAG - way / speed
+    slowing = p.rolling_resistance * p.mass * GRAVITY
+    slowing += _air(p, 2.0 / 3.0 * speed, 0.5 * speed**2)
+
+    kinetic = 0.5 * p.effective_mass * speed**2
+    given_back = p.regeneration * (kinetic - slowing * way)
+    driven = (kinetic - resistance * way) / p.drive_efficiency
+    return driven - given_back + p.avionics_power * longer
 
 
 def _flying(p: VehicleParameters, fly: Flying) -> Flying:

@@ -157,8 +157,7 @@ class Planner:
         fine = path.poses(grid.resolution / 4)
         ground = self.terrain.altitude(fine[:, 0], fine[:, 1])
         over_ground, climb = steps_between(np.column_stack([fine[:, :2], ground]))
-        energy = float(driving.energy(vehicle.mass, over_ground, climb).sum())
-        energy = max(energy, 0.0) + driving.start_energy
+        energy = driving.trip(vehicle.mass, over_ground, climb)
         duration = float(np.hypot(over_ground, climb).sum()) / driving.speed
 
         return Plan(

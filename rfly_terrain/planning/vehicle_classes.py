@@ -54,7 +54,9 @@ class Driving:
     idle_power: float = 0.0
     """Power of everything but the motors, W."""
     start_energy: float = 0.0
-    """Energy of a start and the stop at the end, J."""
+    """Energy of a start and a stop on level ground beyond that of the way, J."""
+    stopping_distance: float = 0.0
+    """Distance of the stop at the end, in which the kinetic energy does the work, m."""
 
     def energy(self, mass: float, distance: Any, climb: Any) -> Any:
         """Return the energy, J, for pieces of `distance` that rise by `climb`.
@@ -68,6 +70,31 @@ class Driving:
         work = mass * GRAVITY * (self.rolling_resistance * distance + climb)
         idle = self.idle_power * np.hypot(distance, climb) / self.speed
         return np.where(work > 0.0, work / self.efficiency, work * self.regeneration) + idle
+
+    def trip(self, mass: float, distance: Floats, climb: Floats) -> float:
+        """Return the energy, J, of a drive from rest to rest in pieces; see `energy`.
+
+        A slope at the end takes a part of the kinetic energy, or adds to it. A drive that is
+        shorter than the stop does not get as fast. What is left over at the end counts as 0: a full
+        battery cannot be charged.
+        """
+        left = distance.sum() - np.cumsum(distance)
+        stops = left < self.stopping_distance
+        energy = float(self.energy(mass, distance[~stops], climb[~stops]).sum())
+        energy += float(self.energy(mass, distance[stops], 0.0).sum())
+
+        # start and stop
+        share = 1.0
+        if self.stopping_distance > 0.0:
+            share = min(1.0, float(distance.sum()) / self.stopping_distance)
+        weight = mass * GRAVITY
+        resistance = weight * self.rolling_resistance
+        spare = 0.5 * mass * self.speed**2 - resistance * self.stopping_distance
+        lifted = weight * float(climb[stops].sum())
+        braked = min(lifted, max(share * spare, 0.0))
+        energy += share * self.start_energy
+        energy += self.regeneration * braked + (lifted - braked) / self.efficiency
+        return max(energy, 0.0)
 
 
 @dataclass(frozen=True)
