@@ -38,6 +38,11 @@ class SteadyFlight:
     """Power at all shafts together, W."""
 
     @property
+    def height(self) -> float:
+        """Height of the flight, m, world: in the standard atmosphere the air's density is there."""
+        return float(self.state.position[2])
+
+    @property
     def orientation(self) -> Floats:
         """Attitude, (4,), quaternion x y z w, body -> world."""
         return self.state.orientation
@@ -52,8 +57,9 @@ def steady_flight(
 ) -> SteadyFlight:
     """Return the steady flight east at `speed` that climbs at `climb`, m/s. Eq. 4.18.
 
-    `position` (m, world) is where the flight passes, for the ground's effect and the air's density.
-    There is no wind. Raise DynamicsError if the rotors can't hold such a flight.
+    `position` (m, world) is where the flight passes, for the ground's effect and the air's density:
+    by default 1000 m up, where the standard atmosphere is 9 % thinner than at 0. There is no wind.
+    Raise DynamicsError if the rotors can't hold such a flight.
     """
     from scipy.optimize import root
 
@@ -92,14 +98,14 @@ def steady_flight(
     guess[2] = 1.0
     solution = root(accelerations, guess, tol=1e-12)
     x, speeds = unpacked(solution.x)
+    flight = f"steady flight at {speed:g} m/s that climbs at {climb:g} m/s"
+    flight += f", at a height of {begin.position[2]:g} m"
     if not np.abs(accelerations(solution.x)).max() < TOLERANCE or speeds.min() <= 0.0:
-        raise DynamicsError(
-            f"{p.name}: there is no steady flight at {speed:g} m/s that climbs at {climb:g} m/s"
-        )
+        raise DynamicsError(f"{p.name}: there is no {flight}")
     if speeds.max() > p.max_rotor_speed:
         raise DynamicsError(
-            f"{p.name}: steady flight at {speed:g} m/s that climbs at {climb:g} m/s takes rotors "
-            f"of {speeds.max():.4g} rad/s, and they turn at {p.max_rotor_speed:g} at most"
+            f"{p.name}: {flight}, takes rotors of {speeds.max():.4g} rad/s, "
+            f"and they turn at {p.max_rotor_speed:g} at most"
         )
 
     # the rotors' command is their speed, so no power accelerates them

@@ -26,7 +26,8 @@ from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
 from rfly_autonomy.guidance.mission_guide import MissionGuide
 from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import DynamicsError
-from rfly_common.physics import GRAVITY
+from rfly_common.frames import rotation_matrix
+from rfly_common.physics import AIR_DENSITY, GRAVITY
 
 Ending = tuple[bool, str]
 """Whether the end condition came true, and one line of text."""
@@ -42,6 +43,12 @@ MOST_LEVEL_SPEED = 1.0
 
 MOST_ABORTED_LEVEL_SPEED = 2.0
 """The same for an aborted flight, with the rotors that are left, m/s."""
+
+SLOW_SINKING = 0.5
+"""Rate of descent, relative to the velocity that rotors induce in hover, that all models cover."""
+
+STEEPEST_SINKING = 1.5
+"""The same at which momentum theory ends, times the root of the relative thrust. Eq. 4.15."""
 
 PROGRESS_PERIOD = 0.25
 """Simulated time between reports of the progress, s."""
@@ -198,6 +205,11 @@ class RunRecorder:
         self._touchdowns: list[Touchdown] = []
         self._phase = _Phase.GROUND
         self._off_map = False
+        self._told_of_descents: set[str] = set()
+        p = scenario.params
+        area = p.rotors * np.pi * p.rotor_radius**2
+        self._hover_inflow = float(np.sqrt(p.mass * GRAVITY / (2.0 * AIR_DENSITY * area)))
+        """Velocity that the rotors induce in hover, m/s."""
         self._rotor_energy = 0.0
         self._wheel_energy = 0.0
         self._samples: list[tuple[float, Floats, Floats, Floats]] = []
@@ -225,6 +237,29 @@ class RunRecorder:
         if outputs.wheels_off_map and not self._off_map:
             self._off_map = True
             self.log.append((now.time, "leaves the map; the ground goes on at its edge's height"))
+
+        if now.velocity[2] < -SLOW_SINKING * self._hover_inflow:
+            self._note_descent(now, outputs)
+
+    def _note_descent(self, now: ModelState, outputs: Outputs) -> None:
+        """Record, once each, descents in which the rotors' equations leave something out."""
+        p = self._scenario.params
+        speed = float(now.x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + p.rotors].mean())
+        if speed <= 0.0 or (outputs.wheel_load > 0.0).any():
+            return
+        motion = now.velocity - self._scenario.wind.mean
+        air = rotation_matrix(now.orientation).T @ motion / (self._hover_inflow * speed)
+        forward, left, climb = (p.hover_speed * air).tolist()
+        thrust = float(outputs.thrust.mean()) / (p.thrust_coefficient * speed**2)
+
+        what = ""
+        if climb < -STEEPEST_SINKING * np.sqrt(thrust):
+            what = "the air drives its rotors, whose power is that of a slower descent (Eq. 4.15)"
+        elif climb < -SLOW_SINKING and np.hypot(forward, left) < 1.0 and p.vortex_ring == 0.0:
+            what = "the vortex-ring state is left out, as rotors.vortex_ring is 0 (Eq. 4.14)"
+        if what and what not in self._told_of_descents:
+            self._told_of_descents.add(what)
+            self.log.append((now.time, f"sinks at {-now.velocity[2]:.1f} m/s: {what}"))
 
     def sample(self, now: ModelState, outputs: Outputs, wind: Floats) -> None:
         """Keep a state and the wind, (3,), m/s; the same state is kept once."""

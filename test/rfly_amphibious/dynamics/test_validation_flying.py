@@ -163,8 +163,18 @@ def test_a_climb_costs_its_potential_energy(name):
 
 
 def test_no_steady_flight_beyond_the_rotors(name):
-    with pytest.raises(DynamicsError, match=r"at 80 m/s"):
+    with pytest.raises(DynamicsError, match=r"at 80 m/s .*, at a height of 1000 m"):
         steady_flight(model(name, ground_effect=False), 80.0)
+
+
+def test_a_steady_flight_says_its_height():
+    """In thin air rotors that carry the same weight take 1/√(ρ/ρ₀) of the power."""
+    m = AmphibiousModel(parameters("scale"), ground_effect=False, air_density="standard_atmosphere")
+    high = steady_flight(m)
+    low = steady_flight(m, position=(0.0, 0.0, 100.0))
+    assert (high.height, low.height) == (1000.0, 100.0)
+    thinner = standard_density(1000.0) / standard_density(100.0)
+    assert high.rotor_power / low.rotor_power == pytest.approx(thinner**-0.5)
 
 
 def test_v17_mixer_steps(name):

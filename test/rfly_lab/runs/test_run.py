@@ -276,6 +276,38 @@ def test_a_silent_sensor_is_told_and_moves_nothing_where_the_pilot_sees_the_trut
     assert quiet.x.tobytes() == calm.x.tobytes()
 
 
+@pytest.mark.parametrize(
+    ("sink", "forward", "ring", "expected"),
+    [
+        (1.5, 0.0, 0.0, ""),
+        (5.0, 0.0, 0.0, "sinks at 5.0 m/s: the vortex-ring state is left out"),
+        (5.0, 0.0, 1.0, ""),
+        (5.0, 8.0, 0.0, ""),
+        (14.0, 0.0, 0.0, "sinks at 14.0 m/s: the air drives its rotors"),
+        (14.0, 8.0, 1.0, "sinks at 14.0 m/s: the air drives its rotors"),
+    ],
+)
+def test_a_descent_that_the_rotors_equations_leave_out_is_told_once(sink, forward, ring, expected):
+    """Compare with the 7.11 m/s that the rotors induce in hover.
+
+    At 14 m/s thrust is 1.5 of that at rest, and momentum theory ends at 1.5 √1.5 · 7.11 = 13.1 m/s.
+    """
+    scenario = up_and_down()
+    scenario = dataclasses.replace(
+        scenario, params=scenario.params.replace(vortex_ring=ring), wind=Wind()
+    )
+    model = AmphibiousModel(scenario.params, ground_effect=False)
+    state = model.flying((0.0, 0.0, 50.0), velocity=(forward, 0.0, -sink))
+    outputs = model.outputs(state, Controls(rotor_speed=scenario.params.hover_speed))
+    recorder = RunRecorder(scenario)
+    for _ in range(3):
+        recorder.watch(state, outputs, 0.004)
+
+    told = [text for _, text in recorder.log]
+    assert len(told) == (1 if expected else 0)
+    assert not told or told[0].startswith(expected)
+
+
 @pytest.mark.parametrize("rotor", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
 def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     run = run_scenario(
