@@ -25,6 +25,9 @@ from rfly_common.errors import CommandError
 FASTEST = 60.0
 """Speed on the ground that no wheel is turned for, m/s."""
 
+MOST_NAMED = 3
+"""Joints that a refusal names."""
+
 SLACK = 1e-6
 """Rounding error of a position at its limit, rad."""
 
@@ -69,7 +72,7 @@ class JointCommandReader:
         """Return the command of a message's fields. Raise CommandError for one that can't be."""
         unknown = sorted(set(names) - self._known)
         if unknown:
-            raise CommandError(f"unknown joints {', '.join(unknown)}")
+            raise CommandError(f"unknown joints {', '.join(map(repr, unknown[:MOST_NAMED]))}")
         if len(set(names)) < len(names):
             raise CommandError("a joint is named twice")
         if len(effort):

@@ -103,7 +103,8 @@ def test_commands_are_read_as_the_plugin_packs_them(scale):
 @pytest.mark.parametrize(
     ("names", "position", "velocity", "effort", "said"),
     [
-        (["wing_joint"], [], [], [], "unknown joints wing_joint"),
+        (["wing_joint"], [], [], [], "unknown joints 'wing_joint'"),
+        ([f"j{i}" for i in range(9)], [], [], [], "unknown joints 'j0', 'j1', 'j2'$"),
         (["wheel_fl_joint"], [], [], [], "velocity: 0 values, expected one for each of wheel_fl"),
         (["wheel_fl_joint"], [0.0], [1.0], [], "position: 1 values, expected one for each of no"),
         (["wheel_fl_joint"] * 2, [], [1.0, 1.0], [], "named twice"),

@@ -355,7 +355,7 @@ def test_ros2_control_drives_by_joint_commands_alone(domain_id):
 
         # a message that cannot be read changes nothing; silence brakes
         joints.publish(JointState(name=["wing_joint"]))
-        plant.until_status("chassis", "joint_commands refused: unknown joints wing_joint")
+        plant.until_status("chassis", "joint_commands refused: unknown joints 'wing_joint'")
         plant.run_until(lambda: min(plant.wheels[-1].drive_torque) < 0.0)
         plant.until_status("chassis", "the motion command is lost: it brakes")
     peer.close()
