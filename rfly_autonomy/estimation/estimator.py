@@ -21,6 +21,7 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters, constants_of
 from rfly_autonomy.estimation.filter_kernels import advance, report
 from rfly_autonomy.estimation.filter_records import (
+    BAROMETER,
     BOOK,
     DEGREES,
     FIRST_NUMBERS,
@@ -32,10 +33,12 @@ from rfly_autonomy.estimation.filter_records import (
     KIND_LOADS,
     KIND_ORIENTATION,
     KIND_PRESSURE,
+    MAGNETOMETER,
     MEASUREMENT,
     SAME_TIME,
     SENSORS,
     STATE,
+    WHEEL_SPEED,
     History,
 )
 from rfly_autonomy.estimation.stuck_readings import StuckSensors
@@ -60,6 +63,10 @@ MOST_AHEAD = 10.0
 """Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
 DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
+MOST_MISFITS = 0.8
+"""Share of readings that do not fit well above which a sensor is at fault."""
+FEW_MISFITS = 0.3
+"""The same below which it is sound again."""
 XYZW = np.array((1, 2, 3, 0))
 """Places of x y z w in the state's quaternion, which is w x y z."""
 KINDS = ("wheel_loads", "joints", "gps", "magnetometer", "barometer", "orientation", "height")
@@ -75,6 +82,9 @@ _KINDS_OF = {
     "wheel_loads": (KIND_LOADS,),
 }
 """Kinds of the measurements of each sensor that can be stuck."""
+
+_OUTVOTED_BY = {"magnetometer": MAGNETOMETER, "barometer": BAROMETER, "encoders": WHEEL_SPEED}
+"""Measurement of each sensor that the others outvote."""
 
 
 class Innovation(NamedTuple):
@@ -179,6 +189,7 @@ class StateEstimator:
         self._estimate: Estimate | None = None
         self._stuck = StuckSensors(self.sensors)
         self._loads = LoadWatch(self.vehicle)
+        self._outvoted: set[str] = set()
 
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
         """Readings that came too late to be used, by sensor."""
@@ -314,7 +325,24 @@ class StateEstimator:
         since = self._current("time") - self._current("realigned_at")
         if since < DOUBT_TIME and "imu" not in faults:
             faults["imu"] = "does not fit the other sensors: the motion is estimated anew"
+
+        if self.gps_refused and "gps" not in faults:
+            faults["gps"] = "does not fit the other sensors: left out"
+        for part in self._outvoted_parts():
+            faults.setdefault(part, "does not fit the other sensors: left out")
         return faults
+
+    def _outvoted_parts(self) -> set[str]:
+        """Return the sensors most of whose readings do not fit, until few of them do not."""
+        misfits = self._current("misfits")
+        age = self._current("time") - self._current("last_measured")
+        for part, sensor in _OUTVOTED_BY.items():
+            least = FEW_MISFITS if part in self._outvoted else MOST_MISFITS
+            if age[sensor] < DOUBT_TIME and misfits[sensor] > least:
+                self._outvoted.add(part)
+            else:
+                self._outvoted.discard(part)
+        return self._outvoted
 
     @property
     def gyro_bias(self) -> Floats:

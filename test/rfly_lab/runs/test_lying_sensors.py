@@ -87,6 +87,22 @@ def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbin
     assert run.touchdowns[0].level_speed < 1.0
 
 
+@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2)])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "part: barometer, kind: biased, value: 60",
+        "part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]",
+        "part: gps, kind: biased, value: [30, 0, 0]",
+        "part: height, kind: wrong, value: 30",
+    ],
+)
+def test_a_sensor_that_is_far_off_is_outvoted_and_the_mission_goes_on(fault, seed):
+    run = flown(IN_FLIGHT, fault, seed=seed)
+    assert run.reached, run.ending
+    assert run.touchdowns[0].level_speed < 1.0
+
+
 @pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
 def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on(seed):
     obstructed = "part: height, kind: stuck", "part: height, kind: noisy, value: 0.02"
