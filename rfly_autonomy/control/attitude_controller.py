@@ -278,14 +278,18 @@ class AttitudeController:
         """Let the other rotors do what they can without these ones (from 0)."""
         self.mixer = Mixer(self.params, failed)
         self._failed = list(failed)
-        self._turning = np.zeros(self.params.rotors)
-        """Speeds of failed rotors that turn nevertheless, (rotors,), rad/s."""
-
+        self.note_speeds(np.zeros(self.params.rotors))
         self.observer.reset()
 
     def note_speeds(self, measured: Floats) -> None:
-        """Take note of measured speeds, (rotors,), rad/s: those of failed rotors count."""
-        self._turning[self._failed] = measured[self._failed]
+        """Take note of measured speeds, (rotors,), rad/s: those of failed rotors count.
+
+        A speed that nobody measures, NaN, counts as 0.
+        """
+        self._turning = np.zeros(self.params.rotors)
+        """Speeds of failed rotors that turn nevertheless, (rotors,), rad/s."""
+
+        self._turning[self._failed] = np.nan_to_num(measured[self._failed])
 
     def advance(self, motion: EstimatedMotion, dt: float, airborne: bool) -> None:
         """Go on by dt seconds to a motion, and learn from it if the vehicle is in the air.

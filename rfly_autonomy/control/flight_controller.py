@@ -290,16 +290,19 @@ class FlightController:
             self._request(Mode.ABORT, "the simulation's fail-safe acts: commands were lost")
         self._failsafe = acts
 
-    def lose_rotor(self, rotor: int, reason: str = "") -> None:
+    def lose_rotor(self, rotor: int, reason: str = "", speeds: Floats | None = None) -> None:
         """Fly without a rotor (from 0).
 
         Off the ground the flight is aborted; on the ground there is no take-off any more.
+        `speeds`: measured, (rotors,), rad/s; None: it stands still.
         """
         failed = self.flight_modes.failed_rotors
         if rotor in failed:
             return
 
         self.flight_modes.set_failed_rotors(failed | {rotor})
+        if speeds is not None:
+            self.attitude_loop.note_speeds(speeds)
         if self._situation is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
             reason = reason or f"rotor {rotor + 1} failed"
             if not self.attitude_loop.can_hover():
@@ -522,7 +525,7 @@ class FlightController:
         loop.note_speeds(speeds)
         watch.update(float(joints.time[-1]), speeds, loop.expected, loop.commanded)
         for rotor, reason in watch.failed.items():
-            self.lose_rotor(rotor, reason)
+            self.lose_rotor(rotor, reason, speeds)
 
 
 _MOST_TRUST_NEEDED = {

@@ -7,7 +7,7 @@ Theory of operation. A rotor follows its command with its lag, so its speed lies
 and the speed expected by that lag. A rotor
 
 - stands, if it should turn and hardly does;
-- is stuck, if it does not move at all while its command does;
+- is stuck, if it does not move at all for a moment while its command does;
 - is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
   it.
 
@@ -45,6 +45,9 @@ STILL_SHARE = 0.002
 MOVED_SHARE = 0.02
 """Range of the expected speed, as a share of that in hover, in which a rotor has to move."""
 
+STUCK_TIME = 0.15
+"""Time without moving after which a rotor is stuck, s: a weak one may rest for a moment."""
+
 SAG_SHARE = 0.8
 """Share of the largest speed that a rotor has on an empty battery."""
 
@@ -71,6 +74,9 @@ class RotorWatch:
         self._off_for = np.zeros(rotors)
         self._place = np.full(rotors, math.inf)
         """Speeds at which the rotors began not to move, (rotors,), rad/s."""
+
+        self._still_for = np.zeros(rotors)
+        """Times without moving, (rotors,), s."""
 
         self._lowest = np.zeros(rotors)
         """Lowest speeds expected since then, (rotors,), rad/s."""
@@ -100,9 +106,9 @@ class RotorWatch:
         is_off = (speeds < sagged - OFF_SHARE * hover) | (speeds > high + OFF_SHARE * hover)
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)
-        self._judge(self._stuck(speeds, expected), expected)
+        self._judge(self._stuck(speeds, expected, period), expected)
 
-    def _stuck(self, speeds: Floats, expected: Floats) -> Bools:
+    def _stuck(self, speeds: Floats, expected: Floats, period: float) -> Bools:
         """Return which rotors have not moved while their commands have, (rotors,).
 
         A speed that nobody measures, NaN, shows nothing.
@@ -110,10 +116,12 @@ class RotorWatch:
         hover = self._params.hover_speed
         moves = np.abs(speeds - self._place) > STILL_SHARE * hover
         self._place = np.where(moves, speeds, self._place)
+        self._still_for = np.where(moves, 0.0, self._still_for + period)
         self._lowest = np.where(moves, expected, np.minimum(self._lowest, expected))
         self._highest = np.where(moves, expected, np.maximum(self._highest, expected))
-        still = self._highest - self._lowest > MOVED_SHARE * hover
-        return np.asarray(still & np.isfinite(speeds))
+        is_late = self._highest - self._lowest > MOVED_SHARE * hover
+        is_still = self._still_for >= STUCK_TIME - 1e-9
+        return np.asarray(is_late & is_still & np.isfinite(speeds))
 
     def _judge(self, stuck: Bools, expected: Floats) -> None:
         """Find what has failed."""

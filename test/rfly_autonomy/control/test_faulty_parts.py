@@ -119,6 +119,12 @@ def with_rotor(rotor, speed):
     return lambda _, expected: np.where(np.arange(6) == rotor, speed(expected), expected)
 
 
+def resting_for(seconds):
+    """Return speeds of rotors of which the first rests for some seconds."""
+    rests = lambda time: 0.5 <= time < 0.5 + seconds  # noqa: E731
+    return lambda time, expected: np.append(244.0 if rests(time) else expected[0], expected[1:])
+
+
 @pytest.mark.parametrize(
     ("speed_of", "failed", "warnings"),
     [
@@ -126,17 +132,37 @@ def with_rotor(rotor, speed):
         (with_rotor(2, lambda _: 256.0), {2: "rotor 3 is stuck at 256 rad/s"}, []),
         (with_rotor(0, lambda _: 0.0), {0: "rotor 1 failed"}, []),
         (with_rotor(5, lambda expected: 0.7 * expected), {}, ["rotor 6"]),
+        (resting_for(0.1), {}, []),
         (lambda _, expected: np.full(6, 250.0), {}, []),
         (with_rotor(1, lambda _: math.nan), {}, []),
         (lambda time, expected: np.full(6, time), {}, ["encoders"]),
         (lambda _, expected: expected + 50.0, {}, ["encoders"]),
     ],
-    ids=["healthy", "stuck", "stands", "weak", "frozen", "unmeasured", "nonsense", "biased"],
+    ids=[
+        "healthy",
+        "stuck",
+        "stands",
+        "weak",
+        "rests",
+        "frozen",
+        "unmeasured",
+        "nonsense",
+        "biased",
+    ],
 )
 def test_rotors_that_do_not_follow_are_told_from_encoders_that_lie(speed_of, failed, warnings):
     watch = watched(1.5, speed_of)
     assert watch.failed == failed
     assert list(watch.warnings) == warnings
+
+
+def test_a_rotor_that_is_stuck_in_a_hover_is_held_by_the_others():
+    """A quadrotor keeps its attitude if the stuck rotor's thrust is known, and only then."""
+    loop = AttitudeController(VehicleParameters.load("scale_quad"))
+    loop.set_failed_rotors((0,))
+    assert not loop.can_hover()
+    loop.note_speeds(np.array((250.0, math.nan, 0.0, 0.0)))
+    assert loop.can_hover()
 
 
 def test_a_flight_with_a_stuck_rotor_comes_down_level():
