@@ -254,6 +254,15 @@ class Run:
     """Memories, (k, memory) or (n, k, memory), as in `ModelState`."""
 
 
+STEEP = 0.05
+"""Slope, m per m, from which a vehicle that stands is settled on its struts and tyres."""
+SETTLINGS = 3
+"""Number of times that it settles; each begins at the place where it is to stand."""
+SETTLING_STEPS = 3000
+"""Steps of 1 ms of each."""
+SLIDING_SPEED = 0.02
+"""Speed above which it has not settled then but slides, m/s."""
+
 ControlLaw = Callable[[ModelState], Controls]
 """Function of the state that returns the controls."""
 
@@ -424,7 +433,8 @@ class AmphibiousModel:
         """Return a state on the wheels at x east, y north, heading `yaw` (rad from east).
 
         The vehicle rolls at `speed` (m/s). On level ground it rests exactly; elsewhere it stands on
-        the plane through the ground beneath its wheels.
+        the plane through the ground beneath its wheels. Where that is steeper than STEEP, its
+        struts and tyres carry it as they do with braked wheels, if the tyres hold it at all.
         """
         from scipy.spatial.transform import Rotation
 
@@ -442,7 +452,27 @@ class AmphibiousModel:
         state[state_layout.state_columns(p.rotors, len(p.wheels))["wheel_speed"]] = (
             speed / p.rolling_radius
         )
-        return ModelState(state, np.zeros(self._memory_size))
+        begin = ModelState(state, np.zeros(self._memory_size))
+        if speed != 0.0 or math.hypot(normal[0], normal[1]) <= STEEP * normal[2]:
+            return begin
+        return self._settled(begin, normal)
+
+    def _settled(self, begin: ModelState, normal: Floats) -> ModelState:
+        """Return the equilibrium of the braked vehicle at the same place, or `begin` if it slides.
+
+        `normal`: of the ground. While the vehicle settles, it moves by some cm, and is put back.
+        """
+        brakes = Controls(brake_torque=self.params.max_brake_torque)
+        state = begin
+        for _ in range(SETTLINGS):
+            state = self.step(state, brakes, steps=SETTLING_STEPS, method="semi_implicit_euler")
+            if state.crashed or np.linalg.norm(state.velocity) > SLIDING_SPEED:
+                return begin
+            moved = state.position[:2] - begin.position[:2]
+            state = ModelState(state.x.copy(), state.memory.copy())
+            state.x[:2] -= moved
+            state.x[2] += float(moved @ normal[:2]) / normal[2]
+        return state
 
     def flying(
         self, position: ArrayLike, yaw: float = 0.0, velocity: ArrayLike = (0.0, 0.0, 0.0)

@@ -154,12 +154,12 @@ def test_a_state_that_is_no_number_is_named():
         m.step(batch, Controls())
 
 
-def test_standing_on_a_slope_lies_in_its_plane(name):
+def test_standing_on_a_gentle_slope_lies_in_its_plane(name):
     p = parameters(name)
-    m = AmphibiousModel(p, plane(0.1, slope_y=-0.05))
+    m = AmphibiousModel(p, plane(0.04, slope_y=-0.02))
     state = m.standing(3.0, 4.0, 1.0)
     out = m.outputs(state)
-    normal = np.array((-0.1, 0.05, 1)) / np.sqrt(1.0125)
+    normal = np.array((-0.04, 0.02, 1)) / np.sqrt(1.002)
     assert rotation(state.x)[:, 2] == pytest.approx(normal, abs=1e-6)
     assert out.tyre_compression == pytest.approx(p.static_load / p.tyre_stiffness, rel=1e-2)
 

@@ -134,6 +134,42 @@ def test_v12_holds_on_a_grade(name):
     assert force == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.parametrize(("slope", "heading"), [(0.06, 2.0), (0.3, 0.0), (0.5, 1.0)])
+def test_standing_on_a_slope_is_an_equilibrium(name, slope, heading):
+    """Braked it stays; the loads carry the weight's part across the slope, tyres the part along it.
+
+    Heading up, the slope moves weight from the front to the rear axle: M g sin θ h / L.
+    """
+    p = parameters(name)
+    m = AmphibiousModel(parameters(name), plane(slope))
+    begin = m.standing(7.0, -3.0, heading)
+    hold = Controls(brake_torque=p.max_brake_torque)
+    end = m.step(begin, hold, steps=1000)
+    assert begin.time == 0.0
+    assert end.position == pytest.approx(begin.position, abs=1e-6)
+    # the place is that of the plane's state: normal to the ground above (7, -3)
+    angle = np.arctan(slope)
+    offset = np.array((-np.sin(angle), 0.0, np.cos(angle))) * p.origin_height
+    assert begin.position[:2] == pytest.approx((7.0 + offset[0], -3.0), abs=2e-3)
+
+    out = m.outputs(end, hold)
+    weight = p.mass * G
+    assert out.wheel_load.sum() == pytest.approx(weight * np.cos(angle), rel=5e-3)
+    held = np.hypot(out.tyre_force_x.sum(), out.tyre_force_y.sum())
+    assert held == pytest.approx(weight * np.sin(angle), rel=5e-3)
+    if heading == 0.0:
+        moved = out.wheel_load[2:].sum() - np.cos(angle) * p.static_load[2:].sum()
+        lever = p.center_height / p.wheelbase
+        assert moved == pytest.approx(weight * np.sin(angle) * lever, rel=0.1)
+
+
+def test_where_no_tyre_holds_it_stands_on_the_plane(name):
+    p = parameters(name)
+    state = AmphibiousModel(p, plane(1.5)).standing()
+    assert not state.velocity.any()
+    assert state.position[2] == pytest.approx(p.origin_height / np.hypot(1.0, 1.5))
+
+
 @pytest.mark.parametrize("share", [0.4, 0.8, 1.3])
 def test_v12c_unbraked_on_a_slope(name, share):
     """Below the slope C_rr rolling resistance holds the vehicle; above it rolls by the rest."""
