@@ -354,7 +354,7 @@ def test_a_reader_that_does_not_read_blocks_nobody():
             if kind_of(data) == 1:
                 times.append(struct.unpack_from("<d", data, 16)[0])
         assert all(a < b for a, b in itertools.pairwise(times))
-        assert len(times) <= count - 500
+        assert len(times) < count - 250  # heartbeats and the like are among the 500, too
         peer.close()
 
 
