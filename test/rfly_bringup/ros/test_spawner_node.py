@@ -81,6 +81,7 @@ def spawn(peer, *about, **more):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_spawned_vehicle_is_a_mavlink_vehicle_until_it_is_deleted(start, peer):
     from mavlink_station import StationSocket
     from rfly_suite.msg import VehicleStateArray
