@@ -78,7 +78,7 @@ class Driving:
         shorter than the stop does not get as fast. What is left over at the end counts as 0: a full
         battery cannot be charged.
         """
-        left = distance.sum() - np.cumsum(distance)
+        left = np.maximum(distance.sum() - np.cumsum(distance), 0.0)  # rounded below 0 at the end
         stops = left < self.stopping_distance
         energy = float(self.energy(mass, distance[~stops], climb[~stops]).sum())
         energy += float(self.energy(mass, distance[stops], 0.0).sum())
