@@ -76,6 +76,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
             for nodes in processes
         ]
         peer.spin_until(lambda: any("is done" in each.output for each in controllers), PATIENCE)
+        peer.spin_until(lambda: modes[-1].data == "DRIVE")  # the topic may come after the log
     peer.close()
 
     poses = {
