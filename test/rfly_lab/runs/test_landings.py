@@ -101,10 +101,12 @@ def test_the_rotors_spool_down_within_a_second_of_the_touch_down(vehicle, seed):
     ],
 )
 def test_a_landing_needs_no_sensor_that_falls_silent_in_flight(vehicle, silent):
+    """Without any sensor of the ground the touch-down shows by the rest alone, later."""
     run = closed_run(hop(vehicle, 3, 2.0, map(off, silent))).run
     assert run.reached, run.ending
     begin = next(time for time, mode in run.modes if mode is Mode.SPOOL_DOWN)
-    assert 0.0 <= begin - run.touchdowns[0].time <= 1.0
+    sees_ground = not {"height", "wheel_loads", "encoders"} <= set(silent)
+    assert 0.0 <= begin - run.touchdowns[0].time <= (1.0 if sees_ground else 3.5)
     assert run.modes[-1][1] is Mode.DRIVE
 
 
