@@ -71,7 +71,7 @@ def load_attitude_law(name: str) -> AttitudeLaw:
 
     try:
         law = points[name].load()()
-    except Exception as error:
+    except Exception as error:  # another package's code may raise anything
         raise ConfigError(f"attitude_law {name!r}: {points[name].value}: {error!r}") from error
     if not isinstance(law, AttitudeLaw):
         raise ConfigError(

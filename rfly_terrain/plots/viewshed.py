@@ -22,7 +22,7 @@ _OUT_OF_SIGHT = (0.10, 0.10, 0.22, 0.62)
 """Red, green, blue and opacity."""
 _OBSERVER = "#d7301f"
 _PIXELS = 2000
-"""Longer side, at most, pixels; of a larger map every so manieth sample is drawn."""
+"""Longer side, at most, pixels; of a larger map only every n-th sample is drawn."""
 
 
 def draw_viewshed(
