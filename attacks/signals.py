@@ -448,8 +448,8 @@ def command_targets() -> Iterator[Target]:
         on_terminal=True,
     )
 
-    not_to_its_end = COMMAND_CODES | {1}
-    yield Target("rfly mission start", _mission, not_to_its_end)
+    # the mission does not reach its end, or no node has offered to fly it
+    yield Target("rfly mission start", _mission, COMMAND_CODES | {1, 2})
     yield Target("the demo", _demo, COMMAND_CODES, claims=RFLYSIM_PORTS, within_s=DEMO_WITHIN_S)
     sweep = ("sim", "sweep", "hop", "--vary", "seed=0:50", "--jobs", "2")
     yield Target("rfly sim sweep", lambda folder, ports: rfly(*sweep), COMMAND_CODES)

@@ -63,7 +63,7 @@ class MissionClient(CommandClient):
         client = ActionClient(self.node, ExecuteMission, f"{self._vehicle}/execute_mission")
         try:
             where = self.node.resolve_service_name(f"{self._vehicle}/execute_mission")
-            self.wait_for(lambda: client.server_is_ready() or stopped(), self.missing_server(where))
+            self._wait_for_server(client.server_is_ready, where, stopped)
             accepted = client.send_goal_async(
                 goal, feedback_callback=lambda m: show(*_progress(m.feedback))
             )
@@ -114,8 +114,8 @@ class MissionClient(CommandClient):
         )
 
         where = self.node.resolve_service_name(f"{self._vehicle}/execute_mission")
-        self.wait_for(
-            lambda: self.node.count_publishers(f"{action}/status"), self.missing_server(where)
+        self._wait_for_server(
+            lambda: self.node.count_publishers(f"{action}/status"), where, stopped
         )
 
         def is_flying() -> bool:
@@ -132,6 +132,14 @@ class MissionClient(CommandClient):
             return f"{text} ({100 * share:.0f} %)"
         doing = MissionMode(params[-1].current.mode).name if params else "no pose is known yet"
         return f"no mission is running: {doing}"
+
+    def _wait_for_server(
+        self, is_there: Callable[[], Any], where: str, stopped: Callable[[], bool]
+    ) -> None:
+        """Wait until a server is there; raise KeyboardInterrupt where it is stopped before that."""
+        self.wait_for(lambda: is_there() or stopped(), self.missing_server(where))
+        if stopped():
+            raise KeyboardInterrupt
 
 
 def _progress(feedback: Any) -> tuple[float, str]:

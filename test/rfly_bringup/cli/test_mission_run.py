@@ -128,6 +128,14 @@ def test_ctrl_c_holds_and_no_wait_leaves_it_flying(hawk):
     assert (code, out.startswith("hawk: no mission is running: ")) == (0, True)
 
 
+@pytest.mark.parametrize("words", [("start", "dove", "x.plan"), ("status", "dove", "--follow")])
+def test_ctrl_c_ends_the_wait_for_a_node(hawk, words):
+    waiting = hawk.rfly(*words)
+    waiting.until(lambda: "rfly_mission" in hawk.node.get_node_names())
+    waiting.process.send_signal(signal.SIGINT)
+    assert waiting.end() == (130, "", "")
+
+
 def test_a_mission_that_is_refused_says_why(hawk):
     code, out, err = hawk.rfly("start", "hawk", "/nowhere/survey.plan").end()
     assert (code, out) == (1, "")
