@@ -113,7 +113,8 @@ class DrivePathFollower:
     """Pure pursuit through waypoints (x, y) to a stand at the last one, forwards or backwards.
 
     The axle that does not steer moves along the vehicle both ways. Backwards it is the same pursuit
-    by a vehicle that looks the other way, with the steering to the other side.
+    by a vehicle that looks the other way, with the steering to the other side. First waypoints that
+    a vehicle has just passed, as after a landing a little beyond them, are left out.
     """
 
     def __init__(
@@ -124,8 +125,11 @@ class DrivePathFollower:
         params: VehicleParameters,
         backward: bool = False,
     ) -> None:
+        nearest = SHORTEST_PREVIEW * params.wheelbase
+        passed = _passed(np.asarray(start, float), np.asarray(points, float), nearest)
+
         self._sign = -1.0 if backward else 1.0
-        self._path = _Polyline([start, *points], speeds)
+        self._path = _Polyline([start, *points[passed:]], speeds[passed:])
         self._params = params
         self._turn = steady_turn(params)
         self._center = _unsteered_axle(params)
@@ -134,7 +138,6 @@ class DrivePathFollower:
         self.stopping = path.last < 0
         """True if the vehicle is at the end and only has to stand still."""
 
-        nearest = SHORTEST_PREVIEW * params.wheelbase
         corners = [
             math.sqrt(SIDEWAYS * nearest / max(math.tan(min(path.turn(k), 3.0) / 2.0), 1e-3))
             for k in range(1, path.last + 1)
@@ -205,6 +208,18 @@ class DrivePathFollower:
             distance -= float(path.lengths[k])
             k += 1
         return path.vertices[k] + distance * path.directions[k]
+
+
+def _passed(start: Floats, points: Floats, nearest: float) -> int:
+    """Return how many of the first waypoints (n, 2) a vehicle at `start` (2,) has just passed.
+
+    They are nearer than `nearest`, and it is beside the way from them to the next one: to turn back
+    to a point within its turning circle, a vehicle would circle about it for ever.
+    """
+    back = start - points[:-1]
+    beyond = np.einsum("ij,ij->i", back, np.diff(points, axis=0)) > 0.0
+    passed = beyond & (np.linalg.norm(back, axis=1) < nearest)
+    return int(np.argmin(np.append(passed, False)))
 
 
 def _slowing(final: float, left: float) -> float:

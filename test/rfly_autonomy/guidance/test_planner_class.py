@@ -130,21 +130,9 @@ def simulated(plan, terrain):
     return run_scenario(scenario)
 
 
-# not strict: where exactly it lands depends on the processor's rounding
-CIRCLES = pytest.mark.xfail(
-    reason="it lands just beyond the first point of its drive, and circles about that", strict=False
-)
-
-
 @pytest.mark.parametrize(
     "seed",
-    [
-        0,
-        *(
-            pytest.param(seed, marks=[pytest.mark.exhaustive, *([CIRCLES] * (seed in (16, 21)))])
-            for seed in range(1, 30)
-        ),
-    ],
+    [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 30))],
 )
 def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
     plan, run = trip(seed)
