@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
@@ -38,7 +39,7 @@ def stop_once(name, domain_id, number, moment_s, port):
 @pytest.mark.needs("make env")
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGTERM],
+    [exhaustively(signal.SIGINT), signal.SIGTERM],
     ids=lambda s: s.name,
 )
 def test_nodes_end_cleanly_at_any_moment(number, domain_id):
@@ -104,10 +105,7 @@ def stop_command_once(name, number, moment_s):
 @pytest.mark.usefixtures("rflysim_ports")
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in ("up", "sim") else pytest.param(name, marks=pytest.mark.exhaustive)
-        for name in COMMANDS
-    ],
+    [name if name == "sim" else exhaustively(name) for name in COMMANDS],
 )
 def test_a_command_ends_cleanly_from_its_first_instruction_on(name, domain_id):
     """A command ends at Ctrl-C, a kill or a closed terminal at any moment after its start.

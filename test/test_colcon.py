@@ -31,6 +31,7 @@ def build_environment():
     return {**shell_environment(), "VIRTUAL_ENV": sys.prefix, "PATH": path}
 
 
+@pytest.mark.exhaustive
 def test_cmake_configures_and_its_targets_name_no_folder_of_this_machine(
     build_environment, tmp_path
 ):

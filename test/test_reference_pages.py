@@ -122,6 +122,7 @@ def test_a_command_is_described_as_its_help_does():
     assert stamped in section("cli", "rfly drive")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ros
 @pytest.mark.needs("pymavlink")
 def test_the_topics_are_those_of_the_nodes(domain_id):

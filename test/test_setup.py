@@ -115,6 +115,7 @@ def test_rfly_is_the_same_command_for_pip_and_cmake():
     )
 
 
+@pytest.mark.exhaustive
 def test_ros_packages_that_are_imported_are_declared():
     """Each ROS package that is imported is in package.xml, and its wheel in the lock."""
     names = set()
@@ -367,6 +368,7 @@ def test_uv_trusts_what_pip_trusts(set_up_modules):
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 @pytest.mark.skipif(

@@ -138,6 +138,7 @@ def imported_from_outside(path: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_nothing_optional_is_imported_with_a_test_file():
     assert len(FILES) > 300
     optional = {
@@ -163,6 +164,7 @@ def test_no_test_file_skips_itself():
     assert not {(name, call) for name, call in calls if call in skips}
 
 
+@pytest.mark.exhaustive
 def test_every_import_is_declared():
     """Every import of the packages and their tests is a key of package.xml or of an extra for pip.
 

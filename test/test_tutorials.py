@@ -118,7 +118,9 @@ def test_the_controller_of_the_page_is_about_fifty_lines():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("your-terrain", marks=pytest.mark.needs("matplotlib")),
+        pytest.param(
+            "your-terrain", marks=[pytest.mark.needs("matplotlib"), pytest.mark.exhaustive]
+        ),
         "a-foreign-robot",
         pytest.param("a-mission", marks=pytest.mark.needs("matplotlib")),
         pytest.param("a-fleet", marks=pytest.mark.needs("matplotlib")),

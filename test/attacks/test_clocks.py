@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from marks import exhaustively
 
 pytestmark = pytest.mark.ros
 
@@ -24,9 +25,7 @@ def test_a_clock_jumps_both_ways_and_below_zero():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["trajectory_node", pytest.param("mission_node", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize("name", ["trajectory_node", exhaustively("mission_node")])
 @pytest.mark.exhaustive
 def test_a_node_withstands_clock_jumps(name):
     from attacks import clocks

@@ -25,6 +25,7 @@ def test_nodes_die_one_by_one_and_the_rest_goes_on():
     assert 0.0 < result.longest_stall_s < crashes.PATIENCE_S
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_death_that_takes_another_node_along_is_found(monkeypatch):
     """A second victim, which the command names too late."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from marks import exhaustively
 from optional_parts import missing
 
 from attacks import files
@@ -30,10 +31,7 @@ def test_every_kind_has_a_reader_and_files():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.exhaustive) if name in LONG else name
-        for name in files.ATTACKS
-    ],
+    [exhaustively(name) if name in LONG else name for name in files.ATTACKS],
 )
 def test_readers_withstand_mutated_files(name):
     part = NEEDS.get(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from marks import exhaustively
 
 pytestmark = pytest.mark.needs("pymavlink")
 
@@ -33,9 +34,7 @@ def test_forged_datagrams_are_replayed_altered_or_of_others():
 
 @pytest.mark.ros
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["signed stations", pytest.param("odd autopilots", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize("name", ["signed stations", exhaustively("odd autopilots")])
 def test_a_node_stands_it(name):
     from attacks import mavlink_peers
 

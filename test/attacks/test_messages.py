@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from marks import exhaustively
 
 pytestmark = pytest.mark.ros
 
@@ -38,9 +39,7 @@ def test_messages_are_odd_in_every_way_and_the_same_again():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["chassis_control_node", pytest.param("terrain_node", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize("name", ["chassis_control_node", exhaustively("terrain_node")])
 def test_nodes_stand_odd_messages(name):
     from attacks import messages
 

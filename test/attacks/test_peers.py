@@ -14,6 +14,7 @@ import sys
 import threading
 
 import pytest
+from marks import exhaustively
 
 from attacks import peers
 from attacks.peers import BEHAVIOURS, flood, is_served, judged, streams
@@ -118,12 +119,12 @@ def test_a_peer_without_an_answer_is_not_served(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("link tcp", marks=pytest.mark.exhaustive),
+        exhaustively("link tcp"),
         "answers of RflySim3D",
         "states of CopterSim",
         "data of sensors",
-        pytest.param("foreign pages", marks=pytest.mark.exhaustive),
-        pytest.param("browsers", marks=pytest.mark.exhaustive),
+        exhaustively("foreign pages"),
+        exhaustively("browsers"),
         pytest.param(
             "ground stations",
             marks=[pytest.mark.exhaustive, pytest.mark.needs("pymavlink")],

@@ -9,6 +9,7 @@ import random
 import sys
 
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE
 
 from attacks import storage
@@ -47,7 +48,7 @@ def test_a_recording_that_ends_otherwise_is_reported(monkeypatch):
             "full disk, mcap",
             marks=[pytest.mark.exhaustive, pytest.mark.ros, pytest.mark.needs("mcap")],
         ),
-        pytest.param("kernel cache", marks=pytest.mark.exhaustive),
+        exhaustively("kernel cache"),
     ],
 )
 def test_recordings_and_kernels_stand_it(name):

@@ -67,6 +67,7 @@ def flight(tmp_path_factory):
     return cache, *on_a_terminal(cache, *FLIGHT)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_spinner_names_the_kernels_that_its_work_compiles(flight):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from amphibious_cases import SETS, energy, forward_speed, model, parameters, roll_pitch_yaw
+from marks import exhaustively
 from scipy.integrate import solve_ivp
 
 from rfly_amphibious import AmphibiousModel, Controls
@@ -38,7 +39,7 @@ def fly_demo(name, dt):
     return model.run(begin, pilot, DURATION, dt, sample_period=0.02), pilot
 
 
-@pytest.mark.parametrize("name", ["full", pytest.param("scale", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("name", ["full", exhaustively("scale")])
 @pytest.mark.exhaustive
 def test_scenario_at_a_tenth_of_the_step(name):
     coarse, pilot = fly_demo(name, 1e-3)

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 from control_rig import Rig, slope
+from marks import exhaustively
 from scipy.integrate import solve_ivp
 
 from rfly_amphibious.simulation.commands import Mode
@@ -263,9 +264,9 @@ def stop(name, speed, wind):
     ("name", "speed", "wind"),
     [
         ("scale", 8.0, 18.0),
-        pytest.param("full", 10.0, 25.0, marks=pytest.mark.exhaustive),
-        pytest.param("scale", 3.0, 0.0, marks=pytest.mark.exhaustive),
-        ("full", 20.0, 25.0),
+        exhaustively("full", 10.0, 25.0),
+        exhaustively("scale", 3.0, 0.0),
+        exhaustively("full", 20.0, 25.0),
     ],
 )
 def test_it_stops_in_a_wind_from_behind(name, speed, wind):
@@ -278,7 +279,10 @@ def test_it_stops_in_a_wind_from_behind(name, speed, wind):
     assert np.abs(run.vx[-100:]).max() < 1e-3
 
 
-@pytest.mark.parametrize(("name", "more"), [("scale", 10.0), ("full", 490.0)])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("scale", 10.0), exhaustively("full", 490.0)],
+)
 def test_no_steady_error_with_an_unknown_load_on_a_slope(name, more):
     p = VehicleParameters.load(name)
     rig = Rig(p.replace(mass_body=p.mass_body + more), slope(15.0), rate=100.0)
@@ -378,7 +382,7 @@ def test_driving_after_a_pose_that_leads():
     assert np.ptp(run.x[-40:]) < 5e-3
 
 
-@pytest.mark.parametrize("degrees", [pytest.param(0.0, marks=pytest.mark.exhaustive), 9.8])
+@pytest.mark.parametrize("degrees", [exhaustively(0.0), 9.8])
 def test_every_mode_in_order_on_level_ground_and_on_a_slope(degrees):
     rig = Rig("scale", slope(degrees), noise=True)
     rig.run(0.1)
@@ -430,7 +434,7 @@ def test_no_take_off_from_a_slope_above_the_limit_nor_while_it_drives():
     assert level.flight.mode is Mode.DRIVE
 
 
-@pytest.mark.parametrize("name", [pytest.param("scale", marks=pytest.mark.exhaustive), "full"])
+@pytest.mark.parametrize("name", [exhaustively("scale"), "full"])
 def test_v21_through_the_computers(name):
     """The landing is that of the validation table, with sensors in place of the truth."""
     rig = Rig(name, airborne=0.0)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE
 from oracles.plain_python import ENVIRONMENT
 from scipy.stats import chi2
@@ -172,6 +173,7 @@ def flown(hop):
     return list(hop.samples(SensorSuite(hop.model, SENSORS, seed=1)))
 
 
+@pytest.mark.exhaustive
 def test_a_landing_is_known_well_enough_to_be_gentle(hop, flown):
     """A drive, a flight in wind and a landing with the noise of the shipped set."""
     found, _ = errors(flown, new_estimator(hop))
@@ -651,7 +653,7 @@ def test_wheels_that_skid_tell_no_speed():
     )
 
 
-@pytest.mark.parametrize("gps", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("gps", [True, exhaustively(False)])
 @pytest.mark.exhaustive
 def test_positions_are_as_uncertain_as_it_says(hop, gps):
     """Nine of ten errors of a drive, a flight in wind and a touch-down are within their bound.

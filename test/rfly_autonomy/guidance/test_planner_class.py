@@ -10,6 +10,7 @@ import itertools
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious import AmphibiousModel, Scenario, VehicleParameters
 from rfly_amphibious.dynamics.trim import steady_flight
@@ -132,7 +133,7 @@ def simulated(plan, terrain):
 
 @pytest.mark.parametrize(
     "seed",
-    [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 30))],
+    [0, *(exhaustively(seed) for seed in range(1, 30))],
 )
 def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
     plan, run = trip(seed)
@@ -146,7 +147,7 @@ def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
         (0.07, 0),
         (-0.03, 1),
         *(
-            pytest.param(rise, seed, marks=pytest.mark.exhaustive)
+            exhaustively(rise, seed)
             for rise in (-0.07, -0.03, 0.0, 0.03, 0.07)
             for seed in range(2, 7)
         ),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
@@ -276,7 +277,7 @@ def check(kind, seed, start=START, goal=GOAL):
     return done
 
 
-@pytest.mark.parametrize("kind", [Driven, pytest.param(Flown, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("kind", [Driven, exhaustively(Flown)])
 def test_from_sensors_only_it_arrives_without_contact(kind):
     assert check(kind, 0, *SHORT_WAY).plans > 1, "what it met on the way made it plan anew"
 

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
@@ -447,11 +448,10 @@ def test_the_ground_under_the_way_is_a_grid_map(domain_id):
     ("name", "value", "expected"),
     [
         ("hit", "-1.0", "hit is -1.0, allowed: 0.01 … 20"),
-        pytest.param(
+        exhaustively(
             "elevation_resolution",
             "0.001",
             "parameter elevation_resolution is 0.001, allowed: 0.01 … 10",
-            marks=pytest.mark.exhaustive,
         ),
     ],
 )

@@ -230,10 +230,8 @@ def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGKILL, -9), pytest.param(signal.SIGINT, 130, marks=pytest.mark.exhaustive)],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_sweep_that_is_ended_leaves_no_process(number, code, scenario):
     """Ctrl-C without a trace or a warning."""
     words = ("sim", "sweep", "short.yaml", "--vary", "seed=0:500", "--jobs", "2")

@@ -31,6 +31,7 @@ def rfly(*words: object) -> str:
     return result.output
 
 
+@pytest.mark.exhaustive
 def test_from_a_run_to_its_replay(tmp_path: Path):
     """The command tells of a run's log what the run itself said of its estimates."""
     scenario = tmp_path / "drive.yaml"

@@ -282,6 +282,7 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, text):
     assert len(run.stderr.splitlines()) == 1
 
 
+@pytest.mark.exhaustive
 def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
     """DURATION: exit code 0, vehicles on the ground by the service's word, a picture of the
     received tracks.

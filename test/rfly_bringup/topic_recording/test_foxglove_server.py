@@ -18,6 +18,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE, wait_until
 
 pytestmark = pytest.mark.needs("websockets")
@@ -169,9 +170,7 @@ def crowd(publisher, size, seconds, disturb=lambda client: None):
     return most
 
 
-@pytest.mark.parametrize(
-    ("size", "seconds"), [(40, 3.0), pytest.param(200, 20.0, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize(("size", "seconds"), [(40, 3.0), exhaustively(200, 20.0)])
 def test_a_crowd_that_stops_reading_needs_no_memory(publisher, size, seconds):
     most = crowd(publisher, size, seconds)
     print(f"{most:.0f} MB more")
@@ -179,9 +178,7 @@ def test_a_crowd_that_stops_reading_needs_no_memory(publisher, size, seconds):
     assert "refused: 32 clients" in publisher.log.read_text()
 
 
-@pytest.mark.parametrize(
-    ("size", "seconds"), [(20, 3.0), pytest.param(200, 20.0, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize(("size", "seconds"), [(20, 3.0), exhaustively(200, 20.0)])
 @pytest.mark.parametrize(
     "request_again", [UNSUBSCRIBE + SUBSCRIBE, PING * 50], ids=["subscribe", "ping"]
 )

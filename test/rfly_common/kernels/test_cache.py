@@ -12,10 +12,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from marks import exhaustively
 
 import rfly_common
 from rfly_common.kernels.cache import sealed, unsealed
@@ -112,6 +112,7 @@ def test_a_changed_inner_kernel_is_compiled_and_the_old_one_found_again(tmp_path
     assert Checkout(tmp_path / "two", tmp_path / "cache").call() == "11.0 11.0 2"
 
 
+@pytest.mark.exhaustive
 def test_processes_that_compile_at_once(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     processes = [checkout.start() for _ in range(3)]
@@ -147,10 +148,6 @@ def compiled(tmp_path_factory):
     assert checkout.call() == "11.0 11.0 0"
     files = sorted((folder / "cache").glob("rfly_suite/kernels/*/*.nbc"))
     return checkout, files, [file.read_bytes() for file in files]
-
-
-def exhaustively(damage: Callable[[bytes, list[Path]], bytes]) -> object:
-    return pytest.param(damage, marks=pytest.mark.exhaustive)
 
 
 def flip_a_bit(content: bytes, _: list[Path]) -> bytes:

@@ -15,6 +15,7 @@ from node_harness import PATIENCE
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.exhaustive
 def test_every_topic_is_made_where_its_qos_can_be_overridden():
     """No module of a node but `endpoints` calls rclpy's own functions.
 

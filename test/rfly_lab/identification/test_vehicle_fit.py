@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.scenarios.manoeuvre import Manoeuvre, Signal
@@ -238,7 +239,7 @@ def test_an_interval_has_the_error_of_the_equations_as_well():
 
 @pytest.mark.slow
 @pytest.mark.needs("matplotlib")
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("seed", [1, exhaustively(2)])
 def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     truth = hidden(seed)
     log = drive(truth, seed)

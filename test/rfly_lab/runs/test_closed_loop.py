@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from recorded_runs import closed_run
 
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -37,7 +38,7 @@ def short(seed, events="", when="mission_done", time=60):
     return SHORT.format(seed=seed, events=events, when=when, time=time)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("seed", [1, exhaustively(2)])
 def test_a_mission_is_done_without_the_truth(seed):
     done = closed_run(short(seed))
     run = done.run
@@ -82,6 +83,7 @@ def test_the_same_seed_gives_the_same_bits():
     assert other.run.x.tobytes() != one.run.x.tobytes()
 
 
+@pytest.mark.exhaustive
 def test_it_takes_off_and_lands_with_noisy_load_cells():
     cells = LoadCells(rate=100, load_noise=2.0)
     sensors = SensorParameters.load("scale").replace(wheel_loads=cells)

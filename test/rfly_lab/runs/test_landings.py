@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from recorded_runs import closed_run
 
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -43,10 +44,6 @@ ROUGH_SENSORS = (
 )
 """Sensors whose accelerometer drifts ten times as much: an estimate without the rest is lost in 15
 s instead of 45."""
-
-
-def exhaustively(*values):
-    return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
 def hop(vehicle, seed, speed=0.0, events=(), when="mission_done"):
@@ -93,7 +90,7 @@ def test_the_rotors_spool_down_within_a_second_of_the_touch_down(vehicle, seed):
         exhaustively("scale", ("wheel_loads",)),
         exhaustively("full", ("wheel_loads",)),
         exhaustively("scale", ("height",)),
-        ("full", ("height",)),
+        exhaustively("full", ("height",)),
         exhaustively("scale", ("encoders", "wheel_loads")),
         exhaustively("full", ("encoders", "wheel_loads")),
         ("scale", ("encoders", "height", "wheel_loads", "magnetometer")),
@@ -123,6 +120,7 @@ def test_imu_gps_and_barometer_are_enough_to_closed_run(vehicle):
     assert spools_after(run) <= 2.0, "by the thrust alone"
 
 
+@pytest.mark.exhaustive
 def test_without_load_cells_the_struts_show_that_the_wheels_roll():
     """30 m by wheels and IMU alone: within 2 % of the way, where nothing else gives a speed."""
     sensors = SensorParameters.load("scale").replace(wheel_loads=None, gps=None)
@@ -194,6 +192,7 @@ end: {{when: time, time_s: 24}}
     assert np.linalg.norm(done.position_error[-1][:2]) < 3.0 * sigma
 
 
+@pytest.mark.exhaustive
 def test_a_lost_estimate_lands_a_flight(rough_sensors):
     silent = ("gps", "barometer", "magnetometer", "encoders")
     text = f"""version: 1

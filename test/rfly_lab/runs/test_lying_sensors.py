@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from recorded_runs import closed_run
 
 from rfly_amphibious.simulation.commands import Mode
@@ -22,10 +23,6 @@ end: {{when: standing_after_landing, time_s: 40}}
 """
 IN_TAKEOFF = 3.5
 IN_FLIGHT = 5.0
-
-
-def exhaustively(*values):
-    return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
 def flown(time, *faults, seed=1):
@@ -79,7 +76,7 @@ def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [1, exhaustively(2), exhaustively(3)])
+@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
 def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbing(seed):
     """With wheels that seem to stand, TAKEOFF never ended, and the filter let them roll."""
     run = flown(2.5, "part: wheel_loads, kind: stuck", seed=seed)

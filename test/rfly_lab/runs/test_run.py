@@ -13,6 +13,7 @@ import re
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from recorded_runs import shipped_run
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
@@ -308,7 +309,7 @@ def test_a_descent_that_the_rotors_equations_leave_out_is_told_once(sink, forwar
     assert not told or told[0].startswith(expected)
 
 
-@pytest.mark.parametrize("rotor", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("rotor", [1, exhaustively(4)])
 def test_a_failed_rotor_of_six_ends_on_the_wheels(rotor):
     run = run_scenario(
         up_and_down(events=f"{{time_s: 5, rotor_fails: {rotor}}}", when="standing_after_landing")
@@ -402,7 +403,7 @@ end: {when: mission_done, time_s: 20}
 
 @pytest.mark.parametrize(
     "seed",
-    [None, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2))],
+    [None, *(exhaustively(seed) for seed in (1, 2))],
     ids=["truth", "estimate 1", "estimate 2"],
 )
 def test_a_vehicle_that_pushes_against_a_wall_gives_up(tmp_path, seed):
@@ -513,6 +514,7 @@ def test_a_vehicle_that_touches_down_sideways_has_not_reached_its_end(
         assert f"{level_speed:.2f} m/s across the ground, allowed: at most" in ending[1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_valley_is_crossed():
     """The way leads up a hill, across a valley, down on the other side and on."""

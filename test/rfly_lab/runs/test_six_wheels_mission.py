@@ -27,6 +27,7 @@ end: {when: mission_done, time_s: 60}
 """
 
 
+@pytest.mark.exhaustive
 def test_it_drives_flies_and_lands_without_the_truth(tmp_path):
     done = closed_run(MISSION)
     run = done.run

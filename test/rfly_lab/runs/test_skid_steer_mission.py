@@ -9,6 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from recorded_runs import recorded
 
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -34,7 +35,7 @@ end: {time_s: 60}
 
 @pytest.mark.parametrize(
     "seed",
-    [None, pytest.param(1, marks=pytest.mark.exhaustive)],
+    [None, exhaustively(1)],
     ids=["truth", "estimate"],
 )
 def test_bends_before_and_behind_a_flight(tmp_path, seed):

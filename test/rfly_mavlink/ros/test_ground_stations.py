@@ -209,6 +209,7 @@ def rows_of(text):
     return [[row[0], *row[2:]] for row in rows]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.needs("MAVProxy")
 def test_mavproxy_reads_writes_and_flies(start, peer, tmp_path):

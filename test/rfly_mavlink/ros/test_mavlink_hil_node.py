@@ -10,6 +10,7 @@ import math
 
 import pytest
 from hil_double import HilDouble
+from marks import exhaustively
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
 
@@ -64,7 +65,7 @@ def place(odometry):
     return position.x, position.y, position.z
 
 
-@pytest.mark.parametrize("armed", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("armed", [False, exhaustively(True)])
 def test_a_disarmed_vehicle_stays_on_its_slope(domain_id, armed):
     """Zeros of a disarmed autopilot brake, those of an armed one coast down the hill."""
     from nav_msgs.msg import Odometry

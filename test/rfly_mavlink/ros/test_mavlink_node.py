@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]
@@ -379,27 +380,14 @@ def test_a_map_without_a_place_is_reported(domain_id, peer):
     ("parameters", "text"),
     [
         ({"targets": "['127.0.0.1']"}, "parameter targets: '127.0.0.1', expected host:port"),
-        pytest.param(
-            {"vehicles": "[a, a]"},
-            "parameter vehicles: 'a', expected names, each once",
-            marks=pytest.mark.exhaustive,
-        ),
-        pytest.param(
+        exhaustively({"vehicles": "[a, a]"}, "parameter vehicles: 'a', expected names, each once"),
+        exhaustively(
             {"vehicles": "[a, b]", "b.system_id": "1"},
             "parameter b.system_id: 1 belongs to two vehicles",
-            marks=pytest.mark.exhaustive,
         ),
-        pytest.param(
-            {"vehicles": "[a]", "a.parameters": "['X=1']"},
-            "'X=1': expected NAME=value",
-            marks=pytest.mark.exhaustive,
-        ),
+        exhaustively({"vehicles": "[a]", "a.parameters": "['X=1']"}, "'X=1': expected NAME=value"),
         ({"signing_file": "/nowhere/at/all"}, "parameter signing_file: /nowhere/at/all"),
-        pytest.param(
-            {"vehicles": "[a, b]", "first_system_id": "250"},
-            "parameter b.system_id",
-            marks=pytest.mark.exhaustive,
-        ),
+        exhaustively({"vehicles": "[a, b]", "first_system_id": "250"}, "parameter b.system_id"),
     ],
 )
 def test_wrong_parameters_end_it_in_one_line(domain_id, parameters, text):

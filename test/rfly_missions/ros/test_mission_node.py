@@ -12,6 +12,7 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from node_harness import PATIENCE
 
 from rfly_common.geodesy import ned_to_geodetic
@@ -766,13 +767,10 @@ def test_it_stops_in_order_with_goals_on_the_way(start, peer):
     ("parameters", "text"),
     [
         ({"vehicles": "[a b]"}, "parameter vehicles: 'a b'"),
-        pytest.param(
-            {"vehicles": "[hawk, hawk]"}, "belongs to two vehicles", marks=pytest.mark.exhaustive
-        ),
-        pytest.param(
+        exhaustively({"vehicles": "[hawk, hawk]"}, "belongs to two vehicles"),
+        exhaustively(
             {"vehicles": "[hawk]", "hawk__uav_type": "plane"},
             "hawk.uav_type: 'plane', expected one of multirotor",
-            marks=pytest.mark.exhaustive,
         ),
         ({"vehicles": "[hawk]", "hawk__start": "[1.0]"}, "hawk.start: [1.0], expected x, y, yaw"),
     ],

@@ -557,6 +557,7 @@ vehicles:
 """
 
 
+@pytest.mark.exhaustive
 @given(data=st.data())
 @settings(max_examples=400, deadline=None)
 def test_a_mutated_file_is_a_fleet_or_a_config_error(data):

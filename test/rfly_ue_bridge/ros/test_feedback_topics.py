@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from bridge_harness import Bridge, pose, time_packet, xyz
 from feedback_datagrams import DATAGRAMS
+from marks import exhaustively
 from node_harness import NodeProcess, diagnostic, wait_until
 
 pytestmark = pytest.mark.ros
@@ -586,17 +587,12 @@ def test_nothing_is_asked_and_nothing_opened_unless_told(start):
     ("parameters", "named"),
     [
         ({"feedback_bind": "everywhere"}, "parameter feedback_bind: 'everywhere'"),
-        pytest.param(
+        exhaustively(
             {"feedback_multicast_interface": "eth0"},
             "parameter feedback_multicast_interface: 'eth0'",
-            marks=pytest.mark.exhaustive,
         ),
-        pytest.param(
-            {"feedback_allow": "[one]"},
-            "parameter feedback_allow: 'one'",
-            marks=pytest.mark.exhaustive,
-        ),
-        pytest.param({"feedback_port": 70000}, "feedback_port", marks=pytest.mark.exhaustive),
+        exhaustively({"feedback_allow": "[one]"}, "parameter feedback_allow: 'one'"),
+        exhaustively({"feedback_port": 70000}, "feedback_port"),
         ({"frame_id": "odom"}, "parameter frame_id: 'odom', expected one of map, map_ned"),
     ],
 )

@@ -13,6 +13,7 @@ import time
 
 import pytest
 from bridge_harness import Bridge, Window, call, fleet, pose, stamp
+from marks import exhaustively
 from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
@@ -151,33 +152,18 @@ def test_simulated_time_age_and_jump_back(start):
     ("parameters", "named"),
     [
         pytest.param({"vehicles": "[car]"}, "car.id", id="no-id"),
-        pytest.param(
-            {"vehicles": "[car,bus]", "car.id": 3, "bus.id": 3},
-            "bus.id",
-            id="same-id",
-            marks=pytest.mark.exhaustive,
-        ),
-        pytest.param(
-            {"vehicles": "[car]", "car.id": 3, "car.message": "twist"},
-            "car.message",
-            id="message",
-            marks=pytest.mark.exhaustive,
+        exhaustively({"vehicles": "[car,bus]", "car.id": 3, "bus.id": 3}, "bus.id", id="same-id"),
+        exhaustively(
+            {"vehicles": "[car]", "car.id": 3, "car.message": "twist"}, "car.message", id="message"
         ),
         pytest.param({"host": "no.such.host.invalid"}, "no.such.host.invalid", id="host"),
-        pytest.param({"windows": 0}, "windows", id="no-window", marks=pytest.mark.exhaustive),
-        pytest.param(
-            {"port": 65535, "windows": 2}, "65536", id="ports", marks=pytest.mark.exhaustive
-        ),
-        pytest.param({"packets": "some"}, "packets", id="packets", marks=pytest.mark.exhaustive),
-        pytest.param(
-            {"rate_limit": -1.0}, "rate_limit", id="negative-rate", marks=pytest.mark.exhaustive
-        ),
+        exhaustively({"windows": 0}, "windows", id="no-window"),
+        exhaustively({"port": 65535, "windows": 2}, "65536", id="ports"),
+        exhaustively({"packets": "some"}, "packets", id="packets"),
+        exhaustively({"rate_limit": -1.0}, "rate_limit", id="negative-rate"),
         pytest.param({"multicast_interface": "eth0"}, "multicast_interface", id="interface"),
-        pytest.param(
-            {"objects_resend_period": 0.01},
-            "expected 0 or 0.1 and more",
-            id="resend-period",
-            marks=pytest.mark.exhaustive,
+        exhaustively(
+            {"objects_resend_period": 0.01}, "expected 0 or 0.1 and more", id="resend-period"
         ),
     ],
 )
