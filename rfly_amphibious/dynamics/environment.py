@@ -107,6 +107,28 @@ def ground_slopes(ground: Any, points: Any, k: int) -> tuple[float, float]:
 
 
 @inlined_kernel
+def ground_friction(ground: Any, points: Any, k: int) -> float:
+    """Return λ, the factor on the friction of tyres at a point that has been looked up. Eq. 3.9."""
+    factor = ground.friction
+    if ground.layer.shape[0] > 0:
+        i = points.cell_row[k] + np.floor(points.row[k] + 0.5)
+        j = points.cell_column[k] + np.floor(points.column[k] + 0.5)
+        factor = lookup(ground.layer, i * float(ground.columns) + j)
+
+    # an area holds a point if an odd number of its edges lie east of it
+    odd = 0.0
+    edges = ground.edges
+    for e in range(edges.shape[0]):
+        beside = (points.y[k] >= edges[e, 0]) & (points.y[k] < edges[e, 1])
+        crossing = edges[e, 2] + edges[e, 3] * (points.y[k] - edges[e, 0])
+        odd = where(beside & (points.x[k] < crossing), 1.0 - odd, odd)
+        if edges[e, 5] > 0.0:
+            factor = where(odd > 0.0, edges[e, 4], factor)
+            odd = 0.0
+    return factor
+
+
+@inlined_kernel
 def heights_beside(ground: Any, i: float, j: float) -> Around:
     """Return what `bilinear.heights_around` returns, for a cell as it is in `points`."""
     heights = ground.heights

@@ -27,6 +27,7 @@ from rfly_amphibious.dynamics.arguments import (
 )
 from rfly_amphibious.dynamics.obstacle_contacts import lower_to_roofs
 from rfly_amphibious.dynamics.obstacles import Obstacles, no_obstacles, obstacles_of, with_moving
+from rfly_amphibious.dynamics.tyre_ground import TyreGround, tyre_ground
 from rfly_amphibious.dynamics.wind import Wind, gust_series
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -37,9 +38,8 @@ from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.lanes import LANES
 from rfly_common.kernels.parallel import cores, in_chunks
-from rfly_terrain.height_map.ground import GroundGrid
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
 from rfly_terrain.world.moving import MAX_SPEED, MovingPart, MovingSolids
 from rfly_terrain.world.solids import Solids
 
@@ -286,12 +286,13 @@ class AmphibiousModel:
         map_altitude: float = 0.0,
         solids: Solids | None = None,
         moving: MovingSolids | None = None,
+        friction: GroundFriction = TYRES_OWN,
     ) -> None:
         check_choice("air_density", air_density, get_args(AirDensity))
         finite_number("map_altitude", map_altitude, "m")
         self.params = params
         self.terrain = terrain
-        self._ground = ground_of(terrain)
+        self._ground = tyre_ground(terrain, friction)
         standard = air_density == "standard_atmosphere"
         record = vehicle_record(params, bool(ground_effect), standard, float(map_altitude))
         self._records = kernel_records(record)
@@ -640,7 +641,7 @@ class AmphibiousModel:
 
         def arguments(
             start: int, stop: int
-        ) -> tuple[Vehicles, HeldControls, WindSeries, Integrator, Any, GroundGrid]:
+        ) -> tuple[Vehicles, HeldControls, WindSeries, Integrator, Any, TyreGround]:
             """Return the arguments of a kernel for some of the vehicles."""
             piece = slice(start, stop)
             return (

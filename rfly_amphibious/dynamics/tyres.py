@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.environment import ground_normal
+from rfly_amphibious.dynamics.environment import ground_friction, ground_normal
 from rfly_amphibious.vehicle.steering import wheel_tangent
 from rfly_common.kernels.arcs import atan, sin
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
@@ -173,20 +173,22 @@ def wheel_contact(
     rate_y = -slide_y - speed * x.tyre_y[i] / p.relaxation_y
     dx.tyre_x[i] = where(pressed, rate_x, 0.0)
     dx.tyre_y[i] = where(pressed, rate_y, 0.0)
-    tyre_slip(x, i, slide_x, slide_y, p, wheels)
+    tyre_slip(x, i, slide_x, slide_y, ground_friction(ground, points, i), p, wheels)
 
 
 @inlined_kernel
-def tyre_slip(x: Any, i: int, slide_x: float, slide_y: float, p: Any, wheels: Any) -> None:
+def tyre_slip(
+    x: Any, i: int, slide_x: float, slide_y: float, grip: float, p: Any, wheels: Any
+) -> None:
     """Find the dimensionless slip of wheel i and its friction along and across.
 
-    Eq. 5.7, 5.9, 5.10.
+    `grip`: the ground's factor on the friction. Eq. 5.7, 5.9, 5.10.
     """
     # friction falls with the load
     load = wheels.load[i]
     guarded = max(load, 1e-6 * p.nominal_load)
     overload = (guarded - p.nominal_load) / p.nominal_load
-    friction = max(0.2, 1.0 - p.friction_load_loss * overload) * guarded
+    friction = grip * max(0.2, 1.0 - p.friction_load_loss * overload) * guarded
     peak_x = p.friction_x * friction
     peak_y = p.friction_y * friction
 

@@ -147,7 +147,13 @@ class AmphibiousSimNode(Node):
 
         try:
             simulation = Simulation(
-                AmphibiousModel(setup.params, terrain, solids=self._solids, moving=self._moving),
+                AmphibiousModel(
+                    setup.params,
+                    terrain,
+                    solids=self._solids,
+                    moving=self._moving,
+                    friction=setup.friction,
+                ),
                 setup.sensors,
                 setup.start,
                 fail_safe=self._fail_safe,

@@ -40,6 +40,11 @@ class WorldParameters:
     scenario: str = parameter(
         "", "map, vehicle, start, wind, events and seed: a shipped name, or a file"
     )
+    world: str = parameter(
+        "",
+        "world file whose ground friction counts: a shipped name, or a file (default: the "
+        "scenario's)",
+    )
     vehicle: str = parameter(
         "",
         "parameters: full, scale, scale_quad, scale_six or a YAML file (default: scale)",

@@ -14,6 +14,8 @@ from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.errors import ConfigError
+from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
+from rfly_terrain.world.world_file import load_world
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class SimulationSetup:
     start: tuple[float, float, float]
     """Start: x east, y north, m; heading, rad from east."""
     wind: Wind
+    friction: GroundFriction
+    """Friction of the ground."""
     hears_terrain: bool
     """True if the ground is that of `terrain_map`."""
 
@@ -56,8 +60,18 @@ class SimulationSetup:
             SensorParameters.for_vehicle(params.name, world.sensors),
             (start[0], start[1], start[2]) if start else of_scenario,
             _wind(world, Wind() if scenario is None else scenario.wind),
+            _friction(world, scenario),
             world.ground == "terrain_map" or (world.ground == "auto" and scenario is None),
         )
+
+
+def _friction(world: WorldParameters, scenario: Scenario | None) -> GroundFriction:
+    """Return the friction of the world that is named, or of the scenario's."""
+    if world.world:
+        return load_world(world.world).friction
+    if scenario is None or scenario.world is None:
+        return TYRES_OWN
+    return scenario.world.friction
 
 
 def _wind(world: WorldParameters, base: Wind) -> Wind:

@@ -159,7 +159,11 @@ class Scenario:
         """Return the vehicle on the scenario's ground, with all objects there."""
         world = self.world or World()
         return AmphibiousModel(
-            self.params, self.terrain, solids=world.solids, moving=world.moving_solids
+            self.params,
+            self.terrain,
+            solids=world.solids,
+            moving=world.moving_solids,
+            friction=world.friction,
         )
 
     def simulation(

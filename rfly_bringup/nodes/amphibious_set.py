@@ -55,7 +55,8 @@ ARDUPILOT_PORTS = 10
 _LOCK_STEP = same("lock_step")
 SIMULATION = NodeDescription(
     "amphibious_sim_node",
-    {"map_folders": "map_search_path"} | same("scenario", "noise", "lock_step", "real_time_factor"),
+    {"map_folders": "map_search_path"}
+    | same("scenario", "world", "noise", "lock_step", "real_time_factor"),
 )
 ESTIMATOR = NodeDescription("state_estimator_node", _LOCK_STEP)
 FLIGHT = NodeDescription("flight_control_node", _LOCK_STEP)

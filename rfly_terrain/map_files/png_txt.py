@@ -93,7 +93,7 @@ def read_pair(files: MapFiles, rule: TxtRule) -> tuple[CalibrationPoints, NDArra
         superseded = superseded_chunk(txt)
         is_superseded = png[_AFTER_HEADER:][: len(superseded)].tobytes() == superseded
         if not is_superseded and read_start(files.txt, MAX_TXT_BYTES) == txt:
-            return parse_calibration(txt, str(files.txt), rule), _pixels(png, str(files.png))
+            return parse_calibration(txt, str(files.txt), rule), grey_pixels(png, str(files.png))
         time.sleep(_PAUSE_S * attempt)
     raise TerrainFormatError(
         f"{files.txt}: is older than {files.png.name}, whose import was interrupted before it "
@@ -106,7 +106,7 @@ def read_header(png: StrPath) -> PngHeader:
     return read_png_header(read_start(png, 64), str(png))
 
 
-def _pixels(data: NDArray[np.uint8], file: str) -> NDArray[Any]:
+def grey_pixels(data: NDArray[np.uint8], file: str) -> NDArray[Any]:
     """Return the pixels of a grey png, (rows, columns) uint8 or uint16.
 
     Row 0 is the first row of the file. Colour is accepted if all channels are equal. Alpha is

@@ -42,6 +42,17 @@ def draw_objects(axes: Axes, world: World) -> None:
     )
 
 
+def draw_friction(axes: Axes, world: World) -> None:
+    """Draw the areas of the ground's friction into axes in metres, each with its factor."""
+    require("matplotlib", "drawing")
+    from matplotlib.patches import Polygon
+
+    for area in world.friction.areas:
+        axes.add_patch(Polygon(area.corners, facecolor="#3060ff50", edgecolor="#3060ff", zorder=2))
+        x, y = area.corners.mean(axis=0).tolist()
+        axes.annotate(f"{area.friction:g}", (x, y), ha="center", va="center", zorder=4)
+
+
 def write_world_picture(world: World, path: StrPath) -> None:
     """Write a picture of the part of the map with objects on it, from above.
 
@@ -52,14 +63,16 @@ def write_world_picture(world: World, path: StrPath) -> None:
         raise ConfigError("a picture of a world needs a terrain below it")
 
     region = terrain.bounds
-    if world.objects:
-        low = world.solids.vertices[:, :2].min(axis=0)
-        high = world.solids.vertices[:, :2].max(axis=0)
+    if world.objects or world.friction.areas:
+        shown = [world.solids.vertices[:, :2], *(area.corners for area in world.friction.areas)]
+        low = np.concatenate(shown).min(axis=0)
+        high = np.concatenate(shown).max(axis=0)
         margin = np.maximum(_MARGIN, 3.0 * np.abs([terrain.step_x, terrain.step_y]))
         region = region_about(terrain, (low + high) / 2, (high - low) / 2 + margin)
     with picture(path, (9.0, 8.0)) as figure:
         axes = figure.subplots()
         draw_relief(axes, terrain, region=region)
+        draw_friction(axes, world)
         draw_objects(axes, world)
         title = f"{world.name}: {len(world.objects)} objects on {terrain.name}"
         axes.set(xlim=region[:2], ylim=region[2:], title=title)

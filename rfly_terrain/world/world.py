@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
 from rfly_terrain.world.models import CLASSES, Model, placed_part, scaled
 from rfly_terrain.world.moving import MovingObject, MovingSolids
 from rfly_terrain.world.solids import Solids
@@ -68,6 +69,8 @@ class World:
     """Objects that move."""
     fleet: str = ""
     """Name or path of the fleet that drives here by default; "": none."""
+    friction: GroundFriction = TYRES_OWN
+    """Friction of the ground."""
 
     def on(self, terrain: HeightMap | None) -> World:
         """Return the same objects on another ground."""

@@ -27,6 +27,7 @@ from rfly_common.config.marked_yaml import Document, core_kind
 from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, ShapeError
 from rfly_common.files import StrPath
+from rfly_terrain.world.ground_friction import FrictionArea, GroundFriction, friction_layer
 from rfly_terrain.world.mesh_files import mesh_parts
 from rfly_terrain.world.models import (
     CLASSES,
@@ -91,6 +92,7 @@ def parse_world(data: bytes, file: str, name: str = "", folder: str = "") -> Wor
         folder,
         moving=reader.moving(),
         fleet=document.value.get("fleet", ""),
+        friction=reader.friction(),
     )
 
 
@@ -132,6 +134,30 @@ class _WorldReader:
                 raise self._document.error(("moving", row, "path"), str(error)) from None
             bodies.append(MovingObject(model, path, float(entry.get("scale", 1.0))))
         return tuple(bodies)
+
+    def friction(self) -> GroundFriction:
+        """Return the friction of the ground."""
+        entry = self._document.value.get("ground", {})
+        areas = []
+        for row, area in enumerate(entry.get("areas", [])):
+            try:
+                areas.append(
+                    FrictionArea(np.array(area["corners"], float), float(area["friction"]))
+                )
+            except ConfigError as error:
+                raise self._document.error(("ground", "areas", row), str(error)) from None
+
+        layer = None
+        name = entry.get("layer", "")
+        try:
+            if name:
+                layer = friction_layer(name, self._folder)
+        except ConfigError as error:
+            raise self._document.error(("ground", "layer"), str(error)) from None
+        try:
+            return GroundFriction(float(entry.get("friction", 1.0)), tuple(areas), layer, name)
+        except ConfigError as error:
+            raise self._document.error(("ground", "areas"), str(error)) from None
 
     def _model_of(self, entry: Mapping[str, Any], path: tuple[Key, ...]) -> Model:
         """Return the model of an object, and count its corners."""
@@ -282,6 +308,7 @@ def world_to_yaml(world: World) -> str:
         lines.append(f"map: {json.dumps(world.map, ensure_ascii=False)}")
     if world.fleet:
         lines.append(f"fleet: {json.dumps(world.fleet, ensure_ascii=False)}")
+    lines += _ground_lines(world.friction)
     if models:
         lines.append("models:")
     for name, model in models.items():
@@ -296,6 +323,21 @@ def world_to_yaml(world: World) -> str:
     for moving in world.moving:
         lines.append(f"  - {{{', '.join(_moving_keys(moving, names[id(moving.model)]))}}}")
     return "\n".join(lines) + "\n"
+
+
+def _ground_lines(friction: GroundFriction) -> list[str]:
+    """Return the lines of the ground's friction; none where it is the tyres' own."""
+    lines = []
+    if friction.elsewhere != 1.0:
+        lines.append(f"  friction: {_text(friction.elsewhere, 4)}")
+    if friction.layer_file:
+        lines.append(f"  layer: {json.dumps(friction.layer_file, ensure_ascii=False)}")
+    if friction.areas:
+        lines.append("  areas:")
+    for area in friction.areas:
+        corners = ", ".join(f"[{_text(x)}, {_text(y)}]" for x, y in area.corners.tolist())
+        lines.append(f"    - {{friction: {_text(area.friction, 4)}, corners: [{corners}]}}")
+    return ["ground:", *lines] if lines else []
 
 
 def _model_lines(name: str, model: Model) -> list[str]:
