@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Floats, Ints
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 
 if TYPE_CHECKING:
@@ -206,8 +206,9 @@ def check_separation(
     vehicles' `radii`, (n,) or one for all, m: then their bodies meet.
 
     The check runs from fleet time 0 to `seconds`, by default until every vehicle has made its drive
-    once. A pair counts once both have departed: copies that wait at one start are no violation.
-    Only the NEIGHBOURS nearest vehicles of each vehicle are checked.
+    once. A vehicle that waits for its delay stands in the way of the others. Those that share one
+    start, as copies with a delay do, are no violation there until both have departed, or until one
+    has been away and comes back. Only the NEIGHBOURS nearest vehicles of each vehicle are checked.
     """
     separation = fleet.min_separation or 0.0
     radius = np.broadcast_to(np.asarray(radii, float), (len(fleet),))
@@ -223,13 +224,14 @@ def check_separation(
 
     # two vehicles can come nearer by about this much until the next sample
     reach = farthest + 1.5 * fastest * step
-    nearest = _nearest_samples(fleet, times, reach)
+    starts = _Starts.of(fleet, times, farthest)
+    nearest = _nearest_samples(fleet, times, reach, starts)
 
     # the pairs' least distances between the samples
     violations = []
     for (i, j), (_, sampled) in sorted(nearest.items(), key=lambda pair: pair[1])[:MAX_PAIRS]:
         first, second = fleet.vehicles[i], fleet.vehicles[j]
-        begin = max(sampled - step, first.delay, second.delay)
+        begin = max(sampled - step, 0.0, float(starts.together_until(i, j)))
         end = min(sampled + step, seconds)
         distance, t, (x, y, _) = _closest(fleet, i, j, begin, end)
 
@@ -249,30 +251,70 @@ def check_separation(
     return [violation for _, violation in violations]
 
 
+class _Starts(NamedTuple):
+    """Vehicles at their starts, (n,) each."""
+
+    place: Ints
+    """Number of the start; vehicles that stand at the same place have the same."""
+    delay: Floats
+    """Time of the departure, s."""
+    away: Floats
+    """Time at which a vehicle has come away from its start, s; inf: never."""
+
+    @classmethod
+    def of(cls, fleet: Fleet, times: Floats, distance: float) -> _Starts:
+        """Return the starts of a fleet; `distance` from them, m, a vehicle is away.
+
+        Only vehicles that share their start with others are followed until they are away.
+        """
+        delay = np.array([vehicle.delay for vehicle in fleet.vehicles])
+        start = fleet.sample_vehicles(np.arange(len(fleet)), np.zeros(len(fleet))).position
+        _, place, count = np.unique(
+            np.round(start / MEETING), axis=0, return_inverse=True, return_counts=True
+        )
+        place = place.ravel()
+
+        away = np.full(len(fleet), math.inf)
+        near = np.flatnonzero(count[place] > 1)
+        for t in times.tolist():
+            if not len(near):
+                break
+            position = fleet.sample_vehicles(near, np.full(len(near), t)).position
+            leaves = np.linalg.norm(position - start[near], axis=1) >= distance
+            away[near[leaves]] = t
+            near = near[~leaves]
+        return cls(place, delay, away)
+
+    def together_until(self, i: Ints | int, j: Ints | int) -> Floats:
+        """Return the time, s, from which pairs of vehicles count: 0 if they start apart."""
+        both_departed = np.maximum(self.delay[i], self.delay[j])
+        one_away = np.minimum(self.away[i], self.away[j])
+        return np.where(self.place[i] == self.place[j], np.minimum(both_departed, one_away), 0.0)
+
+
 def _nearest_samples(
-    fleet: Fleet, times: Floats, reach: float
+    fleet: Fleet, times: Floats, reach: float, starts: _Starts
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Return the least sampled distance, m, and its time, s, of each pair within reach, m."""
     from scipy.spatial import cKDTree
 
-    delay = np.array([vehicle.delay for vehicle in fleet.vehicles])
     nearest: dict[tuple[int, int], tuple[float, float]] = {}
+    every = np.arange(len(fleet))
+    count = min(NEIGHBOURS + 1, len(fleet))
     for t in times.tolist():
-        departed = np.flatnonzero(delay <= t)
-        if len(departed) < 2:
-            continue
-        position = fleet.sample_vehicles(departed, np.full(len(departed), t)).position
+        position = fleet.sample_vehicles(every, np.full(len(fleet), t)).position
 
         # neighbours within reach, as pairs of vehicles
-        count = min(NEIGHBOURS + 1, len(departed))
         tree = cKDTree(position)
         distance, neighbour = tree.query(position, k=count, distance_upper_bound=reach)
         row, column = np.nonzero(np.isfinite(distance))
-        pairs = np.sort(np.stack([departed[row], departed[neighbour[row, column]]]), axis=0)
+        first, second = np.sort(np.stack([row, neighbour[row, column]]), axis=0)
+        counts = (first != second) & (starts.together_until(first, second) <= t)
+        pairs = zip(first[counts].tolist(), second[counts].tolist(), strict=True)
 
-        for i, j, apart in zip(*pairs.tolist(), distance[row, column].tolist(), strict=True):
-            if i != j and apart < nearest.get((i, j), (math.inf, 0.0))[0]:
-                nearest[i, j] = (apart, t)
+        for pair, apart in zip(pairs, distance[row, column][counts].tolist(), strict=True):
+            if apart < nearest.get(pair, (math.inf, 0.0))[0]:
+                nearest[pair] = (apart, t)
     return nearest
 
 

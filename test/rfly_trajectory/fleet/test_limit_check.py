@@ -252,6 +252,30 @@ class TestSeparation:
         assert check_separation(Fleet(copies, min_separation=chord - 0.001)) == []
         assert len(check_separation(Fleet(copies, min_separation=chord + 0.001))) == 2
 
+    def test_who_waits_is_in_the_way_of_the_others(self):
+        """A vehicle passes the start of four that wait, after 10 s."""
+        ways = [Line((-100.0, 0.0), (100.0, 50.0 * i)).path() for i in range(1, 5)]
+        stack = [vehicle(i, way, 10.0, delay=20.0 + i) for i, way in enumerate(ways, 1)]
+        passing = Line((-100.0, -100.0), (-100.0, 100.0)).path()
+        findings = check_separation(Fleet([*stack, vehicle(9, passing, 10.0)]), radii=0.9)
+        assert sorted(finding.vehicle for finding in findings) == ["v1", "v2", "v3", "v4"]
+        for finding in findings:
+            assert finding.text.startswith("meets 'v9' after 10.0 s at x -100.0, y ")
+
+    def test_a_copy_that_comes_back_meets_one_that_still_waits(self):
+        """A lap of 100 m takes 10 s: the first passes the one that waits for 12 s, and no other."""
+        ring = Circle((0.0, 0.0), 100.0 / (2.0 * math.pi)).path()
+        copies = [vehicle(i, ring, 10.0, delay=4.0 * i) for i in range(4)]
+        (finding,) = check_separation(Fleet(copies), radii=0.9)
+        assert finding.vehicle == "v0"
+        assert finding.text.startswith("meets 'v3' after 10.0 s at ")
+
+    def test_two_that_wait_within_one_another_are_found_unless_they_start_alike(self):
+        beside = vehicle(2, EAST, 10.0, delay=9.0, shift=(0.0, 1.0))
+        waiting = Fleet([vehicle(1, EAST, 10.0, delay=5.0), beside])
+        (finding,) = check_separation(waiting, radii=0.9)
+        assert "comes within 1 m of 'v2' after 0.0 s" in finding.text
+
     def test_every_close_pair_is_named_nearest_first(self):
         rows = [vehicle(i, EAST, 10.0, shift=(0.0, y)) for i, y in enumerate([0.0, 3.0, 5.0, 50.0])]
         text = (
