@@ -79,6 +79,10 @@ class Limits(NamedTuple):
     """Largest speed over ground, m/s."""
     lateral_acceleration: float | None = None
     """Largest sideways acceleration, m/s²."""
+    acceleration: float | None = None
+    """Largest gain and loss of speed along the way, m/s²."""
+    climb_speed: float | None = None
+    """Largest vertical speed, up or down, m/s."""
 
 
 NO_LIMITS = Limits()

@@ -30,14 +30,15 @@ MEETING = 0.005
 MAX_PAIRS = 1000
 """Largest number of pairs whose least distance is refined."""
 TYPICAL_LIMITS = {
-    "ground": Limits(max_slope_deg=45.0, lateral_acceleration=8.0),
-    "multirotor": Limits(lateral_acceleration=17.0),
-    "fixed_wing": Limits(lateral_acceleration=17.0),
+    "ground": Limits(max_slope_deg=45.0, lateral_acceleration=8.0, acceleration=8.0),
+    "multirotor": Limits(lateral_acceleration=17.0, acceleration=17.0, climb_speed=15.0),
+    "fixed_wing": Limits(max_slope_deg=30.0, lateral_acceleration=17.0, acceleration=10.0),
 }
 """Limits by kind that count where a fleet file sets none.
 
-Tyres on a dry road hold about 0.8 g sideways (Gillespie, Fundamentals of Vehicle Dynamics, chapter
-6), and no slope beyond a friction coefficient of 1. In the air 17 m/s² is a bank of 60 degrees.
+Tyres on a dry road hold about 0.8 g to each side (Gillespie, Fundamentals of Vehicle Dynamics,
+chapters 3 and 6), and no slope beyond a friction coefficient of 1. In the air 17 m/s² is a bank or
+a tilt of 60 degrees. A propeller that pulls with half the weight climbs at 30 degrees.
 """
 _SLACK = 1e-6
 """Relative tolerance: a limit that is just kept is kept."""
@@ -69,6 +70,8 @@ class Drive(NamedTuple):
     """Curvature, 1/m, left positive."""
     lateral_acceleration: Floats
     """Lateral acceleration, m/s², left positive."""
+    gain: Floats
+    """Size of the acceleration along the way, m/s², where it begins; 0 elsewhere."""
     slope: Floats
     """Climb over distance of the vehicle's way; over the exact ground for what follows it."""
 
@@ -105,7 +108,25 @@ def drive(fleet: Fleet, index: int) -> Drive:
     ground = np.zeros(samples)
     if fleet.terrain is not None:
         ground = np.asarray(fleet.terrain.altitude(points[:, 0], points[:, 1]), float)
-    return Drive(time, position, ground, speed, curvature, curvature * speed**2, slope)
+    return Drive(
+        time,
+        position,
+        ground,
+        speed,
+        curvature,
+        curvature * speed**2,
+        _gains(vehicle, time),
+        slope,
+    )
+
+
+def _gains(vehicle: Vehicle, time: Floats) -> Floats:
+    """Return gain or loss of speed by the instants of a drive, m/s²; each at its begin."""
+    begin, _, _, acceleration, _ = np.array(vehicle.schedule.pieces, float).T
+    gains = np.zeros(len(time))
+    at = np.minimum(np.searchsorted(time, begin), len(time) - 1)
+    np.maximum.at(gains, at, np.abs(acceleration))
+    return gains
 
 
 def check_limits(fleet: Fleet) -> list[LimitViolation]:
@@ -119,8 +140,9 @@ def check_limits(fleet: Fleet) -> list[LimitViolation]:
         # copies that drive alike
         start = None if vehicle.path.closed else vehicle.phase
         place = (id(vehicle.path), start, vehicle.shift, vehicle.offset, vehicle.height)
-        motion = (vehicle.profile, vehicle.limits, vehicle.at_end, vehicle.wheelbase, vehicle.track)
-        key = place + motion
+        kind = (vehicle.kind, vehicle.limits)
+        motion = (vehicle.profile, vehicle.at_end, vehicle.wheelbase, vehicle.track)
+        key = place + kind + motion
         if key in seen:
             continue
         seen.add(key)
@@ -163,6 +185,18 @@ def _exceeded(vehicle: Vehicle, drive: Drive) -> list[LimitViolation]:
             np.abs(drive.lateral_acceleration),
             limits.lateral_acceleration,
             f"it takes up to {limits.lateral_acceleration} m/s² sideways, but gets {{}} m/s²",
+        ),
+        (
+            "acceleration",
+            drive.gain,
+            limits.acceleration,
+            f"it gains or loses up to {limits.acceleration} m/s in a second, but has {{}} m/s²",
+        ),
+        (
+            "climb_speed",
+            np.abs(drive.slope * drive.speed),
+            limits.climb_speed,
+            f"it climbs or sinks at up to {limits.climb_speed} m/s, but has {{}} m/s",
         ),
     ]
 

@@ -97,6 +97,46 @@ class TestLimits:
                 "limits.lateral_acceleration sets another)"
             )
 
+    @pytest.mark.parametrize(
+        ("profile", "text"),
+        [
+            (SpeedProfile(10.0), None),  # at once: the file asks for no acceleration
+            (SpeedProfile(10.0, 8.0), None),
+            (SpeedProfile(10.0, 8.1), "it gains or loses up to 8.0 m/s in a second, but has 8.1 "),
+            (
+                SpeedProfile(10.0, 3.0, 9.0),
+                "it gains or loses up to 8.0 m/s in a second, but has 9 ",
+            ),
+            # an S-curve to 4 m/s gets to √(4 · 10) = 6.3 m/s², one to 10 m/s to 10 m/s²
+            (SpeedProfile(4.0, 20.0, jerk=10.0), None),
+            (
+                SpeedProfile(10.0, 20.0, jerk=10.0),
+                "it gains or loses up to 8.0 m/s in a second, but has 10 ",
+            ),
+        ],
+    )
+    def test_the_acceleration_along_the_way(self, profile, text):
+        findings = check_limits(Fleet([vehicle(1, EAST, profile)]))
+        assert len(findings) == (text is not None)
+        for finding in findings:
+            assert finding.text.startswith(text)
+
+    def test_climbs_of_aircraft(self):
+        """Over a slope of 1, 15.1 m/s over ground are 15.1 m/s upwards, at 45°."""
+        fleet = Fleet(
+            [
+                vehicle(1, EAST, 15.1, kind="multirotor", height=9.0),
+                vehicle(2, EAST, 15.1, kind="fixed_wing", height=9.0),
+                vehicle(3, EAST, 14.9, kind="multirotor", height=9.0),
+            ],
+            slope(1.0),
+        )
+        texts = [finding.text.partition(" at x ")[0] for finding in check_limits(fleet)]
+        assert texts == [
+            "it climbs or sinks at up to 15.0 m/s, but has 15.1 m/s",
+            "it takes slopes up to 30.0°, but has 45°",
+        ]
+
     def test_a_limit_of_its_own_may_be_wider_than_the_typical_one(self):
         limits = Limits(lateral_acceleration=9.0)
         assert check_limits(Fleet([vehicle(1, self.CIRCLE, 20.1, limits=limits)])) == []
