@@ -1,4 +1,4 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Threads that no data ends."""
+"""Threads that no data ends, and processes that end with their parent."""

@@ -5,21 +5,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import csv
 import dataclasses
 import functools
 import io
 import itertools
 import math
-import multiprocessing
-import os
 import re
-import sys
-import threading
-import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +26,7 @@ from rfly_common.config.parameter_files import Change, KeyPath, parse_key_path
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing, write_text
 from rfly_common.imports import require
-from rfly_common.kernels.parallel import cores
+from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -251,9 +244,6 @@ def spreads(results: Sequence[Result]) -> list[Spread]:
 MAX_RUNS = 100_000
 """Most runs of a sweep."""
 
-MAX_PROCESSES = 61
-"""Most processes in a pool on Windows."""
-
 CONNECT_TIMEOUT = 10.0
 """Time to wait for a cluster's scheduler, s."""
 
@@ -429,7 +419,7 @@ def run_sweep(
     this process.
     """
     report = on_result or (lambda run, result: None)
-    jobs = min(jobs or cores(), len(sweep), MAX_PROCESSES)
+    jobs = parallel_jobs(jobs, len(sweep))
     if jobs == 1:
         results = []
         for run in range(len(sweep)):
@@ -438,32 +428,8 @@ def run_sweep(
             report(run, results[-1])
         return results
 
-    # not forked: threads of numba and of the caller do not survive a fork
-    context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
-    pool = concurrent.futures.ProcessPoolExecutor(jobs, context, _hold_terrains, (sweep.terrains,))
-
-    try:
-        with _main_left_out():
-            futures = [
-                pool.submit(_run_held, s, t, sweep.estimate)
-                for s, t in zip(sweep.scenarios, sweep.terrain_of, strict=True)
-            ]
-        run_of = {future: run for run, future in enumerate(futures)}
-        for future in concurrent.futures.as_completed(futures):
-            report(run_of[future], future.result())
-        return [future.result() for future in futures]
-    except concurrent.futures.process.BrokenProcessPool:
-        raise ConfigError(
-            f"one of {jobs} processes ended in the middle of its run (out of memory?); "
-            "try fewer jobs"
-        ) from None
-    except KeyboardInterrupt:  # do not wait for the runs under way
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    tasks = list(zip(sweep.scenarios, sweep.terrain_of, itertools.repeat(sweep.estimate)))
+    return in_processes(_run_held, tasks, jobs, report, _hold_terrains, (sweep.terrains,))
 
 
 def check_dask() -> None:
@@ -514,17 +480,6 @@ def run_sweep_on_dask(
             client.close()
 
 
-@contextmanager
-def _main_left_out() -> Iterator[None]:
-    """Keep processes that start meanwhile from running the caller's script once more."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
 def _run(scenario: Scenario, terrain: HeightMap | None, estimate: bool) -> Result:
     """Return the result of one run."""
     from rfly_lab.runs.closed_loop import run_closed_loop
@@ -542,18 +497,9 @@ _terrains: tuple[HeightMap | None, ...] = ()
 
 
 def _hold_terrains(terrains: tuple[HeightMap | None, ...]) -> None:
-    """Set a worker process up: keep the maps, and end with the parent."""
+    """Keep the maps in a worker process."""
     global _terrains  # noqa: PLW0603  a pool's processes get what all tasks share only this way
     _terrains = terrains
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this worker when its parent ends: if that was killed, it would wait for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _run_held(scenario: Scenario, terrain: int, estimate: bool) -> Result:
